@@ -1,0 +1,32 @@
+"""Whose fault it was: what the operator can mend, said in one line.
+
+Every message has four parts in this order: what was given, what was needed, why it
+matters, what to do. `gateway.cli` prints an `OperatorFault` and leaves with status 1;
+any other exception is our own fault and shows its traceback.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class OperatorFault(Exception):
+    """Something the person who runs the gateway can put right."""
+
+
+class LinkFault(OperatorFault):
+    """The broker cannot be reached, or will not have us."""
+
+
+def suggestion(given: str, names: Iterable[str]) -> str:
+    """Return a hint that names the nearest of the known names, or lists them all.
+
+    >>> suggestion("gather", ["gather_s", "every_s"])
+    'did you mean gather_s?'
+    >>> suggestion("colour", ["gather_s", "every_s"])
+    'the names known here are every_s and gather_s'
+    """
+    known = sorted(names)
+    if near := difflib.get_close_matches(given, known, n=1):
+        return f"did you mean {near[0]}?"
+    listed = " and ".join(part for part in (", ".join(known[:-1]), *known[-1:]) if part)
+    return f"the names known here are {listed}" if known[1:] else f"only {listed} is known here"
