@@ -1,0 +1,98 @@
+"""What this deployment has spent of its privacy, in exact fractions of rho.
+
+rho is the price of a release under zero-concentrated differential privacy; it adds up
+without loss. A round is charged before it is published: once the devices have seen it
+they answer, and what they said cannot be unsaid, even if the gateway dies the next moment.
+
+A device that answers one round twice has told more about its own sensor. The fleet's loss
+is at most the loss of its most talkative device (each pair of places is seen by all sensors
+together, and no sensor counts for more than its own number of answers), so the extra
+charges add up device by device and only the greatest of them counts.
+
+Source: Canonne, Kamath and Steinke 2020, Theorem 14 (composition of discrete Gaussians).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from recovery.zcdp import zcdp_epsilon
+
+
+class Charge(NamedTuple):
+    """rho spent by one round; device is empty when the whole fleet was asked."""
+
+    rho: Fraction
+    device: str = ""
+
+
+def price(guarantee: Any) -> Fraction:
+    """Return the rho of one round from its `Guarantee`.
+
+    A promise in rho is taken as it stands; a pure promise of epsilon costs epsilon**2 / 2.
+
+    Raises:
+        ValueError: the round promises neither, so nothing can be charged.
+
+    Source: Bun and Steinke 2016, Proposition 1.4.
+    """
+    if guarantee.rho is not None:
+        return Fraction(*guarantee.rho)
+    if guarantee.epsilon is None or guarantee.delta not in (None, (0, 1)):
+        raise ValueError(
+            f"the guarantee has rho {guarantee.rho}, epsilon {guarantee.epsilon} and delta "
+            f"{guarantee.delta}; it needs a rho, or an epsilon with no delta, because only "
+            "those add up exactly. Let the mechanism's plan state its rho"
+        )
+    return Fraction(*guarantee.epsilon) ** 2 / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The budget of a deployment in rho, and what has been charged to it."""
+
+    budget: Fraction
+    charges: tuple[Charge, ...] = ()
+
+    @property
+    def spent(self) -> Fraction:
+        """What has been spent: every round, and the most talkative device's extra answers."""
+        extra: dict[str, Fraction] = defaultdict(Fraction)
+        for charge in self.charges:
+            extra[charge.device] += charge.rho
+        fleet = extra.pop("", Fraction(0))
+        return fleet + max(extra.values(), default=Fraction(0))
+
+    @property
+    def left(self) -> Fraction:
+        """What may still be spent; never below nothing."""
+        return max(self.budget - self.spent, Fraction(0))
+
+    def charged(self, more: Iterable[Charge]) -> "Ledger":
+        """Return the ledger with these charges added."""
+        return Ledger(self.budget, (*self.charges, *more))
+
+    def refusal(self, number: int, rho: Fraction) -> str:
+        """Return why a round at this price must not be opened, or nothing when it may."""
+        if rho <= self.left:
+            return ""
+        way_out = (
+            f"Ask for rho {float(self.left):.4g} or less"
+            if self.left
+            else "Nothing can be asked any more"
+        )
+        return (
+            f"round {number} asks for rho {float(rho):.4g}, but the site has "
+            f"{float(self.left):.4g} left of its {float(self.budget):.4g} and will not open it: "
+            f"the promise to the people in the room would be broken. {way_out}, or state a "
+            "larger epsilon, or more readings, under [privacy] of the deployment file"
+        )
+
+    def epsilon(self, delta: float) -> float:
+        """Return the epsilon that all charges together amount to at this delta.
+
+        Source: Canonne, Kamath and Steinke 2020, Corollary 13.
+        """
+        return zcdp_epsilon(float(self.spent), delta) if self.spent else 0.0
