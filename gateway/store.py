@@ -1,0 +1,179 @@
+"""What the gateway remembers: one SQLite file that survives kill -9 and a power cut.
+
+A method is a transaction. What a method has returned from is on the disk.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlalchemy import delete, func, insert, select, tuple_
+
+from .ledger import Charge, Ledger
+from .schema import charges, maps, opened, refused, releases, reports, rounds
+
+REFUSED_KEPT = 10_000  # dead letters; a device gone mad must not fill the disk
+EVIDENCE_BYTES = 512  # of a refused frame
+
+Key = tuple[str, int, int]  # device, epoch, seq
+
+
+class Kept(NamedTuple):
+    """A report that counts, as the bytes that came."""
+
+    device: str
+    epoch: int
+    seq: int
+    round: bytes
+    frame: bytes
+
+
+class DeadLetter(NamedTuple):
+    """A message that does not count, and why."""
+
+    topic: str
+    why: str
+    frame: bytes
+
+
+class Store:
+    """An open store. Not to be shared between processes that write."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the store, or make it.
+
+        Raises:
+            OperatorFault: see `schema.opened`.
+        """
+        self._engine = opened(path)
+        self._reads = self._engine.execution_options(reading=True)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._engine.dispose()
+
+    def open_round(
+        self, name: bytes, plan: Any, message: bytes, rho: Fraction, budget: Fraction
+    ) -> str:
+        """Charge a round and keep its bytes; return why it must not be opened, or nothing.
+
+        A round that is in the store already was charged then and is not charged again: the
+        devices answer it with the same bytes.
+        """
+        now_s = time.time()
+        with self._engine.begin() as connection:
+            if connection.scalar(select(rounds.c.name).where(rounds.c.name == name)):
+                return ""
+            if why := Ledger(budget, self._charges(connection)).refusal(plan.number, rho):
+                return why
+            row = {"number": plan.number, "mechanism": plan.mechanism, "opened_s": now_s}
+            connection.execute(insert(rounds).values(name=name, message=message, **row))
+            self._charge(connection, name, Charge(rho), now_s)
+        return ""
+
+    def keep(
+        self,
+        kept: Sequence[Kept],
+        letters: Sequence[DeadLetter] = (),
+        extra: Sequence[tuple[bytes, Charge]] = (),
+    ) -> None:
+        """Keep a batch: reports that count, dead letters, and charges for second answers."""
+        now_s = time.time()
+        with self._engine.begin() as connection:
+            if kept:
+                connection.exec_driver_sql(
+                    "INSERT INTO reports (device, epoch, seq, round, frame, taken_s) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    [(*report, now_s) for report in kept],
+                )
+            if letters:
+                rows = [
+                    (now_s, topic, why, len(frame), frame[:EVIDENCE_BYTES])
+                    for topic, why, frame in letters
+                ]
+                newest = connection.scalar(select(func.max(refused.c.id))) or 0
+                connection.exec_driver_sql(
+                    "INSERT INTO refused (at_s, topic, why, size, frame) VALUES (?, ?, ?, ?, ?)",
+                    rows,
+                )
+                oldest = newest + len(rows) - REFUSED_KEPT
+                connection.execute(delete(refused).where(refused.c.id <= oldest))
+            for name, charge in extra:
+                self._charge(connection, name, charge, now_s)
+
+    def close_round(self, name: bytes, values: Sequence[int | None], count: int) -> None:
+        """Keep the release of a round."""
+        with self._engine.begin() as connection:
+            connection.execute(
+                insert(releases).values(
+                    round=name, values=json.dumps(list(values)), reports=count, at_s=time.time()
+                )
+            )
+
+    def keep_map(self, name: bytes, body: str) -> None:
+        """Keep the map of a round, as it is about to be published; a later one replaces it."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(maps).where(maps.c.round == name))
+            connection.execute(insert(maps).values(round=name, body=body, at_s=time.time()))
+
+    def frames(self, keys: Iterable[Key]) -> dict[Key, bytes]:
+        """Return the frames that are in the store under these keys."""
+        key = tuple_(reports.c.device, reports.c.epoch, reports.c.seq)
+        wanted = select(*key.clauses, reports.c.frame).where(key.in_(list(keys)))
+        with self._reads.connect() as connection:
+            return {(row[0], row[1], row[2]): row[3] for row in connection.execute(wanted)}
+
+    def answers(self, name: bytes) -> list[tuple[str, bytes]]:
+        """Return (device, frame) of every report that counts in a round."""
+        wanted = select(reports.c.device, reports.c.frame).where(reports.c.round == name)
+        with self._reads.connect() as connection:
+            return [(row[0], row[1]) for row in connection.execute(wanted.order_by("device"))]
+
+    def newest(self) -> dict[str, tuple[int, int]]:
+        """Return the greatest (epoch, seq) of every device that ever counted."""
+        wanted = select(reports.c.device, func.max(reports.c.epoch)).group_by("device")
+        latest = tuple_(reports.c.device, reports.c.epoch).in_(wanted)
+        wanted = (
+            select(reports.c.device, reports.c.epoch, func.max(reports.c.seq))
+            .where(latest)
+            .group_by(reports.c.device, reports.c.epoch)
+        )
+        with self._reads.connect() as connection:
+            return {row[0]: (row[1], row[2]) for row in connection.execute(wanted)}
+
+    def release(self, name: bytes) -> tuple[list[int | None], int] | None:
+        """Return (values, reports) of a closed round, or None when it is not closed."""
+        wanted = select(releases.c["values"], releases.c.reports).where(releases.c.round == name)
+        with self._reads.connect() as connection:
+            row = connection.execute(wanted).first()
+        return None if row is None else (json.loads(row[0]), row[1])
+
+    def map_of(self, name: bytes) -> str | None:
+        """Return the map of a round as it was published, or None."""
+        with self._reads.connect() as connection:
+            return connection.scalar(select(maps.c.body).where(maps.c.round == name))
+
+    def charges(self) -> tuple[Charge, ...]:
+        """Return everything that was charged, oldest first."""
+        with self._reads.connect() as connection:
+            return self._charges(connection)
+
+    def refused(self, limit: int = 100) -> list[DeadLetter]:
+        """Return the newest dead letters, newest first."""
+        wanted = select(refused.c.topic, refused.c.why, refused.c.frame)
+        with self._reads.connect() as connection:
+            rows = connection.execute(wanted.order_by(refused.c.id.desc()).limit(limit))
+            return [DeadLetter(*row) for row in rows]
+
+    @staticmethod
+    def _charge(connection: Any, name: bytes, charge: Charge, now_s: float) -> None:
+        row = {"device": charge.device, "rho": str(charge.rho), "at_s": now_s}
+        connection.execute(insert(charges).values(round=name, **row))
+
+    @staticmethod
+    def _charges(connection: Any) -> tuple[Charge, ...]:
+        rows = connection.execute(select(charges.c.rho, charges.c.device).order_by(charges.c.id))
+        return tuple(Charge(Fraction(rho), device) for rho, device in rows)
