@@ -1,0 +1,62 @@
+"""Privacy parameters as ratios of whole numbers, so that every device reads the same ones."""
+
+import math
+import re
+
+Ratio = tuple[int, int]
+
+_WRITTEN = re.compile(r"([0-9]+)(?:/([0-9]+))?", re.ASCII)
+
+
+def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
+    """Return the ratio that the text writes, in lowest terms.
+
+    Args:
+        text: two positive whole numbers with a stroke between, or one alone.
+        name: what the ratio is for, to be named in the error.
+
+    Raises:
+        ValueError: anything else, above all a decimal fraction.
+
+    >>> parse_ratio("1/2"), parse_ratio("10/4"), parse_ratio("3")
+    ((1, 2), (5, 2), (3, 1))
+    """
+    match = _WRITTEN.fullmatch(text.strip())
+    num, den = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
+    if not (num and den):
+        raise ValueError(
+            f"{name} {text!r} is not a ratio of positive whole numbers; write 1/2 for a half, "
+            "so that every device computes the same noise"
+        )
+    return lowest((num, den))
+
+
+def lowest(ratio: Ratio) -> Ratio:
+    """Return the same ratio in lowest terms.
+
+    >>> lowest((10, 4))
+    (5, 2)
+    """
+    shared = math.gcd(*ratio)
+    return ratio[0] // shared, ratio[1] // shared
+
+
+def check_ratio(ratio: object, name: str) -> float:
+    """Return the value of a ratio of positive whole numbers.
+
+    Raises:
+        ValueError: it is a float, has another shape, or is not positive.
+
+    >>> check_ratio((1, 2), "epsilon")
+    0.5
+    """
+    if (
+        not isinstance(ratio, tuple)
+        or len(ratio) != 2
+        or not all(type(part) is int and part > 0 for part in ratio)
+    ):
+        raise ValueError(
+            f"{name} is {ratio!r} but must be a pair (num, den) of positive whole numbers: a "
+            "float has no one value on every device. Write (1, 2) for a half."
+        )
+    return ratio[0] / ratio[1]
