@@ -1,0 +1,1 @@
+"""The device: one source for MicroPython and CPython, whole numbers only on the privacy path."""

@@ -1,0 +1,35 @@
+"""What passes between the rooms of the house: six records, plain tuples with names.
+
+A Reading is private and stays on the device: nothing here or in `wire` can pack one.
+Everything else may be seen by the gateway, and all but a Report of a mechanism with
+central trust may be seen by anybody.
+"""
+
+from collections import namedtuple
+
+# shape is (columns, rows), a line of n cells is (n, 1). cell_mm is the side of a square
+# cell in whole millimetres, or 0 where the grid is the unit interval or square.
+Grid = namedtuple("Grid", ("shape", "cell_mm"))
+
+# epsilon, delta and rho are ratios (num, den) of whole numbers, or None where the
+# promise is not made in that currency. rho is the zCDP price of one round; epsilon
+# and delta hold for the whole window that `unit` names. The rest are sentences.
+Guarantee = namedtuple(
+    "Guarantee", ("epsilon", "delta", "rho", "neighbours", "trust", "unit", "unprotected")
+)
+
+# params are whole numbers only; what they mean is the mechanism's business.
+Round = namedtuple("Round", ("number", "mechanism", "grid", "params", "guarantee"))
+
+# sensor is the index of the first sensor read, values the whole-number readings of it
+# and of the sensors that follow: one for a thermometer, 64 for an 8x8 array. For the
+# counting mechanisms values is a cell (x, y).
+Reading = namedtuple("Reading", ("sensor", "values"))
+
+# round is the four-byte name of the Round it answers (`wire.name_of`), sender the
+# device, epoch its boot counter, seq its message counter, payload a list of whole numbers.
+Report = namedtuple("Report", ("round", "sender", "epoch", "seq", "payload"))
+
+# values are in the mechanism's order (for thermal by sensor, None where none came);
+# reports says how many were folded in.
+Release = namedtuple("Release", ("round", "values", "reports"))
