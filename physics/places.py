@@ -96,6 +96,9 @@ def nearest_cells(places: Floats, grid: Grid) -> NDArray[np.int64]:
 
     Args:
         places: (k,) on a line, (k, 2) in a plane, inside the grid.
+
+    Raises:
+        ValueError: places with another number of axes than the grid's, or outside it.
     """
     axes = places.reshape(len(places), -1)
     shape = _shape(grid)[: 1 + is_plane(grid)]
@@ -105,8 +108,16 @@ def nearest_cells(places: Floats, grid: Grid) -> NDArray[np.int64]:
             "axis or axes, so they cannot be put into its cells. Give x alone along a line "
             "and x, y over a plane."
         )
+    lengths = np.atleast_1d(length_m(grid))
+    outside = np.flatnonzero(~((axes >= 0) & (axes <= lengths)).all(axis=1))
+    if len(outside):
+        raise ValueError(
+            f"place {outside[0]} is at {places[outside[0]]} but must be within 0 and "
+            f"{' x '.join(f'{length:g}' for length in lengths)}, for only there are cells. Are "
+            "the place and the grid in the same unit?"
+        )
     # In units of a cell, place j stands at j on the unit grids and at j - 1/2 in metres.
-    cells = axes / np.atleast_1d(length_m(grid)) * shape + (0.0 if grid.cell_mm == 0 else 0.5)
+    cells = axes / lengths * shape + (0.0 if grid.cell_mm == 0 else 0.5)
     column_row = np.clip(np.floor(cells + 0.5).astype(np.int64) - 1, 0, np.array(shape) - 1)
     return np.asarray(column_row @ np.array([1, shape[0]][: len(shape)]))
 
