@@ -1,0 +1,95 @@
+"""Scenes: random ones, and what becomes of a source between the cells."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from edge.records import Grid
+from physics.kernel import forward
+from physics.places import cell_places, sensor_places
+from physics.scenes import Scene, from_sources_file, random_sources
+
+LINE, PLANE = Grid((100, 1), 0), Grid((5, 4), 250)
+
+
+@pytest.mark.parametrize("grid", [LINE, PLANE])
+@pytest.mark.parametrize("k", [1, 4])
+def test_random_sources_stand_in_different_cells(grid: Grid, k: int) -> None:
+    """Two in one cell would be a source of twice the power that was allowed."""
+    heat = random_sources(k, grid, np.random.default_rng(6)).heat(grid)
+
+    assert heat.sum() == k
+    assert heat.max() == 1
+    assert len(heat) == grid.shape[0] * grid.shape[1]
+
+
+def test_every_cell_is_equally_likely_to_hold_the_one_source() -> None:
+    """A source that always stands in the middle can be found without any sensor."""
+    world, grid = np.random.default_rng(7), Grid((20, 1), 0)
+    seen = sum(random_sources(1, grid, world).heat(grid) for _ in range(4000))
+
+    assert chisquare(seen).pvalue > 0.001
+    assert chisquare(seen + 100 * (np.arange(20) == 19)).pvalue < 0.001
+
+
+def test_a_scene_warms_the_sensors_as_the_heat_of_its_cells_does() -> None:
+    """Two ways to one truth, where the sources stand at the cells."""
+    scene = random_sources(3, LINE, np.random.default_rng(8))
+    sensors = sensor_places((50,), LINE)
+    expected = forward(cell_places(LINE), sensors, 0.05) @ scene.heat(LINE)
+
+    assert scene.temperatures(sensors, 0.05) == pytest.approx(expected)
+
+
+def test_a_source_between_the_cells_goes_to_the_nearest() -> None:
+    """The truth that a map is scored against is at most half a cell off."""
+    scene = Scene(np.array([0.123, 0.127, 1.0]), np.array([1.0, 0.5, 0.25]))
+    heat = scene.heat(LINE)
+
+    assert np.flatnonzero(heat).tolist() == [11, 12, 99]
+    assert heat[[11, 12, 99]].tolist() == [1.0, 0.5, 0.25]
+
+
+def test_two_sources_in_one_cell_add_up() -> None:
+    """Heat is never lost on the way to the cells."""
+    assert Scene(np.array([0.5, 0.501]), np.array([1.0, 1.0])).heat(LINE).max() == 2
+
+
+@pytest.mark.parametrize("k", [0, -1, 101, 1.5])
+def test_a_number_of_sources_that_cannot_be_is_refused(k) -> None:
+    """One in each cell is the most."""
+    with pytest.raises(ValueError, match="sources were asked for but 100 cells hold 1 to 100"):
+        random_sources(k, LINE, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("places", "intensities", "fault"),
+    [
+        ([0.5], [-1.0], "source 0 has the intensity -1 but it must be finite"),
+        ([0.5, 0.6], [1.0, math.nan], "source 1 has the intensity nan"),
+        ([0.5], [math.inf], "source 0 has the intensity inf"),
+        ([math.nan], [1.0], "a position that is not finite"),
+        ([0.5, 0.6], [1.0], "there are 2 places but intensities of shape"),
+    ],
+)
+def test_sources_that_cannot_be_are_refused(places, intensities, fault: str) -> None:
+    """A source only warms, and stands somewhere."""
+    with pytest.raises(ValueError, match=fault):
+        Scene(np.array(places), np.array(intensities))
+
+
+def test_a_source_outside_has_no_cell() -> None:
+    """Put silently into the last cell it would be a truth that never was."""
+    with pytest.raises(ValueError, match=r"place 1 is at 1.2 but must be within 0 and 1"):
+        Scene(np.array([0.5, 1.2]), np.ones(2)).heat(LINE)
+
+
+def test_a_file_of_sources_is_a_scene(tmp_path: Path) -> None:
+    """The door of `heatveil play --sources`."""
+    path = tmp_path / "sources.csv"
+    path.write_text("position,intensity\n0.5,1\n0.25,0.5\n")
+
+    assert from_sources_file(path).heat(Grid((4, 1), 0)).tolist() == [0.5, 1.0, 0.0, 0.0]
