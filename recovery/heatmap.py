@@ -1,0 +1,98 @@
+"""What recovery returns: a map of where the heat was, or the reason why there is none."""
+
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Grid, Guarantee
+
+from .guarantee import from_json, to_json
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heatmap:
+    """Where the heat was: shares of cells that add to one, and the promise they were had under.
+
+    Raises:
+        ValueError: the mass has not the grid's shape, is negative or does not add to one.
+    """
+
+    grid: Grid
+    mass: Floats  # (rows, columns), not negative, adds to one
+    guarantee: Guarantee
+    total: float  # all the heat of the map, in the unit of the sources; 0 for no estimate
+    status: str  # how the map was had, in words; "optimal" when nothing needs saying
+
+    def __post_init__(self) -> None:
+        columns, rows = self.grid.shape
+        good = self.mass.shape == (rows, columns) and bool((self.mass >= 0).all())
+        if not (good and abs(float(self.mass.sum()) - 1) < 1e-9 and self.total >= 0):
+            raise ValueError(
+                f"the mass has shape {self.mass.shape} and adds to {float(self.mass.sum()):g} "
+                f"but must be ({rows}, {columns}), nowhere negative, and add to 1: a map says "
+                "where, and its total how much. Divide by the sum."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """No map: no heat at all within the bounds explains the readings as well as was asked."""
+
+    grid: Grid
+    guarantee: Guarantee
+    least_residual: float  # how near the readings can be come, in their unit
+    radius: float  # how near was asked
+    why: str  # a sentence: what is wrong and what would help
+
+
+def to_npz(heatmap: Heatmap, path: str | Path) -> None:
+    """Write the map as numpy's archive: `mass`, and `guarantee` as JSON; all or nothing.
+
+    Source: the file that `heatveil play --out` promises.
+    """
+    half = Path(f"{path}.part")
+    try:
+        with half.open("wb") as file:
+            np.savez_compressed(
+                file,
+                mass=heatmap.mass,
+                guarantee=np.array(to_json(heatmap.guarantee)),
+                cell_mm=np.array(heatmap.grid.cell_mm),
+                total=np.array(heatmap.total),
+                status=np.array(heatmap.status),
+            )
+        os.replace(half, path)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def from_npz(path: str | Path) -> Heatmap:
+    """Return the map that `to_npz` wrote.
+
+    Raises:
+        ValueError: the file is not such an archive.
+        OSError: it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            mass = np.array(archive["mass"], dtype=np.float64)
+            rows, columns = mass.shape
+            return Heatmap(
+                Grid((columns, rows), int(archive["cell_mm"])),
+                mass,
+                from_json(str(archive["guarantee"])),
+                float(archive["total"]),
+                str(archive["status"]),
+            )
+    except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as fault:
+        raise ValueError(
+            f"{path} is no map of heatveil ({fault}) but must be an archive with mass and "
+            "guarantee: anything else cannot say what it promises. Write it with "
+            "heatveil play --out."
+        ) from fault

@@ -1,0 +1,82 @@
+"""Maps: their invariants, and that they survive a file."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edge.records import Grid, Guarantee
+from recovery.heatmap import Heatmap, from_npz, to_npz
+
+PROMISE = Guarantee((1, 2), (1, 100000), (7, 900), "one moves", "local", "one reading", "much")
+
+
+def test_a_map_comes_back_from_its_file_as_it_was(tmp_path: Path) -> None:
+    """With the promise, the grid, the total and the status."""
+    there = Heatmap(Grid((3, 2), 250), np.full((2, 3), 1 / 6), PROMISE, 1.5, "optimal")
+    to_npz(there, tmp_path / "map.npz")
+
+    here = from_npz(tmp_path / "map.npz")
+
+    assert (here.mass == there.mass).all()
+    assert here.mass.dtype == np.float64
+    assert (here.grid, here.guarantee, here.total, here.status) == (
+        there.grid,
+        PROMISE,
+        1.5,
+        "optimal",
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["map.npz"]
+
+
+def test_the_file_is_what_numpy_alone_can_read(tmp_path: Path) -> None:
+    """Scripts open it without this project."""
+    to_npz(Heatmap(Grid((4, 1), 0), np.eye(1, 4), PROMISE, 1.0, "optimal"), tmp_path / "a.npz")
+
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
+        assert archive["mass"].shape == (1, 4)
+        assert '"epsilon": [1, 2]' in str(archive["guarantee"])
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 broken"])
+def test_a_file_that_is_no_map_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    """One clear line, whatever is wrong with it."""
+    path = tmp_path / "broken.npz"
+    path.write_bytes(content)
+
+    with pytest.raises(ValueError, match=r"broken\.npz is no map of heatveil"):
+        from_npz(path)
+
+
+def test_an_archive_without_a_promise_is_refused(tmp_path: Path) -> None:
+    """A map that cannot say what it promises is not shown."""
+    np.savez(tmp_path / "bare.npz", mass=np.eye(1, 4))
+
+    with pytest.raises(ValueError, match="no map of heatveil"):
+        from_npz(tmp_path / "bare.npz")
+
+
+def test_nothing_half_written_is_left_where_a_map_cannot_be_written(tmp_path: Path) -> None:
+    """The folder in the way stays as it was, and no part lies about."""
+    (tmp_path / "taken").mkdir()
+
+    with pytest.raises(OSError, match="taken"):
+        to_npz(Heatmap(Grid((4, 1), 0), np.eye(1, 4), PROMISE, 1.0, ""), tmp_path / "taken")
+
+    assert [file.name for file in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize(
+    "mass",
+    [
+        np.eye(1, 3),
+        np.full((1, 4), 0.3),
+        np.array([[1.5, -0.5, 0, 0]]),
+        np.array([[np.nan, 0, 0, 1]]),
+        np.eye(1, 4)[0],
+    ],
+)
+def test_a_mass_that_is_no_map_is_refused(mass: np.ndarray) -> None:
+    """Every cell, nowhere negative, adding to one: the law of every map."""
+    with pytest.raises(ValueError, match="add to 1"):
+        Heatmap(Grid((4, 1), 0), mass, PROMISE, 1.0, "optimal")
