@@ -1,0 +1,109 @@
+"""The deployment file: read, checked whole before anything starts, and turned into a query.
+
+TOML. An unknown key is refused with the nearest name, a bad value with the place, the value
+and the need. Environment variables such as HEATVEIL_MQTT__HOST stand above the file.
+"""
+
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from recovery.thermal import Query
+
+from .deployment import Deployment
+from .faults import OperatorFault, suggestion
+
+__all__ = ["Deployment", "load", "query", "sample"]
+
+
+def sample() -> str:
+    """Return a deployment file with every key explained; it loads as it stands."""
+    return Path(__file__).with_name("sample.toml").read_text("utf-8")
+
+
+def load(path: str | Path) -> Deployment:
+    """Return the deployment in a file; relative paths in it count from the file's folder.
+
+    Raises:
+        OperatorFault: there is no such file, it is not TOML, or something in it is wrong.
+    """
+    path = Path(path)
+    try:
+        given = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as fault:  # a file that is not TOML, or not UTF-8
+        why = getattr(fault, "strerror", None) or str(fault)
+        raise OperatorFault(
+            f"the deployment file {path} cannot be read ({why}); it must be TOML, and nothing can "
+            "start without it. Copy the sample in gateway/README.md to begin with"
+        ) from fault
+    try:
+        deployment = Deployment(**given)
+    except ValidationError as faults:
+        said = "; ".join(_said(fault) for fault in faults.errors())
+        raise OperatorFault(
+            f"in {path}, {said}. Nothing was started, so that no promise rests on a guess: mend "
+            "the file"
+        ) from faults
+    return _anchored(deployment, path.resolve().parent)
+
+
+def query(deployment: Deployment) -> Query:
+    """Return what the analyst asks of this deployment.
+
+    Raises:
+        OperatorFault: the values are each well formed, but the mechanism cannot serve them.
+    """
+    step = deployment.sensors.adc_step
+    try:
+        return Query(
+            grid=deployment.room.grid,
+            sensors=_trimmed(deployment.sensors.count),
+            spread_m2=deployment.heat.spread_m2,
+            epsilon=deployment.privacy.epsilon,
+            delta=deployment.privacy.delta,
+            protect_distance_m=deployment.privacy.protect_distance_m,
+            intensity_max=deployment.heat.intensity_max,
+            sources_max=deployment.heat.sources_max,
+            walls=deployment.room.walls,
+            step=None if step is None else Fraction(*step),
+            readings=deployment.privacy.readings,
+            calibration=deployment.rounds.calibration,
+            estimator=deployment.rounds.estimator,
+            keyholder=deployment.privacy.keyholder,
+        )
+    except ValueError as fault:
+        raise OperatorFault(f"the deployment cannot be served: {fault}") from fault
+
+
+def _trimmed(shape: tuple[int, int]) -> tuple[int, ...]:
+    return shape[:1] if shape[1] == 1 else shape
+
+
+def _anchored(deployment: Deployment, folder: Path) -> Deployment:
+    """Return the deployment with every path absolute."""
+    changed: dict[str, Any] = {}
+    for name in ("site", "mqtt"):
+        section = getattr(deployment, name)
+        paths = {key: folder / value for key, value in section if isinstance(value, Path)}
+        changed[name] = section.model_copy(update=paths)
+    return deployment.model_copy(update=changed)
+
+
+def _said(fault: Any) -> str:
+    """Return one fault of pydantic's as a clause: the place, the value, the need."""
+    keys = [str(part) for part in fault["loc"]]
+    place = f"[{keys[0]}] {' '.join(keys[1:])}".strip()
+    if fault["type"] == "extra_forbidden":
+        model: Any = Deployment
+        for key in keys[:-1]:
+            model = model.model_fields[key].annotation
+        return f"{place} is not a name known here; {suggestion(keys[-1], model.model_fields)}"
+    if fault["type"] == "missing":
+        return f"{place} is missing and has no value to fall back on"
+    if fault["type"] == "model_type":
+        return f"{place} is {fault['input']!r} but must be a table of names and values"
+    need = fault["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    return f"{place} is {fault['input']!r}: {need}"

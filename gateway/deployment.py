@@ -1,0 +1,158 @@
+"""What a deployment is made of: room, heat, sensors, promise, rounds, broker, page.
+
+The tables and keys of the deployment file, each with the values it may take. Reading the
+file, and saying what is wrong with it, is `config`'s business.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from edge.records import Grid
+from recovery.ratio import Ratio, parse_ratio
+
+
+def _ratio(given: Any) -> Any:
+    if isinstance(given, float):
+        raise ValueError("a decimal is not a ratio; write '1/2' for a half, in quotes")
+    return given if isinstance(given, tuple) else parse_ratio(str(given), "it")
+
+
+def _shape(given: Any) -> Any:
+    return (given, 1) if isinstance(given, int) else given
+
+
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Shape = Annotated[tuple[Count, Count], BeforeValidator(_shape)]
+RatioField = Annotated[Ratio, BeforeValidator(_ratio)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+# A level of an MQTT topic: no slash, no wildcard, nothing to escape.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")]
+
+
+class Section(BaseModel):
+    """A table of the file: frozen, and nothing in it that we do not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Site(Section):
+    """Who we are and where our files lie."""
+
+    name: Name = "lab"
+    devices: Path = Path("devices.json")
+    database: Path = Path("heatveil.sqlite")
+
+
+class Room(Section):
+    """The map's cells, and how long the room is along its columns."""
+
+    cells: Shape
+    length_m: Positive | None = None
+    walls: Literal["none", "insulated"] = "none"
+
+    @property
+    def cell_mm(self) -> int:
+        """The side of a cell in whole millimetres, or 0 on the unit interval."""
+        return round(1000 * (self.length_m or 0) / self.cells[0])
+
+    @property
+    def grid(self) -> Any:
+        """The grid of square cells."""
+        return Grid(self.cells, self.cell_mm)
+
+    @model_validator(mode="after")
+    def _whole_millimetres(self) -> Self:
+        if self.length_m is not None:
+            whole_m = max(self.cell_mm, 1) * self.cells[0] / 1000
+            if abs(whole_m - self.length_m) > 1e-9 * self.length_m:
+                raise ValueError(
+                    f"{self.cells[0]} cells in {self.length_m:g} m are not whole millimetres, and "
+                    f"every device must know the same cell; {whole_m:g} m would do"
+                )
+        return self
+
+
+class Heat(Section):
+    """How far heat has spread, and how much of it there can be."""
+
+    spread_m2: Positive
+    intensity_max: Positive = 1.0
+    sources_max: Count = 8
+
+
+class Sensors(Section):
+    """The thermometers, evenly spaced, and the step of their converter in kelvin."""
+
+    count: Shape
+    adc_step: RatioField | None = None
+
+
+class Privacy(Section):
+    """The promise: every map is printed with it."""
+
+    epsilon: RatioField
+    delta: RatioField
+    protect_distance_m: Positive | None = None
+    readings: Count = 1
+    keyholder: bool = False
+
+
+class Rounds(Section):
+    """How the rounds run; seconds."""
+
+    mechanism: str = "thermal"
+    estimator: str = "l1"
+    calibration: Literal["exact", "paper"] = "exact"
+    gather_s: Positive = 30.0
+    every_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3600.0
+    solve_s: Positive = 10.0
+
+
+class Mqtt(Section):
+    """The broker."""
+
+    host: str = "127.0.0.1"
+    port: Port = 1883
+    username: str | None = None
+    password_file: Path | None = None
+    ca_file: Path | None = None  # turns TLS on; the broker's certificate is always verified
+
+
+class Page(Section):
+    """Where the page listens."""
+
+    host: str = "127.0.0.1"
+    port: Port = 8080
+
+
+class Deployment(BaseSettings):
+    """One deployment, whole."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="HEATVEIL_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    site: Site = Site()
+    room: Room
+    heat: Heat
+    sensors: Sensors
+    privacy: Privacy
+    rounds: Rounds = Rounds()
+    mqtt: Mqtt = Mqtt()
+    page: Page = Page()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment stand above the file."""
+        return env_settings, init_settings
