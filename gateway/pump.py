@@ -1,0 +1,173 @@
+"""One thread that moves the bytes of any number of MQTT clients.
+
+Fifty virtual sensors need no fifty threads: each client is a state machine with a socket,
+and here is the one place that waits for all the sockets at once. It knows no MQTT; a client
+is anything with the methods of `Client`, and only this thread reads, writes or connects it.
+"""
+
+import random
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+import structlog
+
+TICK_S = 0.5  # how often keep-alives and reconnections are looked at
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 5.0  # before a reconnection
+
+log = structlog.get_logger()
+
+
+class Client(Protocol):
+    """What an MQTT client must offer to be moved from outside."""
+
+    def socket(self) -> Any: ...
+
+    def reconnect(self) -> Any: ...
+
+    def loop_read(self) -> Any: ...
+
+    def loop_write(self) -> Any: ...
+
+    def loop_misc(self) -> Any: ...
+
+    def want_write(self) -> bool: ...
+
+
+class Rider:
+    """A client on the pump, and what the pump remembers of it.
+
+    `failed` hears, on the pump's thread, of every attempt to connect that was in vain.
+    """
+
+    def __init__(self, client: Client, failed: Callable[[OSError], None]) -> None:
+        self.client = client
+        self.failed = failed
+        self.leaving = False
+        self.gone = threading.Event()
+        self.socket: Any = None  # as the selector knows it
+        self.interest = 0
+        self.settled()
+
+    def settled(self) -> None:
+        """Forget failed attempts: the client is where it wants to be."""
+        self.wait_s = FIRST_WAIT_S
+        self.retry_at_s = 0.0
+
+
+class Pump:
+    """The thread; a context manager. `add`, `remove` and `nudge` are for other threads."""
+
+    def __init__(self, name: str = "pump") -> None:
+        self._selector = selectors.DefaultSelector()
+        self._inner, self._outer = socket.socketpair()
+        self._inner.setblocking(False)
+        self._outer.setblocking(False)
+        self._selector.register(self._inner, selectors.EVENT_READ)
+        self._riders: set[Rider] = set()
+        self._nudged: deque[Rider] = deque()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> "Pump":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, rider: Rider) -> None:
+        """Connect this client, and keep it connected until `remove`."""
+        self.nudge(rider)
+
+    def remove(self, rider: Rider) -> None:
+        """Let go of this client; its socket, if still open, is the caller's to close."""
+        rider.leaving = True
+        self.nudge(rider)
+        rider.gone.wait(LONGEST_WAIT_S)
+
+    def nudge(self, rider: Rider | None = None) -> None:
+        """Wake the thread: this client has something to write, or is new, or leaves."""
+        if rider is not None:
+            self._nudged.append(rider)
+        with suppress(BlockingIOError):  # it is being woken already
+            self._outer.send(b"\0")
+
+    def close(self) -> None:
+        """End the thread; a client that is still on it stays as it is."""
+        self._stopping = True
+        self.nudge()
+        self._thread.join()
+        self._selector.close()
+        self._inner.close()
+        self._outer.close()
+
+    def _run(self) -> None:
+        tick_at_s = 0.0
+        while not self._stopping:
+            for key, _ in self._selector.select(TICK_S):
+                if key.data is None:
+                    with suppress(BlockingIOError):
+                        self._inner.recv(4096)
+                else:
+                    self._move(key.data)
+            while self._nudged:
+                self._move(self._nudged.popleft())
+            if time.monotonic() >= tick_at_s:
+                tick_at_s = time.monotonic() + TICK_S
+                for rider in list(self._riders):
+                    self._move(rider)
+
+    def _move(self, rider: Rider) -> None:
+        """Do what there is to do for one client."""
+        client = rider.client
+        try:
+            if rider.leaving:
+                self._riders.discard(rider)
+                self._watch(rider, None)
+                rider.gone.set()
+                return
+            self._riders.add(rider)
+            if client.socket() is None:
+                self._connect(rider)
+            client.loop_misc()
+            client.loop_read()
+            # What TLS has decrypted already, no selector can see.
+            while (link := client.socket()) is not None and getattr(link, "pending", int)():
+                client.loop_read()
+            if client.want_write():
+                client.loop_write()
+            self._watch(rider, client.socket())
+        except Exception:  # one client's trouble must not stop the others
+            log.exception("a client on the pump failed")
+
+    def _connect(self, rider: Rider) -> None:
+        now_s = time.monotonic()
+        if now_s < rider.retry_at_s:
+            return
+        # Jitter, so that a thousand devices do not come back in the same moment.
+        rider.retry_at_s = now_s + rider.wait_s * (0.5 + random.random())
+        rider.wait_s = min(2 * rider.wait_s, LONGEST_WAIT_S)
+        try:
+            rider.client.reconnect()
+        except OSError as fault:
+            rider.failed(fault)
+
+    def _watch(self, rider: Rider, link: Any) -> None:
+        """Make the selector watch this socket, for room to write too when there is need."""
+        interest = selectors.EVENT_READ
+        if link is not None and rider.client.want_write():
+            interest |= selectors.EVENT_WRITE
+        if link is rider.socket and interest == rider.interest:
+            return
+        if rider.socket is not None:
+            with suppress(KeyError, ValueError):  # it was closed, and is forgotten already
+                self._selector.unregister(rider.socket)
+        if link is not None:
+            self._selector.register(link, interest, rider)
+        rider.socket, rider.interest = link, interest
