@@ -1,0 +1,168 @@
+"""The least heat: the fast program against the printed one, other solvers and its own proof."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import lsq_linear, minimize
+
+from physics.kernel import forward
+from recovery.sparse import minimise_l1
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def instance(
+    seed: int, cells: int = 40, sensors: int = 25, noise: float = 0.1
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """An operator, blurred readings of one to four sources, and the paper's radius."""
+    world = np.random.default_rng(seed)
+    spread = 10 ** world.uniform(-2.5, -0.3)
+    operator = forward(
+        np.arange(1, cells + 1) / cells, np.arange(1, sensors + 1) / sensors, spread
+    )
+    heat = np.zeros(cells)
+    heat[world.choice(cells, world.integers(1, 5), replace=False)] = world.uniform(0.3, 1)
+    readings = operator @ heat + noise * world.normal(size=sensors)
+    return operator, readings, noise * math.sqrt(sensors)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seeds, st.sampled_from([0.02, 0.1, 0.7]))
+def test_the_small_program_is_the_printed_one(seed: int, noise: float) -> None:
+    """Same status and, to one part in a million, the same least heat."""
+    operator, readings, radius = instance(seed, noise=noise)
+    small = minimise_l1(operator, readings, radius)
+    printed = minimise_l1(operator, readings, radius, method="cvxpy")
+
+    assert small.status == printed.status
+    assert small.objective == pytest.approx(printed.objective, rel=1e-6, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seeds, st.sampled_from([0.02, 0.1, 0.7]))
+def test_an_optimal_answer_is_within_its_bounds_and_proved(seed: int, noise: float) -> None:
+    """Nothing is called optimal that leaves the box, the ball, or more than a millionth."""
+    found = minimise_l1(*instance(seed, noise=noise))
+
+    assert found.status in {"optimal", "zero", "infeasible"}
+    assert found.heat.min() >= 0
+    assert found.heat.max() <= 1
+    if found.status == "optimal":
+        assert found.residual <= instance(seed, noise=noise)[2] * (1 + 1e-6)
+        assert found.gap <= 1e-6 * max(1, found.objective)
+
+
+@pytest.mark.parametrize("method", ["auto", "cvxpy"])
+def test_the_answer_is_another_solvers_on_small_programs(method) -> None:
+    """Sequential quadratic programming knows nothing of cones."""
+    for seed in range(12):
+        world = np.random.default_rng(seed)
+        operator = world.normal(size=(6, 5))
+        readings = operator @ world.uniform(0, 1.2, size=5) + 0.05 * world.normal(size=6)
+        radius = 0.5
+        nearest = lsq_linear(operator, readings, (0, 1)).x
+        other = minimize(
+            np.sum,
+            nearest,
+            jac=np.ones_like,
+            bounds=[(0, 1)] * 5,
+            constraints={
+                "type": "ineq",
+                "fun": lambda f, a=operator, y=readings, r=radius: r**2 - np.sum((a @ f - y) ** 2),
+            },
+            method="SLSQP",
+            options={"ftol": 1e-12, "maxiter": 500},
+        )
+
+        assert other.success
+        assert minimise_l1(operator, readings, radius, method=method).objective == pytest.approx(
+            other.fun, abs=1e-6
+        )
+
+
+def test_the_box_binds() -> None:
+    """Two units of warmth at one place need a second cell when one cell holds only one."""
+    operator, *_ = instance(3)
+    readings = operator @ np.eye(40)[20] * 2
+
+    assert minimise_l1(operator, readings, 0.01, upper=1.0).heat.max() == pytest.approx(1)
+    assert minimise_l1(operator, readings, 0.01, upper=2.0).objective < 2
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(seeds, st.sampled_from([1e-6, 1e-3, 1e3, 1e6]), st.sampled_from([1e-4, 1e4]))
+def test_units_do_not_matter(seed: int, kelvin: float, joule: float) -> None:
+    """The same room in millikelvin, or its heat in other units, gives the same map."""
+    operator, readings, radius = instance(seed)
+    here = minimise_l1(operator, readings, radius)
+    there = minimise_l1(
+        operator * (kelvin / joule), readings * kelvin, radius * kelvin, upper=joule
+    )
+
+    assert there.status == here.status
+    assert there.objective / joule == pytest.approx(here.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["auto", "cvxpy"])
+def test_readings_that_nothing_explains_are_a_result(method) -> None:
+    """The nearest heat comes back, as near as a bounded least-squares solver comes."""
+    operator, _, _ = instance(5)
+    readings = 5 * np.sin(np.arange(25))
+    found = minimise_l1(operator, readings, 1.0, method=method)
+    nearest = lsq_linear(operator, readings, (0, 1), tol=1e-12)
+
+    assert found.status == "infeasible"
+    assert math.isnan(found.gap)
+    assert found.residual == pytest.approx(math.sqrt(2 * nearest.cost), rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["auto", "cvxpy"])
+def test_readings_within_the_radius_of_nothing_need_no_heat(method) -> None:
+    """Zero is an answer, and has a name of its own."""
+    operator, readings, _ = instance(6)
+    found = minimise_l1(operator, readings, float(np.linalg.norm(readings)), method=method)
+
+    assert (found.status, found.objective, found.gap) == ("zero", 0.0, 0.0)
+
+
+def test_a_radius_of_nothing_asks_for_the_exact_heat() -> None:
+    """Without noise and with as many sensors as cells, the truth is the only heat left."""
+    operator = np.diag([1.0, 2.0, 3.0])
+
+    assert minimise_l1(operator, [0.5, 2.0, 0.0], 0.0).heat == pytest.approx([0.5, 1, 0], abs=1e-6)
+
+
+def test_the_paper_size_is_solved_in_well_under_fifty_milliseconds() -> None:
+    """100 cells and 50 sensors; several solves, so that one hiccup does not decide."""
+    problem = instance(7, cells=100, sensors=50)
+
+    assert min(minimise_l1(*problem).seconds for _ in range(5)) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"readings": np.ones(24)}, "each sensor has one row"),
+        ({"readings": np.ones((25, 1))}, "each sensor has one row"),
+        ({"operator": np.ones(25)}, "each sensor has one row"),
+        ({"operator": np.ones((25, 0))}, "each sensor has one row"),
+        ({"readings": np.full(25, np.nan)}, "all must be finite"),
+        ({"operator": np.full((25, 40), np.inf)}, "all must be finite"),
+        ({"radius": -1.0}, "radius is -1"),
+        ({"radius": math.nan}, "radius is nan"),
+        ({"radius": math.inf}, "radius is inf"),
+        ({"upper": 0.0}, "upper is 0"),
+        ({"upper": math.nan}, "upper is nan"),
+        ({"method": "guess"}, "method is 'guess'"),
+    ],
+)
+def test_bad_input_is_refused_before_any_solver_sees_it(change: dict, why: str) -> None:
+    """A solver's own words would help nobody."""
+    operator, readings, radius = instance(8)
+    given = {"operator": operator, "readings": readings, "radius": radius} | change
+
+    with pytest.raises(ValueError, match=why):
+        minimise_l1(**given)
