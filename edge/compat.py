@@ -1,0 +1,52 @@
+"""The only file that knows which Python it runs on.
+
+Everything else in this package is one source for MicroPython and CPython. What differs
+between them, and only what this package needs, is settled here.
+"""
+
+import hashlib
+import os
+
+if (1 << 70) >> 69 != 2:
+    # The acceptance test of the Gaussian squares numbers of some 70 bits; on a build with
+    # 64-bit integers it would overflow at a moment that depends on the noise.
+    raise RuntimeError(
+        "this Python has no big integers, which exact noise needs; "
+        "flash a firmware built with MICROPY_LONGINT_IMPL_MPZ"
+    )
+
+BLOCK = 64  # bytes in a SHA-256 block
+
+
+def sha256(data):
+    """Return the 32-byte SHA-256 digest of data."""
+    return hashlib.sha256(data).digest()
+
+
+def hmac_sha256(key, data):
+    """Return the 32-byte HMAC-SHA256 of data (RFC 2104); boards have no `hmac` module."""
+    if len(key) > BLOCK:
+        key = sha256(key)
+    key = key + bytes(BLOCK - len(key))
+    inner = sha256(bytes([b ^ 0x36 for b in key]) + data)
+    return sha256(bytes([b ^ 0x5C for b in key]) + inner)
+
+
+def os_entropy(size):
+    """Return `size` bytes from the system, or b"" where the port has no source at all.
+
+    On many boards this source is weak, so nothing relies on it alone: see `entropy.sealed`.
+    """
+    if not hasattr(os, "urandom"):
+        return b""
+    return os.urandom(size)
+
+
+def same_bytes(a, b):
+    """True if a equals b, in a time that does not depend on where they differ."""
+    if len(a) != len(b):
+        return False
+    differing = 0
+    for x, y in zip(a, b):  # noqa: B905 (MicroPython's zip has no strict)
+        differing |= x ^ y
+    return differing == 0

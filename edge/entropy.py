@@ -1,0 +1,109 @@
+"""The one door for random bits.
+
+Every stream here is HMAC-SHA256 in counter mode over a key and a fixed prefix, and is read
+through one method, `below(n)`. Three ways to make one:
+
+    Tape(seed)      repeatable, for test vectors and experiments. Not private.
+    keyed(...)      repeatable by whoever holds the device's root key, for one reading only.
+    sealed(secret)  repeatable by nobody: the host's secret mixed with the system's entropy.
+
+Stream of `keyed`, byte by byte (privacy holds against anyone who cannot tell HMAC-SHA256
+from a random function; it does not hold at all against the holder of the root key):
+
+    epoch key = HMAC(HMAC(root, "heatveil-noise-v1"), epoch as 8 bytes)
+    block i   = HMAC(epoch key, "heatveil-noise-v1" | len(device) | device | epoch, 8 bytes
+                     | seq, 8 bytes | channel, 2 bytes | i, 4 bytes)         all big-endian
+
+Bits are taken from the first block on, most significant first. Random access by
+(epoch, seq, channel) means that a lost or repeated message never shifts the stream.
+"""
+
+from .compat import hmac_sha256, os_entropy
+
+LABEL = b"heatveil-noise-v1"
+
+
+class Stream:
+    """Uniform whole numbers from HMAC-SHA256(key, prefix | counter)."""
+
+    def __init__(self, key, prefix):
+        self._key = key
+        self._prefix = prefix
+        self._counter = 0
+        self._pool = 0  # bits not used yet, and how many there are
+        self._left = 0
+
+    def bits(self, count):
+        """Return the next `count` bits as a whole number."""
+        while self._left < count:
+            block = hmac_sha256(self._key, self._prefix + self._counter.to_bytes(4, "big"))
+            self._counter += 1
+            self._pool = (self._pool << 256) | int.from_bytes(block, "big")
+            self._left += 256
+        self._left -= count
+        value = self._pool >> self._left
+        self._pool &= (1 << self._left) - 1
+        return value
+
+    def below(self, n):
+        """Return a whole number uniform in 0 to n - 1, by rejection, so without any bias."""
+        if n < 1:
+            raise ValueError("below(%d): n must be at least 1" % n)
+        width = 0
+        while (n - 1) >> width:  # no bit_length on MicroPython
+            width += 1
+        while True:
+            value = self.bits(width)
+            if value < n:
+                return value
+
+
+def Tape(seed_bytes):  # noqa: N802 (a tape is made, whatever makes it)
+    """Return a stream that anyone with the seed repeats: for vectors and experiments only."""
+    return Stream(hmac_sha256(b"heatveil-tape-v1", bytes(seed_bytes)), b"")
+
+
+def keyed(root_key, device, epoch, seq, channel):
+    """Return the noise stream of one reading, repeatable by who holds the 32-byte root key.
+
+    device is a name of at most 255 bytes, epoch the boot counter, seq the message counter,
+    channel the index of the sensor: no two readings may ever share all four.
+    """
+    if len(root_key) != 32:
+        raise ValueError(
+            "the root key has %d bytes but must have 32, made on the host that provisions "
+            "the device: less would let the noise be guessed. Enrol the device again"
+            % len(root_key)
+        )
+    name = device.encode()
+    if not 0 < len(name) < 256:
+        raise ValueError(
+            "a device name of %d bytes does not fit its noise stream, which takes 1 to 255: "
+            "two devices must never share a stream. Choose a shorter name" % len(name)
+        )
+    stamp = epoch.to_bytes(8, "big")
+    epoch_key = hmac_sha256(hmac_sha256(root_key, LABEL), stamp)
+    prefix = bytes([len(name)]) + name + stamp + seq.to_bytes(8, "big") + channel.to_bytes(2, "big")
+    return Stream(epoch_key, LABEL + prefix)
+
+
+def sealed(secret, boot=b""):
+    """Return a stream that nobody can repeat: the host's secret mixed with the system's bits.
+
+    Boards often have poor entropy of their own, so the secret, made on the host and then
+    forgotten there, carries the strength; the system's bytes make sure that the host alone
+    could not repeat the stream either. `boot` (the boot counter) keeps two boots apart even
+    on a board whose entropy repeats.
+    """
+    if len(secret) != 32:
+        raise ValueError(
+            "the secret has %d bytes but must have 32, made on the host: the board's own "
+            "entropy is not strong enough alone. Enrol the device again" % len(secret)
+        )
+    fresh = os_entropy(32)
+    if len(fresh) != 32:
+        raise ValueError(
+            "this Python has no os.urandom, so a sealed device cannot be made on it: the host "
+            "could repeat its noise. Use a port that has it, or enrol the device as keyholder"
+        )
+    return Stream(hmac_sha256(secret, b"heatveil-sealed-v1" + fresh + boot), b"")
