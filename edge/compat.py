@@ -47,6 +47,6 @@ def same_bytes(a, b):
     if len(a) != len(b):
         return False
     differing = 0
-    for x, y in zip(a, b):  # noqa: B905 (MicroPython's zip has no strict)
+    for x, y in zip(a, b):
         differing |= x ^ y
     return differing == 0

@@ -58,7 +58,7 @@ class Stream:
                 return value
 
 
-def Tape(seed_bytes):  # noqa: N802 (a tape is made, whatever makes it)
+def Tape(seed_bytes):
     """Return a stream that anyone with the seed repeats: for vectors and experiments only."""
     return Stream(hmac_sha256(b"heatveil-tape-v1", bytes(seed_bytes)), b"")
 
@@ -83,7 +83,9 @@ def keyed(root_key, device, epoch, seq, channel):
         )
     stamp = epoch.to_bytes(8, "big")
     epoch_key = hmac_sha256(hmac_sha256(root_key, LABEL), stamp)
-    prefix = bytes([len(name)]) + name + stamp + seq.to_bytes(8, "big") + channel.to_bytes(2, "big")
+    prefix = (
+        bytes([len(name)]) + name + stamp + seq.to_bytes(8, "big") + channel.to_bytes(2, "big")
+    )
     return Stream(epoch_key, LABEL + prefix)
 
 

@@ -1,0 +1,165 @@
+"""Rounds and reports to bytes and back, each with a MAC, and the topics they travel on.
+
+    message = CBOR map || MAC
+    MAC     = first 16 bytes of HMAC-SHA256(key, len(topic), 2 bytes || topic || map)
+
+    Report  {0: version 1, 1: seq, 2: epoch, 3: name of the Round, 4 bytes,
+             4: readings, typed array, 5: first sensor}
+    Round   {0: version 1, 1: number, 2: mechanism, 3: [columns, rows, cell_mm], 4: [params],
+             5: [epsilon num, den, delta num, den, rho num, den, neighbours, trust, unit,
+                 unprotected]}      a pair of nulls where the promise is not made
+
+Keys of the maps that are not known are ignored. The length of a report follows from the
+Round, the sensor and the counters alone, never from a reading or its noise. A Report is
+made of noised numbers; there is no way in here for what a sensor saw.
+
+wire.cddl states the same for other languages.
+"""
+
+from . import cbor
+from .compat import hmac_sha256, same_bytes, sha256
+from .records import Grid, Guarantee, Report, Round
+
+VERSION = 1
+MAC_BYTES = 16
+ROUND_BYTES = 4096  # the longest message that a device reads
+REPORT_BYTES = 16384  # the longest that a gateway reads
+
+
+class Fault(ValueError):
+    """A message that is cut short, forged, of another version or out of bounds."""
+
+
+def topic(site, node, leaf):
+    """Return the topic of one leaf (data, meta, state, receipt ...) of one device."""
+    return "heatveil/1/%s/%s/%s" % (site, node, leaf)
+
+
+def round_topic(site, mechanism):
+    """Return the topic where the open Round of a mechanism is retained."""
+    return "heatveil/1/%s/round/%s" % (site, mechanism)
+
+
+def map_topic(site, mechanism):
+    """Return the topic where the latest map of a mechanism is retained."""
+    return "heatveil/1/%s/map/%s" % (site, mechanism)
+
+
+def mac_key(root):
+    """Return the key that a device signs its reports with, made from its root key.
+
+    Kept apart from the noise key: a gateway needs this one and must not have the other.
+    """
+    return hmac_sha256(root, b"heatveil-mac-v1")
+
+
+def name_of(round):
+    """Return the four bytes by which reports name a Round: its calibration, hashed."""
+    return sha256(_round_body(round))[:4]
+
+
+def pack_round(round, key, topic):
+    """Return the signed message of a Round; the key is the site's, which every device has."""
+    return _sealed(_round_body(round), key, topic)
+
+
+def unpack_round(message, key, topic):
+    """Return the Round in a message, or raise Fault."""
+    body = _opened(message, key, topic, ROUND_BYTES)
+    try:
+        columns, rows, cell_mm = body[3]
+        ratios, words = body[5][:6], body[5][6:]
+        pairs = [None if ratios[i] is None else (ratios[i], ratios[i + 1]) for i in (0, 2, 4)]
+        neighbours, trust, unit, unprotected = words
+        guarantee = Guarantee(pairs[0], pairs[1], pairs[2], neighbours, trust, unit, unprotected)
+        round = Round(body[1], body[2], Grid((columns, rows), cell_mm), tuple(body[4]), guarantee)
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise _fault("a Round misses a part", "the fields of wire.cddl") from None
+    numbers = (round.number, columns, rows, cell_mm) + round.params
+    if not all([isinstance(number, int) for number in numbers]) or not isinstance(body[2], str):
+        raise _fault("a Round holds something else than whole numbers", "whole numbers only")
+    return round
+
+
+def pack_report(report, key, topic, bits):
+    """Return the signed frame of a Report; bits (16 or 32) is what the mechanism asks for."""
+    body = {
+        0: VERSION,
+        1: report.seq,
+        2: report.epoch,
+        3: report.round,
+        4: cbor.Typed(bits, report.payload[1:]),
+        5: report.payload[0],
+    }
+    return _sealed(cbor.encode(body), key, topic)
+
+
+def unpack_report(frame, key, topic, sender):
+    """Return the Report in a frame from `sender`, or raise Fault."""
+    body = _opened(frame, key, topic, REPORT_BYTES)
+    try:
+        name, values = body[3], body[4]
+        counters = (body[1], body[2], body[5])
+    except KeyError:
+        raise _fault("a report misses a part", "the fields of wire.cddl") from None
+    if not isinstance(name, bytes) or len(name) != 4 or not isinstance(values, list) or not values:
+        raise _fault("a report names no Round or holds no readings", "both")
+    for number in counters:
+        if not isinstance(number, int) or not 0 <= number < 1 << 48:
+            raise _fault("a counter is no whole number below 2**48", "one that is")
+    for value in values:
+        if not isinstance(value, int):
+            raise _fault("a reading is no whole number", "whole numbers only")
+    return Report(name, sender, counters[1], counters[0], [counters[2]] + values)
+
+
+def _round_body(round):
+    promise = round.guarantee
+    ratios = []
+    for ratio in (promise.epsilon, promise.delta, promise.rho):
+        ratios += [None, None] if ratio is None else list(ratio)
+    words = [promise.neighbours, promise.trust, promise.unit, promise.unprotected]
+    body = {
+        0: VERSION,
+        1: round.number,
+        2: round.mechanism,
+        3: list(round.grid.shape) + [round.grid.cell_mm],
+        4: list(round.params),
+        5: ratios + words,
+    }
+    return cbor.encode(body)
+
+
+def _mac(body, key, topic):
+    name = topic.encode()
+    return hmac_sha256(key, len(name).to_bytes(2, "big") + name + body)[:MAC_BYTES]
+
+
+def _sealed(body, key, topic):
+    return body + _mac(body, key, topic)
+
+
+def _opened(message, key, topic, longest):
+    if not MAC_BYTES < len(message) <= longest:
+        raise _fault("a message of %d bytes" % len(message), "17 to %d bytes" % longest)
+    body, mac = bytes(message[:-MAC_BYTES]), bytes(message[-MAC_BYTES:])
+    if not same_bytes(mac, _mac(body, key, topic)):
+        raise Fault(
+            "the MAC is not that of this message on %s: it was changed, cut short, copied from "
+            "another topic or signed with another key, so nothing in it can be believed. "
+            "Enrol the sender again if it is yours" % topic
+        )
+    try:
+        value = cbor.decode(body)
+    except ValueError as why:
+        raise _fault("a signed message that is no CBOR of ours (%s)" % why, "wire.cddl") from None
+    if not isinstance(value, dict) or value.get(0) != VERSION:
+        raise _fault("a message that is not of version 1", "version %d" % VERSION)
+    return value
+
+
+def _fault(given, needed):
+    return Fault(
+        "%s; needed: %s. It cannot be read safely. Bring sender and reader to one version"
+        % (given, needed)
+    )
