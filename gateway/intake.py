@@ -1,0 +1,194 @@
+"""The writer: one thread that takes what came off the wire, decides, commits, then lets go.
+
+The order is the promise. A message is acknowledged after its commit and a receipt goes out
+after that, so a kill between any two steps loses nothing: the broker, or the device's spool,
+sends the same bytes again, and what is in the store already is absorbed. One poison message
+never stops a good one: it becomes a dead letter with a reason, and is let go as well.
+"""
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import structlog
+from sqlalchemy.exc import OperationalError
+
+from edge import wire
+
+from .enrol import Devices
+from .judge import Arrival, Verdict, authenticate, judge
+from .rounds import OpenRound
+from .session import Message
+from .store import DeadLetter, Store
+
+BATCH = 500
+LINGER_S = 0.02  # how long the first message of a batch waits for others
+QUIET_S = 0.005  # a gap this long ends the batch sooner
+AGAIN_S = 0.2  # before the same batch is tried again on a locked or full disk
+
+log = structlog.get_logger()
+
+
+class Bearer(Protocol):
+    """Whoever brought a message, lets go of it and carries the receipt."""
+
+    def ack(self, message: Message) -> None: ...
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None: ...
+
+
+Arrived = tuple[Bearer, Message]
+
+
+class Intake:
+    """The thread, its inbox, and the round that is open."""
+
+    def __init__(
+        self,
+        store: Store,
+        devices: Devices,
+        progress: Callable[[OpenRound | None, int], None],
+    ) -> None:
+        """Start the thread.
+
+        Args:
+            progress: hears, after a batch, how the round stands and how many messages were
+                refused since the start.
+        """
+        self._store, self._devices, self._progress = store, devices, progress
+        self._inbox: queue.SimpleQueue[Arrived | None] = queue.SimpleQueue()
+        self._newest = store.newest()
+        self._round: OpenRound | None = None
+        self._changed = threading.Condition()
+        self._refused = 0
+        self._begun = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
+        self._thread.start()
+
+    def put(self, bearer: Bearer, message: Message) -> None:
+        """Take a message; returns at once."""
+        self._inbox.put((bearer, message))
+
+    def open(self, round: OpenRound) -> None:
+        """Take reports for this round from now on."""
+        with self._changed:
+            self._round = round
+        self.begin()
+
+    def begin(self) -> None:
+        """Start to decide; until then what comes waits, in the order it came.
+
+        After a restart the broker hands over the answers it kept for us before we have found
+        the round that they answer.
+        """
+        self._begun.set()
+
+    def wait_complete(self, patience_s: float) -> bool:
+        """Wait until every enrolled device has answered; False when patience ended before."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: self._stopping or (self._round is not None and self._round.complete),
+                patience_s,
+            )
+
+    def close_round(self) -> OpenRound | None:
+        """Return the round as it stands, all of it committed; what comes now is late."""
+        with self._changed:
+            if self._round is not None:
+                closes_s = min(self._round.closes_s, time.monotonic())
+                self._round = replace(self._round, closes_s=closes_s)
+            return self._round
+
+    def stop(self) -> None:
+        """Commit and let go of what has come so far, and end the thread."""
+        self._stopping = True  # not under the lock, which a batch on a full disk holds
+        with self._changed:
+            self._changed.notify_all()
+        self._inbox.put(None)
+        self._begun.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        self._begun.wait()
+        ended = self._stopping and self._round is None  # never begun: the broker keeps it all
+        while not ended:
+            batch, ended = self._gathered()
+            try:
+                if batch:
+                    self._handle(batch)
+            except Exception:  # not the disk's fault: find the one that cannot be stored
+                log.exception("a batch could not be stored", messages=len(batch))
+                for arrived in batch:
+                    self._handle_alone(arrived)
+
+    def _gathered(self) -> tuple[list[Arrived], bool]:
+        """Return a batch, and whether it is the last."""
+        batch: list[Arrived] = []
+        wait_s: float | None = None
+        until_s = 0.0
+        while len(batch) < BATCH:
+            try:
+                arrived = self._inbox.get(timeout=wait_s)
+            except queue.Empty:
+                break
+            if arrived is None:
+                return batch, True
+            batch.append(arrived)
+            now_s = time.monotonic()
+            until_s = until_s or now_s + LINGER_S
+            wait_s = max(min(QUIET_S, until_s - now_s), 0)
+        return batch, False
+
+    def _handle(self, batch: Sequence[Arrived]) -> None:
+        """Decide, commit, acknowledge, send receipts: in this order."""
+        found = [authenticate(message, self._devices) for _, message in batch]
+        arrivals = [item for item in found if isinstance(item, Arrival)]
+        letters = [item for item in found if isinstance(item, DeadLetter)]
+        with self._changed:
+            verdict = self._decided(arrivals, letters)
+            self._round, self._newest = verdict.round, verdict.newest
+            self._refused += len(verdict.letters)
+            self._changed.notify_all()
+        for bearer, message in batch:
+            bearer.ack(message)
+        for receipt in verdict.receipts:
+            topic = wire.topic(self._devices.site, receipt.device, "receipt")
+            batch[0][0].publish(topic, json.dumps(receipt._asdict()).encode())
+        if verdict.letters:
+            log.warning("messages refused", messages=len(verdict.letters))
+        self._progress(verdict.round, self._refused)
+
+    def _decided(self, arrivals: list[Arrival], letters: list[DeadLetter]) -> Verdict:
+        """Return the verdict on a batch, committed; on a locked or full disk, keep trying."""
+        while True:
+            try:
+                stored = self._store.frames(arrival.key for arrival in arrivals)
+                now_s = time.monotonic()
+                verdict = judge(arrivals, self._round, self._newest, stored, now_s)
+                verdict.letters[:0] = letters
+                self._store.keep(verdict.kept, verdict.letters, verdict.extra)
+            except OperationalError as fault:
+                if self._stopping:
+                    raise
+                log.warning("the store will not take a batch, trying again", why=str(fault.orig))
+                time.sleep(AGAIN_S)
+            else:
+                return verdict
+
+    def _handle_alone(self, arrived: Arrived) -> None:
+        """Handle one message of a batch that failed; it must not stop the others."""
+        bearer, (topic, payload, _) = arrived
+        try:
+            self._handle([arrived])
+        except OperationalError:
+            pass  # we are stopping: not acknowledged, so the broker keeps it for us
+        except Exception as fault:
+            log.exception("a message could not be stored")
+            why = f"it could not be stored: {type(fault).__name__}"
+            self._store.keep([], [DeadLetter(topic, why, payload)])
+            bearer.ack(arrived[1])
