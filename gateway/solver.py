@@ -1,0 +1,112 @@
+"""A process of its own that draws the maps, timed and killable.
+
+A convex program can hang, run out of memory or die in a library's own code; the gateway must
+go on taking reports meanwhile. cvxpy costs a second and a hundred megabytes to import: the
+worker does that while the first reports are still under way, and the gateway never does.
+"""
+
+import multiprocessing
+import signal
+import threading
+from collections.abc import Sequence
+from math import inf
+from multiprocessing.connection import Connection
+from typing import Any
+
+import structlog
+
+from recovery.heatmap import Heatmap, Unresolved
+
+IMPORT_S = 60.0  # longest time to come up, on a busy machine
+
+log = structlog.get_logger()
+
+
+class Solver:
+    """The worker process; a context manager. One map at a time."""
+
+    def __init__(self, limit_s: float = 10.0) -> None:
+        """Start the worker; it is ready when the first map is asked of it, or soon after.
+
+        Args:
+            limit_s: longest time for one map.
+        """
+        self._limit_s = limit_s
+        self._lock = threading.Lock()
+        self._begin()
+
+    def __enter__(self) -> "Solver":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def recover(self, mechanism: str, query: Any, releases: Sequence[Any]) -> Heatmap | Unresolved:
+        """Return the map, or why there is none: too slow, dead and failed are results too."""
+        with self._lock:
+            try:
+                return self._asked(mechanism, query, releases)
+            except (EOFError, OSError):
+                why = "the program that draws the map died; it was started again"
+            except TimeoutError:
+                why = f"no map was found within {self._limit_s:g} s, the time it was given"
+            log.error("no map", why=why)
+            self._end()
+            self._begin()
+        return Unresolved(query.grid, releases[-1].round.guarantee, inf, inf, why)
+
+    def close(self) -> None:
+        """End the worker, whatever it is doing."""
+        with self._lock:
+            self._end()
+
+    def _begin(self) -> None:
+        spawning = multiprocessing.get_context("spawn")
+        self._pipe, far = spawning.Pipe()
+        self._process = spawning.Process(target=work, args=(far, self._limit_s), daemon=True)
+        self._process.start()
+        far.close()  # so that its death is the end of the pipe
+        self._ready = False
+
+    def _end(self) -> None:
+        self._pipe.close()
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+
+    def _asked(self, mechanism: str, query: Any, releases: Sequence[Any]) -> Heatmap | Unresolved:
+        if not self._ready:
+            if not self._pipe.poll(IMPORT_S):
+                raise EOFError
+            self._pipe.recv()
+            self._ready = True
+        self._pipe.send((mechanism, query, releases))
+        if not self._pipe.poll(self._limit_s):
+            raise TimeoutError
+        result: Heatmap | Unresolved = self._pipe.recv()
+        return result
+
+
+def work(pipe: Connection, limit_s: float) -> None:
+    """Draw maps until the other end of the pipe closes; runs in the worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the gateway ends us, not the terminal
+    import cvxpy  # noqa: F401  so that the first map need not wait for it
+
+    from .mechanisms import named
+
+    pipe.send("ready")
+    while True:
+        try:
+            mechanism, query, releases = pipe.recv()
+        except EOFError:
+            return
+        # Should the gateway be killed while we hang in a library, this ends us.
+        signal.setitimer(signal.ITIMER_REAL, 2 * limit_s + 1)
+        try:
+            result = named(mechanism).recover(query, releases)
+        except Exception as fault:
+            log.exception("recovery failed")
+            why = f"the program that draws the map failed: {fault}"
+            result = Unresolved(query.grid, releases[-1].round.guarantee, inf, inf, why)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        pipe.send(result)
