@@ -90,9 +90,14 @@ class Ledger:
             "larger epsilon, or more readings, under [privacy] of the deployment file"
         )
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta: float, promised: float) -> float:
         """Return the epsilon that all charges together amount to at this delta.
+
+        Within the budget it is at most the promised one, which the exact curve of the
+        Gaussian gives for the whole budget and which is a little less than what rho alone
+        implies.
 
         Source: Canonne, Kamath and Steinke 2020, Corollary 13.
         """
-        return zcdp_epsilon(float(self.spent), delta) if self.spent else 0.0
+        spent = zcdp_epsilon(float(self.spent), delta)
+        return min(spent, promised) if self.spent <= self.budget else spent

@@ -1,0 +1,161 @@
+"""One round after another: plan, charge, ask, gather, release, draw, publish.
+
+A round is charged in the store before it is published, because what the devices answer to it
+cannot be unsaid. A gateway that died in the middle plans the same round again after its
+start, finds it in the store, pays nothing for it and takes the answers that are there: a
+device answers a round it knows with the bytes it sent before. A round whose release is in
+the store is not asked again at all.
+"""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from edge import wire
+from edge.entropy import sealed
+from edge.records import Release
+
+from . import config, telling
+from .deployment import Deployment
+from .enrol import Devices
+from .faults import OperatorFault
+from .intake import Intake
+from .judge import Arrival, authenticate
+from .ledger import Ledger, price
+from .mechanisms import named
+from .rounds import OpenRound
+from .session import Message
+from .solver import Solver
+from .store import Store
+
+GLANCE_S = 0.1  # how often a gathering looks whether it is to stop
+STOPPED = "it was stopped"
+
+
+class Publish(Protocol):
+    """Sends a message."""
+
+    def __call__(self, topic: str, payload: bytes, *, retain: bool = False) -> None: ...
+
+
+@dataclass
+class Campaign:
+    """The rounds of one deployment, and what they need."""
+
+    deployment: Deployment
+    devices: Devices
+    store: Store
+    intake: Intake
+    solver: Solver
+    publish: Publish
+    tell: Callable[[telling.Event], None]
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        """Plan the first round, to know the price of one.
+
+        Raises:
+            OperatorFault: there is no such mechanism, or it cannot serve this deployment.
+        """
+        self._mechanism = named(self.deployment.rounds.mechanism)
+        self._query = config.query(self.deployment)
+        try:
+            self._guarantee = self._mechanism.plan(self._query, []).guarantee
+        except ValueError as fault:
+            raise OperatorFault(f"no round can be planned: {fault}") from fault
+        self._price = price(self._guarantee)
+
+    def ledger(self) -> Ledger:
+        """Return the budget of this deployment and what was charged to it."""
+        budget = self._price * self.deployment.privacy.readings
+        return Ledger(budget, self.store.charges())
+
+    def run(self, rounds: int | None) -> str:
+        """Run this many rounds, or as many as may be; return the sentence why it ended."""
+        releases: list[Any] = []
+        asked, due_s = 0, time.monotonic()
+        self._tell_ledger()
+        while plan := self._mechanism.plan(self._query, releases):
+            name = wire.name_of(plan)
+            if stored := self.store.release(name):
+                releases.append(Release(plan, *stored))
+                continue
+            if not asked:
+                self._draw(releases)  # a gateway that died may not have come to it
+            if rounds is not None and asked >= rounds:
+                return f"{rounds} rounds were asked for, and there they are"
+            if self.stopping.wait(max(due_s - time.monotonic(), 0)):
+                return STOPPED
+            due_s = time.monotonic() + self.deployment.rounds.every_s
+            topic = wire.round_topic(self.devices.site, plan.mechanism)
+            message = wire.pack_round(plan, self.devices.site_key, topic)
+            budget, rho = self.ledger().budget, price(plan.guarantee)
+            if why := self.store.open_round(name, plan, message, rho, budget):
+                return why
+            self._tell_ledger()
+            closed = self._gather(plan, name, topic, message)
+            if closed is None:
+                return STOPPED
+            releases.append(self._release(closed))
+            self._draw(releases)
+            asked += 1
+        if not asked:
+            self._draw(releases)
+        return f"all {len(releases)} readings that the promise is for have been taken"
+
+    def _gather(self, plan: Any, name: bytes, topic: str, message: bytes) -> OpenRound | None:
+        """Publish a round and return it with its answers, closed; None when stopped."""
+        gather_s = self.deployment.rounds.gather_s
+        places = {device: known.place for device, known in self.devices.by_name.items()}
+        answers = {arrival.report.sender: arrival.report for arrival in self._stored(name)}
+        opened = OpenRound(plan, name, time.monotonic() + gather_s, places, answers)
+        self.intake.open(opened)
+        self.publish(topic, message, retain=True)
+        self.tell(telling.asked(opened, gather_s))
+        while not self.intake.wait_complete(GLANCE_S) and time.monotonic() < opened.closes_s:
+            if self.stopping.is_set():
+                return None  # it stays retained and open, for the next start
+        self.publish(topic, b"", retain=True)  # who comes now is asked nothing
+        return self.intake.close_round()
+
+    def _stored(self, name: bytes) -> list[Arrival]:
+        """Return the answers to a round that were committed before this start."""
+        site = self.devices.site
+        messages = (
+            Message(wire.topic(site, device, "data"), frame, (0, 0))
+            for device, frame in self.store.answers(name)
+        )
+        found = [authenticate(message, self.devices) for message in messages]
+        return [arrival for arrival in found if isinstance(arrival, Arrival)]
+
+    def _release(self, closed: OpenRound) -> Release:
+        """Fold the answers, and keep the release before anybody sees it."""
+        began_s = time.monotonic()
+        payloads = [closed.reports[sender].payload for sender in sorted(closed.reports)]
+        release = self._mechanism.release(closed.plan, payloads, sealed(os.urandom(32)))
+        self.store.close_round(closed.name, release.values, release.reports)
+        self.tell(telling.released(release, time.monotonic() - began_s))
+        return release
+
+    def _draw(self, releases: list[Any]) -> None:
+        """Publish the map of all releases so far, drawn now unless it is in the store."""
+        if not releases:
+            return
+        began_s = time.monotonic()
+        last = releases[-1].round
+        name = wire.name_of(last)
+        body = self.store.map_of(name)
+        if body is None:
+            result = self.solver.recover(self._mechanism.name, self._query, releases)
+            event = telling.drawn(last.number, result, time.monotonic() - began_s)
+            body = json.dumps(event)
+            self.store.keep_map(name, body)
+        self.publish(wire.map_topic(self.devices.site, last.mechanism), body.encode(), retain=True)
+        self.tell(json.loads(body))
+
+    def _tell_ledger(self) -> None:
+        self.tell(telling.spent(self.ledger(), self._price, self._guarantee))

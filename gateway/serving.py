@@ -1,0 +1,107 @@
+"""The gateway, put together and taken apart again."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from math import prod
+
+import structlog
+
+from edge import wire
+
+from . import telling
+from .campaign import Campaign
+from .deployment import Deployment
+from .enrol import Devices, check_places
+from .intake import Intake
+from .ledger import Ledger
+from .pump import Pump
+from .rounds import OpenRound
+from .service import Link
+from .solver import Solver
+from .store import Store
+
+log = structlog.get_logger()
+
+
+class Service:
+    """The gateway of one site; a context manager. `run` it on any thread, `stop` it from any."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        devices: Devices,
+        *,
+        on_event: Callable[[telling.Event], None] | None = None,
+    ) -> None:
+        """Open the store, start the solver, connect.
+
+        Args:
+            on_event: hears everything in `telling`, on our threads; it must return at once.
+
+        Raises:
+            OperatorFault: something about the deployment, the store or the broker.
+        """
+        check_places(devices, prod(deployment.sensors.count))
+        self._on_event = on_event
+        self._last: dict[str, telling.Event] = {}
+        with ExitStack() as stack:
+            store = Store(deployment.site.database)
+            stack.callback(store.close)
+            solver = stack.enter_context(Solver(deployment.rounds.solve_s))
+            pump = stack.enter_context(Pump("gateway"))
+            self._intake = intake = Intake(store, devices, self._progress)
+            stack.callback(intake.stop)
+            # The name is the session's: with another site's filters it must be another session.
+            link = Link(
+                deployment.mqtt,
+                f"heatveil-{devices.site}",
+                pump,
+                subscribe=[wire.topic(devices.site, "+", "data")],
+                on_message=intake.put,
+            )
+            stack.callback(link.close)
+            stack.callback(intake.stop)  # commit and send receipts before saying goodbye
+            self._campaign = Campaign(
+                deployment, devices, store, intake, solver, link.publish, self._tell
+            )
+            link.wait()
+            self._resources = stack.pop_all()
+        self._tell(telling.ready(deployment, len(devices.by_name)))
+
+    def __enter__(self) -> "Service":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._resources.close()
+
+    def run(self, rounds: int | None = None) -> str:
+        """Run rounds, this many or as many as may be; return the sentence why it ended."""
+        why = self._campaign.run(rounds)
+        self._intake.begin()  # with no round at all, what comes is refused, not kept waiting
+        self._tell({"kind": "done", "why": why})
+        return why
+
+    def stop(self) -> None:
+        """Make `run` return soon. An open round stays open, for the next start."""
+        self._campaign.stopping.set()
+
+    def state(self) -> dict[str, telling.Event]:
+        """Return the last event of each kind, for a page that was opened just now."""
+        return dict(self._last)
+
+    def ledger(self) -> Ledger:
+        """Return the budget of this deployment and what was charged to it."""
+        return self._campaign.ledger()
+
+    def _progress(self, round: OpenRound | None, refused: int) -> None:
+        if round is not None:
+            self._tell(telling.came(round, refused))
+
+    def _tell(self, event: telling.Event) -> None:
+        """Remember an event, log what it is, and pass it on."""
+        self._last[event["kind"]] = event
+        dull = {"values", "mass", "guarantee", "kind"}
+        log.info(event["kind"], **{key: event[key] for key in event if key not in dull})
+        if self._on_event is not None:
+            self._on_event(event)

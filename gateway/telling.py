@@ -1,0 +1,93 @@
+"""What the service says of itself: plain dicts that go to the page, the map topic, the log.
+
+Every one has a "kind" and values that JSON can write. Nothing in them has not passed the
+veil: noised whole numbers, maps made of them, counts and prices.
+"""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+from recovery.guarantee import to_json
+from recovery.heatmap import Heatmap, Unresolved
+
+from .deployment import Deployment
+from .ledger import Ledger
+from .rounds import OpenRound
+
+Event = dict[str, Any]
+
+
+def ready(deployment: Deployment, enrolled: int) -> Event:
+    """The service is connected and about to ask."""
+    return {
+        "kind": "ready",
+        "site": deployment.site.name,
+        "mechanism": deployment.rounds.mechanism,
+        "shape": list(deployment.room.cells),
+        "cell_mm": deployment.room.cell_mm,
+        "sensors": list(deployment.sensors.count),
+        "enrolled": enrolled,
+    }
+
+
+def asked(round: OpenRound, gather_s: float) -> Event:
+    """A round went out."""
+    return {
+        "kind": "round",
+        "number": round.plan.number,
+        "name": round.name.hex(),
+        "enrolled": len(round.places),
+        "gather_s": gather_s,
+    }
+
+
+def came(round: OpenRound, refused: int) -> Event:
+    """So many have answered; refused counts dead letters since the start."""
+    return {
+        "kind": "reports",
+        "number": round.plan.number,
+        "came": len(round.reports),
+        "enrolled": len(round.places),
+        "refused": refused,
+    }
+
+
+def released(release: Any, seconds: float) -> Event:
+    """A round was closed; values are whole numbers, noised, None where none came."""
+    return {
+        "kind": "release",
+        "number": release.round.number,
+        "reports": release.reports,
+        "values": list(release.values),
+        "seconds": seconds,
+    }
+
+
+def drawn(number: int, result: Heatmap | Unresolved, seconds: float) -> Event:
+    """A map was drawn, or could not be; this is what the map topic carries."""
+    event = {
+        "kind": "map",
+        "number": number,
+        "guarantee": json.loads(to_json(result.guarantee)),
+        "seconds": seconds,
+    }
+    if isinstance(result, Heatmap):
+        found = {"status": "solved", "mass": result.mass.tolist(), "total": float(result.total)}
+        return event | found | {"why": result.status}
+    return event | {"status": "unresolved", "mass": None, "total": None, "why": result.why}
+
+
+def spent(ledger: Ledger, rho: Fraction, guarantee: Any) -> Event:
+    """How the ledger stands; rho is the price of one more round."""
+    epsilon, delta = Fraction(*guarantee.epsilon), Fraction(*guarantee.delta)
+    return {
+        "kind": "budget",
+        "budget": float(ledger.budget),
+        "spent": float(ledger.spent),
+        "left": float(ledger.left),
+        "epsilon": float(epsilon),
+        "epsilon_spent": ledger.epsilon(float(delta), float(epsilon)),
+        "delta": float(delta),
+        "rounds_left": int(ledger.left / rho),
+    }
