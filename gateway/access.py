@@ -41,6 +41,6 @@ def tls(broker: Mqtt) -> ssl.SSLContext | None:
 def _unreadable(key: str, path: Path, fault: Exception) -> OperatorFault:
     why = getattr(fault, "strerror", None) or str(fault)
     return OperatorFault(
-        f"{key} {path} under [mqtt] cannot be read ({why}); it must be a file that the gateway may "
-        "read, for without it no broker is trusted or trusts us. Mend the path or the file"
+        f"{key} {path} under [mqtt] cannot be read ({why}); it must be a file that the gateway "
+        "may read, for without it no broker is trusted or trusts us. Mend the path or the file"
     )

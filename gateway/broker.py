@@ -31,7 +31,7 @@ allow_anonymous true
 persistence false
 max_inflight_messages 500
 max_queued_messages 100000
-message_size_limit 65536
+message_size_limit 4194304
 set_tcp_nodelay true
 log_type error
 log_dest stderr

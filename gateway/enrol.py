@@ -17,6 +17,7 @@ from typing import NamedTuple
 from edge import wire
 
 from . import keyfile
+from .faults import OperatorFault
 from .rounds import Place
 
 
@@ -83,6 +84,26 @@ def known(secrets: Secrets) -> Devices:
         for name, place, mode, root in secrets.devices
     }
     return Devices(secrets.site, secrets.site_key, devices)
+
+
+def check_places(devices: Devices, sensors: int) -> None:
+    """Check that the devices read sensors of this deployment, and no two the same one.
+
+    Raises:
+        OperatorFault: one does not.
+    """
+    owners: dict[int, str] = {}
+    for name, device in devices.by_name.items():
+        first, count = device.place
+        for sensor in range(first, first + count):
+            other = owners.setdefault(sensor, name)
+            if not 0 <= sensor < sensors or other != name:
+                whose = f"which {other} reads too" if other != name else f"not 0 to {sensors - 1}"
+                raise OperatorFault(
+                    f"device {name} is enrolled for sensor {sensor}, {whose}; every sensor of the "
+                    "room has one device, or a reading would stand in the wrong place. Enrol the "
+                    "fleet again, or mend [sensors] count"
+                )
 
 
 def save_devices(devices: Devices, path: Path) -> None:

@@ -68,8 +68,9 @@ def read(path: Path, holds: str, site: str) -> tuple[bytes, list[Row], int]:
         ) from fault
     if found != (holds, site):
         raise OperatorFault(
-            f"the key file {path} holds the {found[0]} of site {found[1]}, and the {holds} of site "
-            f"{site} are needed here, lest keys end up where they must not be. Name the other file"
+            f"the key file {path} holds the {found[0]} of site {found[1]}, and the {holds} of "
+            f"site {site} are needed here, lest keys end up where they must not be. Name the "
+            "other file"
         )
     return site_key, rows, epoch
 

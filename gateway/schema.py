@@ -109,7 +109,8 @@ def opened(path: Path) -> Engine:
     Raises:
         OperatorFault: the file cannot be opened, is no store, or is of another heatveil.
     """
-    engine = create_engine(f"sqlite:///{path}")
+    # What a statement carried must not end up in a log with its error.
+    engine = create_engine(f"sqlite:///{path}", hide_parameters=True)
     _hold_to_promises(engine)
     try:
         with engine.begin() as connection:
