@@ -1,0 +1,113 @@
+"""What tests share: programs they need, recorded data, and the interpreters edge must run on.
+
+A test that needs a program or a file which is not here skips with a sentence that says what
+to do; on a build server (CI=true) it fails instead, so that nothing goes unrun there.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+WASM = ".tools/wasm/node_modules/@micropython/micropython-webassembly-pyscript"
+PLACES = os.pathsep.join(
+    [os.environ.get("PATH", ""), "/usr/sbin", str(ROOT / ".tools"), str(ROOT / WASM)]
+)
+
+# What a test calls a program: the names it goes by, and how to come by it.
+PROGRAMS = {
+    "mosquitto": (["mosquitto"], "apt-get install mosquitto, or brew install mosquitto"),
+    "chromium": (["chromium", "chromium-browser", "google-chrome"], "apt-get install chromium"),
+    "node": (["node", "nodejs"], "install Node.js 18 or later"),
+    "micropython": (["micropython"], "make tools, or have micropython 1.22 or later on PATH"),
+    "micropython-i386": (["micropython-i386"], "make tools, on a PC that runs 32-bit programs"),
+    "micropython-wasm": (["micropython.mjs"], "make tools, with npm on PATH"),
+}
+OPTIONAL = {"micropython-i386"}  # skipped on a build server too: not every one runs 32 bits
+
+
+def miss(sentence: str, optional: bool = False) -> NoReturn:
+    """Skip the test with this sentence, or fail it on a build server."""
+    if os.environ.get("CI") == "true" and not optional:
+        pytest.fail(sentence)
+    pytest.skip(sentence)
+
+
+@pytest.fixture(scope="session")
+def need() -> Callable[[str], str]:
+    """Return the function that gives the path of a program or skips: `need("mosquitto")`."""
+
+    def path_of(program: str) -> str:
+        names, way = PROGRAMS[program]
+        for name in names:
+            # The WebAssembly port is a module that node loads, so nothing to execute.
+            mode = os.F_OK if name.endswith(".mjs") else os.F_OK | os.X_OK
+            if found := shutil.which(name, mode=mode, path=PLACES):
+                return found
+        miss(f"{program} is not here and this test runs it: {way}", program in OPTIONAL)
+
+    return path_of
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Return the folder of recorded data, which is too large, or not ours, to be kept here."""
+    folder = Path(os.environ.get("HEATVEIL_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        miss(f"no recorded data at {folder}; set HEATVEIL_DATA to the folder that holds it")
+    return folder
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python that runs a script at the top of the checkout and with nothing installed."""
+
+    name: str
+    command: tuple[str, ...]
+
+    def run(self, source: str) -> str:
+        """Return what the script prints.
+
+        `edge` is importable and `tests/vectors` can be opened by that path; nothing else of
+        the checkout can be counted on, for the WebAssembly port sees copies of those two.
+
+        Raises:
+            RuntimeError: the script did not end well; the message holds its traceback.
+        """
+        ran = subprocess.run(
+            [*self.command, source],
+            cwd=ROOT,
+            env={"PATH": os.environ.get("PATH", ""), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        if ran.returncode:
+            raise RuntimeError(f"on {self.name}:\n{ran.stdout[-2000:]}{ran.stderr[-4000:]}")
+        return ran.stdout
+
+
+# A board of the kind meant has 100 KB of heap or more to spare; objects are twice as large on
+# a 64-bit build, so it gets twice that. The WebAssembly port grows its heap and has no limit.
+HEAP_KB = {"unix": 192, "i386": 96}
+
+
+@pytest.fixture(scope="session", params=["cpython", "unix", "i386", "wasm"])
+def interpreter(request: pytest.FixtureRequest, need: Callable[[str], str]) -> Interpreter:
+    """Return each interpreter that edge must run on unchanged, one after the other."""
+    name: str = request.param
+    if name == "cpython":
+        # Without site there is nothing on the path but the library and the checkout.
+        return Interpreter(name, (sys.executable, "-S", "-W", "error", "-c"))
+    if name == "wasm":
+        runner = Path(__file__).parent / "interpreters" / "wasm.mjs"
+        return Interpreter(name, (need("node"), str(runner), need("micropython-wasm")))
+    program = need({"unix": "micropython", "i386": "micropython-i386"}[name])
+    return Interpreter(name, (program, "-X", f"heapsize={HEAP_KB[name]}k", "-c"))

@@ -1,0 +1,67 @@
+"""Edge is one source for every Python: it loads everywhere and asks for nothing to be installed.
+
+The interpreters are CPython, MicroPython's unix port with 64- and with 32-bit words (the
+latter is the object model of small boards), and its WebAssembly port, all with little heap.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+EDGE = Path(__file__).resolve().parents[2] / "edge"
+MODULES = sorted(
+    ".".join(path.relative_to(EDGE.parent).with_suffix("").parts)
+    for path in EDGE.rglob("*.py")
+    if path.name != "__init__.py"
+)
+
+# What is on a board without `mip install`, beside edge itself. Hardware modules are for
+# edge/board alone, whose files never run here.
+PLAIN = {"array", "asyncio", "binascii", "collections", "gc", "hashlib", "io", "json", "os"}
+PLAIN |= {"errno", "micropython", "re", "select", "socket", "struct", "sys", "time"}
+HARDWARE = {"bluetooth", "esp32", "machine", "neopixel", "network", "ntptime", "rp2", "ssl", "tls"}
+
+
+def foreign_imports(source: str, allowed: set[str]) -> list[str]:
+    """Return the modules this source imports that are neither its own nor allowed."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.append(node.module or "")
+    return [name for name in found if name.partition(".")[0] not in allowed]
+
+
+def test_edge_loads_on_every_interpreter(interpreter) -> None:
+    """A word of newer Python anywhere in edge would stop every board at its first import."""
+    boardless = [name for name in MODULES if not name.startswith("edge.board")]
+
+    printed = interpreter.run("".join(f"import {name}\n" for name in boardless) + "print('all')")
+
+    assert printed == "all\n"
+
+
+def test_a_module_that_does_not_load_is_noticed(interpreter) -> None:
+    """The harness must fail when the script does, or the test above says nothing."""
+    with pytest.raises(RuntimeError, match="absent"):
+        interpreter.run("import edge.absent")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_edge_imports_nothing_that_must_be_installed(module: str) -> None:
+    """A board has what its firmware has; a package from elsewhere would not be there."""
+    source = EDGE.parent.joinpath(*module.split(".")).with_suffix(".py").read_text()
+    allowed = PLAIN | HARDWARE if module.startswith("edge.board.") else PLAIN
+
+    assert foreign_imports(source, allowed) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import numpy", "from dataclasses import dataclass", "import os, hmac", "import machine"],
+)
+def test_an_import_from_elsewhere_is_noticed(line: str) -> None:
+    """The check above must see every form an import takes."""
+    assert foreign_imports(line, PLAIN)
