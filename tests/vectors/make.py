@@ -1,0 +1,93 @@
+"""Write the golden vectors. Run from the top: python tests/vectors/make.py
+
+The files are never edited by hand. A change to one is a change of what key holders and
+gateways can read: it goes under Privacy in CHANGELOG.md.
+"""
+
+import json
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent.parent)]
+
+from replay import answer  # noqa: E402
+
+ROOT = bytes(range(32)).hex()
+SITE_KEY = bytes(range(32, 64)).hex()
+TAPE = b"heatveil vectors".hex()
+WORDS = ["one source moves", "local", "one reading", "that somebody is there: é°"]
+
+
+def sampler_cases():
+    """Every sampler and sub-sampler, small and large arguments, from both kinds of stream."""
+    grid = {
+        "below": [[1], [2], [3], [256], [1000003], [2**70]],
+        "coin": [[1, 3], [2, 7], [10**20, 3 * 10**20]],
+        "exp_coin": [[0, 1], [1, 2], [7, 2]],
+        "geometric": [[1, 1], [3, 1000], [7, 3]],
+        "dlaplace": [[1, 1], [500, 3], [100000, 1]],
+        "dgauss": [[1, 4], [9, 2], [4000000, 1], [10**10, 1]],
+        "polya": [[7, 1, 2]],
+    }
+    for sampler, several in grid.items():
+        for args in several:
+            streams = {"tape": TAPE}, {"keyed": [ROOT, "node-007", 3, 41, 12]}
+            for source in streams:
+                yield {
+                    "name": f"{sampler}{args} from {next(iter(source))}",
+                    "kind": "draws",
+                    "sampler": sampler,
+                    "args": args,
+                    "count": 8 if sampler == "polya" else 20,
+                    **source,
+                }
+
+
+def thermal_round(number, params, cell_mm=100):
+    return {
+        "number": number,
+        "mechanism": "thermal",
+        "grid": [[100, 1], cell_mm],
+        "params": params,
+        "ratios": [[1, 1], [1, 100000], [3721, 8000000]],
+        "words": WORDS,
+    }
+
+
+def wire_cases():
+    """Rounds and frames: one reading of 16 and of 32 bits, and an array of 64."""
+    keys = {"site": "lab", "site_key": SITE_KEY}
+    rounds = {
+        "narrow": thermal_round(1, [50, 8, 0, 4000, 250000, 1, 1]),
+        "wide": thermal_round(70000, [50, 12, -3, 41000, 4000000, 32, 1]),
+        "array": thermal_round(2, [64, 7, 0, 5000, 90000, 32, 1], cell_mm=0),
+    }
+    for name, round in rounds.items():
+        yield {"name": f"round {name}", "kind": "round", "round": round, **keys}
+        values = [(37 * i) % 4000 for i in range(64 if name == "array" else 1)]
+        yield {
+            "name": f"frame {name}",
+            "kind": "frame",
+            "round": round,
+            "device": "n001",
+            "root": ROOT,
+            "epoch": 9,
+            "sensor": 0 if name == "array" else 49,
+            "values": values,
+            **keys,
+        }
+
+
+def main():
+    curves = [{"name": f"hilbert {side}", "kind": "curve", "side": side} for side in (1, 2, 8)]
+    files = {"samplers": sampler_cases(), "wire": wire_cases(), "grid": curves}
+    for name, cases in files.items():
+        answered = [{**case, "expect": answer(case)} for case in cases]
+        path = HERE / f"{name}.json"
+        path.write_text(json.dumps(answered, indent=1, ensure_ascii=True) + "\n")
+        print(f"{path.name}: {len(answered)} cases")
+
+
+if __name__ == "__main__":
+    main()

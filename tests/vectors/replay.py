@@ -1,0 +1,103 @@
+"""Answer the golden cases; runs unchanged on CPython and MicroPython.
+
+A case is a dict with `kind` and what that kind needs, bytes written as hexadecimal text.
+`answer` computes what the case asks, `replay` lists the cases whose stored answer differs.
+"""
+
+import binascii
+
+from edge import entropy, grid, noise, node, thermal, wire
+from edge.records import Grid, Guarantee, Report, Round
+
+
+def unhex(text):
+    return binascii.unhexlify(text)
+
+
+def hexed(data):
+    return binascii.hexlify(data).decode()
+
+
+def stream(case):
+    """Return the stream that a case draws from."""
+    if "tape" in case:
+        return entropy.Tape(unhex(case["tape"]))
+    key = case["keyed"]
+    return entropy.keyed(unhex(key[0]), key[1], key[2], key[3], key[4])
+
+
+def draws(case):
+    """Return `count` draws of one sampler with fixed arguments."""
+    rng = stream(case)
+    if case["sampler"] == "below":
+        return [rng.below(case["args"][0]) for _ in range(case["count"])]
+    sampler = getattr(noise, case["sampler"])
+    return [int(sampler(*(case["args"] + [rng]))) for _ in range(case["count"])]
+
+
+def round_of(case):
+    """Return the Round that a case writes out."""
+    given = case["round"]
+    ratios = [None if pair is None else (pair[0], pair[1]) for pair in given["ratios"]]
+    promise = Guarantee(*(ratios + given["words"]))
+    shape, cell_mm = given["grid"]
+    return Round(
+        given["number"],
+        given["mechanism"],
+        Grid((shape[0], shape[1]), cell_mm),
+        tuple(given["params"]),
+        promise,
+    )
+
+
+def round_message(case):
+    """Return a signed Round and its name."""
+    round = round_of(case)
+    where = wire.round_topic(case["site"], round.mechanism)
+    message = wire.pack_round(round, unhex(case["site_key"]), where)
+    if wire.unpack_round(message, unhex(case["site_key"]), where) != round:
+        return "does not come back"
+    return [hexed(message), hexed(wire.name_of(round))]
+
+
+def frame(case):
+    """Return the frame of a keyholder device, and the readings that its key gives back."""
+    round = round_of(case)
+    site, name, root = case["site"], case["device"], unhex(case["root"])
+    site_key = unhex(case["site_key"])
+    device = node.Node(
+        site, name, root, site_key, case["sensor"], (1, 1 << 40), "keyholder", case["epoch"],
+        len(case["values"]),
+    )  # fmt: skip
+    where = wire.round_topic(site, round.mechanism)
+    made = device.answer(wire.pack_round(round, site_key, where), lambda params: case["values"])
+    if made is None:
+        return device.refusal
+    data = wire.topic(site, name, "data")
+    report = wire.unpack_report(made, wire.mac_key(root), data, name)
+    rng = entropy.keyed(root, name, report.epoch, report.seq, report.payload[0])
+    return [hexed(made), list(thermal.unveil(round, report.payload, rng).values)]
+
+
+def curve(case):
+    """Return the cells along the Hilbert curve as numbers."""
+    square = Grid((case["side"], case["side"]), 0)
+    return [grid.index(square, grid.hilbert_cell(square, i)) for i in range(grid.cells(square))]
+
+
+KINDS = {"draws": draws, "round": round_message, "frame": frame, "curve": curve}
+
+
+def answer(case):
+    """Return what a case asks for."""
+    return KINDS[case["kind"]](case)
+
+
+def replay(cases):
+    """Return (name of the case, expected, got) for every case that does not come out."""
+    wrong = []
+    for case in cases:
+        got = answer(case)
+        if got != case["expect"]:
+            wrong.append((case["name"], case["expect"], got))
+    return wrong
