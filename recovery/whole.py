@@ -1,0 +1,112 @@
+"""How far one source that moves can change the whole numbers that sensors really report.
+
+A device rounds twice: to the steps of its converter, then to grains. Rounding is monotone,
+so a temperature that moves by dy moves its count by at most ceil(dy / step), and its grains
+by at most ceil(count * step / grain). The noise is scaled to these whole numbers, because a
+promise about temperatures is no promise about what is sent.
+
+Source: the bound on rounded differences is elementary; that a coarse step flips on all
+sensors at once, and so counts sqrt(sensors) times, is the reason for it.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.sensitivity import moves
+
+Floats = NDArray[np.float64]
+
+# Temperatures are floats, and a difference may sit a hair above a whole number of grains
+# that it is computed to be a hair below. Errors of the operator and of its products stay
+# under 1e-13 of its largest entry; this much is added to every difference.
+_SLACK = 1e-11
+
+
+def shifts(
+    operator: Floats, shape: tuple[int, int], cells: Iterable[int], intensity_max: float
+) -> Iterator[Floats]:
+    """Yield blocks (sensors, moves) of temperature changes, bounded from above.
+
+    Args:
+        operator: A, (sensors, cells), in temperature per unit of heat.
+        shape: (columns, rows) of the cells.
+        cells: the distances, in cells, that a source moves; see `physics.sensitivity.moves`.
+        intensity_max: the most heat of one source.
+    """
+    hair = _SLACK * intensity_max * float(np.abs(operator).max())
+    for distance in cells:
+        for block in moves(operator, distance, shape):
+            yield np.abs(block) * (intensity_max * (1 + _SLACK)) + hair
+
+
+def counted_norm(blocks: Iterable[Floats], step: Fraction | None) -> float:
+    """Return the greatest l2 norm of what the converters show, in the temperatures' unit.
+
+    Args:
+        blocks: of (sensors, moves), temperature changes from `shifts`.
+        step: of the converter, in their unit, or None.
+    """
+    greatest = 0.0
+    for block in blocks:
+        seen = block if step is None else np.ceil(block / float(step)) * float(step)
+        greatest = max(greatest, float(np.linalg.norm(seen, axis=0).max()))
+    return greatest
+
+
+def whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None) -> int:
+    """Return the greatest squared l2 norm of what is sent, in grains squared.
+
+    Args:
+        blocks, step: as for `counted_norm`.
+        exponent: a grain is 2**-exponent of the temperatures' unit.
+
+    >>> whole_square([np.array([[0.3], [1.1]])], exponent=0, step=None)
+    5
+    >>> whole_square([np.array([[0.3], [1.1]])], exponent=2, step=Fraction(1, 2))
+    40
+    """
+    greatest = 0.0
+    for block in blocks:
+        if step is None:
+            grains = np.ceil(np.ldexp(block, exponent))
+        else:
+            # Step by step in whole numbers, for a step need not be a whole number of grains.
+            num, den = (step * Fraction(2) ** exponent).as_integer_ratio()
+            counts = np.ceil(block / float(step)).astype(np.int64)
+            grains = (-(-counts * num // den)).astype(np.float64)
+        greatest = max(greatest, float(np.einsum("ij,ij->j", grains, grains).max()))
+    # Sums of whole numbers are exact in floats up to here.
+    if greatest >= 2**53:
+        raise ValueError(
+            f"a move changes the readings by {greatest**0.5:g} grains but at most 94906265 can "
+            "be squared exactly: noise this wide fits no device. Use a coarser grain."
+        )
+    return int(greatest)
+
+
+def coarsest_exponent(
+    spread: float, sigma: float, sensors: int, step: Fraction | None = None
+) -> int:
+    """Return the exponent of the largest grain, a power of two, that costs little noise.
+
+    At most 1/50 of one sensor's share of what a move changes, so rounding adds two per cent
+    to it; at most 1/100 of sigma, so the discrete noise is as good as continuous; and a
+    divisor of the converter's step, where a power of two can be one.
+
+    Args:
+        spread: l2 norm of what a move changes, in the unit of the temperatures.
+        sigma: standard deviation of the noise that it will need, in that unit.
+        sensors: how many there are.
+        step: of the converter, or None.
+
+    >>> coarsest_exponent(spread=1.0, sigma=3.7, sensors=4)
+    7
+    """
+    exponent = -math.floor(math.log2(min(spread / (50 * math.sqrt(sensors)), sigma / 100)))
+    if step is not None and step.denominator & (step.denominator - 1) == 0:
+        exponent = max(exponent, step.denominator.bit_length() - 1)
+    return exponent
