@@ -24,7 +24,7 @@ _TOUCHING = 1e-290
 _PROBES = 96
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LowRank:
     """The forward operator A, (sensors, sources), nearly left @ right.T.
 

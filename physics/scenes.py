@@ -19,7 +19,7 @@ from .kernel import Length, Walls, forward
 from .places import Floats, cell_places, nearest_cells
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scene:
     """Sources of heat and how strong each of them is.
 

@@ -20,7 +20,7 @@ from .places import Floats
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PointSensors:
     """Sensors that each see the temperature of one place.
 
@@ -49,18 +49,11 @@ class PointSensors:
                 "temperature that the converter can tell. Give None for an endless fineness."
             )
 
-    def see(self, temperatures: ArrayLike, world: np.random.Generator) -> Floats:
-        """Return the temperatures with the sensors' own noise, in kelvin above the baseline.
-
-        Noise may push a cold sensor a little below nought. That is what real sensors do, and
-        no fault.
-
-        Args:
-            temperatures: the truth at each sensor, (sensors,), as an operator gives it.
-            world: where the noise comes from; physics alone, never the veil.
+    def truth(self, temperatures: ArrayLike) -> Floats:
+        """Return the temperatures, (sensors,), as an array, if they can be.
 
         Raises:
-            ValueError: a wrong number of temperatures, or one that is negative or not finite.
+            ValueError: a wrong number of them, or one that is negative or not finite.
         """
         truth = np.asarray(temperatures, dtype=float)
         if truth.shape != (len(self.places_m),):
@@ -75,6 +68,22 @@ class PointSensors:
                 f"sensor {sensor} is to see {truth[sensor]:g} K above the baseline but heat only "
                 "warms here, so the truth must be nought or more. Is a source negative?"
             )
+        return truth
+
+    def see(self, temperatures: ArrayLike, world: np.random.Generator) -> Floats:
+        """Return the temperatures with the sensors' own noise, in kelvin above the baseline.
+
+        Noise may push a cold sensor a little below nought. That is what real sensors do, and
+        no fault.
+
+        Args:
+            temperatures: the truth at each sensor, (sensors,), as an operator gives it.
+            world: where the noise comes from; physics alone, never the veil.
+
+        Raises:
+            ValueError: as `truth`.
+        """
+        truth = self.truth(temperatures)
         return np.asarray(truth + world.normal(0, self.noise_sd, truth.shape))
 
 
