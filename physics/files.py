@@ -87,9 +87,10 @@ def from_frames_file(path: str | Path, clip: str | None = None) -> NDArray[np.in
     except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise _unreadable(path, error, "an .npz archive of whole-number arrays") from error
     if frames is None:
+        asked = "is to be played without a clip" if clip is None else f"has no clip {clip!r}"
         raise ValueError(
-            f"{path} has no clip {clip!r} but holds {', '.join(names) or 'none at all'}, and one "
-            "has to be played. Name one of these."
+            f"{path} {asked} but holds {', '.join(names) or 'none at all'}, and one has "
+            "to be chosen. Name one of these."
         )
     if frames.ndim != 3 or not frames.size or frames.dtype.kind not in "iu":
         raise ValueError(
