@@ -1,0 +1,82 @@
+"""What the gateway's tests share: a stock mosquitto, a small enrolled fleet, a round."""
+
+import random
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from edge import wire
+from edge.node import Node
+from edge.records import Grid, Guarantee, Round
+from gateway import broker, enrol
+from gateway.deployment import Mqtt
+
+SITE = "testsite"
+SENSORS = 4
+PROMISE = Guarantee(
+    (1, 1), (1, 100_000), (1, 50), "one source moves", "local", "a day", "presence"
+)
+
+
+@pytest.fixture(scope="session")
+def mosquitto(
+    need: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mqtt]:
+    """Run one stock mosquitto for all tests: its own limits, so that ours need none other."""
+    program, folder = need("mosquitto"), tmp_path_factory.mktemp("mosquitto")
+    port = broker.free_port()
+    settings = Path(folder, "mosquitto.conf")
+    settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+    with subprocess.Popen([program, "-c", settings], stderr=subprocess.DEVNULL) as child:
+        until_s = time.monotonic() + 10
+        while time.monotonic() < until_s:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.02)
+        yield Mqtt(host="127.0.0.1", port=port)
+        child.terminate()
+
+
+class Home(NamedTuple):
+    """A site with keys on both sides, and the devices' own halves."""
+
+    devices: enrol.Devices
+    secrets: enrol.Secrets
+    nodes: dict[str, Node]
+
+    def round(self, number: int = 1, rho: tuple[int, int] = (1, 50)) -> Any:
+        """Return a round that the nodes answer."""
+        params = (SENSORS, 8, 0, 4096, 10_000, 1, 0)
+        return Round(number, "thermal", Grid((10, 1), 0), params, PROMISE._replace(rho=rho))
+
+    def message(self, plan: Any) -> bytes:
+        """Return the signed bytes of a round."""
+        topic = wire.round_topic(SITE, "thermal")
+        return bytes(wire.pack_round(plan, self.devices.site_key, topic))
+
+    def answer(self, name: str, plan: Any) -> bytes:
+        """Return what a device answers, always with the same warmth."""
+        frame = self.nodes[name].answer(self.message(plan), lambda _params: [1000])
+        return bytes(frame)
+
+    def fresh(self, name: str, epoch: int) -> Node:
+        """Return a device again, after a restart with that boot counter."""
+        secret = next(secret for secret in self.secrets.devices if secret.name == name)
+        key = self.secrets.site_key
+        return Node(SITE, name, secret.root, key, secret.place.sensor, (1, 100), epoch=epoch)
+
+
+@pytest.fixture
+def home() -> Home:
+    """Return a site of four thermometers, the same in every run."""
+    secrets = enrol.make(SITE, SENSORS, fresh=random.Random(7).randbytes)
+    home = Home(enrol.known(secrets), secrets, {})
+    home.nodes.update({secret.name: home.fresh(secret.name, 1) for secret in secrets.devices})
+    return home

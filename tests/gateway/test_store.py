@@ -1,0 +1,182 @@
+"""What the store has said yes to is on the disk, once, and nothing half-done is."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from gateway import store as stores
+from gateway.faults import OperatorFault
+from gateway.ledger import Charge
+from gateway.store import DeadLetter, Kept, Store
+
+NAME = b"\x00\x01\x02\x03"
+RHO = Fraction(1, 7)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    """Return an empty store."""
+    store = Store(tmp_path / "heatveil.sqlite")
+    yield store
+    store.close()
+
+
+def kept(seq: int, device: str = "north", round: bytes | None = None) -> Kept:
+    return Kept(device, 1, seq, round or seq.to_bytes(4, "big"), b"frame %d" % seq)
+
+
+def test_what_was_kept_is_found_after_the_store_was_opened_again(
+    tmp_path: Path, home: Any
+) -> None:
+    """A restart must find the round, its price, its answers, its release and its map."""
+    path, plan = tmp_path / "heatveil.sqlite", home.round(3)
+    store = Store(path)
+    store.open_round(NAME, plan, b"message", RHO, Fraction(1))
+    store.keep([kept(5, round=NAME)], [DeadLetter("a/topic", "why", b"bytes")])
+    store.close_round(NAME, [None, 4, -5], 2)
+    store.keep_map(NAME, "{}")
+    store.close()
+
+    store = Store(path)
+
+    assert store.charges() == (Charge(RHO),)
+    assert store.answers(NAME) == [("north", b"frame 5")]
+    assert store.newest() == {"north": (1, 5)}
+    assert store.release(NAME) == ([None, 4, -5], 2)
+    assert store.map_of(NAME) == "{}"
+    assert store.refused() == [DeadLetter("a/topic", "why", b"bytes")]
+    store.close()
+
+
+def test_a_round_is_charged_once_however_often_it_is_opened(store: Store, home: Any) -> None:
+    """A gateway that died in the middle opens the same round again and owes nothing more."""
+    for _ in range(3):
+        assert store.open_round(NAME, home.round(), b"message", RHO, RHO) == ""
+
+    assert store.charges() == (Charge(RHO),)
+
+
+def test_a_round_over_the_budget_leaves_no_trace(store: Store, home: Any) -> None:
+    """It was not asked, so it must not be charged, and not be taken for asked later."""
+    store.open_round(NAME, home.round(), b"message", RHO, RHO)
+
+    why = store.open_round(b"next", home.round(2), b"message", RHO, RHO)
+
+    assert "round 2 asks" in why
+    assert store.charges() == (Charge(RHO),)
+    assert store.open_round(b"next", home.round(2), b"message", RHO, 2 * RHO) == ""
+
+
+def test_a_batch_is_kept_whole_or_not_at_all(store: Store) -> None:
+    """Half a batch that was acknowledged whole would be a loss."""
+    store.keep([kept(1)])
+    with pytest.raises(IntegrityError):
+        store.keep(
+            [kept(2), kept(3), kept(1)], [DeadLetter("t", "why", b"")], [(NAME, Charge(RHO))]
+        )
+
+    assert store.newest() == {"north": (1, 1)}
+    assert store.refused() == []
+    assert store.charges() == ()
+
+
+def test_the_frames_of_a_large_batch_are_found(store: Store) -> None:
+    """Five hundred keys in one question."""
+    store.keep([kept(seq) for seq in range(1000)])
+
+    found = store.frames([("north", 1, seq) for seq in range(500, 1500)])
+
+    assert found == {("north", 1, seq): b"frame %d" % seq for seq in range(500, 1000)}
+    assert store.frames([]) == {}
+
+
+def test_the_newest_numbers_are_those_of_the_latest_boot(store: Store) -> None:
+    """A device that was restarted counts from one again."""
+    store.keep([kept(9), kept(4)._replace(epoch=2, round=b"abcd"), kept(7, "south", b"efgh")])
+
+    assert store.newest() == {"north": (2, 4), "south": (1, 7)}
+
+
+def test_dead_letters_do_not_fill_the_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device gone mad sends them for ever; the newest are kept, and the beginning of each."""
+    monkeypatch.setattr(stores, "REFUSED_KEPT", 10)
+    for first in (0, 8, 16):
+        letters = [DeadLetter("t", str(first + n), b"x" * 10_000) for n in range(8)]
+        store.keep([], letters)
+
+    found = store.refused()
+    assert [letter.why for letter in found] == [str(n) for n in range(23, 13, -1)]
+    assert all(len(letter.frame) == stores.EVIDENCE_BYTES for letter in found)
+
+
+@pytest.mark.parametrize("content", [b"not a database at all, whatever its name says", None])
+def test_a_file_that_is_no_store_is_the_operators_fault(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    """One line that names the file, and the file is left as it was."""
+    path = tmp_path / "heatveil.sqlite" if content else tmp_path / "nowhere" / "heatveil.sqlite"
+    if content:
+        path.write_bytes(content)
+    with pytest.raises(OperatorFault, match=r"heatveil\.sqlite cannot be opened"):
+        Store(path)
+
+    assert content is None or path.read_bytes() == content
+
+
+def test_a_store_of_a_newer_heatveil_is_refused(tmp_path: Path) -> None:
+    """Misread charges would be spent twice."""
+    path = tmp_path / "heatveil.sqlite"
+    Store(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE about SET schema = 99")
+    connection.close()
+    with pytest.raises(OperatorFault, match="schema 99"):
+        Store(path)
+
+
+def test_every_commit_is_flushed_to_the_disk(store: Store) -> None:
+    """WAL with synchronous=NORMAL would lose the last commits with the power."""
+    with store._engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from gateway.store import Kept, Store
+
+store = Store(Path(sys.argv[1]))
+seq = store.newest().get("north", (1, 0))[1]
+while True:
+    seq += 1
+    store.keep([Kept("north", 1, seq, seq.to_bytes(4, "big"), b"%d" % seq)])
+    print(seq, flush=True)
+"""
+
+
+def test_kill_9_loses_nothing_that_the_store_said_yes_to(tmp_path: Path) -> None:
+    """The writer says a number after its commit; the store must have it, and no gap before it."""
+    path = tmp_path / "heatveil.sqlite"
+    for kill in range(3):
+        command = [sys.executable, "-c", WRITER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            said = [int(child.stdout.readline()) for _ in range(20)]
+            os.kill(child.pid, signal.SIGKILL)
+            said += [int(line) for line in child.stdout.read().split()]
+        store = Store(path)
+        found = store.newest()["north"][1]
+        keys = [("north", 1, seq) for seq in range(1, found + 1)]
+
+        assert found >= said[-1], f"after kill {kill}"
+        assert store.frames(keys) == {key: b"%d" % key[2] for key in keys}
+        store.close()
