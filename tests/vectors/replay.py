@@ -6,8 +6,8 @@ A case is a dict with `kind` and what that kind needs, bytes written as hexadeci
 
 import binascii
 
-from edge import entropy, grid, noise, node, thermal, wire
-from edge.records import Grid, Guarantee, Report, Round
+from edge import entropy, grid, node, noise, thermal, wire
+from edge.records import Grid, Guarantee, Round
 
 
 def unhex(text):

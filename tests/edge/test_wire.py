@@ -1,0 +1,184 @@
+"""Messages come back as they went, are plain CBOR to others, and cannot be tampered with."""
+
+import contextlib
+
+import cbor2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edge import cbor, wire
+from edge.entropy import Tape
+from edge.records import Grid, Guarantee, Reading, Report, Round
+
+KEY = bytes(range(32))
+TOPIC = "heatveil/1/lab/n001/data"
+PROMISE = Guarantee((1, 1), (1, 100000), None, "neighbours", "local", "a day", "presence")
+ROUND = Round(7, "thermal", Grid((100, 1), 50), (50, 12, 0, 41000, 4000000, 1, 0), PROMISE)
+
+values = st.recursive(
+    st.integers(-(2**64), 2**64 - 1) | st.binary(max_size=300) | st.text(max_size=30) | st.none(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.integers(0, 99), inner),
+    max_leaves=8,
+)
+
+
+def report(readings: list[int], seq: int = 65535, epoch: int = 255, sensor: int = 255) -> Report:
+    return Report(b"name", "n001", epoch, seq, [sensor, *readings])
+
+
+def depth(value: object) -> int:
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(depth, inner), default=0) if isinstance(value, list | dict) else 0
+
+
+@given(values)
+@settings(deadline=None)
+def test_encoding_is_deterministic_cbor_to_an_independent_reader(value: object) -> None:
+    """Anybody's CBOR library reads our messages, and ours reads theirs."""
+    packed = cbor.encode(value)
+
+    assert cbor2.loads(packed) == value
+    if depth(value) <= cbor.DEPTH:
+        assert cbor.decode(cbor2.dumps(value)) == value
+
+
+@given(st.lists(st.integers(-32768, 32767), max_size=40), st.sampled_from([16, 32]))
+def test_typed_arrays_are_those_of_rfc_8746(numbers: list[int], bits: int) -> None:
+    """Tags 77 and 78: signed, little-endian; numpy reads them as they stand."""
+    import numpy as np
+
+    tag = cbor2.loads(cbor.encode(cbor.Typed(bits, numbers)))
+
+    assert tag.tag == {16: 77, 32: 78}[bits]
+    assert np.frombuffer(tag.value, f"<i{bits // 8}").tolist() == numbers
+    assert cbor.decode(cbor.encode(cbor.Typed(bits, numbers))) == numbers
+
+
+@pytest.mark.parametrize("number", [1 << 15, -(1 << 15) - 1, 70000])
+def test_a_number_too_wide_is_refused_not_wrapped(number: int) -> None:
+    """A wrapped number would be read as another temperature, in silence."""
+    with pytest.raises(ValueError, match="16 bits"):
+        cbor.encode(cbor.Typed(16, [number]))
+
+
+def test_one_reading_takes_27_bytes_and_an_array_under_two_and_a_half_a_reading() -> None:
+    """Radio time is the energy budget; the topic and MQTT add 30 bytes, the MAC 16."""
+    one = wire.pack_report(report([-(2**31)]), KEY, TOPIC, 32)
+    array = wire.pack_report(report([12345] * 64), KEY, TOPIC, 16)
+
+    assert len(one) - wire.MAC_BYTES <= 27
+    assert (len(array) - wire.MAC_BYTES) / 64 <= 2.5
+
+
+@given(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1))
+def test_the_length_of_a_frame_tells_nothing_of_the_reading(first: int, second: int) -> None:
+    """Small numbers in fewer bytes would show a listener which readings are small."""
+    frames = [wire.pack_report(report([value]), KEY, TOPIC, 32) for value in (first, second)]
+
+    assert len(frames[0]) == len(frames[1])
+
+
+@given(
+    st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=70),
+    st.integers(0, 2**48 - 1),
+    st.integers(0, 2**48 - 1),
+    st.integers(0, 2**48 - 1),
+)
+def test_a_report_comes_back(readings: list[int], seq: int, epoch: int, sensor: int) -> None:
+    """Nothing is lost or changed on the way."""
+    sent = report(readings, seq, epoch, sensor)
+
+    assert wire.unpack_report(wire.pack_report(sent, KEY, TOPIC, 32), KEY, TOPIC, "n001") == sent
+
+
+def test_a_round_comes_back_with_every_number() -> None:
+    """A device answers with exactly the noise that was planned."""
+    where = wire.round_topic("lab", "thermal")
+
+    assert wire.unpack_round(wire.pack_round(ROUND, KEY, where), KEY, where) == ROUND
+
+
+def test_every_flipped_bit_and_every_cut_is_noticed() -> None:
+    """Sixteen bytes of MAC over topic and map leave nothing open."""
+    frame = wire.pack_report(report([5]), KEY, TOPIC, 16)
+    flipped = [
+        frame[:i] + bytes([frame[i] ^ 1 << bit]) + frame[i + 1 :]
+        for i in range(len(frame))
+        for bit in range(8)
+    ]
+    cut = [frame[:i] for i in range(len(frame))]
+
+    for wrong in flipped + cut:
+        with pytest.raises(wire.Fault):
+            wire.unpack_report(wrong, KEY, TOPIC, "n001")
+
+
+def test_a_frame_is_bound_to_its_topic_and_key() -> None:
+    """Copied to another device's topic, or signed with another key, it is worth nothing."""
+    frame = wire.pack_report(report([5]), KEY, TOPIC, 16)
+
+    for key, topic in [(KEY, TOPIC.replace("n001", "n002")), (bytes(32), TOPIC)]:
+        with pytest.raises(wire.Fault, match="MAC"):
+            wire.unpack_report(frame, key, topic, "n001")
+
+
+def test_signed_rubbish_is_a_fault_and_never_anything_else() -> None:
+    """A faulty sender with a good key must not bring a gateway or a device down."""
+    rng = Tape(b"rubbish")
+    good = wire.pack_report(report([5, 6]), KEY, TOPIC, 16)[: -wire.MAC_BYTES]
+    bodies = [bytes(rng.below(256) for _ in range(rng.below(40))) for _ in range(3000)]
+    for _ in range(3000):
+        at = rng.below(len(good))
+        bodies.append(good[:at] + bytes([rng.below(256)]) + good[at + 1 :])
+    bodies.append(cbor2.dumps({0: 1, 1: 1.5}))
+    bodies.append(b"\x9f\xff")
+    bodies.append(b"\x81" * 200 + b"\x00")
+    bodies.append(b"\x9b" + b"\xff" * 8)
+    bodies.append(cbor2.dumps({0: 2}))
+
+    for body in bodies:
+        message = wire._sealed(body, KEY, TOPIC)
+        for read in (
+            lambda m: wire.unpack_report(m, KEY, TOPIC, "n001"),
+            lambda m: wire.unpack_round(m, KEY, TOPIC),
+        ):
+            with contextlib.suppress(wire.Fault):
+                read(message)
+
+
+def test_unknown_keys_are_ignored() -> None:
+    """A later minor version may say more."""
+    body = {0: 1, 1: 4, 2: 9, 3: b"name", 4: cbor2.CBORTag(77, b"\x05\x00"), 5: 3, 99: ["new"]}
+    read = wire.unpack_report(wire._sealed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
+
+    assert read == Report(b"name", "n001", 9, 4, [3, 5])
+
+
+def test_another_version_is_refused() -> None:
+    """A new major changes the topic; on this one it cannot be read safely."""
+    body = {0: 2, 1: 4, 2: 9, 3: b"name", 4: cbor2.CBORTag(77, b"\x05\x00"), 5: 3}
+
+    with pytest.raises(wire.Fault, match="version 1"):
+        wire.unpack_report(wire._sealed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
+
+
+def test_a_reading_cannot_be_packed() -> None:
+    """What a sensor saw has no way onto the wire."""
+    reading = Reading(3, (2100,))
+
+    with pytest.raises(AttributeError):
+        wire.pack_report(reading, KEY, TOPIC, 16)
+    with pytest.raises(AttributeError):
+        wire.pack_round(reading, KEY, TOPIC)
+
+
+def test_the_name_of_a_round_changes_with_every_number_in_it() -> None:
+    """It is what ties a reading to the noise it was given."""
+    names = {wire.name_of(ROUND), wire.name_of(ROUND._replace(number=8))}
+    for place in range(len(ROUND.params)):
+        params = list(ROUND.params)
+        params[place] += 1
+        names.add(wire.name_of(ROUND._replace(params=tuple(params))))
+
+    assert len(names) == 2 + len(ROUND.params)
