@@ -97,7 +97,9 @@ def _decode(data, at, depth):
             raise ValueError("nested deeper than %d" % DEPTH)
         if number > len(data) - at:
             raise ValueError("cut short: it promises %d items" % number)
-        return (_array if major == 4 else _map)(data, number, at, depth - 1)
+        if major == 4:
+            return _array(data, number, at, depth - 1)
+        return _map(data, number, at, depth - 1)
     if major == 6:
         return _typed(data, number, at)
     if number == 22:
