@@ -1,0 +1,47 @@
+#!/bin/sh
+# Makes .venv, or brings it up to date:   sh .ci/venv.sh demo|test
+#
+# Uses uv where it is on PATH, and python3 -m venv with pip where it is not. PYTHON chooses
+# the Python. A stamp in .venv tells make that nothing has changed since.
+set -eu
+cd "$(dirname "$0")/.."
+extra=$1
+
+say() { printf '%s\n' "heatveil: $*"; }
+recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+# A .venv whose Python has gone, or is too old, is made anew.
+if ! recent .venv/bin/python; then
+    python=
+    for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+        if recent "$candidate"; then
+            python=$candidate
+            break
+        fi
+    done
+    if [ -z "$python" ]; then
+        has=$("${PYTHON:-python3}" --version 2>&1) || has="no ${PYTHON:-python3}"
+        say "here is $has, and Python 3.11 or later is needed; install one and try again," \
+            "or name it: make PYTHON=/path/to/python3.12" >&2
+        exit 1
+    fi
+    say "making .venv with $("$python" --version)"
+    rm -rf .venv
+    if command -v uv >/dev/null; then
+        uv venv --quiet --python "$("$python" -c 'import sys; print(sys.executable)')" .venv
+    elif ! "$python" -m venv .venv; then
+        rm -rf .venv
+        say "$python cannot make a virtual environment; on Debian: apt-get install python3-venv" >&2
+        exit 1
+    fi
+fi
+
+say "installing what the $extra needs; the first time takes about a minute"
+if command -v uv >/dev/null; then
+    uv pip install --quiet --compile-bytecode --python .venv/bin/python --editable ".[$extra]"
+else
+    .venv/bin/python -m pip --disable-pip-version-check install -qq --editable ".[$extra]"
+fi
+# What the tests need holds what the demo needs.
+[ "$extra" = demo ] || touch .venv/has-demo
+touch ".venv/has-$extra"

@@ -1,0 +1,38 @@
+# `make` alone lists what can be made. ARGS goes to the program: make demo ARGS="--seed 7".
+# Nothing but make, sh and Python 3.11 is needed: .venv is made by itself and kept up to date.
+
+BIN := .venv/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench tools clean
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/has-demo ## hide a room's warmth and find its vicinity, on this machine
+	@$(BIN)/heatveil demo $(ARGS)
+
+test: .venv/has-test ## run every test
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/has-test ## format, lint, arrows between packages, types
+	@$(BIN)/ruff format --check --quiet . || { echo "to mend: $(BIN)/ruff format"; exit 1; }
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/lint-imports
+	@$(BIN)/mypy
+
+bench: .venv/has-test ## time what is claimed to be fast
+	@for bench in tests/bench/bench_*.py; do \
+		echo "== $$bench"; $(BIN)/python "$$bench" || exit 1; done
+
+tools: ## fetch real MicroPythons into .tools, for the tests
+	@bash .ci/micropython.sh
+
+clean: ## remove everything that was made here
+	@rm -rf .venv .tools build dist demo bench-results *.egg-info .coverage \
+		.pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/has-%: pyproject.toml .ci/venv.sh
+	@PYTHON="$(PYTHON)" sh .ci/venv.sh $*
