@@ -1,0 +1,58 @@
+"""The promise of a thermal round, in whole numbers and in words."""
+
+from edge.records import Guarantee
+
+from .calibrate import Calibration
+from .guarantee import ratio_text
+from .ratio import lowest
+from .thermal_query import Query, cell_m, protected_cells
+
+_UNPROTECTED = (
+    "that somebody is there, how many they are and how warm; that a device exists and when it "
+    "speaks; and the further a source moves, the less of that is hidden"
+)
+
+
+def promise(query: Query, made: Calibration) -> Guarantee:
+    """Return what a round of this query promises; true of the whole numbers really sent."""
+    return Guarantee(
+        epsilon=lowest(query.epsilon),
+        delta=lowest(query.delta),
+        rho=made.rho,
+        neighbours=_neighbours(query),
+        trust=_trust(query),
+        unit=_unit(query, made),
+        unprotected=_UNPROTECTED,
+    )
+
+
+def _neighbours(query: Query) -> str:
+    columns, rows = query.grid.shape
+    cells = protected_cells(query)
+    if query.grid.cell_mm:
+        far = f"at most {cells * cell_m(query.grid):g} m"
+    else:
+        far = f"at most {cells} cell{'s' * (cells > 1)} of 1/{max(columns, rows)} of the room"
+    return (
+        f"one source moves by {far}, everything else the same, if no source is stronger than "
+        f"{query.intensity_max:g}"
+    )
+
+
+def _trust(query: Query) -> str:
+    if query.keyholder:
+        return (
+            "local: each device blurs its own readings, for everybody who cannot break the "
+            "cipher (SIM-CDP); against the holder of the devices' keys nothing is promised"
+        )
+    return "local: each device blurs its own readings before they leave it, and nobody has a key"
+
+
+def _unit(query: Query, made: Calibration) -> str:
+    window = f"the window of {made.readings} reading{'s' * (made.readings > 1)} of every sensor"
+    if query.calibration == "exact":
+        return f"{window} together"
+    return (
+        f"{window} together; the noise is the paper's printed formula and really gives epsilon "
+        f"{made.epsilon:.3g} at delta {ratio_text(lowest(query.delta))}"
+    )

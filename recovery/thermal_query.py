@@ -1,0 +1,154 @@
+"""What an analyst may ask of thermal sensors, checked before anything is planned."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Grid
+from physics.kernel import Walls, forward
+from physics.places import cell_places, length_m, sensor_places
+
+from .calibrate import Calibration, calibrate
+from .gaussian import check_delta, paper_sigma
+from .ratio import Ratio, check_ratio
+
+Floats = NDArray[np.float64]
+Estimator = Literal["l1", "l1-printed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A map of the heat, from sensors that never say what they read.
+
+    Lengths are in metres, or on a unit grid (cell_mm 0) in units of its side; warmth is in
+    kelvin above the baseline, or in the paper's unit.
+
+    Raises:
+        ValueError: a field has no meaning, alone or beside the others.
+    """
+
+    grid: Grid
+    sensors: tuple[int, ...]  # (m,) along a line, (columns, rows) over a plane
+    spread_m2: float  # diffusivity times time, the shortest that the room can meet
+    epsilon: Ratio  # for all the readings together
+    delta: Ratio = (1, 100000)
+    protect_distance_m: float | None = None  # None for one cell
+    intensity_max: float = 1.0  # the most heat of one source: an assumption on the world
+    sources_max: int = 8  # readings are clamped to what so many can warm
+    walls: Walls = "none"
+    step: Fraction | None = None  # of the sensors' converter
+    readings: int = 1
+    calibration: Literal["exact", "paper"] = "exact"
+    estimator: Estimator = "l1"
+    failure: float = 0.05  # chance that the true heat lies outside the radius
+    keyholder: bool = False
+    sensor_noise: float = 0.0  # standard deviation of a sensor's own noise, never credited
+
+    def __post_init__(self) -> None:
+        _check_room(self)
+        check_ratio(self.epsilon, "epsilon")
+        check_delta(check_ratio(self.delta, "delta"))
+        if self.calibration == "paper":
+            paper_sigma(check_ratio(self.epsilon, "epsilon"), check_ratio(self.delta, "delta"))
+        for name, good, needed in (
+            ("spread_m2", _positive(self.spread_m2), "positive: heat must have had time"),
+            ("intensity_max", _positive(self.intensity_max), "positive: it scales the noise"),
+            ("sources_max", _whole(self.sources_max), "a whole number from 1: it sets the clamp"),
+            ("readings", _whole(self.readings), "a whole number from 1: they share the promise"),
+            ("walls", self.walls in ("none", "insulated"), "'none' or 'insulated'"),
+            ("calibration", self.calibration in ("exact", "paper"), "'exact' or 'paper'"),
+            ("estimator", self.estimator in ("l1", "l1-printed"), "'l1' or 'l1-printed'"),
+            ("failure", 0 < self.failure < 1, "between 0 and 1: a radius never holds surely"),
+            ("keyholder", isinstance(self.keyholder, bool), "True or False"),
+            ("sensor_noise", self.sensor_noise == 0 or _positive(self.sensor_noise), "0 or more"),
+            (
+                "step",
+                self.step is None or (isinstance(self.step, Fraction) and self.step > 0),
+                "None or a positive Fraction: a float is not exactly the converter's step",
+            ),
+        ):
+            if not good:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)!r} but must be {needed}, or neither the "
+                    "noise nor the map would mean anything. Correct it in the query."
+                )
+
+
+def cell_m(grid: Grid) -> float:
+    """Return the shorter side of a cell, in metres or in sides of the unit grid."""
+    return grid.cell_mm / 1000 if grid.cell_mm else 1 / max(grid.shape)
+
+
+def protected_cells(query: Query) -> int:
+    """Return how many cells a source may move and stay hidden; part of a cell is one."""
+    if query.protect_distance_m is None:
+        return 1
+    return math.ceil(query.protect_distance_m / cell_m(query.grid) - 1e-9)
+
+
+@lru_cache(maxsize=8)
+def operator(query: Query) -> Floats:
+    """Return A, (sensors, cells): the warmth at each sensor of one unit of heat in each cell."""
+    made = forward(
+        cell_places(query.grid),
+        sensor_places(query.sensors, query.grid),
+        query.spread_m2,
+        query.walls,
+        length_m(query.grid),
+    )
+    made.setflags(write=False)  # shared by every caller
+    return made
+
+
+@lru_cache(maxsize=8)
+def calibration(query: Query) -> Calibration:
+    """Return the noise that the query asks for.
+
+    Raises:
+        ValueError: the printed formula is asked for where it is not private.
+    """
+    return calibrate(
+        operator(query),
+        query.grid.shape,
+        protected_cells(query),
+        query.epsilon,
+        query.delta,
+        intensity_max=query.intensity_max,
+        step=query.step,
+        readings=query.readings,
+        method=query.calibration,
+    )
+
+
+def _check_room(query: Query) -> None:
+    """Refuse a grid, sensors or a distance that do not fit each other."""
+    counts = (query.grid.shape, query.sensors)
+    if not all(isinstance(part, tuple) and all(map(_whole, part)) for part in counts) or (
+        len(query.grid.shape) != 2 or max(query.grid.shape) < 2
+    ):
+        raise ValueError(
+            f"the grid is {query.grid.shape} and the sensors {query.sensors} but both must be "
+            "tuples of whole numbers, with two cells at least: one place alone hides nothing. "
+            "Write Grid((100, 1), 0) and (50,)."
+        )
+    sensor_places(query.sensors, query.grid)  # refuses what does not fit, in its own words
+    room, distance = cell_m(query.grid) * max(query.grid.shape), query.protect_distance_m
+    if distance is not None and not cell_m(query.grid) * (1 - 1e-9) <= distance <= room:
+        raise ValueError(
+            f"protect_distance_m is {distance:g} but must be between one cell, "
+            f"{cell_m(query.grid):g}, and the room, {room:g}: a shorter one cannot be told "
+            "apart, a longer one does not exist. Choose one, or None for one cell."
+        )
+
+
+def _positive(value: float) -> bool:
+    return 0 < value < math.inf
+
+
+def _whole(value: object) -> bool:
+    return type(value) is int and value > 0
