@@ -106,4 +106,4 @@ def _said(fault: Any) -> str:
     if fault["type"] == "model_type":
         return f"{place} is {fault['input']!r} but must be a table of names and values"
     need = fault["msg"].removeprefix("Value error, ").replace("Input should", "it should")
-    return f"{place} is {fault['input']!r}: {need}"
+    return f"{place} is {fault['input']!r}: {need}" if len(keys) > 1 else f"{place}: {need}"

@@ -17,7 +17,7 @@ from recovery.ratio import Ratio, parse_ratio
 def _ratio(given: Any) -> Any:
     if isinstance(given, float):
         raise ValueError("a decimal is not a ratio; write '1/2' for a half, in quotes")
-    return given if isinstance(given, tuple) else parse_ratio(str(given), "it")
+    return given if isinstance(given, tuple) else parse_ratio(str(given), "the text")
 
 
 def _shape(given: Any) -> Any:

@@ -1,12 +1,15 @@
 """A process of its own that draws the maps, timed and killable.
 
 A convex program can hang, run out of memory or die in a library's own code; the gateway must
-go on taking reports meanwhile. cvxpy costs a second and a hundred megabytes to import: the
-worker does that while the first reports are still under way, and the gateway never does.
+go on taking reports meanwhile. What a solver costs to import, cvxpy above all with its second
+and its hundred megabytes, is the worker's cost too: it is paid while the first reports are
+still under way, and never by the gateway.
 """
 
-import multiprocessing
 import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from math import inf
@@ -61,18 +64,23 @@ class Solver:
             self._end()
 
     def _begin(self) -> None:
-        spawning = multiprocessing.get_context("spawn")
-        self._pipe, far = spawning.Pipe()
-        self._process = spawning.Process(target=work, args=(far, self._limit_s), daemon=True)
-        self._process.start()
-        far.close()  # so that its death is the end of the pipe
+        near, far = socket.socketpair()
+        with far:  # ours is closed again, so that the worker's death is the end of the pipe
+            # A fresh interpreter, with none of our locks and threads, and -P so that no folder
+            # of the user's is taken for a package of ours. A Ctrl-C is for us, not for it.
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", __name__, str(far.fileno()), str(self._limit_s)],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[far.fileno()],
+                start_new_session=True,
+            )
+        self._pipe = Connection(near.detach())
         self._ready = False
 
     def _end(self) -> None:
         self._pipe.close()
         self._process.kill()
-        self._process.join()
-        self._process.close()
+        self._process.wait()
 
     def _asked(self, mechanism: str, query: Any, releases: Sequence[Any]) -> Heatmap | Unresolved:
         if not self._ready:
@@ -89,9 +97,6 @@ class Solver:
 
 def work(pipe: Connection, limit_s: float) -> None:
     """Draw maps until the other end of the pipe closes; runs in the worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the gateway ends us, not the terminal
-    import cvxpy  # noqa: F401  so that the first map need not wait for it
-
     from .mechanisms import named
 
     pipe.send("ready")
@@ -110,3 +115,7 @@ def work(pipe: Connection, limit_s: float) -> None:
             result = Unresolved(query.grid, releases[-1].round.guarantee, inf, inf, why)
         signal.setitimer(signal.ITIMER_REAL, 0)
         pipe.send(result)
+
+
+if __name__ == "__main__":
+    work(Connection(int(sys.argv[1])), float(sys.argv[2]))

@@ -1,0 +1,65 @@
+"""Files that a command leaves: all of them whole, or none."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from .faults import OperatorFault
+
+Writer = Callable[[Path], None]
+
+
+def check_places(paths: list[Path]) -> None:
+    """Check, before anything is computed, that files can be written to these places.
+
+    Raises:
+        OperatorFault: a folder is missing or closed to us, a path is a folder, or two are one.
+    """
+    for path in paths:
+        folder = path.absolute().parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK) or path.is_dir():
+            why = "is itself a folder" if path.is_dir() else "is in no folder that we may write to"
+            raise OperatorFault(
+                f"the file {path} {why}; a result must have its place before the work begins, or "
+                "it would be lost. Make the folder or give another path"
+            )
+    if len({path.absolute() for path in paths}) < len(paths):
+        raise OperatorFault(
+            f"{' and '.join(map(str, paths))} are not all different; each result needs a file of "
+            "its own, or one would overwrite another. Give each its own path"
+        )
+
+
+def write_all(writers: Mapping[Path, Writer]) -> None:
+    """Write every file beside its place first, and move them there when all are whole.
+
+    Raises:
+        OperatorFault: one cannot be written; then none is.
+    """
+    halves = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in writers}
+    with ExitStack() as stack:
+        for half in halves.values():
+            stack.callback(half.unlink, missing_ok=True)
+        try:
+            for path, writer in writers.items():
+                writer(halves[path])
+            for path, half in halves.items():
+                os.replace(half, path)
+        except OSError as fault:
+            raise OperatorFault(
+                f"{fault.filename or 'a result'} cannot be written ({fault.strerror or fault}); "
+                "no result was left half done. Make room for it, or give another path"
+            ) from fault
+
+
+def as_json(value: Any) -> Writer:
+    """Return the writer of a value as JSON; NaN and infinity are refused, for JSON has none."""
+    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+
+    def write(path: Path) -> None:
+        path.write_text(text, "utf-8")
+
+    return write

@@ -1,0 +1,98 @@
+"""A room that exists in the simulator alone, so that a map can be held against the truth."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Reading
+from edge.thermal import Params
+from physics.places import is_plane, length_m, sensor_places
+from physics.scenes import Scene, from_sources_file, random_sources
+from physics.sensors import PointSensors, grains
+from recovery.thermal import Query
+
+from .faults import OperatorFault
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Room:
+    """What is warm, and the thermometers that look at it; `world` makes what is random in it."""
+
+    query: Query
+    scene: Scene
+    world: np.random.Generator
+
+    @cached_property
+    def sensors(self) -> PointSensors:
+        """The thermometers, where the query says that they are."""
+        query = self.query
+        return PointSensors(sensor_places(query.sensors, query.grid), step=query.step)
+
+    @cached_property
+    def temperatures(self) -> Floats:
+        """The true temperature at each sensor, (sensors,), in kelvin above the baseline."""
+        query = self.query
+        return self.scene.temperatures(
+            self.sensors.places_m, query.spread_m2, query.walls, length_m(query.grid)
+        )
+
+    @cached_property
+    def heat(self) -> Floats:
+        """The true heat in each cell, (rows, columns)."""
+        columns, rows = self.query.grid.shape
+        return self.scene.heat(self.query.grid).reshape(rows, columns)
+
+    def readings(self, round: Any) -> Iterator[Reading]:
+        """Yield what every device reads for a Round, in its grains. Private."""
+        seen = self.sensors.see(self.temperatures, self.world)
+        exponent = Params(*round.params).exponent
+        for sensor, value in enumerate(grains(seen, exponent, self.query.step)):
+            yield Reading(sensor, (value,))
+
+    def beyond(self) -> str:
+        """Return a clause about sources that the noise is not made for; empty without any."""
+        most = float(self.scene.intensities.max(initial=0))
+        if most <= self.query.intensity_max:
+            return ""
+        return (
+            f"a source warmer than {self.query.intensity_max:g}, of which this scene has one of "
+            f"{most:g} (--set intensity_max={most:g} makes the noise for it)"
+        )
+
+
+def scene_of(
+    query: Query, sources: Path | None, sources_random: int | None, world: np.random.Generator
+) -> Scene:
+    """Return the scene of a file, or one of so many random sources.
+
+    Raises:
+        OperatorFault: neither or both are given, or the file or the number is wrong.
+    """
+    if (sources is None) == (sources_random is None):
+        given = "neither" if sources is None else "both"
+        raise OperatorFault(
+            f"{given} of --sources and --sources-random came; one of them says what is warm, "
+            "and without it there is nothing to see. Give --sources FILE.csv or "
+            "--sources-random 2"
+        )
+    try:
+        if sources is None:
+            return random_sources(sources_random or 0, query.grid, world, query.intensity_max)
+        scene = from_sources_file(sources, length_m(query.grid))
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    if (scene.places.ndim == 2) != is_plane(query.grid):
+        header, cells = ("x,y", "40x30") if is_plane(query.grid) else ("position", "100")
+        raise OperatorFault(
+            f"{sources} has {'x,y' if header == 'position' else 'position'} columns but the grid "
+            f"is {'a plane' if is_plane(query.grid) else 'a line'}, where a source stands at "
+            f"{header}; the two must agree. Mend the header, or --cells {cells}"
+        )
+    return scene

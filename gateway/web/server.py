@@ -1,0 +1,89 @@
+"""The web server, in a thread of its own beside the gateway."""
+
+import asyncio
+import socket
+import threading
+
+import uvicorn
+
+from ..faults import OperatorFault
+from .app import application
+from .feed import Feed
+
+START_S = 10.0
+
+
+class Page:
+    """The live page on a port, for as long as the block lasts; show it events with `put`."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Listen.
+
+        Args:
+            port: 0 for any free one.
+
+        Raises:
+            OperatorFault: the port is taken, or the host is not one of this machine's.
+        """
+        self.feed = Feed()
+        self._socket = _listening(host, port)
+        self.url = f"http://{_printed(host)}:{self._socket.getsockname()[1]}/"
+        self._server = _Server(self.feed)
+        self._thread = threading.Thread(target=self._run, name="page", daemon=True)
+        self._thread.start()
+        self._server.ready.wait(START_S)
+
+    def __enter__(self) -> "Page":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(START_S)
+        self._socket.close()
+
+    def _run(self) -> None:
+        asyncio.run(self._server.serve(sockets=[self._socket]))
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, told to let viewers go before it waits for them."""
+
+    def __init__(self, feed: Feed) -> None:
+        super().__init__(
+            uvicorn.Config(
+                application(feed), log_config=None, access_log=False, timeout_graceful_shutdown=1
+            )
+        )
+        self.ready = threading.Event()
+        self._feed = feed
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._feed.closed()
+        await super().shutdown(sockets)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(128)
+    except (OSError, OverflowError) as fault:
+        listener.close()
+        why = getattr(fault, "strerror", None) or str(fault)
+        raise OperatorFault(
+            f"the page cannot listen on {host} port {port} ({why}); it needs a port that nobody "
+            "has, on an address of this machine. Stop what is there, or choose another port "
+            "(--port, or port under [page]; 0 takes any)"
+        ) from fault
+    return listener
+
+
+def _printed(host: str) -> str:
+    """Return the host as one writes it in an address."""
+    return f"[{host}]" if ":" in host else host
