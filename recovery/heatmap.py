@@ -46,7 +46,7 @@ class Unresolved:
 
     grid: Grid
     guarantee: Guarantee
-    least_residual: float  # how near the readings can be come, in their unit
+    least_residual: float  # how near the readings can be come, in their unit; inf if unknown
     radius: float  # how near was asked
     why: str  # a sentence: what is wrong and what would help
 

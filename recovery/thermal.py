@@ -83,7 +83,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     guarantee = releases[0].round.guarantee
     if not heard.any():
         why = "no sensor was heard; wait for reports, or look at the sensors' link"
-        return Unresolved(query.grid, guarantee, 0.0, 0.0, why)
+        return Unresolved(query.grid, guarantee, math.inf, math.inf, why)
     warmth = np.nansum(blurred, axis=0)[heard] / times[heard] * 2.0**-params.exponent
     # A sensor heard less often is blurred more; each is weighed so that all count alike.
     deviations = _deviations(query, params, times[heard])
