@@ -1,0 +1,164 @@
+"""Who knows whom: the invariants by absence that one import or one word would break.
+
+Each rule is a function over source text, so that a planted fault can show that it bites.
+"""
+
+import ast
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.mechanisms import MECHANISMS
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = {mechanism.name for mechanism in MECHANISMS}
+
+# Who may wait on an event loop: the web server calls the page's functions from one, and the
+# broker of last resort, which is somebody else's, lives on one of its own.
+AWAITING = {"gateway/broker.py"}
+AWAITING_FOLDERS = {"gateway/web"}
+
+RANDOM_MODULES = {"random", "secrets", "numpy.random", "edge.entropy", "edge.noise"}
+RANDOM_WORDS = {"default_rng", "getrandbits", "random", "random_state", "rvs", "urandom"}
+
+
+def modules(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imports(source: str) -> Iterator[str]:
+    """Yield every name imported, in full: `from a import b` gives a and a.b, dots kept."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = "." * node.level + (node.module or "")
+            yield start
+            yield from (f"{start.rstrip('.')}.{alias.name}" for alias in node.names)
+
+
+def randomness(source: str) -> set[str]:
+    """Return the doors to random numbers that this source opens."""
+    found = {name for name in imports(source) if name in RANDOM_MODULES}
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(attr=word) | ast.keyword(arg=str(word)) | ast.alias(name=word):
+                found |= {word} & RANDOM_WORDS
+    return found
+
+
+def others_known(source: str, own: str, names: set[str]) -> set[str]:
+    """Return the mechanisms, other than its own, whose modules this source imports."""
+    parts = {part for name in imports(source) for part in name.split(".")}
+    return {other for other in names - {own} for part in parts if owner(part, names) == other}
+
+
+def owner(module: str, names: set[str]) -> str:
+    """Return the mechanism a module belongs to: `thermal` has thermal and thermal_query."""
+    return next((n for n in names if module == n or module.startswith(n + "_")), "")
+
+
+def awaits(source: str) -> bool:
+    """Say whether this source waits on an event loop."""
+    waiting = (ast.Await, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith)
+    return any(isinstance(node, waiting) for node in ast.walk(ast.parse(source)))
+
+
+@pytest.mark.parametrize("path", modules("recovery"), ids=lambda path: path.stem)
+def test_recovery_draws_no_random_number(path: Path) -> None:
+    """After the release all is a pure function: the same numbers must give the same map."""
+    assert randomness(path.read_text()) == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import random",
+        "from numpy.random import default_rng",
+        "x = np.random.normal()",
+        "from edge.noise import dgauss",
+        "from edge import entropy",
+        "norm.rvs(9)",
+        "solve(random_state=1)",
+        "os.urandom(4)",
+    ],
+)
+def test_a_planted_draw_is_found(line: str) -> None:
+    """The rule above must see every door by which chance comes in."""
+    assert randomness(line)
+
+
+def test_only_the_service_knows_mqtt() -> None:
+    """With one file on the network, everything else can be tested by calling it."""
+    knowing = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("edge", "physics", "recovery", "gateway")
+        for path in modules(package)
+        if any(name.partition(".")[0] == "paho" for name in imports(path.read_text()))
+    }
+
+    assert knowing == {"gateway/service.py"}
+    assert "paho.mqtt.client" in imports("from paho.mqtt import client")
+
+
+def test_only_named_files_await() -> None:
+    """A function that waits can only be called by one that waits: it must not spread."""
+    waiting = {
+        path.relative_to(ROOT).as_posix()
+        for path in modules("gateway")
+        if awaits(path.read_text())
+    }
+    spread = {name for name in waiting if name.rpartition("/")[0] not in AWAITING_FOLDERS}
+
+    assert spread <= AWAITING
+    assert awaits("async def f():\n    await g()")
+
+
+def test_the_ingest_process_never_loads_cvxpy() -> None:
+    """A solver may hang or take all memory; what takes reports in must outlive it."""
+    script = "import sys, gateway.serving\nprint('cvxpy' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert ran.stdout == "False\n", ran.stderr
+
+
+@pytest.mark.parametrize("package", ["edge", "recovery"])
+def test_no_mechanism_knows_another(package: str) -> None:
+    """A mechanism can be read, proved and removed alone."""
+    for path in modules(package):
+        if own := owner(path.stem, NAMES):
+            assert others_known(path.read_text(), own, NAMES) == set(), path.name
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from .disk import report",
+        "from . import disk",
+        "import recovery.disk",
+        "from recovery import disk",
+        "from .disk_query import Query",
+    ],
+)
+def test_a_mechanism_that_knows_another_is_found(line: str) -> None:
+    """The rule above must see every form of the import, and no fault in one's own modules."""
+    assert others_known(line, "thermal", {"thermal", "disk"}) == {"disk"}
+    assert others_known(line, "disk", {"thermal", "disk"}) == set()
+
+
+def test_imports_go_downward_only(tmp_path: Path) -> None:
+    """The contracts in pyproject.toml hold, and an arrow drawn upward breaks them."""
+    linter = Path(sys.executable).with_name("lint-imports")
+    subprocess.run([linter, "--no-cache"], cwd=ROOT, check=True, capture_output=True)
+    for package in ("edge", "physics", "recovery", "gateway"):
+        shutil.copytree(ROOT / package, tmp_path / package)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "edge" / "planted.py").write_text("import recovery.heatmap\n")
+    ran = subprocess.run([linter, "--no-cache"], cwd=tmp_path, capture_output=True, text=True)
+
+    assert ran.returncode == 1
+    assert "edge.planted -> recovery.heatmap" in ran.stdout
