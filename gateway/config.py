@@ -73,6 +73,7 @@ def query(deployment: Deployment) -> Query:
             calibration=deployment.rounds.calibration,
             estimator=deployment.rounds.estimator,
             keyholder=deployment.privacy.keyholder,
+            sensor_noise=deployment.sensors.noise_sd,
         )
     except ValueError as fault:
         raise OperatorFault(f"the deployment cannot be served: {fault}") from fault

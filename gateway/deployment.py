@@ -85,10 +85,11 @@ class Heat(Section):
 
 
 class Sensors(Section):
-    """The thermometers, evenly spaced, and the step of their converter in kelvin."""
+    """The thermometers, evenly spaced, with their converter's step and their own noise, in kelvin."""
 
     count: Shape
     adc_step: RatioField | None = None
+    noise_sd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # kelvin, of one reading
 
 
 class Privacy(Section):
@@ -105,7 +106,7 @@ class Rounds(Section):
     """How the rounds run; seconds."""
 
     mechanism: str = "thermal"
-    estimator: str = "l1"
+    estimator: Literal["l1", "l1-printed"] = "l1"
     calibration: Literal["exact", "paper"] = "exact"
     gather_s: Positive = 30.0
     every_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3600.0

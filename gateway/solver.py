@@ -20,6 +20,8 @@ import structlog
 
 from recovery.heatmap import Heatmap, Unresolved
 
+from . import logs
+
 IMPORT_S = 60.0  # longest time to come up, on a busy machine
 
 log = structlog.get_logger()
@@ -49,10 +51,10 @@ class Solver:
         with self._lock:
             try:
                 return self._asked(mechanism, query, releases)
+            except TimeoutError:  # which is an OSError, so it comes first
+                why = f"no map was found within {self._limit_s:g} s, the time it was given"
             except (EOFError, OSError):
                 why = "the program that draws the map died; it was started again"
-            except TimeoutError:
-                why = f"no map was found within {self._limit_s:g} s, the time it was given"
             log.error("no map", why=why)
             self._end()
             self._begin()
@@ -118,4 +120,5 @@ def work(pipe: Connection, limit_s: float) -> None:
 
 
 if __name__ == "__main__":
+    logs.to_stderr()
     work(Connection(int(sys.argv[1])), float(sys.argv[2]))
