@@ -1,0 +1,116 @@
+"""The deployment file: the sample loads, and a fault names its place, its value and the need."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from gateway import access, config
+from gateway.deployment import Mqtt
+from gateway.faults import OperatorFault
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "gateway.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
+    """It is what everybody begins with."""
+    deployment = config.load(written(tmp_path, config.sample()))
+
+    query = config.query(deployment)
+    assert query.grid == ((100, 1), 40)
+    assert query.sensors == (50,)
+    assert (query.epsilon, query.delta) == ((1, 1), (1, 100_000))
+    assert query.step == Fraction(1, 16)
+    assert deployment.site.database == tmp_path / "heatveil.sqlite"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("gather_s = 30", "gather = 30", ["[rounds] gather", "did you mean gather_s?"]),
+        ("[heat]", "[heet]", ["[heet]", "did you mean heat?"]),
+        ('epsilon = "1/1"', "epsilon = 0.5", ["[privacy] epsilon is 0.5", "'1/2' for a half"]),
+        ('epsilon = "1/1"', 'epsilon = "0.5"', ["[privacy] epsilon", "ratio"]),
+        ('delta = "1/100000"', 'delta = "-1/9"', ["[privacy] delta", "ratio"]),
+        ("readings = 24", "readings = 0", ["[privacy] readings is 0", "greater than or equal"]),
+        ("spread_m2 = 0.05", "spread_m2 = -1", ["[heat] spread_m2 is -1", "greater than 0"]),
+        ("spread_m2 = 0.05", "spread_m2 = nan", ["[heat] spread_m2", "finite"]),
+        ("length_m = 4.0", "length_m = 4.0001", ["[room]", "whole millimetres", "4 m would do"]),
+        ("cells = 100", "cells = [10, 0]", ["[room] cells", "greater than or equal to 1"]),
+        ("count = 50", "", ["[sensors] count is missing"]),
+        ("port = 1883", "port = 99999", ["[mqtt] port is 99999", "less than or equal to 65535"]),
+        ('name = "lab"', 'name = "lab/#"', ["[site] name", "pattern"]),
+        ('walls = "none"', 'walls = "brick"', ["[room] walls is 'brick'", "insulated"]),
+        ("[site]", "[site", ["cannot be read", "TOML"]),
+    ],
+)
+def test_a_fault_in_the_file_is_one_line_that_says_where_and_what(
+    tmp_path: Path, old: str, new: str, words: list[str]
+) -> None:
+    """Nothing starts on a guess, and nobody has to read our code to mend it."""
+    assert old in config.sample()
+    path = written(tmp_path, config.sample().replace(old, new, 1))
+    with pytest.raises(OperatorFault) as caught:
+        config.load(path)
+
+    said = str(caught.value)
+    assert str(path) in said
+    assert "\n" not in said
+    for word in words:
+        assert word in said
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    """Mending them one start at a time would be tedious."""
+    text = config.sample().replace("port = 1883", "port = 0").replace("every_s", "each_s")
+    with pytest.raises(OperatorFault) as caught:
+        config.load(written(tmp_path, text))
+
+    assert "[mqtt] port" in str(caught.value)
+    assert "[rounds] each_s" in str(caught.value)
+
+
+def test_a_missing_or_garbled_file_is_one_line_too(tmp_path: Path) -> None:
+    """A path mistyped, a picture given for a text."""
+    with pytest.raises(OperatorFault, match="No such file"):
+        config.load(tmp_path / "nowhere.toml")
+    (tmp_path / "picture.toml").write_bytes(b"\x89PNG\xff\xfe")
+    with pytest.raises(OperatorFault, match="cannot be read"):
+        config.load(tmp_path / "picture.toml")
+
+
+def test_values_that_do_not_go_together_are_the_operators_fault(tmp_path: Path) -> None:
+    """Each is well formed, but there is no such promise: delta has to be below one."""
+    path = written(tmp_path, config.sample().replace('"1/100000"', '"2/1"'))
+    with pytest.raises(OperatorFault, match="cannot be served"):
+        config.query(config.load(path))
+
+
+def test_the_environment_stands_above_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container gets its broker this way, and keeps the rest of the file."""
+    monkeypatch.setenv("HEATVEIL_MQTT__HOST", "broker.example")
+
+    deployment = config.load(written(tmp_path, config.sample()))
+
+    assert deployment.mqtt.host == "broker.example"
+    assert deployment.mqtt.port == 1883
+
+
+def test_secrets_for_the_broker_come_from_files(tmp_path: Path) -> None:
+    """A password in the deployment file would be in every backup of it."""
+    (tmp_path / "password").write_text("sesame\n")
+    (tmp_path / "ca.pem").write_text("no certificate")
+
+    assert access.password(Mqtt(password_file=tmp_path / "password")) == "sesame"
+    assert access.password(Mqtt()) is None
+    assert access.tls(Mqtt()) is None
+    with pytest.raises(OperatorFault, match="password_file .*nowhere"):
+        access.password(Mqtt(password_file=tmp_path / "nowhere"))
+    with pytest.raises(OperatorFault, match=r"ca_file .*ca\.pem"):
+        access.tls(Mqtt(ca_file=tmp_path / "ca.pem"))

@@ -1,0 +1,64 @@
+"""The table of mechanisms, and `play` as the definition of the whole protocol."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from edge.entropy import Tape
+from edge.records import Grid, Reading
+from gateway.faults import OperatorFault
+from gateway.mechanisms import MECHANISMS, Mechanism, named, play
+from recovery.heatmap import Heatmap
+from recovery.thermal import Query
+
+
+def test_every_mechanism_is_found_by_its_name() -> None:
+    """And the names are all different."""
+    assert [named(mechanism.name) for mechanism in MECHANISMS] == list(MECHANISMS)
+    assert len({mechanism.name for mechanism in MECHANISMS}) == len(MECHANISMS)
+
+
+def test_a_name_mistyped_is_answered_with_the_nearest() -> None:
+    """One line that helps."""
+    with pytest.raises(OperatorFault, match=r"termal is not a mechanism.*did you mean thermal\?"):
+        named("termal")
+
+
+def test_play_asks_until_the_plan_is_done_and_hands_everything_on() -> None:
+    """Two rounds of a mechanism of our own: each verb sees what the one before gave."""
+    heard: list[Any] = []
+
+    def plan(query: int, releases: list[Any]) -> str | None:
+        return f"round {len(releases)}" if len(releases) < query else None
+
+    def report(round: str, reading: int, rng: Any) -> list[int]:
+        return [reading + rng]
+
+    def release(round: str, payloads: list[list[int]], rng: Any) -> tuple[str, int]:
+        return round, sum(payload[0] for payload in payloads)
+
+    def recover(query: int, releases: list[Any]) -> Any:
+        return releases
+
+    def readings(round: str) -> Iterable[int]:
+        heard.append(round)
+        return [1, 2, 3]
+
+    counting = Mechanism("counting", plan, report, release, recover)
+
+    assert play(counting, 2, readings, 10) == [("round 0", 36), ("round 1", 36)]
+    assert heard == ["round 0", "round 1"]
+
+
+def test_thermal_is_played_in_memory_from_readings_to_a_map() -> None:
+    """The same four functions as the service runs, with nothing between them."""
+    query = Query(Grid((20, 1), 0), (10,), 0.05, (1, 1), readings=2)
+
+    def readings(round: Any) -> list[Reading]:
+        return [Reading(sensor, (1000,)) for sensor in range(10)]
+
+    result = play(named("thermal"), query, readings, Tape(b"seed"))
+
+    assert isinstance(result, Heatmap)
+    assert result.mass.shape == (1, 20)

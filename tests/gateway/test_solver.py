@@ -1,0 +1,123 @@
+"""The worker: a map comes back, and a hang, a death or a fault is a result like any other."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.records import Grid
+from gateway import solver as solvers
+from gateway.mechanisms import named
+from gateway.solver import Solver
+from recovery.heatmap import Heatmap, Unresolved
+from recovery.thermal import Query
+
+QUERY = Query(Grid((20, 1), 0), (10,), 0.05, (1, 1))
+
+
+def releases(query: Query = QUERY) -> list[Any]:
+    """Return what ten sensors said that saw nothing at all, without any noise."""
+    mechanism = named("thermal")
+    round = mechanism.plan(query, [])
+    return [mechanism.release(round, [[sensor, 0] for sensor in range(10)], None)]
+
+
+def test_a_map_comes_back_and_is_the_same_as_without_the_worker() -> None:
+    """The process must change nothing but where the work is done."""
+    with Solver() as solver:
+        result = solver.recover("thermal", QUERY, releases())
+    here = named("thermal").recover(QUERY, releases())
+
+    assert isinstance(result, Heatmap)
+    assert result.mass.tolist() == here.mass.tolist()
+    assert result.guarantee == here.guarantee
+
+
+def test_a_worker_that_hangs_is_given_up_and_the_next_map_is_drawn() -> None:
+    """The time limit holds whatever a library does, and the next round goes on."""
+    with Solver(limit_s=1.0) as solver:
+        assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
+        os.kill(solver._process.pid, signal.SIGSTOP)
+        began_s = time.monotonic()
+        hung = solver.recover("thermal", QUERY, releases())
+        took_s = time.monotonic() - began_s
+
+        assert isinstance(hung, Unresolved)
+        assert "within 1 s" in hung.why
+        assert hung.guarantee == releases()[0].round.guarantee
+        assert 1 <= took_s < 3
+        assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
+
+
+def test_a_worker_that_dies_is_replaced() -> None:
+    """Out of memory, a crash in a library: the gateway must not notice more than a missing map."""
+    with Solver() as solver:
+        os.kill(solver._process.pid, signal.SIGKILL)
+        dead = solver.recover("thermal", QUERY, releases())
+
+        assert isinstance(dead, Unresolved)
+        assert "died" in dead.why
+        assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
+
+
+def test_a_fault_in_recovery_is_a_reason_and_not_an_end(capfd: pytest.CaptureFixture[str]) -> None:
+    """The map of another query's releases cannot be drawn; the worker says so and lives on."""
+    other = Query(Grid((30, 1), 0), (10,), 0.05, (1, 1))
+    with Solver() as solver:
+        failed = solver.recover("thermal", other, releases())
+
+        assert isinstance(failed, Unresolved)
+        assert "failed" in failed.why
+        assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
+
+
+def test_the_worker_is_gone_when_the_solver_is_closed() -> None:
+    """Nothing may be left running."""
+    with Solver() as solver:
+        process = solver._process
+
+    assert process.poll() is not None
+
+
+OWNER = """
+from gateway.solver import Solver
+solver = Solver()
+print(solver._process.pid, flush=True)
+input()
+"""
+
+
+def test_the_worker_goes_when_its_gateway_is_killed() -> None:
+    """kill -9 of the gateway closes the pipe, which ends the worker."""
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        pid = int(owner.stdout.readline())
+        owner.kill()
+    until_s = time.monotonic() + solvers.IMPORT_S
+    while running(pid) and time.monotonic() < until_s:
+        time.sleep(0.05)
+
+    assert not running(pid)
+
+
+def running(pid: int) -> bool:
+    """True while the process is there and not merely waiting to be buried."""
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def test_the_gateway_itself_never_imports_a_convex_solver() -> None:
+    """cvxpy would cost the ingest process a second and a hundred megabytes."""
+    script = "import sys, gateway.serving; print('cvxpy' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert out.stdout == "False\n", out.stderr
