@@ -9,6 +9,7 @@ nothing is lost when the cone has r rows instead of one for every sensor.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import clarabel
@@ -44,15 +45,18 @@ class Found:
 
 def reduce(operator: Floats, readings: Floats) -> Reduced:
     """Return the readings and the operator in the operator's own directions."""
+    basis, small = _directions(operator.shape, operator.tobytes())
+    inside = basis.T @ readings
+    return Reduced(small, inside, float(np.linalg.norm(readings - basis @ inside)))
+
+
+@lru_cache(maxsize=2)
+def _directions(shape: tuple[int, int], entries: bytes) -> tuple[Floats, Floats]:
+    """Return U and B; kept, because a room is read many times and this is half the work."""
+    operator = np.frombuffer(entries).reshape(shape)
     directions, strengths, cells = np.linalg.svd(operator, full_matrices=False)
     kept = strengths > _RANK_TOLERANCE * strengths[0]
-    basis = directions[:, kept]
-    inside = basis.T @ readings
-    return Reduced(
-        strengths[kept, None] * cells[kept],
-        inside,
-        float(np.linalg.norm(readings - basis @ inside)),
-    )
+    return directions[:, kept], strengths[kept, None] * cells[kept]
 
 
 def least_l1(operator: Floats, readings: Floats, radius: float, upper: float) -> Found:
