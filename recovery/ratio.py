@@ -5,7 +5,10 @@ import re
 
 Ratio = tuple[int, int]
 
-_WRITTEN = re.compile(r"([0-9]+)(?:/([0-9]+))?", re.ASCII)
+# A message to a device holds whole numbers of 64 bits.
+_PART_MAX = 2**63
+
+_WRITTEN = re.compile(r"([0-9]{1,19})(?:/([0-9]{1,19}))?")
 
 
 def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
@@ -23,7 +26,7 @@ def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
     """
     match = _WRITTEN.fullmatch(text.strip())
     num, den = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
-    if not (num and den):
+    if not (0 < num < _PART_MAX and 0 < den < _PART_MAX):
         raise ValueError(
             f"{name} {text!r} is not a ratio of positive whole numbers; write 1/2 for a half, "
             "so that every device computes the same noise"
@@ -53,10 +56,10 @@ def check_ratio(ratio: object, name: str) -> float:
     if (
         not isinstance(ratio, tuple)
         or len(ratio) != 2
-        or not all(type(part) is int and part > 0 for part in ratio)
+        or not all(type(part) is int and 0 < part < _PART_MAX for part in ratio)
     ):
         raise ValueError(
-            f"{name} is {ratio!r} but must be a pair (num, den) of positive whole numbers: a "
-            "float has no one value on every device. Write (1, 2) for a half."
+            f"{name} is {ratio!r} but must be a pair (num, den) of positive whole numbers below "
+            "2**63: a float has no one value on every device. Write (1, 2) for a half."
         )
     return ratio[0] / ratio[1]

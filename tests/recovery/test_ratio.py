@@ -21,7 +21,23 @@ def test_a_ratio_is_read_in_lowest_terms(text: str, ratio: tuple[int, int]) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["0.5", "1e-5", "", "/", "1/", "/2", "0/1", "1/0", "-1/2", "1/2/3", "½", "²/3", "a/b"]
+    "text",
+    [
+        "0.5",
+        "1e-5",
+        "",
+        "/",
+        "1/",
+        "/2",
+        "0/1",
+        "1/0",
+        "-1/2",
+        "1/2/3",
+        "½",
+        "²/3",
+        "a/b",
+        "9223372036854775808/1",
+    ],
 )
 def test_anything_else_is_refused_with_the_way_out(text: str) -> None:
     """Above all a decimal fraction, which has no one value on every device."""
@@ -33,7 +49,7 @@ def test_anything_else_is_refused_with_the_way_out(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "ratio", [0.5, 1, "1/2", (1,), (1.0, 2), (0, 1), (1, -2), (True, 1), [1, 2]]
+    "ratio", [0.5, 1, "1/2", (1,), (1.0, 2), (0, 1), (1, -2), (True, 1), [1, 2], (1, 2**63)]
 )
 def test_a_ratio_in_the_program_is_two_positive_whole_numbers(ratio: object) -> None:
     """A float slipped in by a caller is refused as one typed by an operator is."""
