@@ -87,7 +87,7 @@ class Campaign:
             if not asked:
                 self._draw(releases)  # a gateway that died may not have come to it
             if rounds is not None and asked >= rounds:
-                return f"{rounds} rounds were asked for, and there they are"
+                return f"as many rounds as were asked for have been run: {asked}"
             if self.stopping.wait(max(due_s - time.monotonic(), 0)):
                 return STOPPED
             due_s = time.monotonic() + self.deployment.rounds.every_s

@@ -1,9 +1,10 @@
 """The writer: one thread that takes what came off the wire, decides, commits, then lets go.
 
-The order is the promise. A message is acknowledged after its commit and a receipt goes out
-after that, so a kill between any two steps loses nothing: the broker, or the device's spool,
-sends the same bytes again, and what is in the store already is absorbed. One poison message
-never stops a good one: it becomes a dead letter with a reason, and is let go as well.
+The order is the promise: commit, then the receipt to the device, then the acknowledgement to
+the broker. A kill between any two steps loses nothing: what was not acknowledged comes again
+with the same bytes, and what is in the store already is absorbed and gets its receipt again.
+One poison message never stops a good one: it becomes a dead letter with a reason, and is let
+go as well.
 """
 
 import json
@@ -145,7 +146,7 @@ class Intake:
         return batch, False
 
     def _handle(self, batch: Sequence[Arrived]) -> None:
-        """Decide, commit, acknowledge, send receipts: in this order."""
+        """Decide, commit, send receipts, acknowledge: in this order."""
         found = [authenticate(message, self._devices) for _, message in batch]
         arrivals = [item for item in found if isinstance(item, Arrival)]
         letters = [item for item in found if isinstance(item, DeadLetter)]
@@ -154,11 +155,11 @@ class Intake:
             self._round, self._newest = verdict.round, verdict.newest
             self._refused += len(verdict.letters)
             self._changed.notify_all()
-        for bearer, message in batch:
-            bearer.ack(message)
         for receipt in verdict.receipts:
             topic = wire.topic(self._devices.site, receipt.device, "receipt")
             batch[0][0].publish(topic, json.dumps(receipt._asdict()).encode())
+        for bearer, message in batch:
+            bearer.ack(message)
         if verdict.letters:
             log.warning("messages refused", messages=len(verdict.letters))
         self._progress(verdict.round, self._refused)

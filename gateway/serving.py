@@ -104,4 +104,7 @@ class Service:
         dull = {"values", "mass", "guarantee", "kind"}
         log.info(event["kind"], **{key: event[key] for key in event if key not in dull})
         if self._on_event is not None:
-            self._on_event(event)
+            try:
+                self._on_event(event)
+            except Exception:  # who listens must not stop who works
+                log.exception("a listener failed")

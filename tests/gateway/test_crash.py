@@ -1,0 +1,119 @@
+"""kill -9 of the gateway while readings stream in: nothing lost, nothing doubled."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from edge import wire
+from edge.node import Node
+from gateway import enrol
+from gateway.deployment import Mqtt
+from gateway.pump import Pump
+from gateway.service import Link
+from gateway.session import Message
+from gateway.store import Store
+
+SITE = "crashsite"
+SENSORS = 240
+KILL_AFTER_S = (0.015, 0.03, 0.045)
+KILLS = len(KILL_AFTER_S)
+
+GATEWAY = """
+import sys
+from pathlib import Path
+from gateway import enrol
+from gateway.deployment import Deployment
+from gateway.serving import Service
+
+folder, port, sensors = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+deployment = Deployment(
+    site={"name": "crashsite", "database": folder / "heatveil.sqlite"},
+    room={"cells": 24},
+    heat={"spread_m2": 0.05},
+    sensors={"count": sensors},
+    privacy={"epsilon": "1/1", "delta": "1/100000"},
+    rounds={"gather_s": 120},
+    mqtt={"port": port},
+)
+devices = enrol.load_devices(folder / "devices.json", "crashsite")
+with Service(deployment, devices) as service:
+    service.run(rounds=1)
+    (folder / "reports").write_text(str(service.state()["release"]["reports"]))
+"""
+
+
+def eventually(true: Callable[[], Any], patience_s: float = 20.0) -> bool:
+    """Wait until it is true; return whether it came to that."""
+    until_s = time.monotonic() + patience_s
+    while not true() and time.monotonic() < until_s:
+        time.sleep(0.005)
+    return bool(true())
+
+
+def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
+    mosquitto: Mqtt, tmp_path: Path
+) -> None:
+    """Three kills while 240 devices answer: every answer is there once, charged once."""
+    secrets = enrol.make(SITE, SENSORS)
+    enrol.save_devices(enrol.known(secrets), tmp_path / "devices.json")
+    path = tmp_path / "heatveil.sqlite"
+    receipts: set[str] = set()
+    rounds: list[bytes] = []
+
+    def take(link: Link, message: Message) -> None:
+        link.ack(message)
+        if message.topic.endswith("/receipt"):
+            assert json.loads(message.payload)["taken"]
+            receipts.add(message.topic.split("/")[3])
+        elif message.payload:
+            rounds.append(message.payload)
+
+    def gateway() -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", GATEWAY]
+        command += [str(tmp_path), str(mosquitto.port), str(SENSORS)]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    topics = [wire.round_topic(SITE, "thermal"), wire.topic(SITE, "+", "receipt")]
+    with Pump("crash") as pump:
+        fleet = Link(mosquitto, "crash-fleet", pump, subscribe=topics, on_message=take).wait()
+        child = gateway()
+        assert eventually(lambda: rounds)
+        plan = wire.name_of(wire.unpack_round(rounds[0], secrets.site_key, topics[0]))
+        frames = {
+            secret.name: Node(
+                SITE, secret.name, secret.root, secrets.site_key, secret.place.sensor, (1, 10**9)
+            ).answer(rounds[0], lambda _params: [1000])
+            for secret in secrets.devices
+        }
+        names = list(frames)
+        for kill in range(KILLS + 1):
+            assert eventually(lambda starts=kill + 1: len(rounds) == starts)  # type: ignore[misc]
+            for name in names[kill :: KILLS + 1]:
+                fleet.publish(wire.topic(SITE, name, "data"), frames[name])
+            if kill == KILLS:
+                break
+            time.sleep(KILL_AFTER_S[kill])  # while they are under way
+            os.kill(child.pid, signal.SIGKILL)
+            child.wait()
+            store = Store(path)
+            committed = {device for device, _ in store.answers(plan)}
+            store.close()
+            assert receipts <= committed, "a receipt went out before its commit"
+            child = gateway()
+        assert child.wait(timeout=60) == 0
+        assert eventually(lambda: receipts == set(names), 5)
+        fleet.close()
+
+    store = Store(path)
+    assert (tmp_path / "reports").read_text() == str(SENSORS)
+    assert dict(store.answers(plan)) == frames
+    assert store.refused() == []
+    assert [type(charge.rho) for charge in store.charges()] == [Fraction]
+    store.close()

@@ -1,0 +1,310 @@
+"""The whole gateway over a real broker: rounds, restarts, budgets, and nothing left behind."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge import wire
+from gateway import config, enrol
+from gateway.deployment import Deployment, Mqtt
+from gateway.faults import LinkFault
+from gateway.mechanisms import named
+from gateway.nodes import Nodes
+from gateway.pump import Pump
+from gateway.service import Link
+from gateway.serving import Service
+from gateway.session import Message
+from physics.fleet import Fleet
+from physics.kernel import forward
+from physics.sensors import PointSensors
+
+SENSORS = 12
+PLACES = np.arange(1, SENSORS + 1) / SENSORS
+
+
+class Room:
+    """A site on the broker with twelve thermometers and one source of warmth."""
+
+    def __init__(self, mqtt: Mqtt, folder: Path, site: str) -> None:
+        self.mqtt, self.folder, self.site = mqtt, folder, site
+        self.secrets = enrol.make(site, SENSORS)
+        self.devices = enrol.known(self.secrets)
+        self.events: list[dict[str, Any]] = []
+        self.truth = forward(np.array([0.4]), PLACES, 0.05)[:, 0]
+
+    def deployment(self, **changes: Any) -> Deployment:
+        """Return the deployment, with these sections changed."""
+        sections: dict[str, Any] = {
+            "site": {"name": self.site, "database": self.folder / "heatveil.sqlite"},
+            "room": {"cells": 24},
+            "heat": {"spread_m2": 0.05},
+            "sensors": {"count": SENSORS},
+            "privacy": {"epsilon": "10/1", "delta": "1/100000", "readings": 2},
+            "rounds": {"gather_s": 10, "every_s": 0},
+            "mqtt": self.mqtt,
+        }
+        for name, section in changes.items():
+            sections[name] = {**sections[name], **section}
+        return Deployment(**sections)
+
+    def fleet(self) -> Fleet:
+        """Return the devices, freshly started."""
+        fleet = Fleet(self.secrets, PointSensors(PLACES, 0.0, None), np.random.default_rng(1))
+        fleet.show(self.truth)
+        self.secrets = self.secrets._replace(epoch=self.secrets.epoch + 1)
+        return fleet
+
+    def nodes(self, fleet: Any = None) -> Nodes:
+        """Return the devices on the broker."""
+        return Nodes(self.mqtt, self.site, "thermal", fleet or self.fleet())
+
+    def service(self, **changes: Any) -> Service:
+        """Return the gateway; what it tells is added to `events`."""
+        return Service(self.deployment(**changes), self.devices, on_event=self.events.append)
+
+    def told(self, kind: str) -> list[dict[str, Any]]:
+        """Return the events of a kind, in order."""
+        return [event for event in self.events if event["kind"] == kind]
+
+    @contextmanager
+    def listener(self, leaf: str) -> Iterator[list[tuple[str, bytes]]]:
+        """Hear everything below a topic of the site, what is retained first."""
+        heard: list[tuple[str, bytes]] = []
+
+        def take(link: Link, message: Message) -> None:
+            link.ack(message)
+            heard.append((message.topic, message.payload))
+
+        topic = f"heatveil/1/{self.site}/{leaf}"
+        name = f"listener-{self.site}-{time.monotonic_ns()}"
+        with Pump("listener") as pump:
+            link = Link(self.mqtt, name, pump, subscribe=[topic], on_message=take).wait()
+            yield heard
+            link.close()
+
+
+@pytest.fixture
+def room(mosquitto: Mqtt, tmp_path: Path, request: pytest.FixtureRequest) -> Room:
+    """Return a room whose site no other test has."""
+    return Room(mosquitto, tmp_path, f"site-{abs(hash(request.node.name)) % 10**9}")
+
+
+class Here:
+    """Draws maps in this process: the worker's second of start is not what most tests are for."""
+
+    def __init__(self, limit_s: float) -> None:
+        pass
+
+    def __enter__(self) -> "Here":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
+        return named(mechanism).recover(query, releases)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let services draw their maps in this process."""
+    monkeypatch.setattr("gateway.serving.Solver", Here)
+
+
+def eventually(true: Callable[[], Any], patience_s: float = 5.0) -> bool:
+    """Wait until it is true; return whether it came to that."""
+    until_s = time.monotonic() + patience_s
+    while not true() and time.monotonic() < until_s:
+        time.sleep(0.01)
+    return bool(true())
+
+
+def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
+    """The whole pipeline: every sensor answers, the map is retained, the budget is spent."""
+    with room.service() as service, room.nodes():
+        why = service.run()
+        ledger = service.ledger()
+
+    assert "all 2 readings" in why
+    assert [event["reports"] for event in room.told("release")] == [SENSORS, SENSORS]
+    assert ledger.spent == ledger.budget
+    maps = room.told("map")
+    assert [event["status"] for event in maps] == ["solved", "solved"]
+    assert np.shape(maps[-1]["mass"]) == (1, 24)
+    assert sum(maps[-1]["mass"][0]) == pytest.approx(1)
+    assert room.told("budget")[-1]["epsilon_spent"] == pytest.approx(10, rel=1e-3)
+    with room.listener("map/thermal") as retained:
+        assert eventually(lambda: retained)
+        assert json.loads(retained[0][1]) == maps[-1]
+    with room.listener("round/thermal") as retained:
+        time.sleep(0.2)
+        assert retained == []  # nothing is asked any more
+
+
+@pytest.mark.usefixtures("here")
+def test_a_silent_sensor_costs_the_round_its_deadline_and_no_more(room: Room) -> None:
+    """The round closes without it, and the map is drawn from the others."""
+    fleet = room.fleet()
+
+    class Deaf:
+        names = fleet.names[1:]
+        answer = fleet.answer
+        meta = fleet.meta
+
+    began_s = time.monotonic()
+    with room.service(rounds={"gather_s": 0.7}) as service, room.nodes(Deaf()):
+        service.run(rounds=1)
+
+    assert 0.7 < time.monotonic() - began_s < 5
+    (release,) = room.told("release")
+    assert release["reports"] == SENSORS - 1
+    assert release["values"][0] is None
+    assert None not in release["values"][1:]
+
+
+@pytest.mark.usefixtures("here")
+def test_an_interrupted_round_goes_on_after_a_restart_and_is_charged_once(room: Room) -> None:
+    """What was asked is asked again with the same bytes; what had come has come."""
+    fleet = room.fleet()
+
+    class Half:
+        names = fleet.names[:5]
+        answer = fleet.answer
+        meta = fleet.meta
+
+    with room.service() as service, room.nodes(Half()):
+        runner = threading.Thread(target=service.run)
+        runner.start()
+        assert eventually(lambda: room.told("reports") and room.told("reports")[-1]["came"] == 5)
+        charged = service.ledger().charges
+        service.stop()
+        runner.join(5)
+        assert room.told("done")[-1]["why"] == "it was stopped"
+        assert room.told("release") == []
+
+    class Others:
+        names = fleet.names[5:]
+        answer = fleet.answer
+        meta = fleet.meta
+
+    with room.service() as service, room.nodes(Others()):
+        service.run(rounds=1)
+
+        assert service.ledger().charges == charged
+    assert [event["name"] for event in room.told("round")] == [room.told("round")[0]["name"]] * 2
+    assert room.told("release")[0]["reports"] == SENSORS
+
+
+@pytest.mark.usefixtures("here")
+def test_what_was_released_is_not_asked_again(room: Room) -> None:
+    """A restart after the last round draws from the store: no device is asked, nothing spent."""
+    with room.service() as service, room.nodes():
+        service.run()
+        spent = service.ledger().spent
+    before, room.events = room.events, []
+    with room.service() as service:
+        why = service.run()
+
+        assert service.ledger().spent == spent
+    assert "all 2 readings" in why
+    assert room.told("round") == []
+    assert room.told("map") == [event for event in before if event["kind"] == "map"][-1:]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_spent_budget_refuses_a_round_that_another_plan_would_ask(room: Room) -> None:
+    """Other cells, other noise, the same people: the budget of the room is one."""
+    with room.service() as service, room.nodes():
+        service.run()
+    with room.service(room={"cells": 12}) as service:
+        why = service.run()
+
+        assert service.ledger().left == 0
+    assert "round 1 asks for rho" in why
+    assert "[privacy]" in why
+    assert room.told("round")[-1]["number"] == 2  # the first plan's last
+
+
+@pytest.mark.usefixtures("here")
+def test_bad_messages_during_a_round_stop_nothing(room: Room) -> None:
+    """Anybody on the broker may send anything; the round gets its twelve answers."""
+    with room.service() as service, Pump("bad") as pump:
+        bad = Link(room.mqtt, f"bad-{room.site}", pump).wait()
+        for number in range(50):
+            bad.publish(wire.topic(room.site, f"node-{number:02}", "data"), b"\xff" * number)
+        with room.nodes():
+            service.run(rounds=1)
+        bad.close()
+        assert eventually(lambda: service.state()["reports"]["refused"] >= 50)
+
+    assert room.told("release")[0]["reports"] == SENSORS
+
+
+@pytest.mark.usefixtures("here")
+def test_every_device_says_who_it_is_and_how_it_is(room: Room) -> None:
+    """Retained, for whoever comes later; and nothing in it that was measured."""
+    with room.service() as service, room.nodes():
+        service.run(rounds=1)
+        with room.listener("+/meta") as metas:
+            assert eventually(lambda: len(metas) == SENSORS)
+    with room.listener("+/state") as states:
+        assert eventually(lambda: len(states) == SENSORS)
+
+    assert {payload for _, payload in states} == {b"disconnected"}
+    assert all(json.loads(payload)["unit"] == "K" for _, payload in metas)
+
+
+def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that lost its memory must not cost a reading, nor a device its noise."""
+    monkeypatch.setattr("gateway.nodes.RESEND_S", 0.1)
+    plan = named("thermal").plan(config.query(room.deployment()), [])
+    topic = wire.round_topic(room.site, "thermal")
+    asked = wire.pack_round(plan, room.devices.site_key, topic)
+    with room.listener("+/data") as heard, room.nodes() as nodes, Pump("asker") as pump:
+        asker = Link(room.mqtt, f"asker-{room.site}", pump).wait()
+        asker.publish(topic, asked)
+        again = eventually(lambda: len(heard) >= 3 * SENSORS)
+        for name in room.devices.by_name:
+            receipt = json.dumps({"epoch": 1, "seq": 1, "taken": True}).encode()
+            asker.publish(wire.topic(room.site, name, "receipt"), receipt)
+        released = eventually(lambda: not nodes._spool)
+        asker.close()
+
+    assert again
+    assert released
+    assert len(set(heard)) == SENSORS
+
+
+@pytest.mark.usefixtures("here")
+def test_no_reading_is_ever_logged(room: Room, capfd: pytest.CaptureFixture[str]) -> None:
+    """Logs travel to places that nobody reviews: counts, reasons and prices only."""
+    with room.service() as service, room.nodes():
+        service.run()
+
+    said = capfd.readouterr()
+    numbers = {str(value) for event in room.told("release") for value in event["values"]}
+    assert "release" in said.out + said.err
+    assert not any(f" {number}" in said.out + said.err for number in numbers if len(number) > 3)
+
+
+@pytest.mark.usefixtures("here")
+def test_no_broker_leaves_nothing_half_started(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One clear line, no worker, no thread."""
+    monkeypatch.setattr(Link.wait, "__defaults__", (0.3,))
+    threads = set(threading.enumerate())
+    room.mqtt = Mqtt(host="127.0.0.1", port=1)
+    with pytest.raises(LinkFault, match="no MQTT broker at 127.0.0.1:1"):
+        room.service()
+
+    assert set(threading.enumerate()) == threads
