@@ -1,0 +1,150 @@
+"""Maps and counts from a thermal array, whose whole picture warms and cools with the room.
+
+The empty room was recorded at another hour, so all pixels are off by one unknown constant,
+several kelvin at times. Here that constant is taken out of the readings and of the operator
+alike, by leaving out their mean over the pixels. It is done after the veil: on the device the
+mean would be made of private readings.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv
+
+from edge.records import Release
+from edge.thermal import Params
+
+from .heatmap import Heatmap, Unresolved
+from .sparse import minimise_l1
+from .thermal import Query, operator
+
+Floats = NDArray[np.float64]
+
+_SWEEPS = 10  # a few settle any frame; the cap is for ties that rounding breaks both ways
+_DUST = 1e-6  # of all the heat: less is what an interior-point solver leaves
+
+
+class Seen(NamedTuple):
+    """What of the readings does not depend on the room's own warmth."""
+
+    operator: Floats  # (pixels, cells), every column of mean nought
+    warmth: Floats  # (pixels,), of mean nought, in kelvin
+    deviation: float  # of the noise on each, in kelvin
+
+
+def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
+    """Return the map of the least heat that explains the frames but for a constant.
+
+    Args:
+        query: what was planned with; its `sensor_noise` is the misfit of the blur.
+        releases: of the same query, one a frame; the map is of their mean, so of where the
+            heat was on average, even where somebody moved.
+
+    Raises:
+        ValueError: there is no release, or one of another array.
+
+    Source: Gilbert and McMillan 2017, Algorithm 1, with the radius of `recovery.thermal`.
+    """
+    seen = _seen(query, releases)
+    guarantee = releases[0].round.guarantee
+    if seen is None:
+        why = "the array was not heard; wait for a report, or look at its link"
+        return Unresolved(query.grid, guarantee, math.inf, math.inf, why)
+    # One direction of the pixels, the constant, was left out.
+    freedom = len(seen.warmth) - 1
+    radius = seen.deviation * math.sqrt(2 * float(gammaincinv(freedom / 2, 1 - query.failure)))
+    found = minimise_l1(seen.operator, seen.warmth, radius, query.intensity_max)
+    if found.residual > radius * (1 + 1e-6):
+        why = (
+            f"no heat comes nearer to the frame than {found.residual:.3g} K, and noise and misfit "
+            f"explain {radius:.3g} K: it shows something that no person looks like. Fit the blur "
+            "on this array, and record its empty room again"
+        )
+        return Unresolved(query.grid, guarantee, found.residual, radius, why)
+    heat = np.where(found.heat > _DUST * found.objective, found.heat, 0.0)
+    columns, rows = query.grid.shape
+    if not heat.any():
+        uniform = np.full((rows, columns), 1 / (rows * columns))
+        status = "no estimate: no heat at all explains the frame best, so the map is uniform"
+        return Heatmap(query.grid, uniform, guarantee, 0.0, status)
+    mass = heat.reshape(rows, columns) / heat.sum()
+    return Heatmap(query.grid, mass, guarantee, float(heat.sum()), found.status)
+
+
+def people(query: Query, releases: Sequence[Release], heat: float) -> Floats:
+    """Return how many people stand in each cell, (rows, columns), if all are equally warm.
+
+    One after the other is put where the frame becomes likeliest, and those already there
+    make room for the newcomer, as long as one more, with every cell as likely, is likelier
+    than none:
+
+        |y|**2 - |y - heat A_j|**2 > 2 deviation**2 ln(cells)
+
+    Knowing the heat of a person is worth much: under heavy noise the least heat that explains
+    a frame is none at all, and always less than there is.
+
+    Args:
+        query, releases: as for `recover`.
+        heat: of one person, from `recovery.blur.fit_blur`.
+
+    Raises:
+        ValueError: as for `recover`.
+    """
+    columns, rows = query.grid.shape
+    seen = _seen(query, releases)
+    places: list[int] = []
+    if seen is not None:
+        person = heat * seen.operator
+        weight = np.einsum("ij,ij->j", person, person)
+        least = 2 * seen.deviation**2 * math.log(columns * rows)
+        left = seen.warmth
+        while len(places) < query.sources_max:
+            gain = 2 * left @ person - weight
+            if gain.max() <= least:
+                break
+            places.append(int(gain.argmax()))
+            left = _settled(places, seen.warmth, person, weight)
+    return np.bincount(places, minlength=columns * rows).reshape(rows, columns).astype(float)
+
+
+def _settled(places: list[int], warmth: Floats, person: Floats, weight: Floats) -> Floats:
+    """Move each to where it is likeliest beside the others; return what is left of the frame."""
+    left = warmth - person[:, places].sum(axis=1)
+    for _ in range(_SWEEPS):
+        before = list(places)
+        for index, place in enumerate(before):
+            left = left + person[:, place]
+            places[index] = int((2 * left @ person - weight).argmax())
+            left = left - person[:, places[index]]
+        if places == before:
+            break
+    return left
+
+
+def _seen(query: Query, releases: Sequence[Release]) -> Seen | None:
+    """Return the mean of the frames that came, levelled; None where none did."""
+    pixels = math.prod(query.sensors)
+    if not releases or {len(release.values) for release in releases} != {pixels}:
+        given = sorted({len(release.values) for release in releases})
+        raise ValueError(
+            f"the releases have {given or 'no'} pixels but must be frames of {pixels}, at least "
+            "one: a map is of one array. Recover each array's frames by themselves."
+        )
+    params = Params(*releases[0].round.params)
+    blurred = np.array([release.values for release in releases], dtype=np.float64)
+    blurred = blurred[~np.isnan(blurred).all(axis=1)]
+    heard = ~np.isnan(blurred).any(axis=0)
+    if not len(blurred) or np.count_nonzero(heard) < 2:
+        return None
+    warmth = np.ldexp(blurred[:, heard].mean(axis=0), -params.exponent)
+    # The misfit holds the sensor's own noise and steps; it is not credited with averaging out.
+    noise = params.variance * 4.0**-params.exponent / len(blurred)
+    matrix = operator(query)[heard]
+    return Seen(
+        matrix - matrix.mean(axis=0),
+        warmth - warmth.mean(),
+        math.sqrt(noise + query.sensor_noise**2),
+    )
