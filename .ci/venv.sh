@@ -40,6 +40,8 @@ say "installing what the $extra needs; the first time takes about a minute"
 if command -v uv >/dev/null; then
     uv pip install --quiet --compile-bytecode --python .venv/bin/python --editable ".[$extra]"
 else
+    # A .venv that uv once made has no pip of its own.
+    .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
     .venv/bin/python -m pip --disable-pip-version-check install -qq --editable ".[$extra]"
 fi
 # What the tests need holds what the demo needs.
