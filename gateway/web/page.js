@@ -105,7 +105,7 @@ function showMap({ mass, number, status, why, seconds, total }) {
   at("map-note").textContent = `Round ${number}, drawn in ${seconds.toFixed(2)} s`;
   if (!solved) {
     fresh(at("map"));
-    at("empty").textContent = `Round ${number} gave no map: ${why || "the noise explains all readings"}.`;
+    at("empty").textContent = `Round ${number}: ${why}.`;
     at("map").setAttribute("aria-label", "no map");
     return;
   }

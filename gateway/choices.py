@@ -1,0 +1,122 @@
+"""From the words of a command line or a file to a Query, or to a sentence that says why not."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from edge.records import Grid, Round
+from recovery.thermal import Query, plan
+
+from .faults import OperatorFault
+from .settings import ratio, value
+
+# The operator from cells to sensors is kept in memory, eight bytes an entry.
+_ENTRIES_MAX = 50_000_000
+_SHAPE = re.compile(r"([0-9]{1,7})(?:x([0-9]{1,7}))?", re.ASCII)
+
+
+def shape(text: str, flag: str) -> tuple[int, int]:
+    """Return (columns, rows) of N or NxM.
+
+    >>> shape("100", "--cells"), shape("40x30", "--cells")
+    ((100, 1), (40, 30))
+    """
+    match = _SHAPE.fullmatch(text.strip())
+    columns, rows = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
+    if not (columns and rows):
+        raise OperatorFault(
+            f"{flag} {text} is no count; it must be a whole number from 1, or two with an x "
+            "between, for it lays out the room. Write 100 for a line and 40x30 for a plane"
+        )
+    return columns, rows
+
+
+def grid(cells: str, length: float | None) -> Grid:
+    """Return the grid of so many cells, on the unit interval or so many metres long."""
+    columns, rows = shape(cells, "--cells")
+    if length is None:
+        return Grid((columns, rows), 0)
+    cell_mm = 1000 * length / columns
+    if not 1 - 1e-9 <= cell_mm < 1e9 or abs(cell_mm - round(cell_mm)) > 1e-6:
+        raise OperatorFault(
+            f"--length {length:g} divided by {columns} cells is {cell_mm:g} mm; a cell must be "
+            "whole millimetres, for every device must know the same one. Choose a length that "
+            "the cells divide"
+        )
+    return Grid((columns, rows), round(cell_mm))
+
+
+def query(
+    *,
+    cells: str = "100",
+    length: float | None = None,
+    sensors: str = "50",
+    spread: float = 0.05,
+    epsilon: str = "1/1",
+    delta: str = "1/100000",
+    calibration: str = "exact",
+    estimator: str = "l1",
+    settings: Iterable[str] = (),
+) -> Query:
+    """Return the query that the flags ask for.
+
+    Args:
+        settings: "name=value" for any further field, as --set gives it.
+
+    Raises:
+        OperatorFault: a flag or a setting has no meaning, alone or beside the others.
+    """
+    columns, rows = shape(sensors, "--sensors")
+    asked: dict[str, Any] = {
+        "grid": grid(cells, length),
+        "sensors": (columns,) if rows == 1 else (columns, rows),
+        "spread_m2": spread,
+        "epsilon": ratio(epsilon, "--epsilon"),
+        "delta": ratio(delta, "--delta"),
+        "calibration": calibration,
+        "estimator": estimator,
+    }
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise OperatorFault(
+                f"--set {setting} sets nothing; it needs a name and a value, name=value, or it "
+                "is not known what is meant. Write for instance --set readings=4"
+            )
+        asked[name.strip()] = value(name.strip(), text.strip(), f"--set {setting}")
+    return checked(asked)
+
+
+def checked(asked: Mapping[str, Any]) -> Query:
+    """Return the Query of these fields.
+
+    Raises:
+        OperatorFault: they have no meaning together, or need too much memory.
+    """
+    try:
+        found = Query(**asked)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    entries = math.prod(found.grid.shape) * math.prod(found.sensors)
+    if entries > _ENTRIES_MAX:
+        raise OperatorFault(
+            f"{math.prod(found.grid.shape)} cells and {math.prod(found.sensors)} sensors make "
+            f"{entries} pairs; at most {_ENTRIES_MAX} fit in memory. Ask for fewer cells"
+        )
+    return found
+
+
+def first_round(query: Query) -> Round:
+    """Return what the query asks first.
+
+    Raises:
+        OperatorFault: it cannot be served.
+    """
+    try:
+        round = plan(query, [])
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    if round is None:
+        raise RuntimeError("a query of one reading at least plans no round")
+    return round

@@ -1,0 +1,89 @@
+"""The command `heatveil`: words in, lines out, and whose fault it was in the exit status.
+
+0 is done; 1 is the operator's fault, in one line on standard error; 2 is a wrong usage. Any
+other exception is our own fault and shows its traceback. A command's work is in the module
+named for it and is imported when the command runs, so that --help is quick.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import flags, questions
+from .faults import OperatorFault
+
+app = typer.Typer(
+    name="heatveil",
+    help="Thermal sensors that report warmth without giving away who stood where.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command()
+def demo(
+    sensors: Annotated[int, typer.Option(min=2, max=1000, help="Virtual thermometers.")] = 50,
+    epsilon: Annotated[str, typer.Option(help="A ratio, for all rounds together.")] = "8/1",
+    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Readings of each sensor.")] = 4,
+    seed: flags.Seed = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave it running until Ctrl-C.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0 for any.")] = 0,
+    folder: Annotated[Path, typer.Option(help="Where veil.png is written.")] = Path("demo"),
+) -> None:
+    """Everything on this machine: broker, gateway, live page and virtual sensors."""
+    from .demo import run
+
+    run(sensors, epsilon, rounds, seed=seed, keep=keep, port=port, folder=folder)
+
+
+@app.command()
+def serve(
+    config: flags.Config,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="End after so many rounds; else run on.")
+    ] = None,
+) -> None:
+    """Run the gateway of a deployment, with its page, until it is told to stop."""
+    from .hosting import serve
+
+    serve(config, rounds, typer.echo)
+
+
+@app.command()
+def fleet(
+    config: flags.Config,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="How many virtual devices; all of [sensors] else.")
+    ] = None,
+    secrets: Annotated[
+        Path | None, typer.Option(help="Root keys of the devices; secrets.json beside the config.")
+    ] = None,
+    enrol: Annotated[
+        bool, typer.Option("--enrol", help="Make new keys and the gateway's devices file first.")
+    ] = False,
+    sources: flags.Sources = None,
+    sources_random: flags.SourcesRandom = None,
+) -> None:
+    """Run virtual devices against the broker of a deployment, until told to stop."""
+    from .virtual import fleet
+
+    fleet(config, nodes, secrets, enrol, sources, sources_random, typer.echo)
+
+
+app.command()(questions.play)
+app.command()(questions.recover)
+app.command()(questions.calibrate)
+
+
+def main(words: list[str] | None = None) -> None:
+    """Run a command and leave with its exit status."""
+    try:
+        app(words, prog_name="heatveil")
+    except OperatorFault as fault:
+        print("heatveil:", " ".join(str(fault).split()), file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,93 @@
+"""Everything on one machine, over real MQTT: `heatveil demo`."""
+
+import logging
+import tempfile
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from physics.fleet import seeded_keys
+from physics.scenes import random_sources
+
+from . import config, corridor, enrol, logs
+from .audience import Audience
+from .broker import embedded
+from .hosting import on_signal, shown
+from .nodes import Nodes
+from .outputs import check_places
+from .report import report
+from .serving import Service
+from .settings import ratio
+from .simulated import Room
+from .telling import Event
+from .virtual import fleet_in
+from .web.server import Page
+
+
+def run(
+    sensors: int,
+    epsilon: str,
+    rounds: int,
+    *,
+    seed: int | None,
+    keep: bool,
+    port: int,
+    folder: Path,
+) -> None:
+    """Run broker, gateway, page and sensors; print what came of it; leave nothing running.
+
+    Args:
+        seed: makes the run repeatable, which needs devices whose noise can be repeated.
+        keep: stay until told to stop, with the page open.
+
+    Raises:
+        OperatorFault: an argument, the port of the page or the broker is at fault.
+    """
+    ratio(epsilon, "--epsilon")
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = folder / "veil.png"
+    check_places([picture])
+    logs.to_stderr(logging.ERROR)
+    console, over = Console(), threading.Event()
+    with ExitStack() as stack:
+        page = stack.enter_context(Page("127.0.0.1", port))
+        broker = stack.enter_context(embedded())
+        temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="heatveil-")))
+        deployment = corridor.deployment(
+            folder=temporary,
+            sensors=sensors,
+            epsilon=epsilon,
+            rounds=rounds,
+            keyholder=seed is not None,
+            broker=(broker.host, broker.port),
+        )
+        query, world = config.query(deployment), np.random.default_rng(seed)
+        room = Room(query, random_sources(corridor.PEOPLE, query.grid, world), world)
+        keys = {} if seed is None else {"fresh": seeded_keys(b"demo %d" % seed)}
+        secrets = enrol.make("demo", sensors, keyholder=seed is not None, **keys)
+        console.print(
+            f"{corridor.PEOPLE} people have stood in a corridor of {corridor.LENGTH_M:g} m; "
+            f"{sensors} thermometers feel the warmth.\nBroker: {broker.kind} on {broker.host}:"
+            f"{broker.port}. Live page: {page.url}",
+            highlight=False,
+        )
+        heard = stack.enter_context(Audience(console, query.grid, rounds))
+        to_page = shown(page)
+
+        def tell(event: Event) -> None:
+            heard.hear(event)
+            to_page(event)
+
+        service = stack.enter_context(Service(deployment, enrol.known(secrets), on_event=tell))
+        stack.enter_context(Nodes(deployment.mqtt, "demo", "thermal", fleet_in(room, secrets)))
+        stack.enter_context(on_signal(over.set, service.stop))
+        service.run(rounds)
+        heard.close()
+        if not over.is_set() or heard.best is not None:
+            report(console, room, heard, picture, seeded=seed is not None)
+        if keep and not over.is_set():
+            console.print(f"Still running, with the page at {page.url} (Ctrl-C ends it)")
+            over.wait()

@@ -1,0 +1,35 @@
+"""The flags that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Sources = Annotated[
+    Path | None, typer.Option(help="CSV of what is warm: position,intensity or x,y,intensity.")
+]
+SourcesRandom = Annotated[
+    int | None, typer.Option(help="So many sources in random cells instead of a file.")
+]
+Cells = Annotated[str, typer.Option(help="Cells of the map: N on a line, NxM in a plane.")]
+Length = Annotated[
+    float | None, typer.Option(help="Metres along the columns; without it the unit interval.")
+]
+Sensors = Annotated[str, typer.Option(help="Sensors, evenly spread: M, or MxK in a plane.")]
+Spread = Annotated[
+    float, typer.Option(help="Diffusivity times time: the paper's T, or m2 with --length.")
+]
+Epsilon = Annotated[str, typer.Option(help="A ratio such as 1/2, for all readings together.")]
+Delta = Annotated[str, typer.Option(help="A ratio such as 1/100000.")]
+Calibration = Annotated[str, typer.Option(help="exact, or paper for the formula as printed.")]
+Estimator = Annotated[str, typer.Option(help="l1, or l1-printed with the radius as printed.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any further field of the query."),
+]
+Seed = Annotated[
+    int | None, typer.Option(min=0, help="Make the run repeatable; then it is not private.")
+]
+Out = Annotated[Path | None, typer.Option(help="Write the map here, as .npz.")]
+Plot = Annotated[Path | None, typer.Option(help="Write a picture here, as PNG.")]
+Config = Annotated[Path, typer.Option(help="The deployment file, TOML.")]

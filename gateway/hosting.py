@@ -1,0 +1,77 @@
+"""The gateway of a deployment with its page, until it is told to stop: `heatveil serve`."""
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from recovery.guarantee import from_json, sentences
+
+from . import config, logs
+from .enrol import load_devices
+from .serving import Service
+from .telling import Event
+from .web.server import Page
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def on_signal(*stops: Callable[[], None]) -> Iterator[None]:
+    """Call these on Ctrl-C and on SIGTERM, instead of dying, for as long as the block lasts.
+
+    Whoever asks twice does not want to wait: the second time is a KeyboardInterrupt.
+    """
+    told = False
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal told
+        if told:
+            raise KeyboardInterrupt
+        told = True
+        for stop in stops:
+            stop()
+
+    before: dict[Any, Any] = {number: signal.signal(number, handler) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def shown(page: Page) -> Callable[[Event], None]:
+    """Return what takes the service's events to the page, each promise in plain words too."""
+
+    def show(event: Event) -> None:
+        page.feed.put(event)
+        if event["kind"] == "map":
+            promise = from_json(json.dumps(event["guarantee"]))
+            page.feed.put({"kind": "promise", "sentences": sentences(promise)})
+
+    return show
+
+
+def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
+    """Run the gateway of a deployment file.
+
+    Raises:
+        OperatorFault: the file, the devices, the store, the port or the broker is at fault.
+    """
+    logs.to_stderr()
+    deployment = config.load(path)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
+    over = threading.Event()
+    with (
+        Page(deployment.page.host, deployment.page.port) as page,
+        Service(deployment, devices, on_event=shown(page)) as service,
+        on_signal(over.set, service.stop),
+    ):
+        say(f"live page: {page.url}")
+        say(service.run(rounds))
+        if rounds is None:
+            over.wait()  # the promise is spent, but its map can be seen until we are told

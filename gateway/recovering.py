@@ -1,0 +1,52 @@
+"""A map from readings that are public already: `heatveil recover`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from physics.places import sensor_places
+from recovery.guarantee import sentences
+from recovery.heatmap import Heatmap, to_npz
+from recovery.thermal import Query, recover
+
+from .outputs import Writer, check_places, write_all
+from .published import read
+from .readings import read_csv
+from .summary import found_lines, sent
+
+
+def recovered(
+    path: Path, query_of: Callable[[], Query], out: Path | None, plot: Path | None
+) -> list[str]:
+    """Draw the map of a file, write what is wanted, and return the lines to print.
+
+    Args:
+        path: as `play --published` writes it, or a CSV by its name.
+        query_of: makes the query of a CSV, which says nothing of room and noise.
+
+    Raises:
+        OperatorFault: the file or an argument is wrong; then nothing was written.
+    """
+    check_places([place for place in (out, plot) if place])
+    if path.suffix.lower() == ".csv":
+        query = query_of()
+        releases = read_csv(path, query)
+    else:
+        query, releases = read(path)
+    found = recover(query, releases)
+    writers: dict[Path, Writer] = {}
+    if plot:
+        from .pictures import Picture, draw  # half a second, and few maps are drawn
+
+        mass = found.mass if isinstance(found, Heatmap) else None
+        titles = ("", f"The published readings of {path.name}", found_lines(found)[0])
+        places = np.asarray(sensor_places(query.sensors, query.grid))
+        picture = Picture(query.grid, None, None, places, sent(releases), mass, titles)
+        writers[plot] = lambda half: draw(picture, half)
+    if out and isinstance(found, Heatmap):
+        writers[out] = lambda half: to_npz(found, half)
+    write_all(writers)
+    if out and not isinstance(found, Heatmap):
+        out.unlink(missing_ok=True)  # an older map would be taken for this one
+    return found_lines(found) + sentences(found.guarantee)

@@ -1,0 +1,101 @@
+"""How a demonstration ends: truth beside map, what was promised, what was spent, a picture."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from edge.thermal import Params
+from recovery import thermal
+from recovery.calibrate import distance_curve
+from recovery.guarantee import ratio_text
+from recovery.thermal_query import cell_m, protected_cells
+
+from .audience import Audience
+from .choices import first_round
+from .outputs import write_all
+from .scores import data_free, scores
+from .simulated import Room
+from .summary import Floats, places_of_most, written
+
+FAR_M = 2.0
+
+
+def report(console: Console, room: Room, heard: Audience, picture: Path, seeded: bool) -> None:
+    """Print the end of a demonstration along a line, and write its picture."""
+    mass = None if heard.best is None else np.array(heard.best["mass"], dtype=np.float64)
+    long_m = room.query.grid.shape[0] * cell_m(room.query.grid)
+    off = scores(room.heat, mass)["emd_l1"]
+    guess = data_free(room.heat) or 0.0
+    console.print()
+    if mass is not None and off is not None:
+        console.print(_table(room, mass))
+        console.print(
+            f"All its warmth together, the map is {off * long_m:.1f} m from the truth (earth "
+            f"mover's distance).\nA guess that has seen no data, warmth everywhere, is "
+            f"{guess * long_m:.1f} m from it."
+        )
+    console.print("\n".join(["", *_promise(room, heard, seeded), ""]))
+    titles = (
+        f"The truth, which only the simulator knows: {len(room.scene.places)} people",
+        "What the wire carried: every dot was blurred before it left its thermometer",
+        "What was recovered: no map"
+        if off is None
+        else f"What was recovered: {off * long_m:.1f} m from the truth (a guess without data: "
+        f"{guess * long_m:.1f} m)",
+    )
+    _draw(room, heard, mass, titles, picture)
+    console.print(f"Picture: {picture}", soft_wrap=True)
+
+
+def _table(room: Room, mass: Floats) -> Table:
+    """Return each true source beside the recovered place that is nearest to it."""
+    grid, found = room.query.grid, places_of_most(mass, room.query.grid)
+    table = Table("person", "stood at", "the map says", "apart")
+    for number, place in enumerate(room.scene.places, 1):
+        nearest = min(found, key=lambda one: abs(float(one.at[0]) - place), default=None)
+        seen = (
+            ("nothing near", "")
+            if nearest is None
+            else (
+                f"{nearest.share:.0%} of the warmth near {written(nearest.at, grid)}",
+                f"{abs(float(nearest.at[0]) - place):.1f} m",
+            )
+        )
+        table.add_row(str(number), written(place, grid), *seen)
+    return table
+
+
+def _promise(room: Room, heard: Audience, seeded: bool) -> list[str]:
+    """Return the guarantee for somebody who manages the building, and what is left of it."""
+    query, made = room.query, thermal.calibration(room.query)
+    cells = protected_cells(query), round(FAR_M / cell_m(query.grid))
+    near, far = distance_curve(thermal.operator(query), query.grid.shape, made, query.delta, cells)
+    spent = 0.0 if heard.budget is None else heard.budget["epsilon_spent"]
+    left = 0 if heard.budget is None else heard.budget["rounds_left"]
+    lines = [
+        "What is promised. Whoever sees everything that the thermometers send, and knows all but "
+        f"where one person stood,\ncan tell that place from one "
+        f"{near.cells * cell_m(query.grid):g} m further at best {near.right:.0%} of the time "
+        f"(half is a blind guess); {FAR_M:g} m further {far.right:.0%} of the time.",
+        "Not hidden: that somebody is there, how many, how warm, and in which part of the room.",
+        f"Formally: epsilon {ratio_text(query.epsilon)}, delta {ratio_text(query.delta)}, for a "
+        f"move of {near.cells * cell_m(query.grid):g} m, over all {query.readings} rounds "
+        f"together. Spent: epsilon {spent:.2f}; rounds left: {left}.",
+    ]
+    if seeded:
+        lines.append("With --seed the noise is repeatable: nothing of this is private.")
+    return lines
+
+
+def _draw(room: Room, heard: Audience, mass: Floats | None, titles: Any, path: Path) -> None:
+    from .pictures import Picture, draw  # half a second, which the first map must not wait for
+
+    exponent = Params(*first_round(room.query).params).exponent
+    values = np.array([event["values"] for event in heard.releases], dtype=np.float64)
+    sent = np.ldexp(values.reshape(-1, len(room.temperatures)), -exponent)
+    places = room.sensors.places_m
+    picture = Picture(room.query.grid, room.heat, room.temperatures, places, sent, mass, titles)
+    write_all({path: lambda half: draw(picture, half)})

@@ -1,0 +1,71 @@
+"""One field of a query from its text: what `--set name=value` and a published file give."""
+
+import types
+import typing
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any, Literal
+
+from recovery.ratio import Ratio, parse_ratio
+from recovery.thermal import Query
+
+from .faults import OperatorFault, suggestion
+
+_FLAGS = {"grid": "--cells and --length", "sensors": "--sensors"}
+
+
+def ratio(text: str, flag: str) -> Ratio:
+    """Return the ratio that a flag was given.
+
+    Raises:
+        OperatorFault: it is not one, above all when it is a decimal.
+    """
+    try:
+        return parse_ratio(text, flag)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+
+
+def value(name: str, text: str, given: str) -> Any:
+    """Return a field's value from its text, by the type of that field.
+
+    Args:
+        given: what to call the setting in a complaint.
+    """
+    kinds = typing.get_type_hints(Query)
+    if name not in kinds or name in _FLAGS:
+        hint = suggestion(
+            name, [field.name for field in fields(Query) if field.name not in _FLAGS]
+        )
+        way = f"use {_FLAGS[name]}" if name in _FLAGS else hint
+        raise OperatorFault(
+            f"{given}: {name or 'nothing'} cannot be set this way; a setting names what the "
+            f"mechanism knows, or it would do nothing unnoticed; {way}"
+        )
+    kind = kinds[name]
+    parts = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    if types.NoneType in parts and text.lower() == "none":
+        return None
+    (kind,) = (part for part in parts if part is not types.NoneType)
+    if kind == Ratio or kind is Fraction:
+        pair = ratio(text, given)
+        return pair if kind == Ratio else Fraction(*pair)
+    return _plain(kind, text, given)
+
+
+def _plain(kind: Any, text: str, given: str) -> Any:
+    """Return a word, a truth, a whole number or a decimal."""
+    if kind is str or typing.get_origin(kind) is Literal:
+        return text
+    if kind is bool and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    needs = {bool: "true or false", int: "a whole number", float: "a number"}
+    if kind is not bool:
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    raise OperatorFault(
+        f"{given}: {text!r} is not {needs[kind]}, which it must be, or the query would mean "
+        "something else. Correct it"
+    )
