@@ -27,6 +27,7 @@ from .intake import Intake
 from .judge import Arrival, authenticate
 from .ledger import Ledger, price
 from .mechanisms import named
+from .outcomes import Asked
 from .rounds import OpenRound
 from .session import Message
 from .solver import Solver
@@ -69,6 +70,11 @@ class Campaign:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
         self._price = price(self._guarantee)
 
+    def stop(self) -> None:
+        """Make `run` return soon. An open round stays open, for the next start."""
+        self.stopping.set()
+        self.solver.stop()
+
     def ledger(self) -> Ledger:
         """Return the budget of this deployment and what was charged to it."""
         budget = self._price * self.deployment.privacy.readings
@@ -77,46 +83,53 @@ class Campaign:
     def run(self, rounds: int | None) -> str:
         """Run this many rounds, or as many as may be; return the sentence why it ended."""
         releases: list[Any] = []
-        asked, due_s = 0, time.monotonic()
+        done, due_s = 0, time.monotonic()
         self._tell_ledger()
-        while plan := self._mechanism.plan(self._query, releases):
-            name = wire.name_of(plan)
-            if stored := self.store.release(name):
-                releases.append(Release(plan, *stored))
+        while planned := self._mechanism.plan(self._query, releases):
+            asked = self._asked(planned)
+            if stored := self.store.release(asked.name):
+                releases.append(Release(asked.plan, *stored))
                 continue
-            if not asked:
+            if not done:
                 self._draw(releases)  # a gateway that died may not have come to it
-            if rounds is not None and asked >= rounds:
-                return f"as many rounds as were asked for have been run: {asked}"
+            if rounds is not None and done >= rounds:
+                return f"as many rounds as were asked for have been run: {done}"
             if self.stopping.wait(max(due_s - time.monotonic(), 0)):
                 return STOPPED
             due_s = time.monotonic() + self.deployment.rounds.every_s
-            topic = wire.round_topic(self.devices.site, plan.mechanism)
-            message = wire.pack_round(plan, self.devices.site_key, topic)
-            budget, rho = self.ledger().budget, price(plan.guarantee)
-            if why := self.store.open_round(name, plan, message, rho, budget):
+            if why := self.store.open_round(asked, self.ledger().budget):
                 return why
             self._tell_ledger()
-            closed = self._gather(plan, name, topic, message)
+            closed = self._gather(asked)
             if closed is None:
                 return STOPPED
             releases.append(self._release(closed))
             self._draw(releases)
-            asked += 1
-        if not asked:
+            done += 1
+        if not done:
             self._draw(releases)
         return f"all {len(releases)} readings that the promise is for have been taken"
 
-    def _gather(self, plan: Any, name: bytes, topic: str, message: bytes) -> OpenRound | None:
+    def _asked(self, planned: Any) -> Asked:
+        """Return the round as it is sent: with a number that no device has passed."""
+        name = wire.name_of(planned)
+        plan = planned._replace(number=self.store.number_of(name))
+        topic = wire.round_topic(self.devices.site, plan.mechanism)
+        message = wire.pack_round(plan, self.devices.site_key, topic)
+        return Asked(name, wire.name_of(plan), plan, message, price(plan.guarantee))
+
+    def _gather(self, asked: Asked) -> OpenRound | None:
         """Publish a round and return it with its answers, closed; None when stopped."""
+        topic = wire.round_topic(self.devices.site, asked.plan.mechanism)
         gather_s = self.deployment.rounds.gather_s
         places = {device: known.place for device, known in self.devices.by_name.items()}
-        answers = {arrival.report.sender: arrival.report for arrival in self._stored(name)}
-        opened = OpenRound(plan, name, time.monotonic() + gather_s, places, answers)
+        answers = {arrival.report.sender: arrival.report for arrival in self._stored(asked.name)}
+        closes_s = time.monotonic() + gather_s
+        opened = OpenRound(asked.plan, asked.name, closes_s, places, answers)
         self.intake.open(opened)
-        self.publish(topic, message, retain=True)
+        self.publish(topic, asked.message, retain=True)
         self.tell(telling.asked(opened, gather_s))
-        while not self.intake.wait_complete(GLANCE_S) and time.monotonic() < opened.closes_s:
+        while not self.intake.wait_complete(GLANCE_S) and time.monotonic() < closes_s:
             if self.stopping.is_set():
                 return None  # it stays retained and open, for the next start
         self.publish(topic, b"", retain=True)  # who comes now is asked nothing
@@ -142,20 +155,19 @@ class Campaign:
         return release
 
     def _draw(self, releases: list[Any]) -> None:
-        """Publish the map of all releases so far, drawn now unless it is in the store."""
+        """Draw, keep and publish the map of all releases so far."""
         if not releases:
             return
         began_s = time.monotonic()
         last = releases[-1].round
-        name = wire.name_of(last)
-        body = self.store.map_of(name)
-        if body is None:
-            result = self.solver.recover(self._mechanism.name, self._query, releases)
-            event = telling.drawn(last.number, result, time.monotonic() - began_s)
-            body = json.dumps(event)
-            self.store.keep_map(name, body)
+        result = self.solver.recover(self._mechanism.name, self._query, releases)
+        if result is None:
+            return  # stopped; the next start draws it
+        event = telling.drawn(last.number, result, time.monotonic() - began_s)
+        body = json.dumps(event)
+        self.store.keep_map(wire.name_of(last), body)
         self.publish(wire.map_topic(self.devices.site, last.mechanism), body.encode(), retain=True)
-        self.tell(json.loads(body))
+        self.tell(event)
 
     def _tell_ledger(self) -> None:
         self.tell(telling.spent(self.ledger(), self._price, self._guarantee))

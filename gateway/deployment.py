@@ -85,7 +85,7 @@ class Heat(Section):
 
 
 class Sensors(Section):
-    """The thermometers, evenly spaced, with their converter's step and their own noise, in kelvin."""
+    """The thermometers, evenly spaced, their converter's step and own noise in kelvin."""
 
     count: Shape
     adc_step: RatioField | None = None

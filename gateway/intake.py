@@ -22,9 +22,10 @@ from edge import wire
 
 from .enrol import Devices
 from .judge import Arrival, Verdict, authenticate, judge
+from .outcomes import DeadLetter
 from .rounds import OpenRound
 from .session import Message
-from .store import DeadLetter, Store
+from .store import Store
 
 BATCH = 500
 LINGER_S = 0.02  # how long the first message of a batch waits for others

@@ -14,9 +14,9 @@ from edge import wire
 
 from .enrol import Devices
 from .ledger import Charge, price
+from .outcomes import DeadLetter, Kept, Key, Receipt
 from .rounds import Accepted, OpenRound
 from .session import Message
-from .store import DeadLetter, Kept, Key
 
 
 class Arrival(NamedTuple):
@@ -29,15 +29,6 @@ class Arrival(NamedTuple):
     def key(self) -> Key:
         """What no two different messages may share."""
         return self.report.sender, self.report.epoch, self.report.seq
-
-
-class Receipt(NamedTuple):
-    """Tells a device that its message is stored, as a report that counts or a dead letter."""
-
-    device: str
-    epoch: int
-    seq: int
-    taken: bool
 
 
 @dataclass

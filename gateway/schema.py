@@ -1,6 +1,6 @@
 """The tables of the store, and how SQLite is made to keep its promises.
 
-    about     one row: which version of these tables the file holds
+    about     one row: which version of these tables the file holds, and whose
     rounds    what was asked: the signed bytes that went out
     charges   what it cost, written before the round went out
     reports   what came, as the bytes that came; (device, epoch, seq) is the key
@@ -38,13 +38,19 @@ from .faults import OperatorFault
 SCHEMA = 1
 METADATA = MetaData()
 
-about = Table("about", METADATA, Column("schema", Integer, primary_key=True))
+about = Table(
+    "about",
+    METADATA,
+    Column("schema", Integer, primary_key=True),
+    Column("site", String, nullable=False),
+)
 
 rounds = Table(
     "rounds",
     METADATA,
     Column("name", LargeBinary(4), primary_key=True),
-    Column("number", Integer, nullable=False),
+    Column("planned", LargeBinary(4), nullable=False, unique=True),
+    Column("number", Integer, nullable=False, unique=True),
     Column("mechanism", String, nullable=False),
     Column("message", LargeBinary, nullable=False),
     Column("opened_s", Float, nullable=False),
@@ -103,11 +109,12 @@ maps = Table(
 )
 
 
-def opened(path: Path) -> Engine:
-    """Return an engine on the file, with the tables in it.
+def opened(path: Path, site: str) -> Engine:
+    """Return an engine on the file, with the tables of this site in it.
 
     Raises:
-        OperatorFault: the file cannot be opened, is no store, or is of another heatveil.
+        OperatorFault: the file cannot be opened, is no store, is another site's or another
+            heatveil's.
     """
     # What a statement carried must not end up in a log with its error.
     engine = create_engine(f"sqlite:///{path}", hide_parameters=True)
@@ -116,8 +123,9 @@ def opened(path: Path) -> Engine:
         with engine.begin() as connection:
             if not inspect(connection).has_table("about"):
                 METADATA.create_all(connection)
-                connection.execute(insert(about).values(schema=SCHEMA))
+                connection.execute(insert(about).values(schema=SCHEMA, site=site))
             found = connection.scalar(select(about.c.schema))
+            owner = connection.scalar(select(about.c.site)) if found == SCHEMA else site
     except SQLAlchemyError as fault:
         engine.dispose()
         raise OperatorFault(
@@ -131,6 +139,12 @@ def opened(path: Path) -> Engine:
             f"the database {path} holds schema {found}, and this heatveil knows schema "
             f"{SCHEMA}: it would misread what was spent. Run the heatveil that wrote it, or "
             "name another file under [site] database"
+        )
+    if owner != site:
+        engine.dispose()
+        raise OperatorFault(
+            f"the database {path} belongs to site {owner}, not to {site}: what one room's people "
+            "have spent is not another's. Name another file under [site] database"
         )
     return engine
 

@@ -8,6 +8,7 @@ the commit. (QoS 2 would be worse: paho sends PUBREC before anybody has seen the
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import structlog
 from paho.mqtt.client import Client, MQTTMessage, MQTTv311
 from paho.mqtt.enums import CallbackAPIVersion
 
@@ -19,6 +20,8 @@ from .session import Message, Session
 KEEPALIVE_S = 30
 PATIENCE_S = 3.0
 WINDOW = 500  # messages on their way to the broker at once
+
+log = structlog.get_logger()
 
 Taker = Callable[["Link", Message], None]
 
@@ -45,6 +48,7 @@ class Link:
             will: topic and payload that the broker publishes, retained, when we are lost.
         """
         self._session = Session(f"{broker.host}:{broker.port}", client_id)
+        self._closing = False
         self._filters = [(topic, 1) for topic in subscribe]
         self._on_message = on_message
         client = Client(
@@ -101,6 +105,7 @@ class Link:
     def close(self, patience_s: float = 1.0) -> None:
         """Send what is on its way, and say goodbye, so that there is no last will."""
         self._session.wait_sent(patience_s)
+        self._closing = True
         self._client.disconnect()
         self._session.wait_down(patience_s)
         self._pump.remove(self._rider)
@@ -115,6 +120,8 @@ class Link:
             self._session.failed(str(reason), refused=True)
             return
         self._session.connection += 1
+        if self._session.connection > 1:
+            log.info("the broker is back", connection=self._session.connection)
         self._rider.settled()
         if self._filters:
             self._client.subscribe(self._filters)
@@ -131,6 +138,8 @@ class Link:
 
     def _disconnected(self, *_: Any) -> None:
         self._session.down()
+        if not self._closing:
+            log.warning("the broker is lost; connecting again")
 
     def _published(self, *_: Any) -> None:
         self._session.sending(-1)

@@ -45,7 +45,7 @@ class Service:
         self._on_event = on_event
         self._last: dict[str, telling.Event] = {}
         with ExitStack() as stack:
-            store = Store(deployment.site.database)
+            store = Store(deployment.site.database, devices.site)
             stack.callback(store.close)
             solver = stack.enter_context(Solver(deployment.rounds.solve_s))
             pump = stack.enter_context(Pump("gateway"))
@@ -84,7 +84,7 @@ class Service:
 
     def stop(self) -> None:
         """Make `run` return soon. An open round stays open, for the next start."""
-        self._campaign.stopping.set()
+        self._campaign.stop()
 
     def state(self) -> dict[str, telling.Event]:
         """Return the last event of each kind, for a page that was opened just now."""

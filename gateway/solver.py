@@ -38,6 +38,7 @@ class Solver:
         """
         self._limit_s = limit_s
         self._lock = threading.Lock()
+        self._stopped = False
         self._begin()
 
     def __enter__(self) -> "Solver":
@@ -46,22 +47,37 @@ class Solver:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def recover(self, mechanism: str, query: Any, releases: Sequence[Any]) -> Heatmap | Unresolved:
-        """Return the map, or why there is none: too slow, dead and failed are results too."""
+    def recover(
+        self, mechanism: str, query: Any, releases: Sequence[Any]
+    ) -> Heatmap | Unresolved | None:
+        """Return the map, or why there is none: too slow, dead and failed are results too.
+
+        None after `stop` alone, for then nobody waits for it.
+        """
         with self._lock:
+            if self._stopped:
+                return None
             try:
                 return self._asked(mechanism, query, releases)
             except TimeoutError:  # which is an OSError, so it comes first
                 why = f"no map was found within {self._limit_s:g} s, the time it was given"
             except (EOFError, OSError):
                 why = "the program that draws the map died; it was started again"
+            if self._stopped:
+                return None
             log.error("no map", why=why)
             self._end()
             self._begin()
         return Unresolved(query.grid, releases[-1].round.guarantee, inf, inf, why)
 
+    def stop(self) -> None:
+        """Give up the map that is being drawn, if there is one, and draw no other."""
+        self._stopped = True  # not under the lock, which the drawing holds
+        self._process.kill()
+
     def close(self) -> None:
         """End the worker, whatever it is doing."""
+        self.stop()
         with self._lock:
             self._end()
 

@@ -8,61 +8,51 @@ import time
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import delete, func, insert, select, tuple_
 
 from .ledger import Charge, Ledger
+from .outcomes import Asked, DeadLetter, Kept, Key
 from .schema import charges, maps, opened, refused, releases, reports, rounds
 
 REFUSED_KEPT = 10_000  # dead letters; a device gone mad must not fill the disk
 EVIDENCE_BYTES = 512  # of a refused frame
 
-Key = tuple[str, int, int]  # device, epoch, seq
-
-
-class Kept(NamedTuple):
-    """A report that counts, as the bytes that came."""
-
-    device: str
-    epoch: int
-    seq: int
-    round: bytes
-    frame: bytes
-
-
-class DeadLetter(NamedTuple):
-    """A message that does not count, and why."""
-
-    topic: str
-    why: str
-    frame: bytes
-
 
 class Store:
     """An open store. Not to be shared between processes that write."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the store, or make it.
+    def __init__(self, path: Path, site: str) -> None:
+        """Open the store of a site, or make it.
 
         Raises:
             OperatorFault: see `schema.opened`.
         """
-        self._engine = opened(path)
+        self._engine = opened(path, site)
         self._reads = self._engine.execution_options(reading=True)
 
     def close(self) -> None:
         """Let go of the file."""
         self._engine.dispose()
 
-    def open_round(
-        self, name: bytes, plan: Any, message: bytes, rho: Fraction, budget: Fraction
-    ) -> str:
+    def number_of(self, planned: bytes) -> int:
+        """Return the number that a planned round was sent under, or the next that is free.
+
+        They only go up, whatever plans there have been: a device refuses a number it has passed.
+        """
+        sent = select(rounds.c.number).where(rounds.c.planned == planned)
+        with self._reads.connect() as connection:
+            greatest = connection.scalar(select(func.max(rounds.c.number))) or 0
+            return connection.scalar(sent) or 1 + greatest
+
+    def open_round(self, asked: Asked, budget: Fraction) -> str:
         """Charge a round and keep its bytes; return why it must not be opened, or nothing.
 
         A round that is in the store already was charged then and is not charged again: the
         devices answer it with the same bytes.
         """
+        planned, name, plan, message, rho = asked
         now_s = time.time()
         with self._engine.begin() as connection:
             if connection.scalar(select(rounds.c.name).where(rounds.c.name == name)):
@@ -70,7 +60,8 @@ class Store:
             if why := Ledger(budget, self._charges(connection)).refusal(plan.number, rho):
                 return why
             row = {"number": plan.number, "mechanism": plan.mechanism, "opened_s": now_s}
-            connection.execute(insert(rounds).values(name=name, message=message, **row))
+            row |= {"planned": planned, "name": name, "message": message}
+            connection.execute(insert(rounds).values(row))
             self._charge(connection, name, Charge(rho), now_s)
         return ""
 

@@ -102,7 +102,7 @@ def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
             time.sleep(KILL_AFTER_S[kill])  # while they are under way
             os.kill(child.pid, signal.SIGKILL)
             child.wait()
-            store = Store(path)
+            store = Store(path, SITE)
             committed = {device for device, _ in store.answers(plan)}
             store.close()
             assert receipts <= committed, "a receipt went out before its commit"
@@ -111,7 +111,7 @@ def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
         assert eventually(lambda: receipts == set(names), 5)
         fleet.close()
 
-    store = Store(path)
+    store = Store(path, SITE)
     assert (tmp_path / "reports").read_text() == str(SENSORS)
     assert dict(store.answers(plan)) == frames
     assert store.refused() == []

@@ -46,7 +46,7 @@ class Desk:
 
     def __init__(self, home: Any, path: Path) -> None:
         self.home, self.diary = home, Diary()
-        self.store = Store(path)
+        self.store = Store(path, SITE)
         self.plan = home.round()
         self.intake = Intake(self.store, home.devices, lambda *_: None)
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from edge import wire
-from gateway.judge import Arrival, Receipt, Verdict, authenticate, judge
+from gateway.judge import Arrival, Verdict, authenticate, judge
+from gateway.outcomes import DeadLetter, Receipt
 from gateway.rounds import OpenRound
 from gateway.session import Message
-from gateway.store import DeadLetter
 
 SITE = "testsite"
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,18 @@ def test_a_fault_in_recovery_is_a_reason_and_not_an_end(capfd: pytest.CaptureFix
         assert isinstance(failed, Unresolved)
         assert "failed" in failed.why
         assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
+
+
+def test_stopping_does_not_wait_for_a_map() -> None:
+    """The gateway ends within two seconds, whatever is being drawn."""
+    with Solver(limit_s=30.0) as solver:
+        os.kill(solver._process.pid, signal.SIGSTOP)
+        threading.Timer(0.2, solver.stop).start()
+        began_s = time.monotonic()
+
+        assert solver.recover("thermal", QUERY, releases()) is None
+        assert solver.recover("thermal", QUERY, releases()) is None
+        assert time.monotonic() - began_s < 2
 
 
 def test_the_worker_is_gone_when_the_solver_is_closed() -> None:

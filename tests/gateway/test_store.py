@@ -15,7 +15,8 @@ from sqlalchemy.exc import IntegrityError
 from gateway import store as stores
 from gateway.faults import OperatorFault
 from gateway.ledger import Charge
-from gateway.store import DeadLetter, Kept, Store
+from gateway.outcomes import Asked, DeadLetter, Kept
+from gateway.store import Store
 
 NAME = b"\x00\x01\x02\x03"
 RHO = Fraction(1, 7)
@@ -24,7 +25,7 @@ RHO = Fraction(1, 7)
 @pytest.fixture
 def store(tmp_path: Path) -> Any:
     """Return an empty store."""
-    store = Store(tmp_path / "heatveil.sqlite")
+    store = Store(tmp_path / "heatveil.sqlite", "lab")
     yield store
     store.close()
 
@@ -33,19 +34,23 @@ def kept(seq: int, device: str = "north", round: bytes | None = None) -> Kept:
     return Kept(device, 1, seq, round or seq.to_bytes(4, "big"), b"frame %d" % seq)
 
 
+def asked(plan: Any, name: bytes = NAME) -> Asked:
+    return Asked(b"P" + name[1:], name, plan, b"message", RHO)
+
+
 def test_what_was_kept_is_found_after_the_store_was_opened_again(
     tmp_path: Path, home: Any
 ) -> None:
     """A restart must find the round, its price, its answers, its release and its map."""
     path, plan = tmp_path / "heatveil.sqlite", home.round(3)
-    store = Store(path)
-    store.open_round(NAME, plan, b"message", RHO, Fraction(1))
+    store = Store(path, "lab")
+    store.open_round(asked(plan), Fraction(1))
     store.keep([kept(5, round=NAME)], [DeadLetter("a/topic", "why", b"bytes")])
     store.close_round(NAME, [None, 4, -5], 2)
     store.keep_map(NAME, "{}")
     store.close()
 
-    store = Store(path)
+    store = Store(path, "lab")
 
     assert store.charges() == (Charge(RHO),)
     assert store.answers(NAME) == [("north", b"frame 5")]
@@ -59,20 +64,30 @@ def test_what_was_kept_is_found_after_the_store_was_opened_again(
 def test_a_round_is_charged_once_however_often_it_is_opened(store: Store, home: Any) -> None:
     """A gateway that died in the middle opens the same round again and owes nothing more."""
     for _ in range(3):
-        assert store.open_round(NAME, home.round(), b"message", RHO, RHO) == ""
+        assert store.open_round(asked(home.round()), RHO) == ""
 
     assert store.charges() == (Charge(RHO),)
 
 
 def test_a_round_over_the_budget_leaves_no_trace(store: Store, home: Any) -> None:
     """It was not asked, so it must not be charged, and not be taken for asked later."""
-    store.open_round(NAME, home.round(), b"message", RHO, RHO)
+    store.open_round(asked(home.round()), RHO)
 
-    why = store.open_round(b"next", home.round(2), b"message", RHO, RHO)
+    why = store.open_round(asked(home.round(2), b"next"), RHO)
 
     assert "round 2 asks" in why
     assert store.charges() == (Charge(RHO),)
-    assert store.open_round(b"next", home.round(2), b"message", RHO, 2 * RHO) == ""
+    assert store.open_round(asked(home.round(2), b"next"), 2 * RHO) == ""
+
+
+def test_round_numbers_only_go_up_whatever_is_planned(store: Store, home: Any) -> None:
+    """Another plan begins at one again, but its devices have passed that number."""
+    first = b"P\x01\x02\x03"
+    assert store.number_of(first) == 1
+    store.open_round(asked(home.round(1)), Fraction(1))
+
+    assert store.number_of(first) == 1
+    assert store.number_of(b"else") == 2
 
 
 def test_a_batch_is_kept_whole_or_not_at_all(store: Store) -> None:
@@ -126,7 +141,7 @@ def test_a_file_that_is_no_store_is_the_operators_fault(
     if content:
         path.write_bytes(content)
     with pytest.raises(OperatorFault, match=r"heatveil\.sqlite cannot be opened"):
-        Store(path)
+        Store(path, "lab")
 
     assert content is None or path.read_bytes() == content
 
@@ -134,12 +149,19 @@ def test_a_file_that_is_no_store_is_the_operators_fault(
 def test_a_store_of_a_newer_heatveil_is_refused(tmp_path: Path) -> None:
     """Misread charges would be spent twice."""
     path = tmp_path / "heatveil.sqlite"
-    Store(path).close()
+    Store(path, "lab").close()
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE about SET schema = 99")
     connection.close()
     with pytest.raises(OperatorFault, match="schema 99"):
-        Store(path)
+        Store(path, "lab")
+
+
+def test_a_store_of_another_site_is_refused(tmp_path: Path) -> None:
+    """What one room's people have spent is not another's."""
+    Store(tmp_path / "heatveil.sqlite", "lab").close()
+    with pytest.raises(OperatorFault, match="belongs to site lab, not to attic"):
+        Store(tmp_path / "heatveil.sqlite", "attic")
 
 
 def test_every_commit_is_flushed_to_the_disk(store: Store) -> None:
@@ -152,9 +174,10 @@ def test_every_commit_is_flushed_to_the_disk(store: Store) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from gateway.store import Kept, Store
+from gateway.outcomes import Kept
+from gateway.store import Store
 
-store = Store(Path(sys.argv[1]))
+store = Store(Path(sys.argv[1]), "lab")
 seq = store.newest().get("north", (1, 0))[1]
 while True:
     seq += 1
@@ -173,7 +196,7 @@ def test_kill_9_loses_nothing_that_the_store_said_yes_to(tmp_path: Path) -> None
             said = [int(child.stdout.readline()) for _ in range(20)]
             os.kill(child.pid, signal.SIGKILL)
             said += [int(line) for line in child.stdout.read().split()]
-        store = Store(path)
+        store = Store(path, "lab")
         found = store.newest()["north"][1]
         keys = [("north", 1, seq) for seq in range(1, found + 1)]
 
