@@ -118,10 +118,10 @@ def calibrate(
     # The variance is rounded up, in exact fractions of the floats, so it is never too small.
     hidden = (Fraction(continuous) / grain) ** 2 if method == "paper" else square
     variance = math.ceil(Fraction(factor) ** 2 * hidden)
-    delivered = _delivered(square, variance, readings, delta_asked)
-    if method == "paper" and delivered > epsilon_asked:
+    given = delivered(square, variance, readings, delta_asked)
+    if method == "paper" and given > epsilon_asked:
         raise ValueError(
-            f"the paper's formula gives epsilon {delivered:.4g} at delta {delta_asked:g} but "
+            f"the paper's formula gives epsilon {given:.4g} at delta {delta_asked:g} but "
             f"{epsilon_asked:g} was asked for: there, or with so coarse a converter, it is not "
             "private. Use the exact calibration."
         )
@@ -133,7 +133,7 @@ def calibrate(
         variance=variance,
         rho=(square, 2 * variance),
         sigma=math.sqrt(variance) * float(grain),
-        epsilon=delivered,
+        epsilon=given,
         readings=readings,
         intensity_max=intensity_max,
         adc_step=step,
@@ -173,7 +173,8 @@ def _hidden(blocks: Iterable[Floats], made: Calibration, delta: Ratio) -> tuple[
     return gaussian_epsilon(1 / (_DISCRETE * apart), check_ratio(delta, "delta")), apart
 
 
-def _delivered(square: int, variance: int, readings: int, delta: float) -> float:
+def delivered(square: int, variance: int, readings: int, delta: float) -> float:
+    """Return the epsilon of so many readings with this variance, both in grains squared."""
     if readings == 1:
         return gaussian_epsilon(math.sqrt(variance / square) / _DISCRETE, delta)
     return zcdp_epsilon(readings * square / (2 * variance), delta)

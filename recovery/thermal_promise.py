@@ -5,6 +5,7 @@ from edge.records import Guarantee
 from .calibrate import Calibration
 from .guarantee import ratio_text
 from .ratio import lowest
+from .stated import epsilon_of
 from .thermal_query import Query, cell_m, protected_cells
 
 _UNPROTECTED = (
@@ -16,7 +17,7 @@ _UNPROTECTED = (
 def promise(query: Query, made: Calibration) -> Guarantee:
     """Return what a round of this query promises; true of the whole numbers really sent."""
     return Guarantee(
-        epsilon=lowest(query.epsilon),
+        epsilon=lowest(query.epsilon) if query.sigma is None else epsilon_of(made),
         delta=lowest(query.delta),
         rho=made.rho,
         neighbours=_neighbours(query),
@@ -50,7 +51,7 @@ def _trust(query: Query) -> str:
 
 def _unit(query: Query, made: Calibration) -> str:
     window = f"the window of {made.readings} reading{'s' * (made.readings > 1)} of every sensor"
-    if query.calibration == "exact":
+    if query.calibration == "exact" or query.sigma is not None:
         return f"{window} together"
     return (
         f"{window} together; the noise is the paper's printed formula and really gives epsilon "

@@ -16,6 +16,7 @@ from physics.places import cell_places, length_m, sensor_places
 from .calibrate import Calibration, calibrate
 from .gaussian import check_delta, paper_sigma
 from .ratio import Ratio, check_ratio
+from .stated import stated
 
 Floats = NDArray[np.float64]
 Estimator = Literal["l1", "l1-printed"]
@@ -48,11 +49,14 @@ class Query:
     failure: float = 0.05  # chance that the true heat lies outside the radius
     keyholder: bool = False
     sensor_noise: float = 0.0  # standard deviation of a sensor's own noise, never credited
+    sigma: Ratio | None = None  # the noise itself; epsilon is then what it really gives
 
     def __post_init__(self) -> None:
         _check_room(self)
         check_ratio(self.epsilon, "epsilon")
         check_delta(check_ratio(self.delta, "delta"))
+        if self.sigma is not None:
+            check_ratio(self.sigma, "sigma")
         if self.calibration == "paper":
             paper_sigma(check_ratio(self.epsilon, "epsilon"), check_ratio(self.delta, "delta"))
         for name, good, needed in (
@@ -112,6 +116,17 @@ def calibration(query: Query) -> Calibration:
     Raises:
         ValueError: the printed formula is asked for where it is not private.
     """
+    if query.sigma is not None:
+        return stated(
+            operator(query),
+            query.grid.shape,
+            protected_cells(query),
+            query.sigma,
+            query.delta,
+            intensity_max=query.intensity_max,
+            step=query.step,
+            readings=query.readings,
+        )
     return calibrate(
         operator(query),
         query.grid.shape,
