@@ -36,7 +36,8 @@ if ! recent .venv/bin/python; then
     fi
 fi
 
-say "installing what the $extra needs; the first time takes about a minute"
+case $extra in demo) for_what="the demo needs" ;; *) for_what="the tests need" ;; esac
+say "installing what $for_what; the first time takes about a minute"
 if command -v uv >/dev/null; then
     uv pip install --quiet --compile-bytecode --python .venv/bin/python --editable ".[$extra]"
 else
