@@ -114,3 +114,10 @@ def test_secrets_for_the_broker_come_from_files(tmp_path: Path) -> None:
         access.password(Mqtt(password_file=tmp_path / "nowhere"))
     with pytest.raises(OperatorFault, match=r"ca_file .*ca\.pem"):
         access.tls(Mqtt(ca_file=tmp_path / "ca.pem"))
+
+
+def test_the_operators_page_shows_the_sample_as_it_is() -> None:
+    """A sample that has fallen behind would not load."""
+    page = Path(config.__file__).with_name("README.md").read_text("utf-8")
+
+    assert config.sample() in page
