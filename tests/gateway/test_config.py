@@ -21,10 +21,10 @@ def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
     deployment = config.load(written(tmp_path, config.sample()))
 
     query = config.query(deployment)
-    assert query.grid == ((100, 1), 40)
+    assert query.grid == ((80, 1), 250)
     assert query.sensors == (50,)
-    assert (query.epsilon, query.delta) == ((1, 1), (1, 100_000))
-    assert query.step == Fraction(1, 16)
+    assert (query.epsilon, query.delta) == ((8, 1), (1, 100_000))
+    assert query.step == Fraction(1, 128)
     assert deployment.site.database == tmp_path / "heatveil.sqlite"
 
 
@@ -33,18 +33,18 @@ def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
     [
         ("gather_s = 30", "gather = 30", ["[rounds] gather", "did you mean gather_s?"]),
         ("[heat]", "[heet]", ["[heet]", "did you mean heat?"]),
-        ('epsilon = "1/1"', "epsilon = 0.5", ["[privacy] epsilon is 0.5", "'1/2' for a half"]),
-        ('epsilon = "1/1"', 'epsilon = "0.5"', ["[privacy] epsilon", "ratio"]),
+        ('epsilon = "8/1"', "epsilon = 0.5", ["[privacy] epsilon is 0.5", "'1/2' for a half"]),
+        ('epsilon = "8/1"', 'epsilon = "0.5"', ["[privacy] epsilon", "ratio"]),
         ('delta = "1/100000"', 'delta = "-1/9"', ["[privacy] delta", "ratio"]),
         ("readings = 24", "readings = 0", ["[privacy] readings is 0", "greater than or equal"]),
-        ("spread_m2 = 0.05", "spread_m2 = -1", ["[heat] spread_m2 is -1", "greater than 0"]),
-        ("spread_m2 = 0.05", "spread_m2 = nan", ["[heat] spread_m2", "finite"]),
-        ("length_m = 4.0", "length_m = 4.0001", ["[room]", "whole millimetres", "4 m would do"]),
-        ("cells = 100", "cells = [10, 0]", ["[room] cells", "greater than or equal to 1"]),
+        ("spread_m2 = 4.0", "spread_m2 = -1", ["[heat] spread_m2 is -1", "greater than 0"]),
+        ("spread_m2 = 4.0", "spread_m2 = nan", ["[heat] spread_m2", "finite"]),
+        ("length_m = 20.0", "length_m = 20.0001", ["[room]", "whole millimetres", "20 m would do"]),
+        ("cells = 80", "cells = [10, 0]", ["[room] cells", "greater than or equal to 1"]),
         ("count = 50", "", ["[sensors] count is missing"]),
         ("port = 1883", "port = 99999", ["[mqtt] port is 99999", "less than or equal to 65535"]),
         ('name = "lab"', 'name = "lab/#"', ["[site] name", "pattern"]),
-        ('walls = "none"', 'walls = "brick"', ["[room] walls is 'brick'", "insulated"]),
+        ('walls = "insulated"', 'walls = "brick"', ["[room] walls is 'brick'", "insulated"]),
         ("[site]", "[site", ["cannot be read", "TOML"]),
     ],
 )
