@@ -19,7 +19,7 @@ test: .venv/has-test ## run every test
 check: .venv/has-test ## format, lint, arrows between packages, types
 	@$(BIN)/ruff format --check --quiet . || { echo "to mend: $(BIN)/ruff format"; exit 1; }
 	@$(BIN)/ruff check --quiet
-	@$(BIN)/lint-imports
+	@arrows=$$($(BIN)/lint-imports) || { echo "$$arrows"; exit 1; }
 	@$(BIN)/mypy
 
 bench: .venv/has-test ## time what is claimed to be fast
