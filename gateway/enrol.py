@@ -86,12 +86,21 @@ def known(secrets: Secrets) -> Devices:
     return Devices(secrets.site, secrets.site_key, devices)
 
 
-def check_places(devices: Devices, sensors: int) -> None:
-    """Check that the devices read sensors of this deployment, and no two the same one.
+def check_fleet(devices: Devices, sensors: int, *, keyholder: bool) -> None:
+    """Check that devices will answer this deployment, each for sensors of its own.
 
     Raises:
-        OperatorFault: one does not.
+        OperatorFault: there is none, or one does not fit.
     """
+    mode = "keyholder" if keyholder else "sealed"
+    strangers = [name for name, device in devices.by_name.items() if device.mode != mode]
+    if strangers or not devices.by_name:
+        given = f"device {strangers[0]} is not" if strangers else "no device is"
+        raise OperatorFault(
+            f"{given} enrolled as {mode}, as [privacy] keyholder = {str(keyholder).lower()} says; "
+            "a device refuses a round whose promise is not its own, and the round would be paid for "
+            "nothing. Mend keyholder, or enrol the fleet again"
+        )
     owners: dict[int, str] = {}
     for name, device in devices.by_name.items():
         first, count = device.place

@@ -11,7 +11,7 @@ from edge import wire
 from . import telling
 from .campaign import Campaign
 from .deployment import Deployment
-from .enrol import Devices, check_places
+from .enrol import Devices, check_fleet
 from .intake import Intake
 from .ledger import Ledger
 from .pump import Pump
@@ -41,7 +41,8 @@ class Service:
         Raises:
             OperatorFault: something about the deployment, the store or the broker.
         """
-        check_places(devices, prod(deployment.sensors.count))
+        sensors = prod(deployment.sensors.count)
+        check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
         self._on_event = on_event
         self._last: dict[str, telling.Event] = {}
         with ExitStack() as stack:

@@ -94,8 +94,18 @@ def test_devices_outside_the_room_or_on_one_sensor_are_refused() -> None:
     """Their readings would stand in the wrong place, or two in one."""
     devices = enrol.known(enrol.make("lab", 3))
     double = {**devices.by_name, "spy": devices.by_name["node-1"]._replace(name="spy")}
-    enrol.check_places(devices, 3)
+    enrol.check_fleet(devices, 3, keyholder=False)
     with pytest.raises(OperatorFault, match="node-2 is enrolled for sensor 2, not 0 to 1"):
-        enrol.check_places(devices, 2)
+        enrol.check_fleet(devices, 2, keyholder=False)
     with pytest.raises(OperatorFault, match="spy is enrolled for sensor 1, which node-1 reads"):
-        enrol.check_places(devices._replace(by_name=double), 3)
+        enrol.check_fleet(devices._replace(by_name=double), 3, keyholder=False)
+
+
+def test_a_fleet_that_would_refuse_every_round_is_refused_first() -> None:
+    """The rounds would be paid for, and nobody would answer them."""
+    devices = enrol.known(enrol.make("lab", 2, keyholder=True))
+    enrol.check_fleet(devices, 2, keyholder=True)
+    with pytest.raises(OperatorFault, match="device node-0 is not enrolled as sealed"):
+        enrol.check_fleet(devices, 2, keyholder=False)
+    with pytest.raises(OperatorFault, match="no device is enrolled as sealed"):
+        enrol.check_fleet(devices._replace(by_name={}), 2, keyholder=False)
