@@ -98,8 +98,8 @@ def check_fleet(devices: Devices, sensors: int, *, keyholder: bool) -> None:
         given = f"device {strangers[0]} is not" if strangers else "no device is"
         raise OperatorFault(
             f"{given} enrolled as {mode}, as [privacy] keyholder = {str(keyholder).lower()} says; "
-            "a device refuses a round whose promise is not its own, and the round would be paid for "
-            "nothing. Mend keyholder, or enrol the fleet again"
+            "a device refuses a round whose promise is not its own, and the round would be paid "
+            "for nothing. Mend keyholder, or enrol the fleet again"
         )
     owners: dict[int, str] = {}
     for name, device in devices.by_name.items():
