@@ -32,4 +32,19 @@ Seed = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option(help="Write the map here, as .npz.")]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture here, as PNG.")]
+Frames = Annotated[
+    Path | None, typer.Option(help="Recorded frames of a thermal array, .npz, instead of sources.")
+]
+Clip = Annotated[str | None, typer.Option(help="The clip of --frames that is played.")]
+Background = Annotated[str | None, typer.Option(help="A clip of the empty room; taken as public.")]
+Fit = Annotated[
+    str | None, typer.Option(help="A clip of one person, to fit the blur on; taken as public.")
+]
+Every = Annotated[
+    int | None, typer.Option(help="Play every so manieth frame; else spread over the clip.")
+]
+FramesCount = Annotated[int, typer.Option(help="Play so many frames.")]
+People = Annotated[
+    int | None, typer.Option(help="How many people every frame shows, to score the counts.")
+]
 Config = Annotated[Path, typer.Option(help="The deployment file, TOML.")]

@@ -7,9 +7,24 @@ from typing import Annotated
 import typer
 
 from . import flags
+from .faults import OperatorFault
+
+# What an array says by itself, and what goes with frames alone.
+_ROOM = [
+    "sources",
+    "sources_random",
+    "cells",
+    "length",
+    "sensors",
+    "spread",
+    "calibration",
+    "estimator",
+]
+_FRAMES = ["clip", "background", "fit", "every", "frames_count", "people"]
 
 
 def play(
+    context: typer.Context,
     mechanism: Annotated[str, typer.Argument(help="Which protocol; there is thermal.")],
     sources: flags.Sources = None,
     sources_random: flags.SourcesRandom = None,
@@ -29,10 +44,30 @@ def play(
     published: Annotated[
         Path | None, typer.Option(help="Write here what is public, for heatveil recover.")
     ] = None,
+    frames: flags.Frames = None,
+    clip: flags.Clip = None,
+    background: flags.Background = None,
+    fit: flags.Fit = None,
+    every: flags.Every = None,
+    frames_count: flags.FramesCount = 20,
+    people: flags.People = None,
 ) -> None:
-    """Play one protocol in memory and hold its map against the truth."""
+    """Play one protocol in memory and hold its map against the truth.
+
+    With --frames the readings are recorded frames of a thermal array, an .npz file.
+    """
     from . import choices, playing
 
+    files = playing.Files(out, scores, plot, published)
+    _check_frames(context, frames)
+    if frames is not None:
+        from .framing import Asked, play_frames
+        from .recorded import Clips
+
+        clips = Clips(frames, clip, background, fit, every, frames_count)
+        asked = Asked(clips, epsilon, delta, tuple(settings or ()), people, seed, files)
+        typer.echo("\n".join(play_frames(mechanism, asked)))
+        return
     query_of = partial(
         choices.query,
         cells=cells,
@@ -51,9 +86,30 @@ def play(
         sources=sources,
         sources_random=sources_random,
         seed=seed,
-        files=playing.Files(out, scores, plot, published),
+        files=files,
     )
     typer.echo("\n".join(lines))
+
+
+def _check_frames(context: typer.Context, frames: Path | None) -> None:
+    """Refuse flags that would do nothing unnoticed, with recorded frames or without."""
+    wrong = _FRAMES if frames is None else _ROOM
+    sources = {name: context.get_parameter_source(name) for name in wrong}
+    given = [
+        "--" + name.replace("_", "-")
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    ]
+    if given and frames is None:
+        raise OperatorFault(
+            f"{' and '.join(given)} came without --frames; there must be recorded frames to speak "
+            "of, or it would do nothing unnoticed. Add --frames FILE"
+        )
+    if given:
+        raise OperatorFault(
+            f"{' and '.join(given)} came with --frames; the recording says that itself, or cannot "
+            "be played so, and it would do nothing unnoticed. Leave it out"
+        )
 
 
 def recover(
@@ -63,8 +119,9 @@ def recover(
     sensors: flags.Sensors = "50",
     spread: flags.Spread = 0.05,
     sigma: Annotated[
-        str, typer.Option(help="The noise on each reading of a .csv, as a ratio such as 1/10.")
-    ] = "",
+        str | None,
+        typer.Option(help="Standard deviation of the noise in a .csv, a ratio such as 1/10."),
+    ] = None,
     delta: flags.Delta = "1/100000",
     estimator: flags.Estimator = "l1",
     settings: flags.Settings = None,
@@ -85,7 +142,8 @@ def recover(
         spread=spread,
         delta=delta,
         estimator=estimator,
-        settings=[*(settings or ()), *([f"sigma={sigma}"] if sigma else [])],
+        sigma=sigma,
+        settings=settings or (),
     )
     typer.echo("\n".join(recovering.recovered(file, query_of, out, plot)))
 
