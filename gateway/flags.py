@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from .faults import OperatorFault
+
 Sources = Annotated[
     Path | None, typer.Option(help="CSV of what is warm: position,intensity or x,y,intensity.")
 ]
@@ -48,3 +50,33 @@ People = Annotated[
     int | None, typer.Option(help="How many people every frame shows, to score the counts.")
 ]
 Config = Annotated[Path, typer.Option(help="The deployment file, TOML.")]
+
+# What an array says by itself, and what goes with frames alone.
+_ROOM = ["sources", "sources_random", "cells", "length", "sensors", "spread"]
+_ROOM += ["calibration", "estimator"]
+_FRAMES = ["clip", "background", "fit", "every", "frames_count", "people"]
+
+
+def check_frames(context: typer.Context, frames: Path | None) -> None:
+    """Check that no flag would do nothing unnoticed, with recorded frames or without.
+
+    Raises:
+        OperatorFault: there is such a flag.
+    """
+    wrong = _FRAMES if frames is None else _ROOM
+    sources = {name: context.get_parameter_source(name) for name in wrong}
+    given = [
+        "--" + name.replace("_", "-")
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    ]
+    if given and frames is None:
+        raise OperatorFault(
+            f"{' and '.join(given)} came without --frames; there must be recorded frames to speak "
+            "of, or it would do nothing unnoticed. Add --frames FILE"
+        )
+    if given:
+        raise OperatorFault(
+            f"{' and '.join(given)} came with --frames; the recording says that itself, or cannot "
+            "be played so, and it would do nothing unnoticed. Leave it out"
+        )

@@ -7,20 +7,6 @@ from typing import Annotated
 import typer
 
 from . import flags
-from .faults import OperatorFault
-
-# What an array says by itself, and what goes with frames alone.
-_ROOM = [
-    "sources",
-    "sources_random",
-    "cells",
-    "length",
-    "sensors",
-    "spread",
-    "calibration",
-    "estimator",
-]
-_FRAMES = ["clip", "background", "fit", "every", "frames_count", "people"]
 
 
 def play(
@@ -59,7 +45,7 @@ def play(
     from . import choices, playing
 
     files = playing.Files(out, scores, plot, published)
-    _check_frames(context, frames)
+    flags.check_frames(context, frames)
     if frames is not None:
         from .framing import Asked, play_frames
         from .recorded import Clips
@@ -89,27 +75,6 @@ def play(
         files=files,
     )
     typer.echo("\n".join(lines))
-
-
-def _check_frames(context: typer.Context, frames: Path | None) -> None:
-    """Refuse flags that would do nothing unnoticed, with recorded frames or without."""
-    wrong = _FRAMES if frames is None else _ROOM
-    sources = {name: context.get_parameter_source(name) for name in wrong}
-    given = [
-        "--" + name.replace("_", "-")
-        for name, source in sources.items()
-        if source is not None and source.name == "COMMANDLINE"
-    ]
-    if given and frames is None:
-        raise OperatorFault(
-            f"{' and '.join(given)} came without --frames; there must be recorded frames to speak "
-            "of, or it would do nothing unnoticed. Add --frames FILE"
-        )
-    if given:
-        raise OperatorFault(
-            f"{' and '.join(given)} came with --frames; the recording says that itself, or cannot "
-            "be played so, and it would do nothing unnoticed. Leave it out"
-        )
 
 
 def recover(
