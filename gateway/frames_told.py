@@ -8,6 +8,7 @@ import numpy as np
 from recovery.calibrate import distance_curve
 from recovery.guarantee import sentences
 from recovery.thermal import Query, calibration, operator
+from recovery.thermal_query import protected_cells
 
 from .frames_table import Row, begins, epsilon_text
 from .recorded import Clips, Recorded
@@ -53,7 +54,14 @@ def why_lines(query: Query, rows: Sequence[Row]) -> list[str]:
         np.linalg.norm(matrix - matrix.mean(axis=0), axis=0).max()
     )
     whole = math.sqrt(made.sensitivity_squared) * 2.0**-made.exponent
-    far = distance_curve(matrix, query.grid.shape, made, query.delta, (side - 1,))[0]
+    further = []
+    if protected_cells(query) < side - 1:
+        far = distance_curve(matrix, query.grid.shape, made, query.delta, (side - 1,))[0]
+        further.append(
+            "And it is one step: what all frames together hide with epsilon "
+            f"{epsilon_text(made.epsilon)} is hidden with epsilon {epsilon_text(far.epsilon)} "
+            f"when it moves by {far.cells} pixels."
+        )
     beats = [
         f"{what} {'at no epsilon here' if least is None else f'from epsilon {least} a frame on'}"
         for what, least in (
@@ -69,9 +77,7 @@ def why_lines(query: Query, rows: Sequence[Row]) -> list[str]:
         f"together ({made.sensitivity:.2g} K by heat, the rest by rounding to the converter's "
         f"steps), and somebody's whole picture is {person:.2g} K. To hide the step is nearly to "
         "hide the person.",
-        "And it is one step: what all frames together hide with epsilon "
-        f"{epsilon_text(made.epsilon)} is hidden with epsilon {epsilon_text(far.epsilon)} when it "
-        f"moves by {far.cells} pixels.",
+        *further,
         "Nobody recorded where people stood, so distances are to the map of the same frame "
         "without the veil, in sides of the picture, over the frames in which that map shows "
         "somebody.",
