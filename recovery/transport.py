@@ -46,6 +46,11 @@ def transport(supply: Floats, demand: Floats, places: Floats, ground: Ground) ->
         cdist(places[here], places[there], ground).ravel(),
         A_eq=vstack([leaving, arriving]).tocsr()[:-1],
         b_eq=np.concatenate([supply[here], demand[there]])[:-1] / moved,
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        # Presolve takes masses below those tolerances for a contradiction.
+        options={
+            "presolve": False,
+            "primal_feasibility_tolerance": 1e-10,
+            "dual_feasibility_tolerance": 1e-10,
+        },
     )
     return float(plan.fun) * moved

@@ -58,6 +58,19 @@ def test_in_a_plane_it_is_the_network_simplex_of_another_library(
     )
 
 
+def test_the_dust_that_a_solver_leaves_does_not_stop_the_plan() -> None:
+    """Masses far below the linear program's tolerances made its presolve see a contradiction."""
+    world = np.random.default_rng(0)
+    places = np.indices((8, 8)).reshape(2, -1).T / 8
+    for _ in range(30):
+        p, q = (10.0 ** world.uniform(-20, 0, 64) for _ in range(2))
+        p, q = p / p.sum(), q / q.sum()
+
+        assert earth_movers(p.reshape(8, 8), q.reshape(8, 8), positions=places) == pytest.approx(
+            ot.emd2(p, q, cdist(places, places, "cityblock")), abs=1e-9
+        )
+
+
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(seeds)
 def test_it_is_a_metric(seed: int) -> None:
