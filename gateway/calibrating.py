@@ -61,7 +61,7 @@ def _numbers(query: Query) -> dict[str, Any]:
 
 
 def _lines(query: Query, numbers: dict[str, Any]) -> list[str]:
-    unit, kelvin = ("m", "K") if query.grid.cell_mm else ("of the side", "")
+    unit, kelvin = ("m", "K") if query.grid.cell_mm else ("part", "")
     delta = ratio_text(query.delta)
     grain = f"2**{-numbers['exponent']} {kelvin}".strip()
     return [
@@ -70,20 +70,20 @@ def _lines(query: Query, numbers: dict[str, Any]) -> list[str]:
         f"{numbers['presence_epsilon']:.4g} at delta {delta}.",
         "",
         f"Protected: {numbers['neighbours']}.",
-        f"epsilon {ratio_text(query.epsilon)} asked for, {numbers['delivered_epsilon']:.4g} given "
-        f"at delta {delta}, for {numbers['readings']} reading(s) of every sensor.",
+        f"Promised: epsilon {ratio_text(tuple(numbers['epsilon']))} at delta {delta}, for "
+        f"{numbers['readings']} reading(s) of every sensor; really given: epsilon "
+        f"{numbers['delivered_epsilon']:.4g}.",
         f"Noise: sigma {numbers['sigma']:.6g} {kelvin}".rstrip()
         + f"; variance {numbers['variance_grains']} grains squared, a grain is {grain}.",
         f"Sensitivity {numbers['sensitivity']:.6g} {kelvin}".rstrip()
         + f"; in whole grains, squared, {numbers['sensitivity_squared_grains']}.",
         "",
-        f"  moved by   ({unit})     epsilon   the best test is right",
+        f"  {'moved by':>10}  {unit:>8}  {'epsilon':>10}   the best test is right",
         *(
             f"  {row['cells']:4d} cells  {row['distance']:8.4g}  {row['epsilon']:10.4g}"
             f"   {row['best_test_right']:.4f}"
             for row in numbers["distances"]
         ),
         "",
-        "A blind guess is right half of the time. The promise is for the distance above it was",
-        "asked for; further away the same noise hides less, as the table says.",
+        "A blind guess is right half of the time. Further away the same noise hides less.",
     ]

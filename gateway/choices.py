@@ -2,8 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from edge.records import Grid, Round
 from recovery.thermal import Query, plan
@@ -26,8 +29,8 @@ def shape(text: str, flag: str) -> tuple[int, int]:
     columns, rows = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
     if not (columns and rows):
         raise OperatorFault(
-            f"{flag} {text} is no count; it must be a whole number from 1, or two with an x "
-            "between, for it lays out the room. Write 100 for a line and 40x30 for a plane"
+            f"{flag} {text} is no count; it must be a whole number from 1 to 9999999, or two with "
+            "an x between, for it lays out the room. Write 100 for a line and 40x30 for a plane"
         )
     return columns, rows
 
@@ -57,11 +60,13 @@ def query(
     delta: str = "1/100000",
     calibration: str = "exact",
     estimator: str = "l1",
+    sigma: str | None = None,
     settings: Iterable[str] = (),
 ) -> Query:
     """Return the query that the flags ask for.
 
     Args:
+        sigma: the noise on each reading, instead of the epsilon.
         settings: "name=value" for any further field, as --set gives it.
 
     Raises:
@@ -77,6 +82,8 @@ def query(
         "calibration": calibration,
         "estimator": estimator,
     }
+    if sigma is not None:
+        asked["sigma"] = ratio(sigma, "--sigma")
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
@@ -107,16 +114,33 @@ def checked(asked: Mapping[str, Any]) -> Query:
     return found
 
 
+@contextmanager
+def refused() -> Iterator[None]:
+    """Turn what a plan objects to into the operator's fault.
+
+    Raises:
+        OperatorFault: the query cannot be served.
+    """
+    try:
+        with np.errstate(over="raise"):
+            yield
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    except ArithmeticError as fault:
+        raise OperatorFault(
+            f"the query leads to numbers that cannot be computed with ({fault}); noise must be a "
+            "whole number, or no device can draw it. Lower intensity_max or what else is huge"
+        ) from fault
+
+
 def first_round(query: Query) -> Round:
     """Return what the query asks first.
 
     Raises:
         OperatorFault: it cannot be served.
     """
-    try:
+    with refused():
         round = plan(query, [])
-    except ValueError as fault:
-        raise OperatorFault(str(fault)) from fault
     if round is None:
         raise RuntimeError("a query of one reading at least plans no round")
     return round

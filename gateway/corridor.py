@@ -7,6 +7,11 @@ by some 50 W in a cross-section of 3 m2 gives one kelvin metre in that time.
 
 from pathlib import Path
 
+import numpy as np
+
+from physics.scenes import Scene, random_sources
+from recovery.thermal import Query
+
 from .deployment import Deployment
 
 LENGTH_M, CELLS = 20.0, 80
@@ -16,6 +21,15 @@ PEOPLE = 2
 DELTA = "1/100000"
 ADC_STEP = "1/128"  # kelvin, as of a TMP117
 EVERY_S = 1.0
+APART_M = 5.0  # the warmth of two who stand together is one hump, and would show less
+
+
+def people(query: Query, world: np.random.Generator) -> Scene:
+    """Return two people somewhere in the corridor, not beside each other."""
+    while True:
+        scene = random_sources(PEOPLE, query.grid, world)
+        if np.ptp(scene.places) >= APART_M:
+            return scene
 
 
 def deployment(

@@ -10,14 +10,13 @@ import numpy as np
 from rich.console import Console
 
 from physics.fleet import seeded_keys
-from physics.scenes import random_sources
 
 from . import config, corridor, enrol, logs
 from .audience import Audience
 from .broker import embedded
 from .hosting import on_signal, shown
 from .nodes import Nodes
-from .outputs import check_places
+from .outputs import check_places, make_folder
 from .report import report
 from .serving import Service
 from .settings import ratio
@@ -47,7 +46,7 @@ def run(
         OperatorFault: an argument, the port of the page or the broker is at fault.
     """
     ratio(epsilon, "--epsilon")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     picture = folder / "veil.png"
     check_places([picture])
     logs.to_stderr(logging.ERROR)
@@ -65,7 +64,7 @@ def run(
             broker=(broker.host, broker.port),
         )
         query, world = config.query(deployment), np.random.default_rng(seed)
-        room = Room(query, random_sources(corridor.PEOPLE, query.grid, world), world)
+        room = Room(query, corridor.people(query, world), world)
         keys = {} if seed is None else {"fresh": seeded_keys(b"demo %d" % seed)}
         secrets = enrol.make("demo", sensors, keyholder=seed is not None, **keys)
         console.print(

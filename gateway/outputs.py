@@ -12,6 +12,21 @@ from .faults import OperatorFault
 Writer = Callable[[Path], None]
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder where there is none.
+
+    Raises:
+        OperatorFault: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise OperatorFault(
+            f"the folder {folder} cannot be made ({fault.strerror}); the results need a place. "
+            "Give another one"
+        ) from fault
+
+
 def check_places(paths: list[Path]) -> None:
     """Check, before anything is computed, that files can be written to these places.
 

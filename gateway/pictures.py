@@ -5,6 +5,7 @@ Only a simulation can draw all three, for in a real room nobody has the first.
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ def _line(figure: Figure, picture: Picture) -> None:
             for place in places[picture.heat.ravel() > 0]:
                 panel.axvline(place, color=TRUE, linestyle=(0, (3, 3)), linewidth=1.2, zorder=0)
             panel.plot([], [], color=TRUE, linestyle="--", linewidth=1.2, label="true source")
-            panel.legend(frameon=False, loc="upper right")
+            panel.legend(loc="upper right", edgecolor="none")
     # A source on the wall would be cut in half.
     panels[-1][1].set_xlim(-0.01 * longest, 1.01 * longest)
     panels[-1][1].set_xlabel(f"place ({unit})")
@@ -92,18 +93,20 @@ def _readings(panel: Axes, picture: Picture) -> None:
 
 
 def _plane(figure: Figure, picture: Picture) -> None:
-    figure.set_size_inches(4.4 * (3 if picture.heat is not None else 2), 4.4)
-    lengths = np.broadcast_to(np.asarray(length_m(picture.grid), dtype=float), 2)
-    extent = (0.0, float(lengths[0]), float(lengths[1]), 0.0)
+    figure.set_size_inches(4.4 * (3 if picture.heat is not None else 2), 4.0)
+    cells = cell_places(picture.grid)
+    half = np.asarray(length_m(picture.grid)) / picture.grid.shape / 2
+    (left, top), (right, bottom) = cells.min(axis=0) - half, cells.max(axis=0) + half
+    extent = (float(left), float(right), float(bottom), float(top))
     unit = "m" if picture.grid.cell_mm else "side"
     for index, panel in _panels(figure, picture, (1, 3), share=False):
-        panel.set_title(picture.titles[index], loc="left", fontsize=10, wrap=True)
+        panel.set_title(fill(picture.titles[index], 46), loc="left", fontsize=10)
         panel.set_xlabel(f"x ({unit})")
         panel.set_ylabel(f"y ({unit})")
         if index == 1:
             x, y = picture.places.T
             mean = np.ma.masked_invalid(picture.sent).mean(axis=0)
-            dots = panel.scatter(x, y, c=mean, cmap="inferno", s=42)
+            dots = panel.scatter(x, y, c=mean, cmap="inferno", s=42, clip_on=False)
             warmth = f"warmth ({'K' if picture.grid.cell_mm else 'model unit'})"
             figure.colorbar(dots, ax=panel, shrink=0.72, label=warmth)
             panel.set_xlim(extent[:2])
@@ -113,7 +116,7 @@ def _plane(figure: Figure, picture: Picture) -> None:
             shown = panel.imshow(heat / heat.sum(), cmap="inferno", extent=extent, vmin=0)
             figure.colorbar(shown, ax=panel, shrink=0.72, label="share of the heat")
             if index == 2 and picture.heat is not None:
-                x, y = cell_places(picture.grid)[picture.heat.ravel() > 0].T
+                x, y = cells[picture.heat.ravel() > 0].T
                 panel.scatter(x, y, marker="o", s=110, facecolors="none", edgecolors="#7dd3fc")
 
 

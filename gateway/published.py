@@ -62,7 +62,11 @@ def read(path: Path) -> tuple[Query, list[Release]]:
         releases = [_release(query, written) for written in found["rounds"]]
         if not releases:
             raise ValueError("there is no round in it")
-    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+        if len(releases) > query.readings:
+            raise ValueError(f"{len(releases)} rounds share a promise for {query.readings}")
+    except OperatorFault as fault:
+        raise OperatorFault(f"{path}: {fault}") from fault
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         why = f"{fault} is missing" if isinstance(fault, KeyError) else str(fault)
         raise OperatorFault(
             f"{path} is no file of published readings ({why}); it must be what heatveil play "

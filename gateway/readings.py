@@ -24,6 +24,11 @@ def read_csv(path: Path, query: Query) -> list[Release]:
     Raises:
         OperatorFault: the file or a row of it is wrong, or a reading is impossible.
     """
+    if query.sigma is None:
+        raise OperatorFault(
+            f"{path} came without --sigma; the noise on its readings must be known, for it says "
+            "how near a map must come to them. Give its standard deviation, such as --sigma 1/10"
+        )
     rows = list(csv.reader(text(path).splitlines()))
     if not rows or [word.strip().lower() for word in rows[0]] != ["sensor", "reading"]:
         raise OperatorFault(

@@ -33,9 +33,8 @@ def report(console: Console, room: Room, heard: Audience, picture: Path, seeded:
     if mass is not None and off is not None:
         console.print(_table(room, mass))
         console.print(
-            f"All its warmth together, the map is {off * long_m:.1f} m from the truth (earth "
-            f"mover's distance).\nA guess that has seen no data, warmth everywhere, is "
-            f"{guess * long_m:.1f} m from it."
+            f"All warmth together, the map is {off * long_m:.1f} m from the truth (earth mover's "
+            f"distance); a guess that has seen no data is {guess * long_m:.1f} m from it."
         )
     console.print("\n".join(["", *_promise(room, heard, seeded), ""]))
     titles = (
@@ -76,8 +75,8 @@ def _promise(room: Room, heard: Audience, seeded: bool) -> list[str]:
     spent = 0.0 if heard.budget is None else heard.budget["epsilon_spent"]
     left = 0 if heard.budget is None else heard.budget["rounds_left"]
     lines = [
-        "What is promised. Whoever sees everything that the thermometers send, and knows all but "
-        f"where one person stood,\ncan tell that place from one "
+        "Promised: whoever sees everything that the thermometers send, and knows all but where "
+        f"one person stood, can tell that place from one "
         f"{near.cells * cell_m(query.grid):g} m further at best {near.right:.0%} of the time "
         f"(half is a blind guess); {FAR_M:g} m further {far.right:.0%} of the time.",
         "Not hidden: that somebody is there, how many, how warm, and in which part of the room.",

@@ -39,9 +39,17 @@ class Room:
     def temperatures(self) -> Floats:
         """The true temperature at each sensor, (sensors,), in kelvin above the baseline."""
         query = self.query
-        return self.scene.temperatures(
-            self.sensors.places_m, query.spread_m2, query.walls, length_m(query.grid)
-        )
+        with np.errstate(over="ignore"):
+            found = self.scene.temperatures(
+                self.sensors.places_m, query.spread_m2, query.walls, length_m(query.grid)
+            )
+        if not np.isfinite(found).all():
+            raise OperatorFault(
+                "the sources warm a sensor beyond all numbers, the strongest of them is "
+                f"{self.scene.intensities.max():g}; readings must be finite, for noise hides no "
+                "infinity. Give sources and a spread that a room can have"
+            )
+        return found
 
     @cached_property
     def heat(self) -> Floats:

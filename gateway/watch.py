@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .faults import OperatorFault
+from .choices import refused
 from .mechanisms import Mechanism
 
 VERBS = ("plan", "report", "release", "recover")
@@ -35,11 +35,8 @@ class Watch:
         """
 
         def plan(query: Any, releases: Sequence[Any]) -> Any:
-            with self._timed("plan"):
-                try:
-                    round = mechanism.plan(query, releases)
-                except ValueError as fault:
-                    raise OperatorFault(str(fault)) from fault
+            with self._timed("plan"), refused():
+                round = mechanism.plan(query, releases)
             if round is None or not seeded:
                 return round
             return round._replace(guarantee=round.guarantee._replace(trust=SEEDED))

@@ -51,7 +51,11 @@ class _Server(uvicorn.Server):
     def __init__(self, feed: Feed) -> None:
         super().__init__(
             uvicorn.Config(
-                application(feed), log_config=None, access_log=False, timeout_graceful_shutdown=1
+                application(feed),
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=1,
             )
         )
         self.ready = threading.Event()
@@ -79,7 +83,7 @@ def _listening(host: str, port: int) -> socket.socket:
         raise OperatorFault(
             f"the page cannot listen on {host} port {port} ({why}); it needs a port that nobody "
             "has, on an address of this machine. Stop what is there, or choose another port "
-            "(--port, or port under [page]; 0 takes any)"
+            "(--port, or port under [page])"
         ) from fault
     return listener
 

@@ -13,7 +13,7 @@ import pytest
 from edge import wire
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
-from gateway import broker, enrol
+from gateway import broker, cli, enrol
 from gateway.deployment import Mqtt
 
 SITE = "testsite"
@@ -80,3 +80,23 @@ def home() -> Home:
     home = Home(enrol.known(secrets), secrets, {})
     home.nodes.update({secret.name: home.fresh(secret.name, 1) for secret in secrets.devices})
     return home
+
+
+class Said(NamedTuple):
+    """What a command said, and how it left."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def heatveil(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """Return the command itself, run in this process: `heatveil("play", "thermal", ...)`."""
+
+    def run(*words: object) -> Said:
+        with pytest.raises(SystemExit) as left:
+            cli.main([str(word) for word in words])
+        return Said(int(left.value.code or 0), *capsys.readouterr())
+
+    return run

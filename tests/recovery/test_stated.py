@@ -17,7 +17,7 @@ LINE = Query(grid=Grid((100, 1), 0), sensors=(50,), spread_m2=0.05, epsilon=(1, 
 @pytest.mark.parametrize("sigma", [(1, 10), (1, 2), (686, 1000)])
 def test_the_noise_is_as_wide_as_was_said(sigma: tuple[int, int]) -> None:
     """The paper's figures 1 and 2 fix sigma; a device must draw just that."""
-    params = Params(*plan(replace(LINE, sigma=sigma), []).params)  # type: ignore[union-attr]
+    params = Params(*plan(replace(LINE, sigma=sigma), []).params)
 
     variance = params.variance * Fraction(4) ** -params.exponent
     assert Fraction(*sigma) ** 2 <= variance <= Fraction(*sigma) ** 2 * Fraction(10001, 10000)
@@ -31,7 +31,7 @@ def test_stating_the_noise_that_an_epsilon_needs_gives_that_epsilon_back() -> No
     asked = replace(LINE, sigma=(sigma.numerator, sigma.denominator), epsilon=(99, 1))
 
     assert calibration(asked).epsilon == pytest.approx(1, rel=2e-3)
-    promise = plan(asked, []).guarantee  # type: ignore[union-attr]
+    promise = plan(asked, []).guarantee
     assert 1 <= Fraction(*promise.epsilon) <= Fraction(1003, 1000)
 
 

@@ -1,0 +1,189 @@
+"""Bad input: one clear line, exit status 1, and no file where there was none.
+
+Each row is a command, and words that its one line must hold. In the folder of the test lie a
+good file of sources, a good published file, a deployment, and the broken files below.
+"""
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway import config, enrol
+from gateway.broker import free_port
+
+BROKEN = {
+    "empty.csv": b"",
+    "binary.csv": b"\xff\xfe\x00\x81",
+    "no_header.csv": b"0.5,1\n",
+    "words.csv": b"position,intensity\n0.5,one\n",
+    "nan.csv": b"position,intensity\nnan,1\n",
+    "infinite.csv": b"position,intensity\n0.5,inf\n",
+    "negative.csv": b"position,intensity\n0.5,-1\n",
+    "outside.csv": b"position,intensity\n1.5,1\n",
+    "cold.csv": b"position,intensity\n0.5,0\n",
+    "boundless.csv": b"position,intensity\n0.5,1e308\n",
+    "plane.csv": b"x,y,intensity\n0.5,0.5,1\n",
+    "reading_nan.csv": b"sensor,reading\n0,nan\n",
+    "reading_infinite.csv": b"sensor,reading\n0,-inf\n",
+    "reading_far.csv": b"sensor,reading\n0,-1e9\n",
+    "reading_twice.csv": b"sensor,reading\n0,1\n0,1\n",
+    "reading_where.csv": b"sensor,reading\n50,1\n",
+    "reading_none.csv": b"sensor,reading\n",
+    "deep.json": b"[" * 100_000,
+    "half.json": b'{"schema": 1, "mechanism": "ther',
+    "other.toml": b"[rooms]\ncells = 10\n",
+    "no.toml": b"cells: 10\n",
+}
+GOOD = ("play", "thermal", "--sources", "good.csv")
+READ = ("--sigma", "1/10")
+
+CASES: list[tuple[tuple[str, ...], str]] = [
+    (("play", "thermal"), "neither of --sources and --sources-random"),
+    ((*GOOD, "--sources-random", "2"), "both of --sources and --sources-random"),
+    (("play", "disk", "--sources", "good.csv"), "disk is not a mechanism"),
+    (("play", "thermal", "--sources", "missing.csv"), "No such file"),
+    (("play", "thermal", "--sources", "."), "Is a directory"),
+    (("play", "thermal", "--sources", "empty.csv"), "position,intensity"),
+    (("play", "thermal", "--sources", "binary.csv"), "cannot be read"),
+    (("play", "thermal", "--sources", "no_header.csv"), "position,intensity"),
+    (("play", "thermal", "--sources", "words.csv"), "line 2"),
+    (("play", "thermal", "--sources", "nan.csv"), "line 2"),
+    (("play", "thermal", "--sources", "infinite.csv"), "line 2"),
+    (("play", "thermal", "--sources", "negative.csv"), "line 2"),
+    (("play", "thermal", "--sources", "outside.csv"), "from 0 to 1"),
+    (("play", "thermal", "--sources", "cold.csv"), "no heat"),
+    (("play", "thermal", "--sources", "boundless.csv", "--spread", "1e-4"), "beyond all numbers"),
+    (("play", "thermal", "--sources", "plane.csv"), "the grid is a line"),
+    (("play", "thermal", "--sources-random", "101"), "100 cells hold 1 to 100"),
+    (("play", "thermal", "--sources-random", "-1"), "-1 sources"),
+    ((*GOOD, "--epsilon", "0.5"), "write 1/2 for a half"),
+    ((*GOOD, "--epsilon", "0/1"), "ratio of positive whole numbers"),
+    ((*GOOD, "--epsilon", "-1/2"), "ratio of positive whole numbers"),
+    ((*GOOD, "--set", "sigma=1000000000000/1"), "it would be cut"),
+    ((*GOOD, "--delta", "0.00001"), "ratio of positive whole numbers"),
+    ((*GOOD, "--delta", "1/1"), "between 0 and 1"),
+    ((*GOOD, "--delta", "3/2"), "between 0 and 1"),
+    ((*GOOD, "--calibration", "paper", "--delta", "1/5"), "up to 0.1"),
+    ((*GOOD, "--spread", "0"), "must be positive"),
+    ((*GOOD, "--spread", "-1"), "must be positive"),
+    ((*GOOD, "--spread", "nan"), "must be positive"),
+    ((*GOOD, "--spread", "1e300"), "no sensor feels any heat"),
+    ((*GOOD, "--sensors", "0"), "whole number from 1"),
+    ((*GOOD, "--sensors", "2.5"), "whole number from 1"),
+    ((*GOOD, "--sensors", "5x5"), "one for each of its axes"),
+    ((*GOOD, "--cells", "1"), "two cells at least"),
+    ((*GOOD, "--cells", "10x10", "--sensors", "5"), "one for each of its axes"),
+    ((*GOOD, "--length", "-3"), "whole millimetres"),
+    ((*GOOD, "--set", "readings=0"), "readings is 0"),
+    ((*GOOD, "--set", "redings=4"), "did you mean readings"),
+    ((*GOOD, "--set", "protect_distance_m=5"), "between one cell"),
+    ((*GOOD, "--estimator", "magic"), "estimator is 'magic'"),
+    ((*GOOD, "--out", "nowhere/map.npz"), "no folder that we may write to"),
+    ((*GOOD, "--out", "a", "--scores", "a"), "not all different"),
+    (("recover", "missing.json"), "No such file"),
+    (("recover", "half.json"), "no file of published readings"),
+    (("recover", "deep.json"), "no file of published readings"),
+    (("recover", "value_nan.json"), "NaN"),
+    (("recover", "value_text.json"), "no whole number of grains"),
+    (("recover", "value_far.json"), "with this noise it lies between"),
+    (("recover", "value_huge.json"), "401 digits"),
+    (("recover", "value_few.json"), "49 values for 50 sensors"),
+    (("recover", "epsilon_float.json"), "ratio of positive whole numbers"),
+    (("recover", "reading_nan.csv", *READ), "line 2"),
+    (("recover", "reading_infinite.csv", *READ), "line 2"),
+    (("recover", "reading_far.csv", *READ), "below nought are no fault"),
+    (("recover", "reading_twice.csv", *READ), "twice"),
+    (("recover", "reading_where.csv", *READ), "sensor 50"),
+    (("recover", "reading_none.csv", *READ), "no reading"),
+    (("recover", "reading_none.csv"), "--sigma 1/10"),
+    (("calibrate", "--epsilon", "0.5"), "write 1/2 for a half"),
+    (("calibrate", "--config", "missing.toml"), "No such file"),
+    (("serve", "--config", "missing.toml"), "No such file"),
+    (("serve", "--config", "no.toml"), "cannot be read"),
+    (("serve", "--config", "other.toml"), "room"),
+    (("fleet", "--config", "site.toml", "--nodes", "9"), "9"),
+    (("demo", "--epsilon", "0.5"), "write 1/2 for a half"),
+    (("demo", "--folder", "good.csv"), "cannot be made"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heatveil: Callable[..., Any]) -> Path:
+    """Return the working folder of a test, with good and broken files in it."""
+    monkeypatch.chdir(tmp_path)
+    for name, contents in BROKEN.items():
+        Path(name).write_bytes(contents)
+    Path("good.csv").write_text("position,intensity\n0.5,1\n")
+    heatveil(*GOOD, "--seed", "1", "--published", "good.json")
+    for name, path, value in (
+        ("value_nan", ("rounds", 0, "values", 3), float("nan")),
+        ("value_text", ("rounds", 0, "values", 3), "12"),
+        ("value_far", ("rounds", 0, "values", 3), -(10**12)),
+        ("value_huge", ("rounds", 0, "values", 3), 10**400),
+        ("value_few", ("rounds", 0, "values"), [0] * 49),
+        ("epsilon_float", ("query", "epsilon"), 0.5),
+    ):
+        found = json.loads(Path("good.json").read_text())
+        place = found
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+        Path(f"{name}.json").write_text(json.dumps(found))
+    site = config.sample().replace("port = 8080", f"port = {free_port()}")
+    Path("site.toml").write_text(site.replace("port = 1883", "port = 1"))
+    made = enrol.make("lab", 2)
+    enrol.save_secrets(made, Path("secrets.json"))
+    enrol.save_devices(enrol.known(made), Path("devices.json"))
+    return tmp_path
+
+
+def test_each_is_one_clear_line(folder: Path, heatveil: Callable[..., Any]) -> None:
+    """All in one test, for the folder takes longer to lay out than a case to run."""
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    wrong = []
+    for words, says in CASES:
+        said = heatveil(*words)
+        one_line = said.err.startswith("heatveil: ") and said.err.count("\n") == 1
+        if not (said.status == 1 and said.out == "" and one_line and says in said.err):
+            wrong.append((words, said))
+    after = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    assert wrong == []
+    assert {name for name in before | after if before.get(name) != after.get(name)} <= {
+        "secrets.json"  # its boot counter went up, before anything else was tried
+    }
+
+
+def test_the_table_would_catch_a_command_that_takes_anything(
+    folder: Path, heatveil: Callable[..., Any]
+) -> None:
+    """A negative control: the good file passes where the broken ones are refused."""
+    assert heatveil(*GOOD).status == 0
+    assert heatveil("recover", "good.json").status == 0
+
+
+def test_a_port_that_is_taken(folder: Path, heatveil: Callable[..., Any]) -> None:
+    """The page says so at once, and before a broker or a device was started."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        said = heatveil("demo", "--port", other.getsockname()[1])
+
+    assert said.status == 1
+    assert "Address already in use" in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["serve", "fleet"])
+def test_no_broker(folder: Path, heatveil: Callable[..., Any], command: str) -> None:
+    """Nobody listens on port 1."""
+    said = heatveil(command, "--config", "site.toml")
+    lines = [line for line in said.err.splitlines() if not line.startswith("{")]
+
+    assert said.status == 1
+    assert len(lines) == 1
+    assert "no MQTT broker at 127.0.0.1:1" in lines[0]
