@@ -52,6 +52,7 @@ def run(
     logs.to_stderr(logging.ERROR)
     console, over = Console(), threading.Event()
     with ExitStack() as stack:
+        stops = stack.enter_context(on_signal(over.set))
         page = stack.enter_context(Page("127.0.0.1", port))
         broker = stack.enter_context(embedded())
         temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="heatveil-")))
@@ -82,8 +83,9 @@ def run(
 
         service = stack.enter_context(Service(deployment, enrol.known(secrets), on_event=tell))
         stack.enter_context(Nodes(deployment.mqtt, "demo", "thermal", fleet_in(room, secrets)))
-        stack.enter_context(on_signal(over.set, service.stop))
-        service.run(rounds)
+        stops.append(service.stop)
+        if not over.is_set():
+            service.run(rounds)
         heard.close()
         if not over.is_set() or heard.best is not None:
             report(console, room, heard, picture, seeded=seed is not None)

@@ -21,24 +21,26 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def on_signal(*stops: Callable[[], None]) -> Iterator[None]:
+def on_signal(*stops: Callable[[], None]) -> Iterator[list[Callable[[], None]]]:
     """Call these on Ctrl-C and on SIGTERM, instead of dying, for as long as the block lasts.
+
+    Yields the list of them, to which more may be added.
 
     Whoever asks twice does not want to wait: the second time is a KeyboardInterrupt.
     """
-    told = False
+    told, calls = False, list(stops)
 
     def handler(number: int, frame: FrameType | None) -> None:
         nonlocal told
         if told:
             raise KeyboardInterrupt
         told = True
-        for stop in stops:
+        for stop in calls:
             stop()
 
     before: dict[Any, Any] = {number: signal.signal(number, handler) for number in SIGNALS}
     try:
-        yield
+        yield calls
     finally:
         for number, old in before.items():
             signal.signal(number, old)

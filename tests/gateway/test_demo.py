@@ -1,0 +1,132 @@
+"""`heatveil demo`, as a newcomer runs it: everything over real MQTT, and nothing left behind."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PROGRAM = Path(sys.executable).with_name("heatveil")
+
+
+class Demo(NamedTuple):
+    """A demonstration that runs, and a mark on it and on all that it starts."""
+
+    process: subprocess.Popen[str]
+    folder: Path
+    mark: str
+
+    def until(self, words: str, patience_s: float = 60) -> str:
+        """Return all lines up to the one with these words."""
+        lines, end_s = [], time.monotonic() + patience_s
+        for line in self.process.stdout or ():
+            lines.append(line)
+            if words in line or time.monotonic() > end_s:
+                break
+        return "".join(lines)
+
+    def left(self) -> list[str]:
+        """Return what still runs of it, and what it left among the temporary files."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if self.mark.encode() in (process / "environ").read_bytes():
+                    found.append((process / "cmdline").read_bytes().decode())
+            except OSError:  # somebody else's, or just gone
+                continue
+        return found + [path.name for path in (self.folder / "tmp").iterdir()]
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[type[Demo]]:
+    """Return the starter of a demonstration; what is left of it at the end is killed."""
+    started = []
+
+    def start(*words: str) -> Demo:
+        mark = uuid.uuid4().hex
+        (tmp_path / "tmp").mkdir()
+        environment = {**os.environ, "MARK": mark, "TMPDIR": str(tmp_path / "tmp")}
+        process = subprocess.Popen(
+            [PROGRAM, "demo", "--folder", str(tmp_path / "demo"), *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**environment, "COLUMNS": "300"},
+        )
+        started.append(process)
+        return Demo(process, tmp_path, mark)
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def _closed(address: str) -> bool:
+    host, port = address.rsplit(":", 1)
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) != 0
+
+
+def test_a_newcomer_sees_warmth_found_and_places_hidden(demo: type[Demo]) -> None:
+    """The promise of the first page: one command, a map within five seconds, all of it true."""
+    began_s = time.monotonic()
+    run = demo("--seed", "4", "--rounds", "3")
+    opening = run.until("round 1 of 3")
+    took_s = time.monotonic() - began_s
+    rest = run.until("Picture: ")
+
+    assert run.process.wait(20) == 0
+    assert took_s < 5
+    assert "50 thermometers" in opening
+    found, guess = re.search(
+        r"the map is ([\d.]+) m from the truth .* no data is ([\d.]+) m", rest
+    ).groups()
+    assert float(found) < float(guess)
+    assert "0.5 m further at best 7" in rest  # phi of half the distance in sigmas: 78 %
+    assert "epsilon 8.00; rounds left: 0" in rest
+    assert "nothing of this is private" in rest
+    assert (run.folder / "demo" / "veil.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in (run.folder / "demo").iterdir()] == ["veil.png"]
+    broker = re.search(r"on (127.0.0.1:\d+)", opening)[1]
+    page = re.search(r"http://(127.0.0.1:\d+)/", opening)[1]
+    assert _closed(broker)
+    assert _closed(page)
+    assert run.left() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_kept_it_runs_until_it_is_told_to_stop(demo: type[Demo], number: signal.Signals) -> None:
+    """The page stays up after the last round, and one Ctrl-C takes everything down."""
+    run = demo("--keep", "--rounds", "1", "--sensors", "8")
+    said = run.until("Still running")
+    page = re.search(r"http://127.0.0.1:\d+/", said)[0]
+    with urllib.request.urlopen(f"{page}api/state", timeout=5) as answer:
+        assert b'"done"' in answer.read()
+    assert len(run.left()) > 1  # the check itself sees what runs
+    run.process.send_signal(number)
+
+    assert run.process.wait(5) == 0
+    assert "Traceback" not in (run.process.stdout.read() if run.process.stdout else "")
+    assert run.left() == []
+
+
+def test_stopped_in_the_middle_it_leaves_nothing(demo: type[Demo]) -> None:
+    """Between two rounds, with reports under way: still nothing stays behind."""
+    run = demo("--rounds", "100")
+    run.until("round 2 of 100")
+    run.process.send_signal(signal.SIGINT)
+    said = run.process.communicate(timeout=10)[0]
+
+    assert run.process.returncode == 0
+    assert "Traceback" not in said
+    assert run.left() == []

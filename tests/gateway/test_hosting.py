@@ -1,0 +1,140 @@
+"""`heatveil serve` and `heatveil fleet`: two programs, an operator's broker between them."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway import config, hosting
+from gateway.broker import free_port
+from gateway.deployment import Mqtt
+
+PROGRAM = Path(sys.executable).with_name("heatveil")
+SITE = """
+[site]
+name = "hosting"
+[room]
+cells = 40
+length_m = 10.0
+[heat]
+spread_m2 = 1.0
+[sensors]
+count = 6
+[privacy]
+epsilon = "8/1"
+delta = "1/100000"
+readings = 3
+[rounds]
+gather_s = 5
+every_s = 0.1
+[mqtt]
+port = {port}
+[page]
+port = {page}
+"""
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def site(tmp_path: Path, mosquitto: Mqtt) -> Path:
+    """Return a deployment file on the tests' broker."""
+    path = tmp_path / "site.toml"
+    path.write_text(SITE.format(port=mosquitto.port, page=free_port()))
+    return path
+
+
+@pytest.fixture
+def start(site: Path) -> Iterator[Start]:
+    """Return the starter of a command with this deployment."""
+    started = []
+
+    def command(name: str, *words: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [PROGRAM, name, "--config", str(site), *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield command
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def _map(site: Path, number: int) -> Any:
+    """Return the map on the page once this round has been drawn."""
+    port = config.load(site).page.port
+    end_s = time.monotonic() + 20
+    while time.monotonic() < end_s:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/map", timeout=2) as answer:
+                found = json.loads(answer.read())
+            if found["number"] == number:
+                return found
+        except OSError:  # not up yet, or no map yet
+            pass
+        time.sleep(0.05)
+    pytest.fail(f"round {number} never came to the page")
+
+
+def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
+    """Enrol, serve, see the last map of the promise, and stop both within their two seconds."""
+    fleet = start("fleet", "--enrol", "--sources-random", "1")
+    assert fleet.stdout
+    assert fleet.stdout.readline().startswith("6 devices")
+    serve = start("serve")
+    found = _map(site, 3)
+    serve.send_signal(signal.SIGTERM)
+    fleet.send_signal(signal.SIGINT)
+
+    assert serve.wait(3) == 0
+    assert fleet.wait(3) == 0
+    assert found["guarantee"]["epsilon"] == [8, 1]
+    assert "all 3 readings that the promise is for" in serve.stdout.read()
+    (secrets,) = site.parent.glob("secrets.json")
+    assert secrets.stat().st_mode & 0o77 == 0
+
+
+def test_one_round_is_one_round(site: Path, start: Start) -> None:
+    """With --rounds the gateway ends by itself, so that a timer may start it."""
+    site.write_text(site.read_text().replace("gather_s = 5", "gather_s = 1"))
+    fleet = start("fleet", "--enrol", "--nodes", "4")  # two sensors of six stay silent
+    assert fleet.stdout
+    assert fleet.stdout.readline().startswith("4 devices")
+    serve = start("serve", "--rounds", "1")
+    said, _ = serve.communicate(timeout=20)
+
+    assert serve.returncode == 0
+    assert "as were asked for" in said
+
+
+def test_old_keys_are_not_overwritten(site: Path, heatveil: Callable[..., Any]) -> None:
+    """New keys would shut out every device in the building."""
+    (site.parent / "secrets.json").write_text("precious")
+    said = heatveil("fleet", "--config", site, "--enrol")
+
+    assert said.status == 1
+    assert "is there already" in said.err
+    assert (site.parent / "secrets.json").read_text() == "precious"
+
+
+def test_who_asks_twice_need_not_wait() -> None:
+    """The first Ctrl-C is a request, the second one an order."""
+    asked = []
+    with hosting.on_signal(lambda: asked.append(1)):
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    assert asked == [1]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
