@@ -75,7 +75,7 @@ def run(
             highlight=False,
         )
         heard = stack.enter_context(Audience(console, query.grid, rounds))
-        to_page = shown(page)
+        to_page = shown(page, query)
 
         def tell(event: Event) -> None:
             heard.hear(event)

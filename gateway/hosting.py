@@ -9,10 +9,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from recovery.guarantee import from_json, sentences
+from edge.thermal import Params
+from recovery.guarantee import from_json
+from recovery.thermal import Query
 
 from . import config, logs
+from .choices import first_round
 from .enrol import load_devices
+from .promise import in_words
 from .serving import Service
 from .telling import Event
 from .web.server import Page
@@ -46,14 +50,17 @@ def on_signal(*stops: Callable[[], None]) -> Iterator[list[Callable[[], None]]]:
             signal.signal(number, old)
 
 
-def shown(page: Page) -> Callable[[Event], None]:
-    """Return what takes the service's events to the page, each promise in plain words too."""
+def shown(page: Page, query: Query) -> Callable[[Event], None]:
+    """Return what takes the service's events to the page, with words and units for people."""
+    exponent = Params(*first_round(query).params).exponent
 
     def show(event: Event) -> None:
+        if event["kind"] == "release":
+            event = {**event, "exponent": exponent}  # a grain is 2**-exponent kelvin
         page.feed.put(event)
         if event["kind"] == "map":
             promise = from_json(json.dumps(event["guarantee"]))
-            page.feed.put({"kind": "promise", "sentences": sentences(promise)})
+            page.feed.put({"kind": "promise", "sentences": in_words(query, promise)})
 
     return show
 
@@ -70,7 +77,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     over = threading.Event()
     with (
         Page(deployment.page.host, deployment.page.port) as page,
-        Service(deployment, devices, on_event=shown(page)) as service,
+        Service(deployment, devices, on_event=shown(page, config.query(deployment))) as service,
         on_signal(over.set, service.stop),
     ):
         say(f"live page: {page.url}")

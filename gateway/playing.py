@@ -11,12 +11,12 @@ import numpy as np
 from edge import thermal, wire
 from edge.entropy import Tape, sealed
 from edge.records import Report
-from recovery.guarantee import sentences
 from recovery.heatmap import Heatmap, Unresolved, to_npz
 from recovery.thermal import Query
 
 from . import mechanisms
 from .outputs import Writer, as_json, check_places, write_all
+from .promise import in_words
 from .published import as_public
 from .scores import data_free, scores
 from .simulated import Room, scene_of
@@ -162,4 +162,4 @@ def _lines(played: Played, numbers: dict[str, Any]) -> list[str]:
     lines.append(f"{numbers['reports']} reports of {numbers['bytes_per_report']} bytes; {taken}.")
     if beyond := played.room.beyond():
         lines.append(f"Beware: {beyond}.")
-    return lines + sentences(played.found.guarantee)
+    return lines + in_words(played.room.query, played.found.guarantee)

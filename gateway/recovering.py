@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from physics.places import sensor_places
-from recovery.guarantee import sentences
 from recovery.heatmap import Heatmap, to_npz
 from recovery.thermal import Query, recover
 
 from .outputs import Writer, check_places, write_all
+from .promise import in_words
 from .published import read
 from .readings import read_csv
 from .summary import found_lines, sent
@@ -49,4 +49,4 @@ def recovered(
     write_all(writers)
     if out and not isinstance(found, Heatmap):
         out.unlink(missing_ok=True)  # an older map would be taken for this one
-    return found_lines(found) + sentences(found.guarantee)
+    return found_lines(found) + in_words(query, found.guarantee)

@@ -8,19 +8,15 @@ from rich.console import Console
 from rich.table import Table
 
 from edge.thermal import Params
-from recovery import thermal
-from recovery.calibrate import distance_curve
-from recovery.guarantee import ratio_text
-from recovery.thermal_query import cell_m, protected_cells
+from recovery.thermal_query import cell_m
 
 from .audience import Audience
 from .choices import first_round
 from .outputs import write_all
+from .promise import in_words
 from .scores import data_free, scores
 from .simulated import Room
 from .summary import Floats, places_of_most, written
-
-FAR_M = 2.0
 
 
 def report(console: Console, room: Room, heard: Audience, picture: Path, seeded: bool) -> None:
@@ -68,22 +64,14 @@ def _table(room: Room, mass: Floats) -> Table:
 
 
 def _promise(room: Room, heard: Audience, seeded: bool) -> list[str]:
-    """Return the guarantee for somebody who manages the building, and what is left of it."""
-    query, made = room.query, thermal.calibration(room.query)
-    cells = protected_cells(query), round(FAR_M / cell_m(query.grid))
-    near, far = distance_curve(thermal.operator(query), query.grid.shape, made, query.delta, cells)
-    spent = 0.0 if heard.budget is None else heard.budget["epsilon_spent"]
-    left = 0 if heard.budget is None else heard.budget["rounds_left"]
-    lines = [
-        "Promised: whoever sees everything that the thermometers send, and knows all but where "
-        f"one person stood, can tell that place from one "
-        f"{near.cells * cell_m(query.grid):g} m further at best {near.right:.0%} of the time "
-        f"(half is a blind guess); {FAR_M:g} m further {far.right:.0%} of the time.",
-        "Not hidden: that somebody is there, how many, how warm, and in which part of the room.",
-        f"Formally: epsilon {ratio_text(query.epsilon)}, delta {ratio_text(query.delta)}, for a "
-        f"move of {near.cells * cell_m(query.grid):g} m, over all {query.readings} rounds "
-        f"together. Spent: epsilon {spent:.2f}; rounds left: {left}.",
-    ]
+    """Return the guarantee, and what is left of it."""
+    guarantee = first_round(room.query).guarantee
+    lines = in_words(room.query, guarantee)
+    if heard.budget is not None:
+        lines.append(
+            f"Budget: epsilon {heard.budget['epsilon_spent']:.2f} of "
+            f"{heard.budget['epsilon']:.2f} spent; rounds left: {heard.budget['rounds_left']}."
+        )
     if seeded:
         lines.append("With --seed the noise is repeatable: nothing of this is private.")
     return lines

@@ -134,7 +134,7 @@ function showWire({ values, exponent }) {
   pen.fillStyle = "#3a2a5c";
   pen.fillRect(EDGE, y(0), width - 2 * EDGE, 1);
   pen.fillStyle = "#8f84ad";
-  pen.fillText(unit(high), EDGE, 12);
+  pen.fillText(unit(high), EDGE, 14);
   const columns = latest.ready.sensors[1] > 1 ? values.length : latest.ready.sensors[0];
   pen.fillStyle = "#f98e09";
   values.forEach((value, i) => {

@@ -92,8 +92,8 @@ def test_a_newcomer_sees_warmth_found_and_places_hidden(demo: type[Demo]) -> Non
         r"the map is ([\d.]+) m from the truth .* no data is ([\d.]+) m", rest
     ).groups()
     assert float(found) < float(guess)
-    assert "0.5 m further at best 7" in rest  # phi of half the distance in sigmas: 78 %
-    assert "epsilon 8.00; rounds left: 0" in rest
+    assert "from one 0.5 m away 78% of the time" in rest
+    assert "epsilon 8.00 of 8.00 spent; rounds left: 0" in rest
     assert "nothing of this is private" in rest
     assert (run.folder / "demo" / "veil.png").read_bytes().startswith(b"\x89PNG")
     assert [path.name for path in (run.folder / "demo").iterdir()] == ["veil.png"]

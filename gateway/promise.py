@@ -1,0 +1,55 @@
+"""The promise of a thermal query in plain words, with the exact chances of whoever guesses."""
+
+from typing import Any
+
+from edge.records import Guarantee
+from recovery import thermal
+from recovery.calibrate import distance_curve
+from recovery.guarantee import ratio_text, sentences
+from recovery.thermal import Query
+from recovery.thermal_query import cell_m, protected_cells
+
+# The promise is for one distance; this many times as far shows what becomes of it.
+_FURTHER = 4
+
+
+def in_words(query: Query, guarantee: Guarantee) -> list[str]:
+    """Return the guarantee in sentences for somebody who manages a building.
+
+    What epsilon and delta allow in general is far more than what this noise allows: the best
+    test of two Gaussians is known, so its exact chance is said instead.
+    """
+    said = sentences(guarantee._replace(epsilon=None))
+    return [said[0], _chances(query), _formally(guarantee), *said[1:]]
+
+
+def _chances(query: Query) -> str:
+    made, operator = thermal.calibration(query), thermal.operator(query)
+    near = min(protected_cells(query), max(query.grid.shape) - 1)
+    cells = tuple(one for one in (near, _FURTHER * near) if one < max(query.grid.shape))
+    rows = distance_curve(operator, query.grid.shape, made, query.delta, cells)
+    away = [f"one {_far(query.grid, row.cells)} away {_share(row.right)}" for row in rows]
+    return (
+        "Whoever sees everything that the sensors send, and knows all but where one source "
+        f"stands, can tell its place at best from {' of the time, and from '.join(away)} of the "
+        "time (half is a blind guess)."
+    )
+
+
+def _formally(guarantee: Guarantee) -> str:
+    epsilon, delta = (ratio_text(ratio) for ratio in (guarantee.epsilon, guarantee.delta))
+    return f"Formally: epsilon {epsilon}, delta {delta}."
+
+
+def _far(grid: Any, cells: int) -> str:
+    length = f"{cells * cell_m(grid):g}"
+    return f"{length} m" if grid.cell_mm else f"{length} of the side"
+
+
+def _share(chance: float) -> str:
+    """Return a chance in per cent, never rounded up to certainty.
+
+    >>> _share(0.7837), _share(0.9996)
+    ('78%', 'over 99%')
+    """
+    return f"{chance:.0%}" if chance < 0.99 else "over 99%"
