@@ -8,18 +8,17 @@ go as well.
 """
 
 import json
-import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import structlog
 from sqlalchemy.exc import OperationalError
 
 from edge import wire
 
+from .batches import Arrived, Bearer, Inbox
 from .enrol import Devices
 from .judge import Arrival, Verdict, authenticate, judge
 from .outcomes import DeadLetter
@@ -27,23 +26,9 @@ from .rounds import OpenRound
 from .session import Message
 from .store import Store
 
-BATCH = 500
-LINGER_S = 0.02  # how long the first message of a batch waits for others
-QUIET_S = 0.005  # a gap this long ends the batch sooner
 AGAIN_S = 0.2  # before the same batch is tried again on a locked or full disk
 
 log = structlog.get_logger()
-
-
-class Bearer(Protocol):
-    """Whoever brought a message, lets go of it and carries the receipt."""
-
-    def ack(self, message: Message) -> None: ...
-
-    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None: ...
-
-
-Arrived = tuple[Bearer, Message]
 
 
 class Intake:
@@ -62,7 +47,7 @@ class Intake:
                 refused since the start.
         """
         self._store, self._devices, self._progress = store, devices, progress
-        self._inbox: queue.SimpleQueue[Arrived | None] = queue.SimpleQueue()
+        self._inbox = Inbox()
         self._newest = store.newest()
         self._round: OpenRound | None = None
         self._changed = threading.Condition()
@@ -111,7 +96,7 @@ class Intake:
         self._stopping = True  # not under the lock, which a batch on a full disk holds
         with self._changed:
             self._changed.notify_all()
-        self._inbox.put(None)
+        self._inbox.end()
         self._begun.set()
         self._thread.join()
 
@@ -119,7 +104,7 @@ class Intake:
         self._begun.wait()
         ended = self._stopping and self._round is None  # never begun: the broker keeps it all
         while not ended:
-            batch, ended = self._gathered()
+            batch, ended = self._inbox.batch()
             try:
                 if batch:
                     self._handle(batch)
@@ -127,24 +112,6 @@ class Intake:
                 log.exception("a batch could not be stored", messages=len(batch))
                 for arrived in batch:
                     self._handle_alone(arrived)
-
-    def _gathered(self) -> tuple[list[Arrived], bool]:
-        """Return a batch, and whether it is the last."""
-        batch: list[Arrived] = []
-        wait_s: float | None = None
-        until_s = 0.0
-        while len(batch) < BATCH:
-            try:
-                arrived = self._inbox.get(timeout=wait_s)
-            except queue.Empty:
-                break
-            if arrived is None:
-                return batch, True
-            batch.append(arrived)
-            now_s = time.monotonic()
-            until_s = until_s or now_s + LINGER_S
-            wait_s = max(min(QUIET_S, until_s - now_s), 0)
-        return batch, False
 
     def _handle(self, batch: Sequence[Arrived]) -> None:
         """Decide, commit, send receipts, acknowledge: in this order."""
