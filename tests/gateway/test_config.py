@@ -39,7 +39,11 @@ def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
         ("readings = 24", "readings = 0", ["[privacy] readings is 0", "greater than or equal"]),
         ("spread_m2 = 4.0", "spread_m2 = -1", ["[heat] spread_m2 is -1", "greater than 0"]),
         ("spread_m2 = 4.0", "spread_m2 = nan", ["[heat] spread_m2", "finite"]),
-        ("length_m = 20.0", "length_m = 20.0001", ["[room]", "whole millimetres", "20 m would do"]),
+        (
+            "length_m = 20.0",
+            "length_m = 20.0001",
+            ["[room]", "whole millimetres", "20 m would do"],
+        ),
         ("cells = 80", "cells = [10, 0]", ["[room] cells", "greater than or equal to 1"]),
         ("count = 50", "", ["[sensors] count is missing"]),
         ("port = 1883", "port = 99999", ["[mqtt] port is 99999", "less than or equal to 65535"]),
