@@ -8,12 +8,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+import structlog
 
 ROOT = Path(__file__).resolve().parent.parent
 WASM = ".tools/wasm/node_modules/@micropython/micropython-webassembly-pyscript"
@@ -38,6 +39,13 @@ def miss(sentence: str, optional: bool = False) -> NoReturn:
     if os.environ.get("CI") == "true" and not optional:
         pytest.fail(sentence)
     pytest.skip(sentence)
+
+
+@pytest.fixture(autouse=True)
+def _logs_of_its_own() -> Iterator[None]:
+    """Forget where a command sent its logs: that stream is closed when its test is over."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")
