@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from . import flags, questions
+from .commands import flags, questions
 from .faults import OperatorFault
 
 app = typer.Typer(
@@ -36,7 +36,7 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where veil.png is written.")] = Path("demo"),
 ) -> None:
     """Everything on this machine: broker, gateway, live page and virtual sensors."""
-    from .demo import run
+    from .commands.demo import run
 
     run(sensors, epsilon, rounds, seed=seed, keep=keep, port=port, folder=folder)
 
@@ -49,7 +49,7 @@ def serve(
     ] = None,
 ) -> None:
     """Run the gateway of a deployment, with its page, until it is told to stop."""
-    from .hosting import serve
+    from .commands.hosting import serve
 
     serve(config, rounds, typer.echo)
 
@@ -70,7 +70,7 @@ def fleet(
     sources_random: flags.SourcesRandom = None,
 ) -> None:
     """Run virtual devices against the broker of a deployment, until told to stop."""
-    from .virtual import fleet
+    from .commands.virtual import fleet
 
     fleet(config, nodes, secrets, enrol, sources, sources_random, typer.echo)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway import choices
+from gateway.commands import choices
 from gateway.faults import OperatorFault
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from gateway import cli, playing
+from gateway import cli
+from gateway.commands import playing
 
 COMMANDS = ("demo", "serve", "fleet", "play", "recover", "calibrate")
 PROGRAM = Path(sys.executable).with_name("heatveil")

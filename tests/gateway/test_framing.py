@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from gateway.cli import main
+from gateway.commands.playing import Files
 from gateway.faults import OperatorFault
-from gateway.framing import Asked, play_frames
-from gateway.playing import Files
-from gateway.recorded import Clips
+from gateway.frames.play import Asked, play_frames
+from gateway.frames.recorded import Clips
 from recovery.heatmap import from_npz
 
 DOORWAY, CEILING = "grideye8x8_doorway.npz", "grideye8x8_ceiling.npz"

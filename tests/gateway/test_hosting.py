@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from gateway import config, hosting
+from gateway import config
 from gateway.broker import free_port
+from gateway.commands import hosting
 from gateway.deployment import Mqtt
 
 PROGRAM = Path(sys.executable).with_name("heatveil")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.commands.outputs import as_json, check_places, write_all
 from gateway.faults import OperatorFault
-from gateway.outputs import as_json, check_places, write_all
 
 
 def test_what_is_written_is_there_and_nothing_else(tmp_path: Path) -> None:

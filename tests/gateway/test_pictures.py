@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from gateway.pictures import Picture, draw
+from gateway.commands.pictures import Picture, draw
 
 TITLES = ("truth", "wire", "map")
 
@@ -41,7 +41,7 @@ def test_there_is_a_picture_of_every_outcome(
 def test_drawing_leaves_matplotlib_as_it_was() -> None:
     """A gateway that draws must not touch what a notebook has set up."""
     looked = subprocess.run(
-        [sys.executable, "-c", "import sys, gateway.pictures; print(*sys.modules)"],
+        [sys.executable, "-c", "import sys, gateway.commands.pictures; print(*sys.modules)"],
         capture_output=True,
         text=True,
         check=True,

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 from edge.records import Grid
-from gateway.promise import in_words
+from gateway.commands.promise import in_words
 from recovery.thermal import Query, plan
 
 LINE = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))

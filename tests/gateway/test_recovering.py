@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway.choices import query
+from gateway.commands.choices import query
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from recovery.heatmap import from_npz

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gateway.scores import data_free, scores
+from gateway.commands.scores import data_free, scores
 
 
 def _at(cell: int, cells: int = 100) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from gateway.summary import most_of, places_of_most
+from gateway.commands.summary import most_of, places_of_most
 
 LINE = Grid((80, 1), 250)
 

@@ -11,12 +11,12 @@ from edge.thermal import Params
 from physics.fleet import Fleet
 from recovery.thermal import Query
 
-from . import config, enrol, logs
+from .. import config, enrol, logs
+from ..deployment import Deployment
+from ..faults import OperatorFault
+from ..nodes import Nodes
 from .choices import first_round
-from .deployment import Deployment
-from .faults import OperatorFault
 from .hosting import on_signal
-from .nodes import Nodes
 from .simulated import Room, scene_of
 
 

@@ -16,7 +16,7 @@ from physics.scenes import Scene, from_sources_file, random_sources
 from physics.sensors import PointSensors, grains
 from recovery.thermal import Query
 
-from .faults import OperatorFault
+from ..faults import OperatorFault
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from edge.records import Report
 from recovery.heatmap import Heatmap, Unresolved, to_npz
 from recovery.thermal import Query
 
-from . import mechanisms
+from .. import mechanisms
 from .outputs import Writer, as_json, check_places, write_all
 from .promise import in_words
 from .published import as_public

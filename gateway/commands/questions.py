@@ -47,8 +47,8 @@ def play(
     files = playing.Files(out, scores, plot, published)
     flags.check_frames(context, frames)
     if frames is not None:
-        from .framing import Asked, play_frames
-        from .recorded import Clips
+        from ..frames.play import Asked, play_frames
+        from ..frames.recorded import Clips
 
         clips = Clips(frames, clip, background, fit, every, frames_count)
         asked = Asked(clips, epsilon, delta, tuple(settings or ()), people, seed, files)
@@ -142,8 +142,8 @@ def calibrate(
             settings=settings or (),
         )
     else:
-        from .config import load
-        from .config import query as query_of
+        from ..config import load
+        from ..config import query as query_of
 
         query = query_of(load(config))
     typer.echo("\n".join(calibrating.calibrated(query, as_json)))

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..mechanisms import Mechanism
 from .choices import refused
-from .mechanisms import Mechanism
 
 VERBS = ("plan", "report", "release", "recover")
 SEEDED = (

@@ -15,7 +15,7 @@ from edge.thermal import Params
 from physics.scenes import from_frames_file
 from recovery.blur import Blur, fit_blur
 
-from .faults import OperatorFault
+from ..faults import OperatorFault
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -8,8 +8,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from ..telling import Event
 from .summary import most_of
-from .telling import Event
 
 
 class Audience:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .faults import OperatorFault
+from ..faults import OperatorFault
 
 Sources = Annotated[
     Path | None, typer.Option(help="CSV of what is warm: position,intensity or x,y,intensity.")

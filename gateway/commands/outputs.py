@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from .faults import OperatorFault
+from ..faults import OperatorFault
 
 Writer = Callable[[Path], None]
 

@@ -21,8 +21,8 @@ from edge.thermal import Params
 from recovery.guarantee import from_json, to_json
 from recovery.thermal import Query
 
+from ..faults import OperatorFault
 from .choices import checked
-from .faults import OperatorFault
 from .settings import value as field_of
 
 SCHEMA = 1

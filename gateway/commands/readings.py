@@ -13,8 +13,8 @@ from edge.records import Release
 from edge.thermal import Params
 from recovery.thermal import Query
 
+from ..faults import OperatorFault
 from .choices import first_round
-from .faults import OperatorFault
 from .published import check_possible, text
 
 

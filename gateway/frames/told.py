@@ -10,9 +10,9 @@ from recovery.guarantee import sentences
 from recovery.thermal import Query, calibration, operator
 from recovery.thermal_query import protected_cells
 
-from .frames_table import Row, begins, epsilon_text
+from ..commands.summary import found_lines
 from .recorded import Clips, Recorded
-from .summary import found_lines
+from .table import Row, begins, epsilon_text
 from .veiled import Drawn
 
 

@@ -13,13 +13,13 @@ from edge.thermal import Params
 from recovery.guarantee import from_json
 from recovery.thermal import Query
 
-from . import config, logs
+from .. import config, logs
+from ..enrol import load_devices
+from ..serving import Service
+from ..telling import Event
 from .choices import first_round
-from .enrol import load_devices
 from .promise import in_words
-from .serving import Service
-from .telling import Event
-from .web.server import Page
+from ..web.server import Page
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -11,19 +11,20 @@ from rich.console import Console
 
 from physics.fleet import seeded_keys
 
-from . import config, corridor, enrol, logs
+from .. import config, enrol, logs
+from ..broker import embedded
+from ..nodes import Nodes
+from ..serving import Service
+from ..telling import Event
+from . import corridor
 from .audience import Audience
-from .broker import embedded
 from .hosting import on_signal, shown
-from .nodes import Nodes
 from .outputs import check_places, make_folder
 from .report import report
-from .serving import Service
 from .settings import ratio
 from .simulated import Room
-from .telling import Event
 from .virtual import fleet_in
-from .web.server import Page
+from ..web.server import Page
 
 
 def run(

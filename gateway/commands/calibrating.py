@@ -9,8 +9,8 @@ from recovery.guarantee import ratio_text
 from recovery.thermal import Query
 from recovery.thermal_query import cell_m
 
+from ..faults import OperatorFault
 from .choices import first_round
-from .faults import OperatorFault
 
 
 def calibrated(query: Query, as_json: bool) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from edge.records import Grid, Round
 from recovery.thermal import Query, plan
 
-from .faults import OperatorFault
+from ..faults import OperatorFault
 from .settings import ratio, value
 
 # The operator from cells to sensors is kept in memory, eight bytes an entry.

@@ -19,16 +19,17 @@ from recovery.frames import recover
 from recovery.heatmap import Heatmap, to_npz
 from recovery.thermal import Query
 
-from . import choices, mechanisms
-from .faults import OperatorFault
-from .frames_table import Row, lines, table
-from .frames_told import array_lines, why_lines, window_lines
-from .outputs import Writer, as_json, check_places, write_all
-from .playing import Files
+from .. import mechanisms
+from ..commands import choices
+from ..commands.outputs import Writer, as_json, check_places, write_all
+from ..commands.playing import Files
+from ..commands.scores import scores
+from ..commands.watch import Watch
+from ..faults import OperatorFault
 from .recorded import Clips, Recorded, recorded
-from .scores import scores
+from .table import Row, lines, table
+from .told import array_lines, why_lines, window_lines
 from .veiled import Drawn, drawn, seen
-from .watch import Watch
 
 PICTURED = (10, 40, 100)  # a frame at these epsilons: below, at and above what is of use
 
@@ -165,7 +166,7 @@ def _writers(
 
 def _picture(array: Recorded, query: Query, bare: Sequence[Drawn], rng: Any, path: Path) -> None:
     # Imported here alone: it takes half a second, and few plays are drawn.
-    from .frames_picture import Shown, draw
+    from .picture import Shown, draw
 
     fullest = max(
         range(len(bare)), key=lambda frame: (bare[frame].people.sum(), bare[frame].sent.max())

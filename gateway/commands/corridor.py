@@ -16,7 +16,7 @@ import numpy as np
 from physics.scenes import Scene, random_sources
 from recovery.thermal import Query
 
-from .deployment import Deployment
+from ..deployment import Deployment
 
 LENGTH_M, CELLS = 20.0, 80
 SPREAD_M2 = 4.0

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from recovery.ratio import Ratio, parse_ratio
 from recovery.thermal import Query
 
-from .faults import OperatorFault, suggestion
+from ..faults import OperatorFault, suggestion
 
 _FLAGS = {"grid": "--cells and --length", "sensors": "--sensors"}
 

@@ -1,0 +1,1 @@
+"""What each command of `heatveil` does, and how it says so."""
