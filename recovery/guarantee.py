@@ -63,10 +63,17 @@ def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
         f"Whatever the sensors send moves the odds of a guess between two such cases by a "
         f"factor of at most {factor} (epsilon {ratio_text(epsilon)})"
         + (f", but for a chance of {ratio_text(delta)} (delta)." if delta else "."),
-        f"Whoever must choose between two cases that seemed equally likely is right at most "
-        f"{100 * min(right, 1.0):.3g} times in a hundred.",
+        _guess(min(right, 1.0)),
     ]
     return words
+
+
+def _guess(right: float) -> str:
+    """Return what the promise leaves to somebody who must choose between two neighbours."""
+    whoever = "Whoever must choose between two cases that seemed equally likely"
+    if right > 0.995:
+        return f"{whoever} may be as good as sure: alone, such an epsilon promises very little."
+    return f"{whoever} is right at most {100 * right:.3g} times in a hundred."
 
 
 def ratio_text(ratio: Ratio) -> str:
