@@ -55,7 +55,7 @@ def read_sources(
         more = f" (more faults in line {others})" if others else ""
         raise ValueError(f"{path} line {line}: {fault}{more}") from fault
     table = np.array(rows, dtype=float).reshape(len(rows), len(header))
-    if not table[:, -1].sum() > 0:
+    if not (table[:, -1] > 0).any():  # no sum, which may overflow
         raise ValueError(
             f"{path} has {len(rows)} source(s) with no heat in all but some heat is needed, or "
             "there is nothing to find. Give at least one source a positive intensity."
