@@ -1,6 +1,8 @@
 """The code that the documents show runs, on every interpreter that they name."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,14 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / document).read_text())
 
     assert [link for link in links if not (ROOT / document.parent / link).exists()] == []
+
+
+def test_the_demo_prints_what_the_front_page_quotes(tmp_path: Path) -> None:
+    """A figure on the front page that the command no longer prints is a lie."""
+    command = [str(Path(sys.executable).with_name("heatveil")), "demo", "--seed", "7"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    page = (ROOT / "README.md").read_text()
+    quoted = re.findall(r"`make demo ARGS=\"--seed 7\"`.*?```\n(.*?)```", page, re.S)
+
+    assert quoted
+    assert " ".join(quoted[0].split()) in " ".join(ran.stdout.split())
