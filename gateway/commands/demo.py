@@ -16,6 +16,7 @@ from ..broker import embedded
 from ..nodes import Nodes
 from ..serving import Service
 from ..telling import Event
+from ..web.server import Page
 from . import corridor
 from .audience import Audience
 from .hosting import on_signal, shown
@@ -24,7 +25,6 @@ from .report import report
 from .settings import ratio
 from .simulated import Room
 from .virtual import fleet_in
-from ..web.server import Page
 
 
 def run(

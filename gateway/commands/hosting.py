@@ -17,9 +17,9 @@ from .. import config, logs
 from ..enrol import load_devices
 from ..serving import Service
 from ..telling import Event
+from ..web.server import Page
 from .choices import first_round
 from .promise import in_words
-from ..web.server import Page
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
