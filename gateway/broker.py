@@ -4,20 +4,18 @@ mosquitto as a child process where it is on the machine, else amqtt in this proc
 forget everything when they stop. In production the broker is the operator's own.
 """
 
-import asyncio
-import logging
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from . import fallback
 from .faults import OperatorFault
 
 LOOPBACK = "127.0.0.1"
@@ -134,35 +132,6 @@ def _answers(port: int, child: subprocess.Popen[bytes]) -> bool:
 
 @contextmanager
 def _amqtt() -> Iterator[int]:
-    try:
-        from amqtt.broker import Broker  # a second to import, and only needed here
-    except ImportError as fault:
-        raise OperatorFault(
-            "there is neither mosquitto nor amqtt on this machine, and the messages between "
-            "sensors and gateway need a broker. Install one: apt install mosquitto, or "
-            "pip install 'heatveil[demo]'"
-        ) from fault
-    for noisy in ("amqtt", "transitions"):
-        logging.getLogger(noisy).setLevel(logging.CRITICAL)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="amqtt", daemon=True)
-    thread.start()
     port = free_port()
-    plugins = {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}}
-    listeners = {"default": {"type": "tcp", "bind": f"{LOOPBACK}:{port}"}}
-
-    async def start() -> Broker:
-        broker = Broker({"listeners": listeners, "plugins": plugins})
-        await broker.start()
-        return broker
-
-    try:
-        broker = asyncio.run_coroutine_threadsafe(start(), loop).result(START_S)
-        try:
-            yield port
-        finally:
-            asyncio.run_coroutine_threadsafe(broker.shutdown(), loop).result(START_S)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(START_S)
-        loop.close()
+    with fallback.amqtt(LOOPBACK, port):
+        yield port

@@ -19,7 +19,7 @@ NAMES = {mechanism.name for mechanism in MECHANISMS}
 
 # Who may wait on an event loop: the web server calls the page's functions from one, and the
 # broker of last resort, which is somebody else's, lives on one of its own.
-AWAITING = {"gateway/broker.py"}
+AWAITING = {"gateway/fallback.py"}
 AWAITING_FOLDERS = {"gateway/web"}
 
 RANDOM_MODULES = {"random", "secrets", "numpy.random", "edge.entropy", "edge.noise"}
