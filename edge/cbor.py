@@ -27,7 +27,7 @@ def encode(value):
     if isinstance(value, str):
         text = value.encode()
         return _head(3, len(text)) + text
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, list):  # no tuple: records are tuples, and a Reading must not get in
         return _head(4, len(value)) + b"".join([encode(item) for item in value])
     if isinstance(value, dict):
         # Sorted, because a dict has no order on MicroPython.
@@ -143,8 +143,8 @@ def _map(data, count, at, depth):
 def _typed(data, tag, at):
     for bits in TAGS:
         if TAGS[bits] == tag:
-            packed, at = _decode(data, at, 0)
-            if not isinstance(packed, bytes):
-                raise ValueError("a typed array without its bytes")
-            return unpack_numbers(packed, bits), at
+            major, size, at = _read_head(data, at)  # no recursion: tags could nest for ever
+            if major != 2 or size > len(data) - at:
+                raise ValueError("a typed array without all its bytes")
+            return unpack_numbers(bytes(data[at : at + size]), bits), at + size
     raise ValueError("tag %d is not known" % tag)

@@ -1,14 +1,18 @@
 """A sensor device without its radio: a Round comes in, a signed frame of blur goes out.
 
 Order matters here. The Round is verified and held against the device's own floor; then the
-noise is drawn; only then is the sensor read. So the time that the draw takes tells nothing
-about the reading, and a Round that would lower privacy never causes a reading at all.
+noise is drawn; only then is the sensor read. So a Round that would lower privacy never causes
+a reading at all. How long the draw takes depends on the noise: who sends the frame must send
+it at a fixed time after the Round came, not as soon as it is there.
 """
 
 from . import entropy, thermal, wire
 from .records import Reading, Report
 
 MECHANISMS = {thermal.NAME: thermal}
+EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on the memory
+# What a hostile Round can cause beside a Fault, on a board with little memory.
+BROKEN = (ValueError, TypeError, MemoryError, OverflowError, RuntimeError)
 VERSION = "0.1.0"
 
 
@@ -52,6 +56,8 @@ class Node:
         self._frame = None
         # A sealed stream lives as long as the boot and is never repeated.
         self._sealed = entropy.sealed(root, epoch.to_bytes(8, "big")) if mode == "sealed" else None
+        if mode == "keyholder":
+            entropy.keyed(root, name, epoch, 0, sensor)  # refuses now what it would refuse later
 
     def answer(self, message, read, mechanism="thermal"):
         """Return the frame that answers a Round's message, or None and say why in `refusal`.
@@ -66,19 +72,29 @@ class Node:
                 message, self._site_key, wire.round_topic(self.site, mechanism)
             )
             self.refusal = self._objection(round, mechanism)
-        except ValueError as why:
+        except wire.Fault as why:
             self.refusal = str(why)
+        except BROKEN as why:
+            self.refusal = "it cannot be read on this device (%s)" % type(why).__name__
         if self.refusal:
             return None
         if self._round is None or wire.name_of(round) != wire.name_of(self._round):
-            self._frame = self._fresh(round, MECHANISMS[mechanism], read)
+            try:
+                self._frame = self._fresh(round, MECHANISMS[mechanism], read)
+            except (ValueError, TypeError):  # never with the number in it
+                self.refusal = "the sensor did not give %d whole numbers" % self.sensors
+                return None
             self._round = round
         return self._frame
 
     def _objection(self, round, mechanism):
         if mechanism not in MECHANISMS or round.mechanism != mechanism:
             return "it asks for %s, which this device does not have" % round.mechanism
+        if len(round.params) != thermal.PARAMS:
+            return "it has %d params instead of %d" % (len(round.params), thermal.PARAMS)
         params = thermal.Params(*round.params)
+        if not -EXPONENTS <= params.exponent <= EXPONENTS:
+            return "its grains of 2**%d kelvin are none that a sensor has" % -params.exponent
         if self._round is not None:
             number = self._round.number
             again = wire.name_of(round) == wire.name_of(self._round)

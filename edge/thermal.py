@@ -23,6 +23,7 @@ Params = namedtuple(
     "Params", ("sensors", "exponent", "low", "high", "variance", "step", "keyholder")
 )
 
+PARAMS = 7  # how many: MicroPython's namedtuple does not tell
 MARGIN = 16  # standard deviations of noise that fit the frame: beyond, with 1e-57, it is clipped
 
 

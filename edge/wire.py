@@ -22,7 +22,7 @@ from .records import Grid, Guarantee, Report, Round
 
 VERSION = 1
 MAC_BYTES = 16
-ROUND_BYTES = 4096  # the longest message that a device reads
+ROUND_BYTES = 1024  # the longest message that a device reads: memory is short there
 REPORT_BYTES = 16384  # the longest that a gateway reads
 
 
@@ -76,8 +76,14 @@ def unpack_round(message, key, topic):
     except (KeyError, TypeError, ValueError, IndexError):
         raise _fault("a Round misses a part", "the fields of wire.cddl") from None
     numbers = (round.number, columns, rows, cell_mm) + round.params
-    if not all([isinstance(number, int) for number in numbers]) or not isinstance(body[2], str):
+    for pair in pairs:
+        numbers += pair or ()
+    if not all([isinstance(number, int) for number in numbers]):
         raise _fault("a Round holds something else than whole numbers", "whole numbers only")
+    if not all([isinstance(text, str) for text in [body[2]] + words]):
+        raise _fault("a Round has a name or a promise that is no text", "text")
+    if not 0 <= round.number < 1 << 48:
+        raise _fault("a Round's number is not below 2**48", "one that is")
     return round
 
 
@@ -108,8 +114,8 @@ def unpack_report(frame, key, topic, sender):
         if not isinstance(number, int) or not 0 <= number < 1 << 48:
             raise _fault("a counter is no whole number below 2**48", "one that is")
     for value in values:
-        if not isinstance(value, int):
-            raise _fault("a reading is no whole number", "whole numbers only")
+        if not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
+            raise _fault("a reading is no whole number of 32 bits", "one that is")
     return Report(name, sender, counters[1], counters[0], [counters[2]] + values)
 
 
