@@ -9,6 +9,7 @@ import json
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -22,6 +23,9 @@ from .pump import Pump
 from .service import Link
 from .session import Message
 
+# A frame goes out this long after its Round came in, whatever its noise took to draw: the time
+# of drawing tells how large the noise is.
+TICK_S = 0.1
 RESEND_S = 5.0
 
 log = structlog.get_logger()
@@ -49,7 +53,7 @@ class Nodes:
         """
         self._site, self._fleet = site, fleet
         self._round_topic = wire.round_topic(site, mechanism)
-        self._rounds: queue.SimpleQueue[tuple[str, bytes] | None] = queue.SimpleQueue()
+        self._rounds: queue.SimpleQueue[tuple[str, bytes, float] | None] = queue.SimpleQueue()
         self._spool: dict[str, bytes] = {}  # what each device has no receipt for
         self._pump = Pump("nodes")
         self._links: dict[str, Link] = {}
@@ -101,36 +105,45 @@ class Nodes:
             if frame is not None and _numbers(frame) == _receipted(message.payload):
                 del self._spool[name]
         elif message.payload:  # an empty one: nothing is asked at present
-            self._rounds.put((name, message.payload))
+            self._rounds.put((name, message.payload, time.monotonic() + TICK_S))
 
     def _run(self) -> None:
         resend_at_s = time.monotonic() + RESEND_S
+        due: deque[tuple[float, str]] = deque()  # when whose frame goes out, in that order
         while True:
+            until_s = due[0][0] if due else resend_at_s
             try:
-                asked = self._rounds.get(timeout=RESEND_S)
+                asked = self._rounds.get(timeout=max(until_s - time.monotonic(), 0))
             except queue.Empty:
-                asked = ("", b"")
-            if asked is None:
-                return
-            if asked[0]:
-                self._answer(*asked)
+                pass
+            else:
+                if asked is None:
+                    return
+                name, round_message, due_s = asked
+                if self._answer(name, round_message):
+                    due.append((due_s, name))
+            while due and time.monotonic() >= due[0][0]:
+                self._send(due.popleft()[1])
             if time.monotonic() >= resend_at_s:
                 resend_at_s = time.monotonic() + RESEND_S
-                for name, frame in list(self._spool.items()):
-                    self._send(name, frame)
+                for name in set(self._spool) - {name for _, name in due}:
+                    self._send(name)
 
-    def _answer(self, name: str, round_message: bytes) -> None:
+    def _answer(self, name: str, round_message: bytes) -> bool:
+        """Make the frame that answers; True when there is one to be sent."""
         try:
             frame = self._fleet.answer(name, round_message)
         except Exception:  # one broken device must not silence the others
             log.exception("a device could not answer")
-            return
+            return False
         if frame is not None:
             self._spool[name] = frame
-            self._send(name, frame)
+        return frame is not None
 
-    def _send(self, name: str, frame: bytes) -> None:
-        self._links[name].publish(wire.topic(self._site, name, "data"), frame)
+    def _send(self, name: str) -> None:
+        frame = self._spool.get(name)
+        if frame is not None:
+            self._links[name].publish(wire.topic(self._site, name, "data"), frame)
 
 
 def _numbers(frame: bytes) -> tuple[int, int]:

@@ -179,3 +179,31 @@ def test_a_keyholder_s_frame_opens_with_the_root_key() -> None:
     rng = entropy.keyed(ROOT, "n007", report.epoch, report.seq, report.payload[0])
 
     assert thermal.unveil(round, report.payload, rng).values == (1234,)
+
+
+def test_sealed_rounds_differ_even_where_the_system_s_entropy_is_dead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One stream runs through the whole boot; a stream made anew a round would repeat."""
+    monkeypatch.setattr(entropy, "os_entropy", lambda size: bytes(size))
+    device = node()
+    frames = [device.answer(message(number), Thermometer()) for number in (1, 2, 3)]
+
+    assert len({readings(frame)[1] for frame in frames if frame}) == 3
+
+
+@pytest.mark.parametrize("value", [None, 1.5, "21", (1, 2)])
+def test_a_sensor_that_gives_rubbish_makes_no_frame(value: object) -> None:
+    """And what it gave is not in the reason, which goes out unblurred."""
+    device = node()
+    read = lambda params: value if isinstance(value, tuple) else (value,)  # noqa: E731
+
+    assert device.answer(message(), read) is None
+    assert device.refusal == "the sensor did not give 1 whole numbers"
+    assert device.answer(message(), Thermometer()) is not None
+
+
+def test_a_keyholder_with_a_bad_key_is_refused_when_it_is_made() -> None:
+    """Not at its first round, in the field."""
+    with pytest.raises(ValueError, match="32"):
+        Node("lab", "n", b"short", SITE_KEY, 0, (1, 1), "keyholder")

@@ -115,3 +115,11 @@ def test_noise_is_never_stretched_over_more_readings() -> None:
     """A reading without noise of its own would go out bare."""
     with pytest.raises(ValueError, match="drawn once"):
         thermal.veil(a_round(), Reading(0, (1, 2)), [7])
+
+
+def test_a_sum_that_would_not_fit_its_frame_is_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception would tell that the noise was large; the clip looks at public numbers only."""
+    monkeypatch.setattr(thermal, "dgauss", lambda num, den, rng: 10**6)
+    payload = thermal.report(a_round(), Reading(0, (4000,)), Tape(b""))
+
+    assert payload == [0, (1 << 15) - 1]

@@ -182,3 +182,65 @@ def test_the_name_of_a_round_changes_with_every_number_in_it() -> None:
         names.add(wire.name_of(ROUND._replace(params=tuple(params))))
 
     assert len(names) == 2 + len(ROUND.params)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"\x81" * 5 + b"\x00", "nested deeper"),
+        (b"\xbb" + (1 << 60).to_bytes(8, "big") + b"\x00\x00", "promises"),
+        (b"\xd8\x4d\xd8\x4d\x40", "without all its bytes"),
+        (b"\xd8\x4d\x44\x00\x00", "without all its bytes"),
+        (b"\xa2\x00\x01\x00\x01", "twice"),
+        (b"\xfa\x00\x00\x00\x00", "float"),
+        (b"\x01\x01", "too many at the end"),
+    ],
+)
+def test_what_no_message_of_ours_has_is_refused_at_once(body: bytes, words: str) -> None:
+    """Before memory is taken for what a few bytes promise."""
+    with pytest.raises(ValueError, match=words):
+        cbor.decode(body)
+
+
+def test_a_message_longer_than_any_of_ours_is_not_read() -> None:
+    """A board has no room for it, and checks the length before anything else."""
+    where = wire.round_topic("lab", "thermal")
+    long = ROUND._replace(guarantee=PROMISE._replace(unprotected="x" * wire.ROUND_BYTES))
+
+    with pytest.raises(wire.Fault, match="17 to 1024 bytes"):
+        wire.unpack_round(wire.pack_round(long, KEY, where), KEY, where)
+
+
+def test_readings_wider_than_the_format_s_are_refused() -> None:
+    """A list of plain numbers could carry 64 bits, which no device of ours sends."""
+    body = {0: 1, 1: 4, 2: 9, 3: b"name", 4: [1 << 31], 5: 3}
+
+    with pytest.raises(wire.Fault, match="32 bits"):
+        wire.unpack_report(wire._sealed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
+
+
+def test_no_record_slips_in_as_a_tuple() -> None:
+    """A Reading is a tuple with names; lists alone are packed."""
+    with pytest.raises(ValueError, match="Reading has no place"):
+        cbor.encode(Reading(3, (2100,)))
+    with pytest.raises(ValueError, match="tuple has no place"):
+        wire.pack_round(ROUND._replace(params=Reading(3, (2100,))), KEY, TOPIC)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        {"mechanism": 5},
+        {"number": 1 << 48},
+        {"guarantee": PROMISE._replace(unit=["a", "list"])},
+        {"guarantee": PROMISE._replace(epsilon=("1", "1"))},
+        {"grid": Grid(("100", 1), 50)},
+        {"params": ("50",)},
+    ],
+)
+def test_a_round_of_other_kinds_of_values_is_refused(spoil: dict[str, object]) -> None:
+    """A promise made of lists would be shown to people as it came."""
+    where = wire.round_topic("lab", "thermal")
+
+    with pytest.raises(wire.Fault):
+        wire.unpack_round(wire.pack_round(ROUND._replace(**spoil), KEY, where), KEY, where)
