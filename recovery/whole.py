@@ -26,21 +26,29 @@ Floats = NDArray[np.float64]
 _SLACK = 1e-11
 
 
+def reach(shape: tuple[int, int], cells: int) -> range:
+    """Return the distances up to so many cells; along a line none is longer than the line."""
+    longest = max(1, min(cells, max(shape) - 1)) if min(shape) == 1 else cells
+    return range(1, longest + 1)
+
+
 def shifts(
     operator: Floats, shape: tuple[int, int], cells: Iterable[int], intensity_max: float
 ) -> Iterator[Floats]:
     """Yield blocks (sensors, moves) of temperature changes, bounded from above.
 
     Args:
-        operator: A, (sensors, cells), in temperature per unit of heat.
+        operator: A, (sensors, cells), in temperature per unit of heat; or one for each of
+            several spreads, (spreads, sensors, cells).
         shape: (columns, rows) of the cells.
         cells: the distances, in cells, that a source moves; see `physics.sensitivity.moves`.
         intensity_max: the most heat of one source.
     """
     hair = _SLACK * intensity_max * float(np.abs(operator).max())
     for distance in cells:
-        for block in moves(operator, distance, shape):
-            yield np.abs(block) * (intensity_max * (1 + _SLACK)) + hair
+        for layer in operator.reshape(-1, *operator.shape[-2:]):
+            for block in moves(layer, distance, shape):
+                yield np.abs(block) * (intensity_max * (1 + _SLACK)) + hair
 
 
 def counted_norm(blocks: Iterable[Floats], step: Fraction | None) -> float:
@@ -76,8 +84,14 @@ def whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None)
         else:
             # Step by step in whole numbers, for a step need not be a whole number of grains.
             num, den = (step * Fraction(2) ** exponent).as_integer_ratio()
-            counts = np.ceil(block / float(step)).astype(np.int64)
-            grains = (-(-counts * num // den)).astype(np.float64)
+            counts = np.ceil(block / float(step))
+            if max(int(counts.max()) * num, den) < 2**62:
+                grains = (-(-counts.astype(np.int64) * num // den)).astype(np.float64)
+            else:  # 64 bits would wrap; what cannot be squared anyway is cut, and refused below
+                grains = np.array(
+                    [[min(-(-int(count) * num // den), 2**53) for count in row] for row in counts],
+                    dtype=np.float64,
+                )
         greatest = max(greatest, float(np.einsum("ij,ij->j", grains, grains).max()))
     # Sums of whole numbers are exact in floats up to here.
     if greatest >= 2**53:

@@ -202,6 +202,26 @@ def test_the_grain_is_fine_enough_and_no_finer(
     assert not keeps(2 * grain)
 
 
+@pytest.mark.parametrize("intensity", [5.0, 20.0, 50.0])
+def test_a_converter_step_with_long_numbers_is_counted_in_full(intensity: float) -> None:
+    """Sixty-four bits would wrap round, and the noise would be eighty times too narrow."""
+    step = Fraction(90000000000000007, 9000000000000000001)
+    block = intensity * np.array([[0.013, 0.0002], [0.31, 0.0], [0.002, 0.29]])
+    for exponent in (0, 7, 12):
+        counts = [[math.ceil(Fraction(value) / step) for value in row] for row in block]
+        sent = [[math.ceil(count * step * 2**exponent) for count in row] for row in counts]
+
+        assert whole_square([block], exponent, step) == max(
+            sum(row[move] ** 2 for row in sent) for move in range(2)
+        )
+
+
+def test_a_converter_step_far_too_long_is_refused() -> None:
+    """In words, not by an overflow."""
+    with pytest.raises(ValueError, match="Use a coarser grain"):
+        whole_square([np.ones((1, 1))], 0, Fraction(10**40))
+
+
 def test_a_grain_far_too_fine_is_refused() -> None:
     """Squares beyond 2**53 would no longer be exact."""
     with pytest.raises(ValueError, match="Use a coarser grain"):
