@@ -56,24 +56,11 @@ def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
     value = epsilon[0] / epsilon[1]
     # Above this the promise is empty, and so would be a factor with fifty digits.
     factor = f"{math.exp(value):.3g}" if value < 50 else f"10 to the {value / math.log(10):.0f}"
-    # The best test between two neighbours, both equally likely beforehand, with delta lost.
-    spoiled = delta[0] / delta[1] if delta else 0.0
-    right = (1 + spoiled * math.exp(-value)) / (1 + math.exp(-value))
-    words = [
+    return [
         f"Whatever the sensors send moves the odds of a guess between two such cases by a "
         f"factor of at most {factor} (epsilon {ratio_text(epsilon)})"
         + (f", but for a chance of {ratio_text(delta)} (delta)." if delta else "."),
-        _guess(min(right, 1.0)),
     ]
-    return words
-
-
-def _guess(right: float) -> str:
-    """Return what the promise leaves to somebody who must choose between two neighbours."""
-    whoever = "Whoever must choose between two cases that seemed equally likely"
-    if right > 0.995:
-        return f"{whoever} may be as good as sure: alone, such an epsilon promises very little."
-    return f"{whoever} is right at most {100 * right:.3g} times in a hundred."
 
 
 def ratio_text(ratio: Ratio) -> str:
