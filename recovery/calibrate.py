@@ -19,11 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from physics.sensitivity import sensitivity
-
 from .gaussian import gaussian_epsilon, gaussian_sigma, paper_sigma
 from .ratio import Ratio, check_ratio
-from .whole import coarsest_exponent, counted_norm, shifts, whole_square
+from .whole import coarsest_exponent, counted_norm, reach, shifts, whole_square, widest
 from .zcdp import zcdp_epsilon, zcdp_rho
 
 Floats = NDArray[np.float64]
@@ -76,7 +74,8 @@ def calibrate(
     """Return the least noise that hides a move of one source by up to so many cells.
 
     Args:
-        operator: A, (sensors, cells), at the shortest spread that the room can meet.
+        operator: A, (sensors, cells), or one for each spread that the room can meet and a
+            move may be felt most at, (spreads, sensors, cells); see `recovery.spreads`.
         shape: (columns, rows) of the cells.
         cells: how far a source may move and stay hidden, in cells.
         epsilon, delta: the promise for all the readings together.
@@ -95,10 +94,8 @@ def calibrate(
             f"{intensity_max:g} but all must be positive and finite: the noise is scaled by "
             "them. Correct the query."
         )
-    # Along a line nothing moves further than from end to end.
-    longest = max(1, min(cells, shape[0] - 1)) if shape[1] == 1 else cells
-    reach = range(1, longest + 1)
-    continuous = intensity_max * max(sensitivity(operator, d, shape) for d in reach)
+    moved = reach(shape, cells)
+    continuous = intensity_max * max(widest(operator, d, shape) for d in moved)
     spread = continuous
     if method == "paper":
         factor = paper_sigma(epsilon_asked, delta_asked) * math.sqrt(readings)
@@ -106,15 +103,15 @@ def calibrate(
         one_sigma = gaussian_sigma(epsilon_asked, delta_asked) * _DISCRETE
         several = math.sqrt(readings / (2 * zcdp_rho(epsilon_asked, delta_asked)))
         factor = one_sigma if readings == 1 else several
-        spread = counted_norm(shifts(operator, shape, reach, intensity_max), step)
+        spread = counted_norm(shifts(operator, shape, moved, intensity_max), step)
     if not continuous > 0:
         raise ValueError(
             f"the operator changes by {continuous:g} when a source moves but must change by "
             "more: no sensor feels any heat. Place sensors nearer, or wait for a longer spread."
         )
-    exponent = coarsest_exponent(spread, factor * spread, len(operator), step)
+    exponent = coarsest_exponent(spread, factor * spread, operator.shape[-2], step)
     grain = Fraction(2) ** -exponent
-    square = whole_square(shifts(operator, shape, reach, intensity_max), exponent, step)
+    square = whole_square(shifts(operator, shape, moved, intensity_max), exponent, step)
     # The variance is rounded up, in exact fractions of the floats, so it is never too small.
     hidden = (Fraction(continuous) / grain) ** 2 if method == "paper" else square
     variance = math.ceil(Fraction(factor) ** 2 * hidden)
@@ -156,14 +153,15 @@ def distance_curve(
     for cells in distances or [d for d in (1, 2, 5, 10, 20, 50, 100, 200) if d <= longest]:
         moved = shifts(operator, shape, [cells], calibration.intensity_max)
         epsilon, apart = _hidden(moved, calibration, delta)
-        continuous = calibration.intensity_max * sensitivity(operator, cells, shape)
+        continuous = calibration.intensity_max * widest(operator, cells, shape)
         found.append(Distance(cells, continuous, epsilon, float(ndtr(apart / 2))))
     return found
 
 
 def presence_epsilon(operator: Floats, calibration: Calibration, delta: Ratio) -> float:
     """Return the epsilon of a source's very presence: so large that it is not protected."""
-    return _hidden([np.abs(operator) * calibration.intensity_max], calibration, delta)[0]
+    blocks = np.abs(operator).reshape(-1, *operator.shape[-2:]) * calibration.intensity_max
+    return _hidden(blocks, calibration, delta)[0]
 
 
 def _hidden(blocks: Iterable[Floats], made: Calibration, delta: Ratio) -> tuple[float, float]:

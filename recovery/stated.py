@@ -7,11 +7,9 @@ published come with the noise that they came with.
 import math
 from fractions import Fraction
 
-from physics.sensitivity import sensitivity
-
 from .calibrate import Calibration, Floats, delivered
 from .ratio import Ratio, check_ratio, lowest
-from .whole import coarsest_exponent, counted_norm, shifts, whole_square
+from .whole import coarsest_exponent, counted_norm, reach, shifts, whole_square, widest
 
 # An epsilon is rounded up to whole thousandths, so that it is a ratio and never too small.
 _PARTS = 1000
@@ -39,22 +37,21 @@ def stated(
         ValueError: no sensor feels any heat, or sigma is not a ratio.
     """
     wide, delta_asked = check_ratio(sigma, "sigma"), check_ratio(delta, "delta")
-    longest = max(1, min(cells, shape[0] - 1)) if shape[1] == 1 else cells
-    reach = range(1, longest + 1)
-    spread = counted_norm(shifts(operator, shape, reach, intensity_max), step)
+    moved = reach(shape, cells)
+    spread = counted_norm(shifts(operator, shape, moved, intensity_max), step)
     if not spread > 0:
         raise ValueError(
             f"the operator changes by {spread:g} when a source moves but must change by more: "
             "no sensor feels any heat. Place sensors nearer, or wait for a longer spread."
         )
-    exponent = coarsest_exponent(spread, wide, len(operator), step)
+    exponent = coarsest_exponent(spread, wide, operator.shape[-2], step)
     grain = Fraction(2) ** -exponent
-    square = whole_square(shifts(operator, shape, reach, intensity_max), exponent, step)
+    square = whole_square(shifts(operator, shape, moved, intensity_max), exponent, step)
     variance = math.ceil((Fraction(*sigma) / grain) ** 2)
     return Calibration(
         exponent=exponent,
         step=1 if step is None else math.ceil(step / grain),
-        sensitivity=intensity_max * max(sensitivity(operator, d, shape) for d in reach),
+        sensitivity=intensity_max * max(widest(operator, d, shape) for d in moved),
         sensitivity_squared=square,
         variance=variance,
         rho=(square, 2 * variance),

@@ -55,5 +55,6 @@ def _unit(query: Query, made: Calibration) -> str:
         return f"{window} together"
     return (
         f"{window} together; the noise is the paper's printed formula and really gives epsilon "
-        f"{made.epsilon:.3g} at delta {ratio_text(lowest(query.delta))}"
+        f"{made.epsilon:.3g} at delta {ratio_text(lowest(query.delta))}, at the stated spread "
+        "alone and not at longer ones"
     )

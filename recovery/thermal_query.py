@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.records import Grid
-from physics.kernel import Walls, forward
-from physics.places import cell_places, length_m, sensor_places
+from physics.kernel import Walls
+from physics.places import sensor_places
 
 from .calibrate import Calibration, calibrate
 from .gaussian import check_delta, paper_sigma
 from .ratio import Ratio, check_ratio
+from .spreads import most_felt, operator_at
 from .stated import stated
 
 Floats = NDArray[np.float64]
@@ -98,27 +99,32 @@ def protected_cells(query: Query) -> int:
 @lru_cache(maxsize=8)
 def operator(query: Query) -> Floats:
     """Return A, (sensors, cells): the warmth at each sensor of one unit of heat in each cell."""
-    made = forward(
-        cell_places(query.grid),
-        sensor_places(query.sensors, query.grid),
-        query.spread_m2,
-        query.walls,
-        length_m(query.grid),
-    )
+    made = operator_at(query.grid, query.sensors, query.spread_m2, query.walls)
     made.setflags(write=False)  # shared by every caller
     return made
 
 
+def operators(query: Query) -> Floats:
+    """Return A at every spread that the noise must be enough for, (spreads, sensors, cells).
+
+    The paper's formula is kept as printed, at the stated spread alone; its promise says so.
+    """
+    if query.calibration == "paper" and query.sigma is None:
+        return operator(query)[None]
+    room = (query.grid, query.sensors, query.spread_m2, query.walls)
+    return most_felt(*room, protected_cells(query), query.intensity_max, query.step)
+
+
 @lru_cache(maxsize=8)
 def calibration(query: Query) -> Calibration:
-    """Return the noise that the query asks for.
+    """Return the noise that the query asks for, enough at its spread and at every longer one.
 
     Raises:
         ValueError: the printed formula is asked for where it is not private.
     """
     if query.sigma is not None:
         return stated(
-            operator(query),
+            operators(query),
             query.grid.shape,
             protected_cells(query),
             query.sigma,
@@ -128,7 +134,7 @@ def calibration(query: Query) -> Calibration:
             readings=query.readings,
         )
     return calibrate(
-        operator(query),
+        operators(query),
         query.grid.shape,
         protected_cells(query),
         query.epsilon,

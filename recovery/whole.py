@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.sensitivity import moves
+from physics.sensitivity import moves, sensitivity
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +30,12 @@ def reach(shape: tuple[int, int], cells: int) -> range:
     """Return the distances up to so many cells; along a line none is longer than the line."""
     longest = max(1, min(cells, max(shape) - 1)) if min(shape) == 1 else cells
     return range(1, longest + 1)
+
+
+def widest(operator: Floats, cells: int, shape: tuple[int, int]) -> float:
+    """Return the sensitivity of the worst of these operators, (sensors, cells) each."""
+    layers = operator.reshape(-1, *operator.shape[-2:])
+    return max(sensitivity(layer, cells, shape) for layer in layers)
 
 
 def shifts(

@@ -51,6 +51,17 @@ def test_the_whole_room_can_be_protected() -> None:
         )
 
 
+def test_a_line_across_is_a_line() -> None:
+    """Every move in it can be protected too, and costs what it costs along."""
+    along = replace(LINE, protect_distance_m=1.0)
+    across = replace(along, grid=Grid((1, 100), 0), sensors=(1, 50))
+    beside = 1 / math.sqrt(4 * math.pi * LINE.spread_m2)  # the other axis: no distance at all
+
+    assert calibration(across).sensitivity == pytest.approx(
+        beside * calibration(along).sensitivity
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
