@@ -34,9 +34,14 @@ def _neighbours(query: Query) -> str:
         far = f"at most {cells * cell_m(query.grid):g} m"
     else:
         far = f"at most {cells} cell{'s' * (cells > 1)} of 1/{max(columns, rows)} of the room"
+    # The printed formula knows one spread; all other noise is enough for longer ones too.
+    least = "exactly" if query.calibration == "paper" and query.sigma is None else "at least"
+    spread = f"{query.spread_m2:g}{' m2' if query.grid.cell_mm else ''}"
+    walls = "there are no walls" if query.walls == "none" else "no heat passes the walls"
     return (
         f"one source moves by {far}, everything else the same, if no source is stronger than "
-        f"{query.intensity_max:g}"
+        f"{query.intensity_max:g}, sources stand at cells' places, heat had a spread of {least} "
+        f"{spread}, and {walls}"
     )
 
 

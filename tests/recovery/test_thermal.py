@@ -75,6 +75,33 @@ def test_rounds_end_after_the_readings_asked_for() -> None:
     assert "at most 1 m" in rounds[0].guarantee.neighbours
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            LINE,
+            "stronger than 1, sources stand at cells' places, heat had a spread of at least "
+            "0.02, and there are no walls",
+        ),
+        (CORRIDOR, "heat had a spread of at least 0.5 m2, and no heat passes the walls"),
+        (replace(LINE, delta=(1, 10), calibration="paper"), "a spread of exactly 0.02,"),
+    ],
+)
+def test_what_is_taken_for_known_of_the_world_stands_in_the_promise(
+    query: Query, said: str
+) -> None:
+    """No device can see to it, so whoever reads the promise must."""
+    assert said in plan(query, ()).guarantee.neighbours
+
+
+def test_a_promise_is_of_the_epsilon_that_was_asked() -> None:
+    """And not of the customary one."""
+    for epsilon, delta in (((3, 1), (1, 1000)), ((2, 5), (1, 10**6))):
+        promise = plan(replace(LINE, epsilon=epsilon, delta=delta), ()).guarantee
+
+        assert (promise.epsilon, promise.delta) == (epsilon, delta)
+
+
 def test_what_the_paper_really_gives_stands_in_its_promise() -> None:
     """Its label is kept, and the truth put beside it."""
     planned = plan(replace(LINE, delta=(1, 10), calibration="paper"), ())
