@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
 from edge.records import Release
-from edge.thermal import Params
 
 from .heatmap import Heatmap, Unresolved
 from .sparse import minimise_l1
-from .thermal import Query, operator
+from .thermal import Query, operator, shared_params
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +43,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
             heat was on average, even where somebody moved.
 
     Raises:
-        ValueError: there is no release, or one of another array.
+        ValueError: there is no release, or one of another array or plan.
 
     Source: Gilbert and McMillan 2017, Algorithm 1, with the radius of `recovery.thermal`.
     """
@@ -126,14 +125,7 @@ def _settled(places: list[int], warmth: Floats, person: Floats, weight: Floats) 
 
 def _seen(query: Query, releases: Sequence[Release]) -> Seen | None:
     """Return the mean of the frames that came, levelled; None where none did."""
-    pixels = math.prod(query.sensors)
-    if not releases or {len(release.values) for release in releases} != {pixels}:
-        given = sorted({len(release.values) for release in releases})
-        raise ValueError(
-            f"the releases have {given or 'no'} pixels but must be frames of {pixels}, at least "
-            "one: a map is of one array. Recover each array's frames by themselves."
-        )
-    params = Params(*releases[0].round.params)
+    params = shared_params(query, releases)
     blurred = np.array([release.values for release in releases], dtype=np.float64)
     blurred = blurred[~np.isnan(blurred).all(axis=1)]
     heard = ~np.isnan(blurred).any(axis=0)

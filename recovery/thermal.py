@@ -76,7 +76,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     Raises:
         ValueError: no release, or one that does not belong to the query.
     """
-    params = _params(query, releases)
+    params = shared_params(query, releases)
     blurred = np.array([release.values for release in releases], dtype=np.float64)
     times = np.count_nonzero(~np.isnan(blurred), axis=0)
     heard = times > 0
@@ -142,7 +142,7 @@ def _quantile(query: Query, sensors: int) -> float:
     return math.sqrt(2 * float(gammaincinv(sensors / 2, 1 - query.failure)))
 
 
-def _params(query: Query, releases: Sequence[Release]) -> Params:
+def shared_params(query: Query, releases: Sequence[Release]) -> Params:
     """Return the whole numbers that all releases were made with, or refuse them."""
     sensors = math.prod(query.sensors)
     given = {(r.round.mechanism, r.round.grid, tuple(r.round.params)) for r in releases}

@@ -197,5 +197,16 @@ def test_releases_of_another_array_are_refused(values: list[int] | None) -> None
     release = released(recorded([], np.random.default_rng(9)), QUERY, Tape(b"other"))
     given = [] if values is None else [release._replace(values=values)]
 
-    with pytest.raises(ValueError, match="Recover each array's frames by themselves"):
+    with pytest.raises(ValueError, match="Recover each plan's releases by themselves"):
         people(QUERY, given, HEAT)
+
+
+def test_frames_of_different_plans_are_not_mixed() -> None:
+    """Grains of one size taken for grains of another would make a map of nothing."""
+    frame, rng = recorded([(2.0, 2.0)], np.random.default_rng(10)), Tape(b"mixed")
+    near, far = (
+        released(frame, replace(QUERY, epsilon=(epsilon, 1)), rng) for epsilon in (1, 1000)
+    )
+    for given in (recover, people):
+        with pytest.raises(ValueError, match="2 different plans"):
+            given(QUERY, [near, far], *([HEAT] if given is people else []))
