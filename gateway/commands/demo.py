@@ -76,7 +76,7 @@ def run(
             highlight=False,
         )
         heard = stack.enter_context(Audience(console, query.grid, rounds))
-        to_page = shown(page, query)
+        to_page = shown(page, query, seeded=seed is not None)
 
         def tell(event: Event) -> None:
             heard.hear(event)

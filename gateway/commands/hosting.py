@@ -20,6 +20,7 @@ from ..telling import Event
 from ..web.server import Page
 from .choices import first_round
 from .promise import in_words
+from .watch import SEEDED
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -50,13 +51,19 @@ def on_signal(*stops: Callable[[], None]) -> Iterator[list[Callable[[], None]]]:
             signal.signal(number, old)
 
 
-def shown(page: Page, query: Query) -> Callable[[Event], None]:
-    """Return what takes the service's events to the page, with words and units for people."""
+def shown(page: Page, query: Query, seeded: bool = False) -> Callable[[Event], None]:
+    """Return what takes the service's events to the page, with words and units for people.
+
+    Args:
+        seeded: the noise can be repeated; then the page says so, whatever the Round said.
+    """
     exponent = Params(*first_round(query).params).exponent
 
     def show(event: Event) -> None:
         if event["kind"] == "release":
             event = {**event, "exponent": exponent}  # a grain is 2**-exponent kelvin
+        if seeded and "guarantee" in event:
+            event = {**event, "guarantee": {**event["guarantee"], "trust": SEEDED}}
         page.feed.put(event)
         if event["kind"] == "map":
             promise = from_json(json.dumps(event["guarantee"]))

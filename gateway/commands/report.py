@@ -17,6 +17,7 @@ from .promise import in_words
 from .scores import data_free, scores
 from .simulated import Room
 from .summary import Floats, places_of_most, written
+from .watch import SEEDED
 
 
 def report(console: Console, room: Room, heard: Audience, picture: Path, seeded: bool) -> None:
@@ -66,6 +67,8 @@ def _table(room: Room, mass: Floats) -> Table:
 def _promise(room: Room, heard: Audience, seeded: bool) -> list[str]:
     """Return the guarantee, and what is left of it."""
     guarantee = first_round(room.query).guarantee
+    if seeded:
+        guarantee = guarantee._replace(trust=SEEDED)
     lines = in_words(room.query, guarantee)
     if heard.budget is not None:
         lines.append(

@@ -95,6 +95,8 @@ def test_a_newcomer_sees_warmth_found_and_places_hidden(demo: type[Demo]) -> Non
     assert "from one 0.5 m away 78% of the time" in rest
     assert "epsilon 8.00 of 8.00 spent; rounds left: 0" in rest
     assert "nothing of this is private" in rest
+    assert "Trust needed: in everybody, for this is not private" in rest
+    assert "SIM-CDP" not in rest
     assert (run.folder / "demo" / "veil.png").read_bytes().startswith(b"\x89PNG")
     assert [path.name for path in (run.folder / "demo").iterdir()] == ["veil.png"]
     broker = re.search(r"on (127.0.0.1:\d+)", opening)[1]

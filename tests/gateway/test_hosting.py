@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,10 @@ import pytest
 from gateway import config
 from gateway.broker import free_port
 from gateway.commands import hosting
+from gateway.commands.choices import first_round, query
 from gateway.deployment import Mqtt
+from gateway.web.feed import Feed
+from recovery.guarantee import to_json
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 SITE = """
@@ -118,6 +122,22 @@ def test_old_keys_are_not_overwritten(site: Path, heatveil: Callable[..., Any]) 
     assert said.status == 1
     assert "is there already" in said.err
     assert (site.parent / "secrets.json").read_text() == "precious"
+
+
+def test_a_seeded_run_says_so_on_the_page_too() -> None:
+    """Whoever looks at the page alone must not believe in noise that can be repeated."""
+    asked = query(cells="10", sensors="4", epsilon="8/1")
+    guarantee = json.loads(to_json(first_round(asked).guarantee))
+    said = {}
+    for seeded in (False, True):
+        feed = Feed()
+        tell = hosting.shown(SimpleNamespace(feed=feed), asked, seeded=seeded)
+        tell({"kind": "map", "guarantee": guarantee})
+        said[seeded] = json.dumps(feed.latest())
+
+    assert "this is not private" not in said[False]
+    assert said[True].count("this is not private") == 2  # in the map, and in the sentences
+    assert "each device blurs its own" not in said[True]
 
 
 def test_who_asks_twice_need_not_wait() -> None:
