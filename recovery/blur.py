@@ -15,9 +15,9 @@ from scipy.optimize import least_squares
 
 Floats = NDArray[np.float64]
 
-_FRAMES_MAX = 40  # evenly taken from more; enough for the quantiles, and a second of work
+_FRAMES_MAX = 40  # evenly taken from more; enough for the median, and a second of work
 _FRAMES_MIN = 5
-_COOLER = 0.95  # so many of the frames are cooler, and fit better, than the bounds say
+_CLOSER = 0.95  # so many of the frames fit better than the misfit says
 _SURE = 4  # a person's peak is this many misfits high, or there is none
 _PIXELS_MIN = 0.5  # a narrower blur cannot be told from one hot pixel
 
@@ -28,7 +28,7 @@ class Blur:
 
     deviation: float  # s, in sides of the picture
     heat: float  # of the median frame, 2 pi s**2 h, in kelvin times the picture's area
-    heat_max: float  # 95 in 100 frames are cooler: the bound on a source, so an assumption
+    heat_max: float  # of the warmest frame: the bound on a source, so an assumption
     misfit: float  # what the fit leaves, sensor's noise included; 95 in 100 frames leave less
     frames: int  # that were fitted
 
@@ -70,8 +70,8 @@ def fit_blur(frames: Floats) -> Blur:
     blur = Blur(
         deviation=deviation,
         heat=2 * math.pi * deviation**2 * float(np.median(heats)),
-        heat_max=2 * math.pi * deviation**2 * float(np.quantile(heats, _COOLER)),
-        misfit=float(np.quantile(misfits, _COOLER)),
+        heat_max=2 * math.pi * deviation**2 * float(np.max(heats)),
+        misfit=float(np.quantile(misfits, _CLOSER)),
         frames=len(bright),
     )
     if not (blur.peak > _SURE * blur.misfit and pixels > _PIXELS_MIN):

@@ -31,7 +31,7 @@ def array_lines(array: Recorded, clips: Clips) -> list[str]:
             else "."
         ),
         f"The noise is made for people up to {blur.heat_max / blur.heat:.2f} times as warm as "
-        "that, as 95 in 100 of those frames are: an assumption about the world.",
+        "that, as the warmest of those frames is: an assumption about the world.",
     ]
 
 

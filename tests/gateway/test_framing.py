@@ -59,7 +59,7 @@ def test_a_doorway_tells_nothing_at_epsilon_one_and_nearly_all_at_a_hundred(
 
     assert rows[1]["emd_map"] > 0.9 * rows[1]["emd_data_free"]
     assert rows[1]["nearer_map"] < 0.3
-    assert rows[100]["emd_map"] < rows[100]["emd_data_free"] / 3
+    assert rows[100]["emd_map"] < 0.4 * rows[100]["emd_data_free"]
     assert rows[100]["nearer_people"] > 0.8
     assert rows[100]["counted_as_unveiled"] > 0.8
     assert rows[1]["noise_kelvin"] > 20 * rows[100]["noise_kelvin"]

@@ -76,6 +76,16 @@ def test_the_fit_finds_the_blur_of_who_walked_by() -> None:
     assert blur.misfit == pytest.approx(0.29, abs=0.05)
 
 
+def test_no_frame_of_the_fit_is_warmer_than_the_bound() -> None:
+    """The promise rests on it: one frame in twenty that breaks it would be one too many."""
+    world = np.random.default_rng(12)
+    frames = [recorded([(3.0, 4.0)], world) for _ in range(40)]
+    frames[7] = 1.5 * frames[7]
+    blur = fit_blur(np.array(frames))
+
+    assert blur.heat_max == pytest.approx(1.5 * blur.heat, rel=0.1)
+
+
 @pytest.mark.parametrize("where", [[], [(0.0, 3.0)]])
 def test_a_clip_in_which_nobody_is_well_seen_gives_no_blur(
     where: list[tuple[float, float]],
