@@ -1,6 +1,7 @@
 """The least heat: the fast program against the printed one, other solvers and its own proof."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, minimize
 
 from physics.kernel import forward
+from recovery import sparse
+from recovery.cone import least_l1
 from recovery.sparse import minimise_l1
 
 seeds = st.integers(0, 2**32 - 1)
@@ -53,6 +56,32 @@ def test_an_optimal_answer_is_within_its_bounds_and_proved(seed: int, noise: flo
     if found.status == "optimal":
         assert found.residual <= instance(seed, noise=noise)[2] * (1 + 1e-6)
         assert found.gap <= 1e-6 * max(1, found.objective)
+
+
+@pytest.mark.parametrize(
+    ("inner", "less", "times", "status"),
+    [
+        (1.0, 1.0, 1.0, "optimal"),
+        (0.999, 1.0, 1.0, "inaccurate"),  # more heat than is needed, by less than a hundredth
+        (1.0, 0.9, 1.0, "inaccurate"),  # less heat than explains the readings
+        (1.0, 1.0, 1.5, "inaccurate"),  # multipliers that prove nothing
+    ],
+)
+def test_what_a_solver_says_is_not_believed_but_proved(
+    monkeypatch: pytest.MonkeyPatch, inner: float, less: float, times: float, status: str
+) -> None:
+    """Optimal is a word about the heat, whoever found it."""
+    operator, readings, radius = instance(9)
+    radius *= 1.3
+
+    def solver(operator, readings, radius, upper):
+        found = least_l1(operator, readings, inner * radius, upper)
+        return replace(found, heat=less * found.heat, multipliers=times * found.multipliers)
+
+    monkeypatch.setattr(sparse, "least_l1", solver)
+    found = minimise_l1(operator, readings, radius)
+
+    assert found.status == status
 
 
 @pytest.mark.parametrize("method", ["auto", "cvxpy"])
