@@ -11,7 +11,7 @@ from edge.records import Grid
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from recovery.calibrate import calibrate, distance_curve, presence_epsilon
-from recovery.gaussian import gaussian_delta, gaussian_epsilon
+from recovery.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from recovery.ratio import Ratio
 from recovery.zcdp import zcdp_epsilon
 
@@ -54,6 +54,13 @@ def test_whole_numbers_cost_at_most_two_per_cent() -> None:
 def test_the_noise_is_never_narrower_than_a_hundred_grains(epsilon: Ratio) -> None:
     """Below that the discrete Gaussian leaves the curve it is calibrated by."""
     assert line(epsilon=epsilon).variance >= 100**2
+
+
+def test_the_discrete_noise_has_its_margin() -> None:
+    """One in a thousand of sigma over what continuous noise would need."""
+    made = line()
+
+    assert made.variance >= 1.001**2 * gaussian_sigma(1.0, 1e-5) ** 2 * made.sensitivity_squared
 
 
 def test_several_readings_are_paid_for_together() -> None:
@@ -131,6 +138,25 @@ def test_the_promise_for_one_cell_says_little_about_ten(
     assert found.epsilon == pytest.approx(epsilon, rel=0.025)
 
 
+def test_the_curve_says_at_the_protected_distance_what_was_promised() -> None:
+    """Behind a coarse converter too, which is most of what a step of a person changes."""
+    made = line(step=Fraction(1, 4))
+    (found,) = distance_curve(ROOM, (100, 1), made, (1, 100000), (1,))
+
+    assert found.epsilon == pytest.approx(made.epsilon, rel=1e-9)
+
+
+def test_the_curve_is_of_all_the_readings_together() -> None:
+    """By another accountant: four readings tell as much as one with half the noise."""
+    made = line(readings=4)
+    (found,) = distance_curve(ROOM, (100, 1), made, (1, 100000), (1,))
+    sigma = math.sqrt(made.variance / (4 * made.sensitivity_squared))
+
+    assert found.epsilon == pytest.approx(
+        dp_accounting.get_epsilon_gaussian(sigma, 1e-5), rel=5e-3
+    )
+
+
 @pytest.mark.parametrize(
     ("method", "chances"), [("paper", (0.54, 0.69, 0.84)), ("exact", (0.68, 0.99, 1.00))]
 )
@@ -144,7 +170,10 @@ def test_one_label_is_two_different_veils(method, chances: tuple[float, ...]) ->
 
 def test_presence_is_public() -> None:
     """At the noise that hides one cell, that somebody is there costs epsilon 139."""
-    assert presence_epsilon(ROOM, line(), (1, 100000)) == pytest.approx(139, rel=0.02)
+    for intensity in (1.0, 4.0):
+        made = line(intensity_max=intensity)
+
+        assert presence_epsilon(ROOM, made, (1, 100000)) == pytest.approx(139, rel=0.02)
 
 
 def test_the_printed_formula_says_what_it_really_gives() -> None:

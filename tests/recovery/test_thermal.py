@@ -128,6 +128,15 @@ def test_no_scene_within_the_assumptions_is_clamped(query: Query) -> None:
     assert params.low == -params.high
 
 
+def test_a_warmth_that_the_converter_rounds_up_is_not_clamped() -> None:
+    """Two steps are shown where there are 1.6 of them, and the clamp leaves room for that."""
+    warmest = LINE.sources_max * LINE.intensity_max * float(operator(LINE).max())
+    query = replace(LINE, step=Fraction(round(warmest / 1.6 * 1024), 1024))
+    params = Params(*plan(query, ()).params)
+
+    assert max(grains([warmest], params.exponent, query.step)) <= params.high
+
+
 @pytest.mark.parametrize(
     ("query", "cells"), [(LINE, (7, 30)), (CORRIDOR, (12,)), (PLANE, (8, 15))]
 )
@@ -295,6 +304,25 @@ def test_a_coarse_converter_widens_the_radius() -> None:
         grain = 4.0**-params.exponent
         variance = params.variance * grain / 9 + (grain + (1 / 16 if step else 0)) / 12
         assert radius[step] == pytest.approx(math.sqrt(37.652 * variance), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "square"),
+    [
+        ({}, 37.65248),  # of chi-square with 25 degrees of freedom
+        ({"failure": 0.5}, 24.33659),
+        ({"sensor_noise": 3.0}, 37.65248),
+    ],
+)
+def test_the_radius_is_the_quantile_of_all_that_blurs(change: dict, square: float) -> None:
+    """At the chance of failure that was asked for, the sensor's own noise included."""
+    query = replace(LINE, **change)
+    found = recover(query, [told(query, [(-1) ** sensor * 90.0 for sensor in range(25)])])
+    params = Params(*plan(query, ()).params)
+    variance = (params.variance + 1 / 12) * 4.0**-params.exponent + query.sensor_noise**2
+
+    assert isinstance(found, Unresolved)
+    assert found.radius == pytest.approx(math.sqrt(square * variance), rel=1e-5)
 
 
 @pytest.mark.parametrize(
