@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from edge.records import Grid, Round
+from physics.places import is_plane
 from recovery.thermal import Query, plan
 
 from ..faults import OperatorFault
@@ -72,10 +73,11 @@ def query(
     Raises:
         OperatorFault: a flag or a setting has no meaning, alone or beside the others.
     """
-    columns, rows = shape(sensors, "--sensors")
+    room, (columns, rows) = grid(cells, length), shape(sensors, "--sensors")
+    _check_axes(room, cells, sensors)
     asked: dict[str, Any] = {
-        "grid": grid(cells, length),
-        "sensors": (columns,) if rows == 1 else (columns, rows),
+        "grid": room,
+        "sensors": (columns, rows) if is_plane(room) else (columns,),
         "spread_m2": spread,
         "epsilon": ratio(epsilon, "--epsilon"),
         "delta": ratio(delta, "--delta"),
@@ -93,6 +95,25 @@ def query(
             )
         asked[name.strip()] = value(name.strip(), text.strip(), f"--set {setting}")
     return checked(asked)
+
+
+def _check_axes(room: Grid, cells: str, sensors: str) -> None:
+    """Refuse one place alone, and sensors along a line in a plane or the other way round.
+
+    Raises:
+        OperatorFault: in the words of the flags, where a Query speaks of its fields.
+    """
+    if max(room.shape) < 2:
+        raise OperatorFault(
+            f"--cells {cells} is one place; two cells at least are needed, for one alone hides "
+            "nothing. Write --cells 100 for a line and 40x30 for a plane"
+        )
+    if is_plane(room) != ("x" in sensors and not sensors.endswith("x1")):
+        kind, write = ("a plane", "8x8") if is_plane(room) else ("a line", "50")
+        raise OperatorFault(
+            f"--sensors {sensors} came with --cells {cells}, {kind}; sensors need a count for "
+            f"each of its axes, or they have no places. Write for instance --sensors {write}"
+        )
 
 
 def checked(asked: Mapping[str, Any]) -> Query:

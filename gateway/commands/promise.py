@@ -9,6 +9,11 @@ from recovery.guarantee import ratio_text, sentences
 from recovery.thermal import Query
 from recovery.thermal_query import cell_m, protected_cells
 
+# Instead of the trust that a play names: where readings come from, a table of them does not say.
+ELSEWHERE = (
+    "in whoever made these readings, that they were blurred as stated before anybody saw them; "
+    "heatveil was not there"
+)
 # The promise is for one distance; this many times as far shows what becomes of it.
 _FURTHER = 4
 
@@ -21,6 +26,16 @@ def in_words(query: Query, guarantee: Guarantee) -> list[str]:
     """
     said = sentences(guarantee._replace(epsilon=None))
     return [said[0], _chances(query), _formally(guarantee), *said[1:]]
+
+
+def as_stated(query: Query, guarantee: Guarantee) -> list[str]:
+    """Return what the stated noise would promise of readings that were made elsewhere."""
+    said, sigma = in_words(query, guarantee), thermal.calibration(query).sigma
+    return [
+        f"If these readings were blurred as stated, with a sigma of {sigma:.4g} and "
+        f"a delta of {ratio_text(query.delta)}: {said[0][0].lower()}{said[0][1:]}",
+        *said[1:],
+    ]
 
 
 def _chances(query: Query) -> str:

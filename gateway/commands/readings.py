@@ -15,6 +15,7 @@ from recovery.thermal import Query
 
 from ..faults import OperatorFault
 from .choices import first_round
+from .promise import ELSEWHERE
 from .published import check_possible, text
 
 
@@ -49,7 +50,8 @@ def read_csv(path: Path, query: Query) -> list[Release]:
     except ValueError as fault:
         raise OperatorFault(f"{path}: {fault}. Mend the file, or the flags") from fault
     check_possible(release, path)
-    return [release]
+    promise = round.guarantee._replace(trust=ELSEWHERE)
+    return [release._replace(round=round._replace(guarantee=promise))]
 
 
 def _payload(row: list[str], exponent: int, where: str) -> list[int]:

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from edge.records import Release
 from physics.places import sensor_places
 from recovery.heatmap import Heatmap, to_npz
 from recovery.thermal import Query, recover
 
 from .outputs import Writer, check_places, write_all
-from .promise import in_words
+from .promise import as_stated, in_words
 from .published import read
 from .readings import read_csv
 from .summary import found_lines, sent
@@ -29,7 +30,8 @@ def recovered(
         OperatorFault: the file or an argument is wrong; then nothing was written.
     """
     check_places([place for place in (out, plot) if place])
-    if path.suffix.lower() == ".csv":
+    plain = path.suffix.lower() == ".csv"
+    if plain:
         query = query_of()
         releases = read_csv(path, query)
     else:
@@ -49,4 +51,14 @@ def recovered(
     write_all(writers)
     if out and not isinstance(found, Heatmap):
         out.unlink(missing_ok=True)  # an older map would be taken for this one
-    return found_lines(found) + in_words(query, found.guarantee)
+    told = as_stated if plain else in_words
+    return [*found_lines(found), *_silent(releases), *told(query, found.guarantee)]
+
+
+def _silent(releases: list[Release]) -> list[str]:
+    """Return how many sensors were heard, where some were not."""
+    values = zip(*(release.values for release in releases), strict=True)
+    heard = [any(value is not None for value in sensor) for sensor in values]
+    if all(heard):
+        return []
+    return [f"{sum(heard)} of {len(heard)} sensors were heard; of the others nothing is known."]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -93,14 +94,17 @@ def scene_of(
     try:
         if sources is None:
             return random_sources(sources_random or 0, query.grid, world, query.intensity_max)
-        scene = from_sources_file(sources, length_m(query.grid))
+        scene = from_sources_file(sources, inf)  # anywhere yet: the header is looked at first
+        if (scene.places.ndim == 2) == is_plane(query.grid):
+            return from_sources_file(sources, length_m(query.grid))
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault
-    if (scene.places.ndim == 2) != is_plane(query.grid):
-        header, cells = ("x,y", "40x30") if is_plane(query.grid) else ("position", "100")
-        raise OperatorFault(
-            f"{sources} has {'x,y' if header == 'position' else 'position'} columns but the grid "
-            f"is {'a plane' if is_plane(query.grid) else 'a line'}, where a source stands at "
-            f"{header}; the two must agree. Mend the header, or --cells {cells}"
-        )
-    return scene
+    given, header, cells, kind = (
+        ("position", "x,y", "100", "plane")
+        if is_plane(query.grid)
+        else ("x,y", "position", "40x30", "line")
+    )
+    raise OperatorFault(
+        f"{sources} has {given} columns but the grid is a {kind}, where a source stands at "
+        f"{header}; the two must agree. Mend the header, or --cells {cells}"
+    )

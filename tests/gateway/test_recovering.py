@@ -76,7 +76,10 @@ def test_a_plain_table_of_readings_will_do(heatveil: Callable[..., Any], tmp_pat
 
     assert said.status == 0
     assert from_npz(out).mass[0, [29, 69]] == pytest.approx([0.5, 0.5], abs=0.05)
+    assert "If these readings were blurred as stated, with a sigma of 1e-05" in said.out
     assert "epsilon" in said.out
+    assert "local" not in said.out
+    assert "heatveil was not there" in from_npz(out).guarantee.trust
 
 
 def test_silent_sensors_and_cold_readings_are_no_fault(
@@ -86,7 +89,10 @@ def test_silent_sensors_and_cold_readings_are_no_fault(
     path = tmp_path / "readings.csv"
     path.write_text("sensor,reading\n3,-0.4\n\n10,1.5\n")
 
-    assert heatveil("recover", path, "--sigma", "1/2").status == 0
+    said = heatveil("recover", path, "--sigma", "1/2")
+
+    assert said.status == 0
+    assert "2 of 50 sensors were heard" in said.out
 
 
 def test_a_picture_of_published_readings_shows_what_is_known(
