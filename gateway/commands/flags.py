@@ -35,15 +35,22 @@ Seed = Annotated[
 Out = Annotated[Path | None, typer.Option(help="Write the map here, as .npz.")]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture here, as PNG.")]
 Frames = Annotated[
-    Path | None, typer.Option(help="Recorded frames of a thermal array, .npz, instead of sources.")
+    Path | None,
+    typer.Option(help="Recorded frames of an array, .npz; with --clip, --background, --fit."),
 ]
-Clip = Annotated[str | None, typer.Option(help="The clip of --frames that is played.")]
-Background = Annotated[str | None, typer.Option(help="A clip of the empty room; taken as public.")]
+Clip = Annotated[
+    str | None, typer.Option(help="The clip that is played; needed where the file holds several.")
+]
+Background = Annotated[
+    str | None,
+    typer.Option(help="A clip of the empty room, taken as public; needed as --clip is."),
+]
 Fit = Annotated[
-    str | None, typer.Option(help="A clip of one person, to fit the blur on; taken as public.")
+    str | None,
+    typer.Option(help="A clip of one person, taken as public, to fit the blur on; needed too."),
 ]
 Every = Annotated[
-    int | None, typer.Option(help="Play every so manieth frame; else spread over the clip.")
+    int | None, typer.Option(help="Play one frame of so many; else spread them over the clip.")
 ]
 FramesCount = Annotated[int, typer.Option(help="Play so many frames.")]
 People = Annotated[
@@ -57,26 +64,47 @@ _ROOM += ["calibration", "estimator"]
 _FRAMES = ["clip", "background", "fit", "every", "frames_count", "people"]
 
 
+_READINGS = ["cells", "length", "sensors", "spread", "sigma", "delta", "estimator", "settings"]
+_CONFIG = ["cells", "length", "sensors", "spread", "epsilon", "delta", "calibration", "settings"]
+
+
 def check_frames(context: typer.Context, frames: Path | None) -> None:
     """Check that no flag would do nothing unnoticed, with recorded frames or without.
 
     Raises:
         OperatorFault: there is such a flag.
     """
-    wrong = _FRAMES if frames is None else _ROOM
-    sources = {name: context.get_parameter_source(name) for name in wrong}
-    given = [
-        "--" + name.replace("_", "-")
-        for name, source in sources.items()
-        if source is not None and source.name == "COMMANDLINE"
-    ]
+    given = _given(context, _FRAMES if frames is None else _ROOM)
     if given and frames is None:
         raise OperatorFault(
-            f"{' and '.join(given)} came without --frames; there must be recorded frames to speak "
-            "of, or it would do nothing unnoticed. Add --frames FILE"
+            f"{given} came without --frames; there must be recorded frames to speak of, or it "
+            "would do nothing unnoticed. Add --frames FILE"
         )
     if given:
         raise OperatorFault(
-            f"{' and '.join(given)} came with --frames; the recording says that itself, or cannot "
-            "be played so, and it would do nothing unnoticed. Leave it out"
+            f"{given} came with --frames; the recording says that itself, or cannot be played "
+            "so, and it would do nothing unnoticed. Leave it out"
         )
+
+
+def check_file(context: typer.Context, file: Path) -> None:
+    """Check that nothing is said beside a file that says it, a deployment or published readings.
+
+    Raises:
+        OperatorFault: there is such a flag.
+    """
+    if given := _given(context, _CONFIG if context.info_name == "calibrate" else _READINGS):
+        raise OperatorFault(
+            f"{given} came with {file}; the file says that itself, and two answers to one "
+            "question cannot both count. Leave it out, or change the file"
+        )
+
+
+def _given(context: typer.Context, names: list[str]) -> str:
+    """Return those of these flags that stand on the command line, joined for a sentence."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return " and ".join(
+        "--set" if name == "settings" else "--" + name.replace("_", "-")
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    )

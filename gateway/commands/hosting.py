@@ -22,12 +22,12 @@ from .choices import first_round
 from .promise import in_words
 from .watch import SEEDED
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last when a terminal closes
 
 
 @contextmanager
 def on_signal(*stops: Callable[[], None]) -> Iterator[list[Callable[[], None]]]:
-    """Call these on Ctrl-C and on SIGTERM, instead of dying, for as long as the block lasts.
+    """Call these on Ctrl-C, SIGTERM and SIGHUP, instead of dying, for as long as the block lasts.
 
     Yields the list of them, to which more may be added.
 
@@ -43,7 +43,12 @@ def on_signal(*stops: Callable[[], None]) -> Iterator[list[Callable[[], None]]]:
         for stop in calls:
             stop()
 
-    before: dict[Any, Any] = {number: signal.signal(number, handler) for number in SIGNALS}
+    # Under nohup the closing of a terminal is to be ignored, and is.
+    before: dict[Any, Any] = {
+        number: signal.signal(number, handler)
+        for number in SIGNALS
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
     try:
         yield calls
     finally:

@@ -152,10 +152,12 @@ def _lines(played: Played, numbers: dict[str, Any]) -> list[str]:
     lines = found_lines(played.found)
     score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
     if score is not None and guess is not None:
+        far, blind = (_far(played.room.query.grid, parts) for parts in (score, guess))
         lines.append(
-            f"Earth mover's distance to the truth {score:.4f} of the interval; "
-            f"a guess without data has {guess:.4f}."
+            f"Earth mover's distance to the truth {far}; a guess without data has {blind}."
         )
+        if score >= guess:
+            lines.append("So this map is no better than that guess: it says nothing of value.")
     taken = ", ".join(
         f"{verb} {1000 * spent:.0f} ms" for verb, spent in played.watch.seconds.items()
     )
@@ -163,3 +165,10 @@ def _lines(played: Played, numbers: dict[str, Any]) -> list[str]:
     if beyond := played.room.beyond():
         lines.append(f"Beware: {beyond}.")
     return lines + in_words(played.room.query, played.found.guarantee)
+
+
+def _far(grid: Any, parts: float) -> str:
+    """Return a distance that is given in parts of the longer side."""
+    if not grid.cell_mm:
+        return f"{parts:.4f} of the interval"
+    return f"{parts * max(grid.shape) * grid.cell_mm / 1000:.3f} m"

@@ -54,8 +54,9 @@ def read(path: Path) -> tuple[Query, list[Release]]:
     Raises:
         OperatorFault: it cannot be read, is not such a file, or holds an impossible reading.
     """
+    contents = text(path)
     try:
-        found = json.loads(text(path), parse_constant=_no_number, parse_int=_whole)
+        found = json.loads(contents, parse_constant=_no_number, parse_int=_whole)
         if (found["schema"], found["mechanism"]) != (SCHEMA, thermal.NAME):
             raise ValueError(f"it is {found['mechanism']!r} of schema {found['schema']!r}")
         query = _query(found["query"])

@@ -78,6 +78,7 @@ def play(
 
 
 def recover(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(help="What play --published wrote, or a .csv.")],
     cells: flags.Cells = "100",
     length: flags.Length = None,
@@ -99,6 +100,9 @@ def recover(
     """
     from . import choices, recovering
 
+    if file.suffix.lower() != ".csv":
+        flags.check_file(context, file)
+
     query_of = partial(
         choices.query,
         cells=cells,
@@ -114,6 +118,7 @@ def recover(
 
 
 def calibrate(
+    context: typer.Context,
     cells: flags.Cells = "100",
     length: flags.Length = None,
     sensors: flags.Sensors = "50",
@@ -142,6 +147,7 @@ def calibrate(
             settings=settings or (),
         )
     else:
+        flags.check_file(context, config)
         from ..config import load
         from ..config import query as query_of
 

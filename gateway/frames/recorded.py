@@ -1,5 +1,6 @@
 """Recorded frames of a thermal array, as its device would have read them."""
 
+import zipfile
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -29,7 +30,7 @@ class Clips:
     clip: str | None  # the frames that are played; private
     background: str | None  # frames of the empty room; public
     fit: str | None  # frames of one person at a time; public
-    every: int | None = None  # play every so manieth frame; None to spread them over the clip
+    every: int | None = None  # play one frame of so many; None to spread them over the clip
     frames: int = 20  # play so many
 
 
@@ -66,6 +67,7 @@ def recorded(clips: Clips, step: Fraction) -> Recorded:
                 f"{flag} is {number}; it must be a whole number from 1, or no frame would be "
                 "played. Leave it out, or count from 1"
             )
+    _check_named(clips)
     notes: list[str] = []
     background = _clip(clips.file, clips.background, "--background", notes)
     fit = _clip(clips.file, clips.fit, "--fit", notes)
@@ -91,12 +93,33 @@ def recorded(clips: Clips, step: Fraction) -> Recorded:
     return Recorded(chosen, empty, step, blur, tuple(notes))
 
 
+def _check_named(clips: Clips) -> None:
+    """Refuse a file of several clips where it was not said which of them is which.
+
+    Raises:
+        OperatorFault: naming every flag that is missing.
+    """
+    named = {"--clip": clips.clip, "--background": clips.background, "--fit": clips.fit}
+    missing = [flag for flag, name in named.items() if name is None]
+    if not missing or not zipfile.is_zipfile(clips.file):
+        return
+    with zipfile.ZipFile(clips.file) as archive:
+        held = [name.removesuffix(".npy") for name in archive.namelist()]
+    if len(held) > 1:
+        raise OperatorFault(
+            f"--frames {clips.file} came without {' and '.join(missing)}; it holds "
+            f"{', '.join(held)}, and nobody but you knows which of them is played, which is of "
+            "the empty room and which of one person. Name one for each"
+        )
+
+
 def _clip(path: Path, name: str | None, flag: str, notes: list[str]) -> Counts:
     """Return the frames of a clip that are whole; a note is made of those that are not."""
     try:
         frames = from_frames_file(path, name)
     except ValueError as fault:
-        raise OperatorFault(f"{flag}: {fault}") from fault
+        blamed = flag if zipfile.is_zipfile(path) else "--frames"
+        raise OperatorFault(f"{blamed}: {fault}") from fault
     # An array that was read too early sends noughts; 0 degrees indoors is no temperature.
     whole = (frames > 0).all(axis=(1, 2))
     if not whole.all():

@@ -121,11 +121,12 @@ def test_kept_it_runs_until_it_is_told_to_stop(demo: type[Demo]) -> None:
     assert run.left() == []
 
 
-def test_stopped_in_the_middle_it_leaves_nothing(demo: type[Demo]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_stopped_in_the_middle_it_leaves_nothing(demo: type[Demo], number: signal.Signals) -> None:
     """Told to end between two rounds, with reports under way: still nothing stays behind."""
     run = demo("--rounds", "100")
     run.until("round 2 of 100")
-    run.process.send_signal(signal.SIGTERM)
+    run.process.send_signal(number)
     said = run.process.communicate(timeout=10)[0]
 
     assert run.process.returncode == 0

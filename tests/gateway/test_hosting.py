@@ -140,6 +140,16 @@ def test_a_seeded_run_says_so_on_the_page_too() -> None:
     assert "each device blurs its own" not in said[True]
 
 
+def test_under_nohup_a_closed_terminal_is_ignored() -> None:
+    """Who asked for nohup wants it to go on."""
+    asked, before = [], signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with hosting.on_signal(lambda: asked.append(1)):
+        signal.raise_signal(signal.SIGHUP)
+    signal.signal(signal.SIGHUP, before)
+
+    assert asked == []
+
+
 def test_who_asks_twice_need_not_wait() -> None:
     """The first Ctrl-C is a request, the second one an order."""
     asked = []

@@ -1,6 +1,7 @@
 """`heatveil play thermal`: its files are a contract with scripts."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -174,3 +175,21 @@ def test_a_source_beyond_the_assumption_is_pointed_out(
     path.write_text("position,intensity\n0.5,3\n")
 
     assert "intensity_max=3" in heatveil("play", "thermal", "--sources", path).out
+
+
+def test_a_room_in_metres_is_scored_in_metres(heatveil: Callable[..., Any]) -> None:
+    """Half of the interval is ten metres of twenty, and a map that says nothing is called so."""
+    noisy = ("play", "thermal", "--sources-random", 1, "--length", 20, "--epsilon", "1/1000")
+    said = [heatveil(*noisy, "--spread", 4, "--seed", seed).out for seed in range(4)]
+
+    assert all("of the interval" not in one for one in said)
+    pairs = [
+        re.search(r"truth ([\d.]+) m; a guess without data has ([\d.]+) m", one) for one in said
+    ]
+    told = [
+        (float(pair[1]) >= float(pair[2]), "no better than" in one)
+        for pair, one in zip(pairs, said, strict=True)
+        if pair
+    ]
+    assert (True, True) in told
+    assert all(worse == words for worse, words in told)
