@@ -1,7 +1,8 @@
 """Where the log goes: standard error, in colour on a terminal, else a JSON object a line.
 
-Nothing in it depends on a reading: counts, reasons, prices and times only. Standard output
-belongs to what a command prints.
+Nothing in it depends on a reading: counts, reasons, prices and times only. A traceback shows
+lines of code and never what was in the variables, for there are readings and keys among them.
+Standard output belongs to what a command prints.
 """
 
 import logging
@@ -18,9 +19,15 @@ def to_stderr(level: int = logging.INFO) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     if sys.stderr.isatty():
-        last: list[Any] = [structlog.dev.ConsoleRenderer()]
+        last: list[Any] = [
+            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        ]
     else:
-        last = [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        bare = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        last = [
+            structlog.processors.ExceptionRenderer(bare),
+            structlog.processors.JSONRenderer(),
+        ]
     structlog.configure(
         processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(level),
