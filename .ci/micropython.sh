@@ -23,7 +23,7 @@ works() { [ -x "$1" ] && "$1" -c 'import hashlib, json; hashlib.sha256(b"")' >/d
 unpack() {
     local architecture=$1 program=$2 room=$tools/unpacked-$1 mirror
     mirror=$(apt-get indextargets --format '$(REPO_URI)' \
-        'Created-By: Packages' 'Component: main' 'Origin: Debian' | head -n 1)
+        'Created-By: Packages' 'Component: main' 'Origin: Debian' 'Label: Debian' | head -n 1)
     [ -n "$mirror" ] || { say "apt names no Debian mirror; run apt-get update first"; return 1; }
     rm -rf "$room" "$program"
     mkdir -p "$room/lists/partial" "$room/cache/archives/partial"
