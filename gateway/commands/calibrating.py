@@ -30,11 +30,11 @@ def calibrated(query: Query, as_json: bool) -> list[str]:
 
 
 def _numbers(query: Query) -> dict[str, Any]:
-    made, operator = thermal.calibration(query), thermal.operator(query)
+    made, worst = thermal.calibration(query), operators(query)
     promise = first_round(query).guarantee
     return {
         "unprotected": promise.unprotected,
-        "presence_epsilon": presence_epsilon(operator, made, query.delta),
+        "presence_epsilon": presence_epsilon(worst, made, query.delta),
         "epsilon": list(promise.epsilon),
         "delta": list(promise.delta),
         "neighbours": promise.neighbours,
@@ -55,7 +55,7 @@ def _numbers(query: Query) -> dict[str, Any]:
                 "epsilon": row.epsilon,
                 "best_test_right": row.right,
             }
-            for row in distance_curve(operator, query.grid.shape, made, query.delta)
+            for row in distance_curve(worst, query.grid.shape, made, query.delta)
         ],
     }
 

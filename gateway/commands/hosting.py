@@ -94,5 +94,6 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     ):
         say(f"live page: {page.url}")
         say(service.run(rounds))
-        if rounds is None:
+        if rounds is None and not over.is_set():
+            say(f"the page stays up at {page.url} until Ctrl-C")
             over.wait()  # the promise is spent, but its map can be seen until we are told

@@ -57,7 +57,8 @@ def _line(figure: Figure, picture: Picture) -> None:
             for place in places[picture.heat.ravel() > 0]:
                 panel.axvline(place, color=TRUE, linestyle=(0, (3, 3)), linewidth=1.2, zorder=0)
             panel.plot([], [], color=TRUE, linestyle="--", linewidth=1.2, label="true source")
-            panel.legend(loc="upper right", edgecolor="none")
+            # Above the panel: within it something may stand anywhere.
+            panel.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0)
     # A source on the wall would be cut in half.
     panels[-1][1].set_xlim(-0.01 * longest, 1.01 * longest)
     panels[-1][1].set_xlabel(f"place ({unit})")

@@ -161,7 +161,8 @@ def _lines(played: Played, numbers: dict[str, Any]) -> list[str]:
     taken = ", ".join(
         f"{verb} {1000 * spent:.0f} ms" for verb, spent in played.watch.seconds.items()
     )
-    lines.append(f"{numbers['reports']} reports of {numbers['bytes_per_report']} bytes; {taken}.")
+    many = "report" if numbers["reports"] == 1 else "reports"
+    lines.append(f"{numbers['reports']} {many} of {numbers['bytes_per_report']} bytes; {taken}.")
     if beyond := played.room.beyond():
         lines.append(f"Beware: {beyond}.")
     return lines + in_words(played.room.query, played.found.guarantee)

@@ -7,7 +7,7 @@ from recovery import thermal
 from recovery.calibrate import distance_curve
 from recovery.guarantee import ratio_text, sentences
 from recovery.thermal import Query
-from recovery.thermal_query import cell_m, protected_cells
+from recovery.thermal_query import cell_m, operators, protected_cells
 
 # Instead of the trust that a play names: where readings come from, a table of them does not say.
 ELSEWHERE = (
@@ -39,10 +39,10 @@ def as_stated(query: Query, guarantee: Guarantee) -> list[str]:
 
 
 def _chances(query: Query) -> str:
-    made, operator = thermal.calibration(query), thermal.operator(query)
+    made, worst = thermal.calibration(query), operators(query)
     near = min(protected_cells(query), max(query.grid.shape) - 1)
     cells = tuple(one for one in (near, _FURTHER * near) if one < max(query.grid.shape))
-    rows = distance_curve(operator, query.grid.shape, made, query.delta, cells)
+    rows = distance_curve(worst, query.grid.shape, made, query.delta, cells)
     away = [f"one {_far(query.grid, row.cells)} away {_share(row.right)}" for row in rows]
     return (
         "Whoever sees everything that the sensors send, and knows all but where one source "

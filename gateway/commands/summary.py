@@ -45,8 +45,9 @@ def places_of_most(mass: Floats, grid: Any) -> list[Place]:
 
 
 def written(at: Floats, grid: Any) -> str:
-    """Return a place as one writes it."""
-    numbers = " / ".join(f"{axis:.2f}" for axis in np.atleast_1d(at))
+    """Return a place as one writes it, halves rounded up."""
+    # As usual a middle of a cell, 0.125, would be 0.12, and a hair further 0.13.
+    numbers = " / ".join(f"{round(float(axis), 6) + 1e-9:.2f}" for axis in np.atleast_1d(at))
     return f"{numbers} m" if grid.cell_mm else numbers
 
 

@@ -128,13 +128,14 @@ function showWire({ values, exponent }) {
   const { pen, width, height } = fresh(at("wire"));
   const known = values.filter((v) => v !== null);
   if (!known.length) return;
+  const top = 30; // the scale stands above the dots
   const low = Math.min(...known, 0), high = Math.max(...known, 0), foot = 24;
-  const y = (v) => 14 + (1 - (v - low) / (high - low || 1)) * (height - foot - 28);
+  const y = (v) => top + (1 - (v - low) / (high - low || 1)) * (height - foot - top - 14);
   const unit = (v) => (exponent === undefined ? "" : `${(v / 2 ** exponent).toFixed(2)}${metres() ? " K" : ""}`);
   pen.fillStyle = "#3a2a5c";
   pen.fillRect(EDGE, y(0), width - 2 * EDGE, 1);
   pen.fillStyle = "#8f84ad";
-  pen.fillText(unit(high), EDGE, 14);
+  pen.fillText(unit(high), EDGE, 16);
   const columns = latest.ready.sensors[1] > 1 ? values.length : latest.ready.sensors[0];
   pen.fillStyle = "#f98e09";
   values.forEach((value, i) => {
@@ -158,13 +159,14 @@ const show = {
     at("reports").max = event.enrolled;
     at("reports").value = event.came;
     at("reports-note").textContent = `${event.came} of ${event.enrolled} sensors answered`;
-    at("refused").textContent = event.refused ? `${event.refused} messages refused` : "";
+    at("refused").textContent = event.refused ? `${event.refused} ${event.refused === 1 ? "message" : "messages"} refused` : "";
   },
   budget: (event) => {
     const left = event.rounds_left;
     at("left").textContent = `${left} ${left === 1 ? "round" : "rounds"} left`;
-    at("budget").value = event.budget ? event.spent / event.budget : 0;
-    at("budget-note").textContent = `epsilon ${event.epsilon_spent.toFixed(2)} of ${event.epsilon.toFixed(2)} spent`;
+    const share = event.budget ? event.spent / event.budget : 0;
+    at("budget").value = share;
+    at("budget-note").textContent = `${Math.round(100 * share)} % of the rounds spent; together they gave away epsilon ${event.epsilon_spent.toFixed(2)} of ${event.epsilon.toFixed(2)}`;
   },
   map: (event) => { if (latest.ready) showMap(event); },
   release: (event) => { if (latest.ready) showWire(event); },

@@ -186,7 +186,9 @@ def test_round_and_budget_are_followed(live: server.Page, tab: Page) -> None:
     until(tab, "document.getElementById('left').textContent == '1 round left'")
 
     assert tab.inner_text("#reports-note") == "2 of 4 sensors answered"
-    assert tab.inner_text("#refused") == "1 messages refused"
+    assert tab.inner_text("#refused") == "1 message refused"
+    assert tab.evaluate("document.getElementById('budget').value") == 0.75
+    assert tab.inner_text("#budget-note").startswith("75 % of the rounds spent;")
     assert "6.50 of 8.00" in tab.inner_text("#budget-note")
 
 
