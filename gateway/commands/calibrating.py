@@ -7,7 +7,7 @@ from recovery import thermal
 from recovery.calibrate import distance_curve, presence_epsilon
 from recovery.guarantee import ratio_text
 from recovery.thermal import Query
-from recovery.thermal_query import cell_m
+from recovery.thermal_query import cell_m, operators
 
 from ..faults import OperatorFault
 from .choices import first_round

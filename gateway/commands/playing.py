@@ -20,6 +20,7 @@ from .promise import in_words
 from .published import as_public
 from .scores import data_free, scores
 from .simulated import Room, scene_of
+from .stages import Stage
 from .summary import found_lines, sent
 from .watch import Watch
 
@@ -61,12 +62,14 @@ def play(
     sources_random: int | None,
     seed: int | None,
     files: Files,
+    stage: Stage,
 ) -> list[str]:
     """Play a mechanism once, write the files, and return the lines to print.
 
     Args:
         query_of: makes the query; called when the mechanism is known.
         seed: makes noise and world repeatable; None for noise that nobody can repeat.
+        stage: hears what is being done at the moment.
 
     Raises:
         OperatorFault: an argument or an input file is wrong; then nothing was written.
@@ -77,10 +80,12 @@ def play(
     world = np.random.default_rng(seed)
     room = Room(query, scene_of(query, sources, sources_random, world), world)
     rng = sealed(os.urandom(32)) if seed is None else Tape(b"play %d" % seed)
-    watch = Watch()
+    watch = Watch(stage=stage)
     found = mechanisms.play(watch.over(mechanism, seed is not None), query, room.readings, rng)
     played = Played(room, watch, found)
+    stage("holding the map against the truth")
     numbers = _numbers(played)
+    stage("writing the files and the promise")
     write_all(_writers(files, played, numbers))
     if files.out and played.mass is None:
         files.out.unlink(missing_ok=True)  # an older map would be taken for this one

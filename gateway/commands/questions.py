@@ -42,7 +42,7 @@ def play(
 
     With --frames the readings are recorded frames of a thermal array, an .npz file.
     """
-    from . import choices, playing
+    from . import choices, playing, stages
 
     files = playing.Files(out, scores, plot, published)
     flags.check_frames(context, frames)
@@ -66,14 +66,16 @@ def play(
         estimator=estimator,
         settings=settings or (),
     )
-    lines = playing.play(
-        mechanism,
-        query_of,
-        sources=sources,
-        sources_random=sources_random,
-        seed=seed,
-        files=files,
-    )
+    with stages.stages() as stage:
+        lines = playing.play(
+            mechanism,
+            query_of,
+            sources=sources,
+            sources_random=sources_random,
+            seed=seed,
+            files=files,
+            stage=stage,
+        )
     typer.echo("\n".join(lines))
 
 

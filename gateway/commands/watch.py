@@ -8,8 +8,15 @@ from typing import Any
 
 from ..mechanisms import Mechanism
 from .choices import refused
+from .stages import Stage
 
-VERBS = ("plan", "report", "release", "recover")
+_DOING = {
+    "plan": "working out the noise",
+    "report": "blurring the readings",
+    "release": "gathering the reports",
+    "recover": "drawing the map",
+}
+VERBS = tuple(_DOING)
 SEEDED = (
     "in everybody, for this is not private: it was an experiment with --seed, and whoever knows "
     "the seed can repeat the noise and take it off"
@@ -23,6 +30,7 @@ class Watch:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(VERBS, 0.0))
     releases: list[Any] = field(default_factory=list)
     reports: int = 0
+    stage: Stage = lambda verb: None  # hears which verb begins
 
     def over(self, mechanism: Mechanism, seeded: bool = False) -> Mechanism:
         """Return the same mechanism, watched.
@@ -59,6 +67,7 @@ class Watch:
 
     @contextmanager
     def _timed(self, verb: str) -> Iterator[None]:
+        self.stage(_DOING[verb])
         began_s = time.perf_counter()
         yield
         self.seconds[verb] += time.perf_counter() - began_s
