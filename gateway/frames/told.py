@@ -8,7 +8,7 @@ import numpy as np
 from recovery.calibrate import distance_curve
 from recovery.guarantee import sentences
 from recovery.thermal import Query, calibration, operator
-from recovery.thermal_query import protected_cells
+from recovery.thermal_query import operators, protected_cells
 
 from ..commands.summary import found_lines
 from .recorded import Clips, Recorded
@@ -56,7 +56,7 @@ def why_lines(query: Query, rows: Sequence[Row]) -> list[str]:
     whole = math.sqrt(made.sensitivity_squared) * 2.0**-made.exponent
     further = []
     if protected_cells(query) < side - 1:
-        far = distance_curve(matrix, query.grid.shape, made, query.delta, (side - 1,))[0]
+        far = distance_curve(operators(query), query.grid.shape, made, query.delta, (side - 1,))[0]
         further.append(
             "And it is one step: what all frames together hide with epsilon "
             f"{epsilon_text(made.epsilon)} is hidden with epsilon {epsilon_text(far.epsilon)} "
