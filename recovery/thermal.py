@@ -60,8 +60,9 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     except ValueError as fault:
         raise ValueError(
             f"the readings reach {reach} grains and the noise's sigma {made.variance**0.5:.3g} "
-            "but a report holds numbers below 2**31: it would be cut. Ask for a larger epsilon, "
-            "or lower intensity_max or sources_max."
+            "but a report holds numbers below 2**31: it would be cut. Ask for a "
+            f"{'larger' if made.variance > reach**2 else 'smaller'} epsilon, or lower "
+            "intensity_max or sources_max."
         ) from fault
     return planned
 
