@@ -5,7 +5,9 @@ other exception is our own fault and shows its traceback. A command's work is in
 named for it and is imported when the command runs, so that --help is quick.
 """
 
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -82,6 +84,9 @@ app.command()(questions.calibrate)
 
 def main(words: list[str] | None = None) -> None:
     """Run a command and leave with its exit status."""
+    if threading.current_thread() is threading.main_thread():
+        # Python's own way to end by this signal cleans nothing up: half files would stay.
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         app(words, prog_name="heatveil")
     except OperatorFault as fault:

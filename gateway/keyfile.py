@@ -7,6 +7,7 @@ a row [name, sensor, sensors, mode, key] for each device.
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from .faults import OperatorFault
@@ -44,6 +45,8 @@ def write(
         os.fsync(folder)
         os.close(folder)
     except OSError as fault:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)  # there may be keys in it
         raise OperatorFault(
             f"the key file {path} cannot be written ({fault.strerror}); a device must not speak "
             "before its boot counter is on the disk. Give it a folder that can be written to"

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,25 +27,37 @@ def make_folder(folder: Path) -> None:
         ) from fault
 
 
-def check_places(paths: list[Path]) -> None:
+def check_places(paths: list[Path], inputs: Iterable[Path] = ()) -> None:
     """Check, before anything is computed, that files can be written to these places.
 
     Raises:
-        OperatorFault: a folder is missing or closed to us, a path is a folder, or two are one.
+        OperatorFault: a folder is missing or closed to us, a path is no plain file, or two are
+            one, be it a file that is read.
     """
     for path in paths:
-        folder = path.absolute().parent
-        if not folder.is_dir() or not os.access(folder, os.W_OK) or path.is_dir():
-            why = "is itself a folder" if path.is_dir() else "is in no folder that we may write to"
+        if why := _unfit(path):
             raise OperatorFault(
                 f"the file {path} {why}; a result must have its place before the work begins, or "
                 "it would be lost. Make the folder or give another path"
             )
-    if len({path.absolute() for path in paths}) < len(paths):
+    named = [*paths, *inputs]
+    if len({path.resolve() for path in named}) < len(named):
         raise OperatorFault(
-            f"{' and '.join(map(str, paths))} are not all different; each result needs a file of "
+            f"{' and '.join(map(str, named))} are not all different; each result needs a file of "
             "its own, or one would overwrite another. Give each its own path"
         )
+
+
+def _unfit(path: Path) -> str:
+    """Return why no result can be moved to this place; nothing where it can."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        return "is itself a folder"
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        return "is a link, a pipe or a device, which a result would replace"
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        return "is in no folder that we may write to"
+    return ""
 
 
 def write_all(writers: Mapping[Path, Writer]) -> None:

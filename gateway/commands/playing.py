@@ -75,7 +75,7 @@ def play(
         OperatorFault: an argument or an input file is wrong; then nothing was written.
     """
     mechanism = mechanisms.named(name)
-    check_places(files.wanted())
+    check_places(files.wanted(), [sources] if sources else [])
     query = query_of()
     world = np.random.default_rng(seed)
     room = Room(query, scene_of(query, sources, sources_random, world), world)

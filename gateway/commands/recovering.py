@@ -29,7 +29,7 @@ def recovered(
     Raises:
         OperatorFault: the file or an argument is wrong; then nothing was written.
     """
-    check_places([place for place in (out, plot) if place])
+    check_places([place for place in (out, plot) if place], [path])
     plain = path.suffix.lower() == ".csv"
     if plain:
         query = query_of()

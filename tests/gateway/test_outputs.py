@@ -1,5 +1,10 @@
 """Result files: all of them whole, or none."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -49,3 +54,56 @@ def test_json_with_nan_is_refused() -> None:
     """NaN is no JSON: other programs could not read the file."""
     with pytest.raises(ValueError, match="JSON compliant"):
         as_json({"score": float("nan")})
+
+
+def test_what_is_no_plain_file_is_not_replaced(tmp_path: Path) -> None:
+    """Moved onto a device or a link, a result would take its place for everybody."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link.json"
+    os.mkfifo(pipe)
+    link.symlink_to(tmp_path / "elsewhere.json")
+
+    for path in (pipe, link, Path(os.devnull)):
+        with pytest.raises(OperatorFault, match="a link, a pipe or a device"):
+            check_places([path])
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+
+
+def test_a_result_does_not_overwrite_what_is_read(tmp_path: Path) -> None:
+    """By whatever way round its path is written."""
+    (tmp_path / "sub").mkdir()
+    read = tmp_path / "sources.csv"
+    read.write_text("position,intensity\n0.5,1\n")
+
+    with pytest.raises(OperatorFault, match="not all different"):
+        check_places([tmp_path / "sub" / ".." / "sources.csv"], [read])
+    with pytest.raises(OperatorFault, match="not all different"):
+        check_places([tmp_path / "a.npz", tmp_path / "sub" / ".." / "a.npz"])
+
+
+def test_a_polite_end_in_the_middle_leaves_no_half_file(tmp_path: Path) -> None:
+    """SIGTERM is how a scheduler ends a job; Python alone would leave the halves."""
+    command = [str(Path(sys.executable).with_name("heatveil")), "play", "thermal"]
+    command += [
+        "--sources-random",
+        "2",
+        "--cells",
+        "100",
+        "--sensors",
+        "50",
+        "--spread",
+        "0.05",
+        "--epsilon",
+        "1",
+    ]
+    command += ["--scores", "s.json", "--plot", "p.png", "--out", "m.npz"]
+    playing = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    until_s = time.monotonic() + 60
+    while playing.poll() is None and time.monotonic() < until_s:
+        if any(path.name.endswith(".part") for path in tmp_path.iterdir()):
+            playing.terminate()
+            break
+        time.sleep(0.001)
+
+    assert playing.wait() == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
