@@ -1,0 +1,71 @@
+"""What stands between the gateway and a stranger: a verified broker, a page on loopback only."""
+
+import ssl
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edge import thermal, wire
+from gateway import access, config, enrol
+from gateway.commands.simulated import Room, scene_of
+from gateway.commands.virtual import fleet_in
+from gateway.deployment import Mqtt
+from recovery.thermal import plan
+
+# A certificate that signs itself; its key was never kept.
+AUTHORITY = """\
+-----BEGIN CERTIFICATE-----
+MIIBjjCCATOgAwIBAgIUW9zOw5VtRWEnj7RCe7Qo6upNTpcwCgYIKoZIzj0EAwIw
+GzEZMBcGA1UEAwwQYSB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjExMDMzNTlaGA8y
+MTI2MTAyODEwMzM1OVowGzEZMBcGA1UEAwwQYSB0ZXN0IGF1dGhvcml0eTBZMBMG
+ByqGSM49AgEGCCqGSM49AwEHA0IABFy2XpQF81MMGXkxjAZdUBjGkp4xRFZCS5gr
+PkEfEoQ3JzZU9ZfIvnQhmJG2Ja9Cs9YtqrKn1VlSI4BQk7YUK0ejUzBRMB0GA1Ud
+DgQWBBSgj55+lhyuezmCMqrDF1g7OWPB/zAfBgNVHSMEGDAWgBSgj55+lhyuezmC
+MqrDF1g7OWPB/zAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0kAMEYCIQDa
+FPETbm3jBCSql0rds0ZPYp0Rm5iwONurF0T7HIxKSgIhAKa1WJMilNdfB0Djh7Q8
+kBpumUlwvRkmkcqdV7WWCqDS
+-----END CERTIFICATE-----
+"""
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> config.Deployment:
+    """Return the sample deployment."""
+    path = tmp_path / "gateway.toml"
+    path.write_text(config.sample())
+    return config.load(path)
+
+
+def test_a_broker_is_verified_by_certificate_and_by_name(tmp_path: Path) -> None:
+    """Without both, whoever sits on the line is the broker."""
+    ca_file = tmp_path / "ca.pem"
+    ca_file.write_text(AUTHORITY)
+    context = access.tls(Mqtt(ca_file=ca_file))
+
+    assert context is not None
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+
+
+def test_the_page_listens_on_this_machine_alone_unless_told(deployment) -> None:
+    """Who opens it to a building decides so."""
+    assert deployment.page.host == "127.0.0.1"
+    assert deployment.mqtt.host == "127.0.0.1"
+
+
+def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) -> None:
+    """Their floor is the deployment's own noise; a forged Round cannot go below it."""
+    query, world = config.query(deployment), np.random.default_rng(0)
+    room = Room(query, scene_of(query, None, 2, world), world)
+    secrets = enrol.make("lab", 50)
+    fleet = fleet_in(room, secrets)
+    planned = plan(query, [])
+    weaker = thermal.Params(*planned.params)._replace(variance=planned.params[4] - 1)
+    topic = wire.round_topic("lab", "thermal")
+    forged = wire.pack_round(planned._replace(params=tuple(weaker)), secrets.site_key, topic)
+    name = fleet.names[0]
+
+    assert fleet.answer(name, forged) is None
+    assert "floor" in fleet.refusal(name)
+    assert fleet.answer(name, wire.pack_round(planned, secrets.site_key, topic)) is not None
