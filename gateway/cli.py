@@ -8,6 +8,8 @@ named for it and is imported when the command runs, so that --help is quick.
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -84,11 +86,22 @@ app.command()(questions.calibrate)
 
 def main(words: list[str] | None = None) -> None:
     """Run a command and leave with its exit status."""
-    if threading.current_thread() is threading.main_thread():
-        # Python's own way to end by this signal cleans nothing up: half files would stay.
-        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    with _politely():
+        try:
+            app(words, prog_name="heatveil")
+        except OperatorFault as fault:
+            print("heatveil:", " ".join(str(fault).split()), file=sys.stderr)
+            sys.exit(1)
+
+
+@contextmanager
+def _politely() -> Iterator[None]:
+    """Let SIGTERM end the program as Ctrl-C does; by itself it would leave half files."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        app(words, prog_name="heatveil")
-    except OperatorFault as fault:
-        print("heatveil:", " ".join(str(fault).split()), file=sys.stderr)
-        sys.exit(1)
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

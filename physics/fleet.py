@@ -106,7 +106,7 @@ class Fleet:
         return grains(sensors.see(self._truth[own], self._world), params.exponent, step)
 
 
-class _ConverterFault(ValueError):
+class _ConverterFault(Exception):
     """A Round is calibrated for another converter than the device's."""
 
 
