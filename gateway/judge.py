@@ -39,7 +39,7 @@ class Verdict:
     newest: dict[str, tuple[int, int]]
     kept: list[Kept] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
-    extra: list[tuple[bytes, Charge]] = field(default_factory=list)
+    extra: list[tuple[bytes, Charge, tuple[int, int]]] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
 
 
@@ -113,5 +113,5 @@ def _refusal(arrival: Arrival, verdict: Verdict, frames: Mapping[Key, bytes], no
         return ""
     if outcome.again:
         charge = Charge(price(verdict.round.plan.guarantee), sender)
-        verdict.extra.append((verdict.round.name, charge))
+        verdict.extra.append((verdict.round.name, charge, (epoch, seq)))
     return outcome.why

@@ -87,7 +87,7 @@ class Ledger:
             f"round {number} asks for rho {float(rho):.4g}, but the site has "
             f"{float(self.left):.4g} left of its {float(self.budget):.4g} and will not open it: "
             f"the promise to the people in the room would be broken. {way_out}, or state a "
-            "larger epsilon, or more readings, under [privacy] of the deployment file"
+            "larger epsilon under [privacy] of the deployment file"
         )
 
     def epsilon(self, delta: float, promised: float) -> float:

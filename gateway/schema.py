@@ -62,6 +62,8 @@ charges = Table(
     Column("id", Integer, primary_key=True),
     Column("round", LargeBinary(4), nullable=False),
     Column("device", String, nullable=False),  # empty: the whole fleet was asked
+    Column("epoch", Integer, nullable=False),  # of the second answer that is charged; else 0, 0
+    Column("seq", Integer, nullable=False),
     Column("rho", String, nullable=False),  # "num/den", exact
     Column("at_s", Float, nullable=False),
 )

@@ -69,9 +69,12 @@ class Store:
         self,
         kept: Sequence[Kept],
         letters: Sequence[DeadLetter] = (),
-        extra: Sequence[tuple[bytes, Charge]] = (),
+        extra: Sequence[tuple[bytes, Charge, tuple[int, int]]] = (),
     ) -> None:
-        """Keep a batch: reports that count, dead letters, and charges for second answers."""
+        """Keep a batch: reports that count, dead letters, and charges for second answers.
+
+        A second answer, by its (epoch, seq), is charged once however often it is delivered.
+        """
         now_s = time.time()
         with self._engine.begin() as connection:
             if kept:
@@ -92,8 +95,10 @@ class Store:
                 )
                 oldest = newest + len(rows) - REFUSED_KEPT
                 connection.execute(delete(refused).where(refused.c.id <= oldest))
-            for name, charge in extra:
-                self._charge(connection, name, charge, now_s)
+            for name, charge, (epoch, seq) in extra:
+                row = {"round": name, "device": charge.device, "epoch": epoch, "seq": seq}
+                if not connection.execute(select(charges.c.id).filter_by(**row)).first():
+                    self._charge(connection, name, charge, now_s, epoch, seq)
 
     def close_round(self, name: bytes, values: Sequence[int | None], count: int) -> None:
         """Keep the release of a round."""
@@ -160,9 +165,11 @@ class Store:
             return [DeadLetter(*row) for row in rows]
 
     @staticmethod
-    def _charge(connection: Any, name: bytes, charge: Charge, now_s: float) -> None:
+    def _charge(
+        connection: Any, name: bytes, charge: Charge, now_s: float, epoch: int = 0, seq: int = 0
+    ) -> None:
         row = {"device": charge.device, "rho": str(charge.rho), "at_s": now_s}
-        connection.execute(insert(charges).values(round=name, **row))
+        connection.execute(insert(charges).values(round=name, epoch=epoch, seq=seq, **row))
 
     @staticmethod
     def _charges(connection: Any) -> tuple[Charge, ...]:

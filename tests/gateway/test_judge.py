@@ -136,7 +136,7 @@ def test_a_second_answer_is_refused_and_charged(home: Any) -> None:
     verdict = judged(home, plan, [first, arrival(home, "node-0", again)])
 
     assert len(verdict.kept) == 1
-    assert [charge.device for _, charge in verdict.extra] == ["node-0"]
+    assert [charge.device for _, charge, _ in verdict.extra] == ["node-0"]
     assert verdict.extra[0][1].rho.as_integer_ratio() == plan.guarantee.rho
 
 

@@ -203,3 +203,14 @@ def test_kill_9_loses_nothing_that_the_store_said_yes_to(tmp_path: Path) -> None
         assert found >= said[-1], f"after kill {kill}"
         assert store.frames(keys) == {key: b"%d" % key[2] for key in keys}
         store.close()
+
+
+def test_a_second_answer_is_charged_once_however_often_it_comes(store: Any, home: Any) -> None:
+    """A broker that delivers it again, or plays it back, must not use up the site's budget."""
+    store.open_round(asked(home.round(3)), Fraction(1))
+    again = (NAME, Charge(RHO, "north"), (2, 1))
+    store.keep([], [], [again, again])
+    store.keep([], [], [again])
+    store.keep([], [], [(NAME, Charge(RHO, "north"), (3, 1))])
+
+    assert store.charges() == (Charge(RHO), Charge(RHO, "north"), Charge(RHO, "north"))
