@@ -136,9 +136,13 @@ class Intake:
         """Return the verdict on a batch, committed; on a locked or full disk, keep trying."""
         while True:
             try:
-                stored = self._store.frames(arrival.key for arrival in arrivals)
+                reports = [arrival.report for arrival in arrivals]
+                known = self._store.known(
+                    [arrival.key for arrival in arrivals],
+                    [(report.round, report.sender) for report in reports],
+                )
                 now_s = time.monotonic()
-                verdict = judge(arrivals, self._round, self._newest, stored, now_s)
+                verdict = judge(arrivals, self._round, self._newest, known, now_s)
                 verdict.letters[:0] = letters
                 self._store.keep(verdict.kept, verdict.letters, verdict.extra)
             except OperationalError as fault:

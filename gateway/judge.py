@@ -3,7 +3,8 @@
 No I/O: what the store knows of these messages comes in, a verdict goes out. In order: is
 the topic a device's of this site, is the device enrolled, are the bytes genuine (`edge.wire`
 checks the MAC over topic and payload), has it come before, do its numbers go up, does it
-answer the open round (`rounds`).
+answer the open round (`rounds`). A refused answer is charged when its device has answered that
+round before: it told more, whether or not the round is still open.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from edge import wire
 
 from .enrol import Devices
 from .ledger import Charge, price
-from .outcomes import DeadLetter, Kept, Key, Receipt
+from .outcomes import Again, DeadLetter, Kept, Key, Known, Receipt
 from .rounds import Accepted, OpenRound
 from .session import Message
 
@@ -39,7 +40,7 @@ class Verdict:
     newest: dict[str, tuple[int, int]]
     kept: list[Kept] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
-    extra: list[tuple[bytes, Charge, tuple[int, int]]] = field(default_factory=list)
+    extra: list[Again] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
 
 
@@ -64,18 +65,22 @@ def judge(
     arrivals: Sequence[Arrival],
     round: OpenRound | None,
     newest: Mapping[str, tuple[int, int]],
-    stored: Mapping[Key, bytes],
+    known: Known,
     now_s: float,
 ) -> Verdict:
     """Return what becomes of genuine reports, in the order they came.
 
     Args:
         newest: the greatest (epoch, seq) of every device that counted.
-        stored: the frames in the store under these arrivals' keys.
+        known: what the store has of these arrivals.
         now_s: of the monotonic clock that the round's deadline is on.
     """
     verdict = Verdict(round, dict(newest))
-    frames = dict(stored)
+    frames, answered = dict(known.frames), set(known.answered)
+    prices = dict(known.prices)
+    if round is not None:
+        prices[round.name] = price(round.plan.guarantee)
+        answered |= {(round.name, sender) for sender in round.reports}
     for arrival in arrivals:
         report, (topic, payload, _) = arrival
         if frames.get(arrival.key) == payload:  # sent again, because our receipt was lost
@@ -85,7 +90,12 @@ def judge(
         verdict.receipts.append(Receipt(*arrival.key, not why))
         if why:
             verdict.letters.append(DeadLetter(topic, why, payload))
+            again = arrival.key in frames or (report.round, report.sender) in answered
+            if again and report.round in prices:
+                charge = Charge(prices[report.round], report.sender)
+                verdict.extra.append(Again(report.round, charge, payload))
             continue
+        answered.add((report.round, report.sender))
         frames[arrival.key] = payload
         verdict.newest[report.sender] = (report.epoch, report.seq)
         verdict.kept.append(Kept(*arrival.key, report.round, payload))
@@ -109,9 +119,4 @@ def _refusal(arrival: Arrival, verdict: Verdict, frames: Mapping[Key, bytes], no
     if verdict.round is None:
         return "no round is open"
     verdict.round, outcome = verdict.round.take(arrival.report, now_s)
-    if isinstance(outcome, Accepted):
-        return ""
-    if outcome.again:
-        charge = Charge(price(verdict.round.plan.guarantee), sender)
-        verdict.extra.append((verdict.round.name, charge, (epoch, seq)))
-    return outcome.why
+    return "" if isinstance(outcome, Accepted) else outcome.why

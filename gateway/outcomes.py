@@ -1,7 +1,10 @@
 """What is asked, and what becomes of a message: rows between campaign, judge, intake and store."""
 
+from collections.abc import Mapping, Set
 from fractions import Fraction
 from typing import Any, NamedTuple
+
+from .ledger import Charge
 
 Key = tuple[str, int, int]  # device, epoch, seq: no two different messages may share it
 
@@ -23,6 +26,22 @@ class Kept(NamedTuple):
     epoch: int
     seq: int
     round: bytes
+    frame: bytes
+
+
+class Known(NamedTuple):
+    """What the store knows of a batch before it is judged."""
+
+    frames: Mapping[Key, bytes]  # under the batch's keys
+    prices: Mapping[bytes, Fraction]  # of the rounds that it answers, as they were charged
+    answered: Set[tuple[bytes, str]]  # (round, device) that have a report that counts
+
+
+class Again(NamedTuple):
+    """A second answer: it left the device, so it is charged all the same."""
+
+    round: bytes
+    charge: Charge
     frame: bytes
 
 

@@ -22,7 +22,6 @@ class Refused(NamedTuple):
 
     sender: str
     why: str
-    again: bool = False  # a second answer: it left the device, so it is charged all the same
 
 
 class Place(NamedTuple):
@@ -54,8 +53,7 @@ class OpenRound:
     def take(self, report: Any, now_s: float) -> tuple["OpenRound", Accepted | Refused]:
         """Return the round after this report, and what became of the report."""
         if why := self._refusal(report, now_s):
-            again = report.round == self.name and report.sender in self.reports
-            return self, Refused(report.sender, why, again)
+            return self, Refused(report.sender, why)
         kept = {**self.reports, report.sender: report}
         return replace(self, reports=kept), Accepted(report.sender)
 

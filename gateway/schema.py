@@ -35,7 +35,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from .faults import OperatorFault
 
-SCHEMA = 1
+SCHEMA = 2
 METADATA = MetaData()
 
 about = Table(
@@ -62,10 +62,10 @@ charges = Table(
     Column("id", Integer, primary_key=True),
     Column("round", LargeBinary(4), nullable=False),
     Column("device", String, nullable=False),  # empty: the whole fleet was asked
-    Column("epoch", Integer, nullable=False),  # of the second answer that is charged; else 0, 0
-    Column("seq", Integer, nullable=False),
+    Column("answer", LargeBinary(32), nullable=False),  # SHA-256 of a second answer, or empty
     Column("rho", String, nullable=False),  # "num/den", exact
     Column("at_s", Float, nullable=False),
+    UniqueConstraint("round", "device", "answer"),
 )
 
 reports = Table(

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import delete, func, insert, select, tuple_
 
+from . import till
 from .ledger import Charge, Ledger
-from .outcomes import Asked, DeadLetter, Kept, Key
-from .schema import charges, maps, opened, refused, releases, reports, rounds
+from .outcomes import Again, Asked, DeadLetter, Kept, Key, Known
+from .schema import maps, opened, refused, releases, reports, rounds
 
 REFUSED_KEPT = 10_000  # dead letters; a device gone mad must not fill the disk
 EVIDENCE_BYTES = 512  # of a refused frame
@@ -57,24 +57,21 @@ class Store:
         with self._engine.begin() as connection:
             if connection.scalar(select(rounds.c.name).where(rounds.c.name == name)):
                 return ""
-            if why := Ledger(budget, self._charges(connection)).refusal(plan.number, rho):
+            if why := Ledger(budget, till.charged(connection)).refusal(plan.number, rho):
                 return why
             row = {"number": plan.number, "mechanism": plan.mechanism, "opened_s": now_s}
             row |= {"planned": planned, "name": name, "message": message}
             connection.execute(insert(rounds).values(row))
-            self._charge(connection, name, Charge(rho), now_s)
+            till.charge(connection, name, Charge(rho), now_s)
         return ""
 
     def keep(
         self,
         kept: Sequence[Kept],
         letters: Sequence[DeadLetter] = (),
-        extra: Sequence[tuple[bytes, Charge, tuple[int, int]]] = (),
+        extra: Sequence[Again] = (),
     ) -> None:
-        """Keep a batch: reports that count, dead letters, and charges for second answers.
-
-        A second answer, by its (epoch, seq), is charged once however often it is delivered.
-        """
+        """Keep a batch: reports that count, dead letters, and charges for second answers."""
         now_s = time.time()
         with self._engine.begin() as connection:
             if kept:
@@ -95,10 +92,7 @@ class Store:
                 )
                 oldest = newest + len(rows) - REFUSED_KEPT
                 connection.execute(delete(refused).where(refused.c.id <= oldest))
-            for name, charge, (epoch, seq) in extra:
-                row = {"round": name, "device": charge.device, "epoch": epoch, "seq": seq}
-                if not connection.execute(select(charges.c.id).filter_by(**row)).first():
-                    self._charge(connection, name, charge, now_s, epoch, seq)
+            till.charge_again(connection, extra, now_s)
 
     def close_round(self, name: bytes, values: Sequence[int | None], count: int) -> None:
         """Keep the release of a round."""
@@ -121,6 +115,12 @@ class Store:
         wanted = select(*key.clauses, reports.c.frame).where(key.in_(list(keys)))
         with self._reads.connect() as connection:
             return {(row[0], row[1], row[2]): row[3] for row in connection.execute(wanted)}
+
+    def known(self, keys: Sequence[Key], answers: Sequence[tuple[bytes, str]]) -> Known:
+        """Return what is in the store of a batch: its keys, and the (round, device) it answers."""
+        with self._reads.connect() as connection:
+            prices = till.prices(connection, {name for name, _ in answers})
+            return Known(self.frames(keys), prices, till.answered(connection, answers))
 
     def answers(self, name: bytes) -> list[tuple[str, bytes]]:
         """Return (device, frame) of every report that counts in a round."""
@@ -155,7 +155,7 @@ class Store:
     def charges(self) -> tuple[Charge, ...]:
         """Return everything that was charged, oldest first."""
         with self._reads.connect() as connection:
-            return self._charges(connection)
+            return till.charged(connection)
 
     def refused(self, limit: int = 100) -> list[DeadLetter]:
         """Return the newest dead letters, newest first."""
@@ -163,15 +163,3 @@ class Store:
         with self._reads.connect() as connection:
             rows = connection.execute(wanted.order_by(refused.c.id.desc()).limit(limit))
             return [DeadLetter(*row) for row in rows]
-
-    @staticmethod
-    def _charge(
-        connection: Any, name: bytes, charge: Charge, now_s: float, epoch: int = 0, seq: int = 0
-    ) -> None:
-        row = {"device": charge.device, "rho": str(charge.rho), "at_s": now_s}
-        connection.execute(insert(charges).values(round=name, epoch=epoch, seq=seq, **row))
-
-    @staticmethod
-    def _charges(connection: Any) -> tuple[Charge, ...]:
-        rows = connection.execute(select(charges.c.rho, charges.c.device).order_by(charges.c.id))
-        return tuple(Charge(Fraction(rho), device) for rho, device in rows)

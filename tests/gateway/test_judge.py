@@ -1,17 +1,19 @@
 """What becomes of messages, one by one: the list of bad ones that the house must survive."""
 
 import random
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from edge import wire
 from gateway.judge import Arrival, Verdict, authenticate, judge
-from gateway.outcomes import DeadLetter, Receipt
+from gateway.outcomes import DeadLetter, Known, Receipt
 from gateway.rounds import OpenRound
 from gateway.session import Message
 
 SITE = "testsite"
+NOTHING = Known({}, {}, frozenset())
 
 
 def opened(home: Any, plan: Any) -> OpenRound:
@@ -79,7 +81,7 @@ def test_a_message_from_nowhere_is_a_dead_letter(home: Any, topic: str, word: st
 
 
 def judged(home: Any, plan: Any, arrivals: list[Arrival], **known: Any) -> Verdict:
-    values = {"newest": {}, "stored": {}, "now_s": 1.0, **known}
+    values = {"newest": {}, "known": NOTHING, "now_s": 1.0, **known}
     return judge(arrivals, opened(home, plan), **values)
 
 
@@ -89,7 +91,8 @@ def test_a_frame_that_comes_again_is_absorbed_and_receipted_again(home: Any) -> 
     first = arrival(home, "node-0", home.answer("node-0", plan))
 
     in_one_batch = judged(home, plan, [first, first])
-    later = judged(home, plan, [first], stored={first.key: first.message.payload})
+    stored = NOTHING._replace(frames={first.key: first.message.payload})
+    later = judged(home, plan, [first], known=stored)
 
     assert len(in_one_batch.kept) == 1
     assert in_one_batch.receipts == [Receipt("node-0", 1, 1, True)] * 2
@@ -113,6 +116,9 @@ def test_other_bytes_under_the_same_numbers_are_kept_as_evidence(home: Any) -> N
     assert "other bytes" in verdict.letters[0].why
     assert verdict.letters[0].frame == second.message.payload
     assert verdict.receipts[1] == Receipt("node-0", 1, 1, False)
+    assert [(again.charge.device, again.frame) for again in verdict.extra] == [
+        ("node-0", second.message.payload)
+    ]
 
 
 def test_a_device_whose_memory_was_set_back_is_refused(home: Any) -> None:
@@ -140,13 +146,32 @@ def test_a_second_answer_is_refused_and_charged(home: Any) -> None:
     assert verdict.extra[0][1].rho.as_integer_ratio() == plan.guarantee.rho
 
 
+@pytest.mark.parametrize("open_number", [2, None])
+def test_a_second_answer_to_an_older_round_is_charged_at_that_rounds_price(
+    home: Any, open_number: int | None
+) -> None:
+    """A fleet that was restarted answers what a broker plays back, whatever is open now."""
+    plan = home.round(1, rho=(1, 30))
+    frame = home.fresh("node-0", epoch=2).answer(home.message(plan), lambda _: [1000])
+    again, name = arrival(home, "node-0", frame), wire.name_of(plan)
+    known = Known({}, {name: Fraction(1, 30)}, frozenset({(name, "node-0")}))
+    now = opened(home, home.round(open_number)) if open_number else None
+
+    verdict = judge([again], now, {"node-0": (1, 1)}, known, 1.0)
+    first = judge([again], now, {}, known._replace(answered=frozenset()), 1.0)
+
+    assert verdict.kept == []
+    assert verdict.extra == [(name, (Fraction(1, 30), "node-0"), frame)]
+    assert first.extra == []  # late, but the round's own price covers one answer
+
+
 def test_a_late_answer_and_one_to_another_round_are_refused(home: Any) -> None:
     """Never silently: both get a reason and a receipt, so that the device can let go."""
     plan = home.round()
     answer = [arrival(home, "node-0", home.answer("node-0", plan))]
     late = judged(home, plan, answer, now_s=100.5)
     other = judged(home, home.round(2), answer)
-    none = judge(answer, None, {}, {}, 1.0)
+    none = judge(answer, None, {}, NOTHING, 1.0)
 
     assert "closed 0.5 s ago" in late.letters[0].why
     assert "it answers round" in other.letters[0].why

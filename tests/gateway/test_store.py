@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from gateway import store as stores
 from gateway.faults import OperatorFault
 from gateway.ledger import Charge
-from gateway.outcomes import Asked, DeadLetter, Kept
+from gateway.outcomes import Again, Asked, DeadLetter, Kept
 from gateway.store import Store
 
 NAME = b"\x00\x01\x02\x03"
@@ -93,10 +93,9 @@ def test_round_numbers_only_go_up_whatever_is_planned(store: Store, home: Any) -
 def test_a_batch_is_kept_whole_or_not_at_all(store: Store) -> None:
     """Half a batch that was acknowledged whole would be a loss."""
     store.keep([kept(1)])
+    again = [Again(NAME, Charge(RHO), b"")]
     with pytest.raises(IntegrityError):
-        store.keep(
-            [kept(2), kept(3), kept(1)], [DeadLetter("t", "why", b"")], [(NAME, Charge(RHO))]
-        )
+        store.keep([kept(2), kept(3), kept(1)], [DeadLetter("t", "why", b"")], again)
 
     assert store.newest() == {"north": (1, 1)}
     assert store.refused() == []
@@ -205,12 +204,29 @@ def test_kill_9_loses_nothing_that_the_store_said_yes_to(tmp_path: Path) -> None
         store.close()
 
 
-def test_a_second_answer_is_charged_once_however_often_it_comes(store: Any, home: Any) -> None:
+def test_a_second_answer_is_charged_once_however_often_it_comes(
+    store: Store, home: Any, tmp_path: Path
+) -> None:
     """A broker that delivers it again, or plays it back, must not use up the site's budget."""
     store.open_round(asked(home.round(3)), Fraction(1))
-    again = (NAME, Charge(RHO, "north"), (2, 1))
+    again = Again(NAME, Charge(RHO, "north"), b"second")
     store.keep([], [], [again, again])
     store.keep([], [], [again])
-    store.keep([], [], [(NAME, Charge(RHO, "north"), (3, 1))])
+    store.keep([], [], [again._replace(frame=b"third")])
+    store.close()
 
-    assert store.charges() == (Charge(RHO), Charge(RHO, "north"), Charge(RHO, "north"))
+    found = Store(tmp_path / "heatveil.sqlite", "lab")
+    assert found.charges() == (Charge(RHO), Charge(RHO, "north"), Charge(RHO, "north"))
+    found.close()
+
+
+def test_the_store_knows_what_a_round_cost_and_who_answered_it(store: Store, home: Any) -> None:
+    """So that an answer to a round that closed long ago can be charged."""
+    store.open_round(asked(home.round(3)), Fraction(1))
+    store.keep([kept(5, round=NAME)], [], [Again(NAME, Charge(2 * RHO, "north"), b"more")])
+
+    known = store.known([("north", 1, 5)], [(NAME, "north"), (NAME, "south"), (b"none", "north")])
+
+    assert known.frames == {("north", 1, 5): b"frame 5"}
+    assert known.prices == {NAME: RHO}
+    assert known.answered == {(NAME, "north")}
