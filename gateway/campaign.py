@@ -1,10 +1,8 @@
 """One round after another: plan, charge, ask, gather, release, draw, publish.
 
-A round is charged in the store before it is published, because what the devices answer to it
-cannot be unsaid. A gateway that died in the middle plans the same round again after its
-start, finds it in the store, pays nothing for it and takes the answers that are there: a
-device answers a round it knows with the bytes it sent before. A round whose release is in
-the store is not asked again at all.
+A round is charged in the store before it is published: answers cannot be unsaid. A gateway
+that died in the middle finds the round in the store, pays nothing for it and takes the answers
+that are there: a device answers a round it knows with the bytes it sent before.
 """
 
 import json
@@ -57,11 +55,7 @@ class Campaign:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        """Plan the first round, to know the price of one.
-
-        Raises:
-            OperatorFault: there is no such mechanism, or it cannot serve this deployment.
-        """
+        """Plan the first round, to know its price; an OperatorFault when it cannot be."""
         self._mechanism = named(self.deployment.rounds.mechanism)
         self._query = config.query(self.deployment)
         try:
@@ -83,18 +77,19 @@ class Campaign:
     def run(self, rounds: int | None) -> str:
         """Run this many rounds, or as many as may be; return the sentence why it ended."""
         releases: list[Any] = []
-        done, due_s = 0, time.monotonic()
+        done, due_s = 0, time.monotonic() + self._rest_s()
         self._tell_ledger()
         while planned := self._mechanism.plan(self._query, releases):
             asked = self._asked(planned)
             if stored := self.store.release(asked.name):
                 releases.append(Release(asked.plan, *stored))
                 continue
+            known = self.store.opened_s(asked.name) is not None
             if not done:
-                self._draw(releases)  # a gateway that died may not have come to it
+                self._resume(releases, known)
             if rounds is not None and done >= rounds:
                 return f"as many rounds as were asked for have been run: {done}"
-            if self.stopping.wait(max(due_s - time.monotonic(), 0)):
+            if not known and self.stopping.wait(max(due_s - time.monotonic(), 0)):
                 return STOPPED
             due_s = time.monotonic() + self.deployment.rounds.every_s
             if why := self.store.open_round(asked, self.ledger().budget):
@@ -107,8 +102,21 @@ class Campaign:
             self._draw(releases)
             done += 1
         if not done:
-            self._draw(releases)
+            self._resume(releases, False)
         return f"all {len(releases)} readings that the promise is for have been taken"
+
+    def _rest_s(self) -> float:
+        """Return what is left of the pause after the last round, whoever started it."""
+        every_s = self.deployment.rounds.every_s
+        last_s = self.store.opened_s()
+        return 0 if last_s is None else min(max(every_s - (time.time() - last_s), 0), every_s)
+
+    def _resume(self, releases: list[Any], known: bool) -> None:
+        """Make good what a gateway that died may not have come to."""
+        if not known:  # no round is open: devices must not find a released one
+            topic = wire.round_topic(self.devices.site, self._mechanism.name)
+            self.publish(topic, b"", retain=True)
+        self._draw(releases)
 
     def _asked(self, planned: Any) -> Asked:
         """Return the round as it is sent: with a number that no device has passed."""
@@ -158,8 +166,7 @@ class Campaign:
         """Draw, keep and publish the map of all releases so far."""
         if not releases:
             return
-        began_s = time.monotonic()
-        last = releases[-1].round
+        began_s, last = time.monotonic(), releases[-1].round
         result = self.solver.recover(self._mechanism.name, self._query, releases)
         if result is None:
             return  # stopped; the next start draws it

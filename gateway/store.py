@@ -46,6 +46,12 @@ class Store:
             greatest = connection.scalar(select(func.max(rounds.c.number))) or 0
             return connection.scalar(sent) or 1 + greatest
 
+    def opened_s(self, name: bytes | None = None) -> float | None:
+        """Return when a round was first asked, or the last of all; None when it never was."""
+        wanted = select(func.max(rounds.c.opened_s))
+        with self._reads.connect() as connection:
+            return connection.scalar(wanted if name is None else wanted.filter_by(name=name))
+
     def open_round(self, asked: Asked, budget: Fraction) -> str:
         """Charge a round and keep its bytes; return why it must not be opened, or nothing.
 

@@ -236,6 +236,43 @@ def test_what_was_released_is_not_asked_again(room: Room) -> None:
 
 
 @pytest.mark.usefixtures("here")
+def test_a_restart_does_not_shorten_the_pause_between_rounds(room: Room) -> None:
+    """Three polite restarts must not ask three rounds in as many seconds."""
+    with room.service(rounds={"every_s": 3600}) as service, room.nodes():
+        service.run(rounds=1)
+        charged = service.ledger().charges
+    with room.service(rounds={"every_s": 3600}) as service, room.nodes():
+        runner = threading.Thread(target=service.run)
+        runner.start()
+        time.sleep(0.7)
+        assert service.ledger().charges == charged
+        service.stop()
+        runner.join(5)
+    assert room.told("done")[-1]["why"] == "it was stopped"
+
+
+@pytest.mark.usefixtures("here")
+def test_a_round_that_outlived_its_release_is_taken_back_at_the_next_start(room: Room) -> None:
+    """The gateway died between the release and the broker: devices would answer it again."""
+    topic = wire.round_topic(room.site, "thermal")
+    with room.service() as service, room.nodes():
+        service.run()
+    with Pump("stale") as pump:
+        stale = Link(room.mqtt, f"stale-{room.site}", pump).wait()
+        stale.publish(topic, b"a released round", retain=True)
+        time.sleep(0.3)
+        stale.close()
+    with room.listener("round/thermal") as before:
+        assert eventually(lambda: before)
+    with room.service() as service:
+        service.run()
+        time.sleep(0.3)
+    with room.listener("round/thermal") as retained:
+        time.sleep(0.3)
+        assert retained == []
+
+
+@pytest.mark.usefixtures("here")
 def test_a_spent_budget_refuses_a_round_that_another_plan_would_ask(room: Room) -> None:
     """Other cells, other noise, the same people: the budget of the room is one."""
     with room.service() as service, room.nodes():
