@@ -79,6 +79,28 @@ def fleet(
     fleet(config, nodes, secrets, enrol, sources, sources_random, typer.echo)
 
 
+@app.command()
+def audit(
+    mechanism: Annotated[str | None, typer.Option(help="Only this mechanism; all else.")] = None,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="Minutes of it, or less than one.")
+    ] = False,
+    layer: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this layer; may be repeated.")
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Where the report is written.")] = Path("audit"),
+    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn for the audit.")] = 1,
+    fresh: Annotated[bool, typer.Option("--fresh", help="A new seed instead.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Hold every promise of every mechanism against what the code really does."""
+    from .audit.claim import Effort
+    from .commands.auditing import audited, fresh_seed
+
+    effort = Effort(full, fresh_seed() if fresh else seed)
+    audited(mechanism, layer or (), effort, folder, as_json, typer.echo)
+
+
 app.command()(questions.play)
 app.command()(questions.recover)
 app.command()(questions.calibrate)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import edge.thermal
 import recovery.thermal
+import recovery.thermal_audit
 
 from .faults import OperatorFault, suggestion
 
@@ -33,6 +34,14 @@ class AnalystHalf(Protocol):
     def recover(self, query: Any, releases: Any) -> Any: ...
 
 
+class Subject(Protocol):
+    """What `recovery/<name>_audit.py` offers: the mechanism as `heatveil audit` sees it."""
+
+    NAME: str
+
+    def rooms(self) -> Iterable[tuple[str, Any]]: ...
+
+
 class Mechanism(NamedTuple):
     """Four verbs under one name.
 
@@ -47,14 +56,18 @@ class Mechanism(NamedTuple):
     report: Callable[[Any, Any, Any], list[int]]
     release: Callable[[Any, Any, Any], Any]
     recover: Callable[[Any, Any], Any]
+    subject: Subject | None = None  # what the audit must know of it; without it the audit fails
 
 
-def joined(device: DeviceHalf, analyst: AnalystHalf) -> Mechanism:
-    """Return the mechanism whose two halves are these modules."""
-    return Mechanism(device.NAME, analyst.plan, device.report, device.release, analyst.recover)
+def joined(device: DeviceHalf, analyst: AnalystHalf, subject: Subject | None) -> Mechanism:
+    """Return the mechanism whose two halves are these modules, with what its audit needs."""
+    halves = (analyst.plan, device.report, device.release, analyst.recover)
+    return Mechanism(device.NAME, *halves, subject)
 
 
-MECHANISMS: tuple[Mechanism, ...] = (joined(edge.thermal, recovery.thermal),)
+MECHANISMS: tuple[Mechanism, ...] = (
+    joined(edge.thermal, recovery.thermal, recovery.thermal_audit),
+)
 
 
 def named(name: str) -> Mechanism:

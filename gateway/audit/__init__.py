@@ -1,0 +1,1 @@
+"""The audit: every promise of every mechanism, held against what the code really does."""

@@ -1,0 +1,79 @@
+"""What the audit says of one promise, and how hard it looks.
+
+False alarms: every claim that rests on chance may fail by bad luck with probability at most
+`ALPHA`, and says so in `alpha`; exact claims say 0. By the union bound the whole suite then
+raises a false alarm with at most the sum, which the runner holds against `FALSE_ALARM`.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from edge.entropy import Tape
+
+FALSE_ALARM = 1e-6  # of the whole suite
+ALPHA = 2e-9  # of one claim, so five hundred of them fit
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One promise, the number it states, and the number that was found.
+
+    Unless the detail says otherwise `claimed` is a limit from above: the claim holds as long
+    as `bound`, which is what the measurement proves, does not pass it.
+    """
+
+    sentence: str  # the promise in words
+    claimed: float  # what was promised
+    measured: float  # what was found
+    holds: bool
+    bound: float = math.nan  # proven by the measurement; NaN takes `measured`, which is exact
+    unit: str = ""  # of the three numbers: epsilon, delta, sigma, grains squared ...
+    samples: int = 0  # draws or cases looked at
+    alpha: float = 0.0  # chance that a good mechanism fails this claim; 0 where it is exact
+    detail: str = ""  # where the worst was found, or what broke
+    mechanism: str = ""  # the runner fills in these four; no mechanism where it is of the house
+    layer: str = ""
+    seed: int = 0
+    seconds: float = 0.0
+
+    def row(self) -> dict[str, Any]:
+        """Return the claim for JSON, where a number that is not finite is written out."""
+        row = asdict(self)
+        row["bound"] = self.proven
+        for name in ("claimed", "measured", "bound"):
+            value = float(row[name])
+            row[name] = value if math.isfinite(value) else str(value)
+        return row
+
+    @property
+    def proven(self) -> float:
+        """The bound that the measurement proves."""
+        return self.measured if math.isnan(self.bound) else self.bound
+
+
+def at_most(sentence: str, claimed: float, measured: float, **more: Any) -> Claim:
+    """Return an exact claim that what was found does not pass what was promised."""
+    return Claim(sentence, float(claimed), float(measured), bool(measured <= claimed), **more)
+
+
+def true(sentence: str, holds: bool, **more: Any) -> Claim:
+    """Return a claim that is a plain fact: 0 exceptions promised, and none or some found."""
+    return Claim(sentence, 0.0, float(not holds), holds, unit="exceptions", **more)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard to look: quick enough for every change, or in full; and from which seed."""
+
+    full: bool = False
+    seed: int = 1
+    alpha: float = ALPHA  # for each claim that rests on chance
+
+    def pick(self, quick: int, full: int) -> int:
+        """Return the number that suits."""
+        return full if self.full else quick
+
+    def tape(self, *labels: object) -> Any:
+        """Return the stream of random bits of one claim, its own by the labels."""
+        return Tape("audit {} {}".format(self.seed, " ".join(map(str, labels))).encode())

@@ -1,0 +1,116 @@
+"""Every promise held against what the code does: `heatveil audit`."""
+
+import json
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ..audit import report
+from ..audit.claim import Claim, Effort
+from ..audit.layers import LAYERS, Layer
+from ..audit.runner import audit
+from ..faults import OperatorFault, suggestion
+from ..mechanisms import MECHANISMS, named
+from .outputs import Writer, as_json, check_places, make_folder, write_all
+from .stages import stages
+
+
+def audited(
+    mechanism: str | None,
+    layers: Iterable[str],
+    effort: Effort,
+    folder: Path,
+    json_only: bool,
+    echo: Callable[[str], None],
+) -> None:
+    """Run the audit, write its report and print its outcome.
+
+    Args:
+        mechanism: the only one to look at; None for all.
+        layers: the only ones to run; none for all.
+        json_only: print one JSON object and nothing else.
+
+    Raises:
+        OperatorFault: a name or the folder is wrong, or a claim does not hold.
+    """
+    subjects = MECHANISMS if mechanism is None else (named(mechanism),)
+    chosen = [_layer(name) for name in dict.fromkeys(layers)] or list(LAYERS)
+    make_folder(folder)
+    page, numbers, picture = (folder / f"audit.{end}" for end in ("md", "json", "png"))
+    check_places([page, numbers, picture])
+    _check_ours(page, numbers)
+    began = time.monotonic()
+    with stages() as stage:
+        claims = audit(subjects, chosen, effort, stage)
+    seconds = time.monotonic() - began
+    found = report.as_object(claims, effort, seconds)
+    text = report.as_page(claims, effort, seconds)
+    write_all(
+        {
+            page: _as_text(text),
+            numbers: as_json(found),
+        }
+    )
+    if json_only:
+        echo(json.dumps(found, indent=2))
+    else:
+        for line in _lines(claims, seconds, page):
+            echo(line)
+    for claim in claims:
+        if not claim.holds:
+            raise OperatorFault(_complaint(claim, page))
+
+
+def fresh_seed() -> int:
+    """Return a seed that nobody has seen before; it is written into the report."""
+    return secrets.randbelow(2**32)
+
+
+def _layer(name: str) -> Layer:
+    for layer in LAYERS:
+        if layer.name == name:
+            return layer
+    raise OperatorFault(
+        f"{name} is not a layer of the audit; one that is must be named, or nothing would be "
+        f"looked at; {suggestion(name, [layer.name for layer in LAYERS])}"
+    )
+
+
+def _check_ours(page: Path, numbers: Path) -> None:
+    """Refuse to write over a file that no audit wrote."""
+    for path, mark in ((page, report.TITLE), (numbers, '"audit": "heatveil"')):
+        if path.exists() and mark not in path.read_bytes()[:200].decode("utf-8", "replace"):
+            raise OperatorFault(
+                f"{path} is there and no audit wrote it; the report goes only where nothing or "
+                "an older report is, or something of yours would be lost. Give --folder another "
+                "folder"
+            )
+
+
+def _as_text(text: str) -> Writer:
+    def write(path: Path) -> None:
+        path.write_text(text, "utf-8")
+
+    return write
+
+
+def _lines(claims: Sequence[Claim], seconds: float, page: Path) -> Iterator[str]:
+    """Yield what is printed: a line for each layer, and the outcome."""
+    total = Counter(claim.layer for claim in claims)
+    held = Counter(claim.layer for claim in claims if claim.holds)
+    for layer, count in total.items():
+        took = sum(claim.seconds for claim in claims if claim.layer == layer)
+        yield f"{layer:14} {held[layer]:4d} of {count:4d} claims hold   {took:6.1f} s"
+    yield f"{report.head(claims)} {seconds:.1f} s; the report: {page}"
+
+
+def _complaint(claim: Claim, page: Path) -> str:
+    of = f"{claim.mechanism}, {claim.layer}" if claim.mechanism else claim.layer
+    detail = f" ({claim.detail})" if claim.detail else ""
+    return (
+        f'the audit found {claim.proven:.6g} {claim.unit} in "{of}: {claim.sentence}"{detail}; '
+        f"{claim.claimed:.6g} was promised, so what is published is less private than is said. "
+        f"Publish nothing more and read {page}"
+    )
