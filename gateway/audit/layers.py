@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from . import promise
+from . import lint, promise
 from .claim import Claim, Effort
 
 
@@ -22,4 +22,10 @@ class Layer(NamedTuple):
 
 LAYERS: tuple[Layer, ...] = (
     Layer("promise", "what a round states is whole numbers and ratios", promise.claims),
+    Layer(
+        "lint",
+        "floats, other doors to chance, clocks and prints in the source",
+        lint.claims,
+        False,
+    ),
 )

@@ -1,101 +1,160 @@
 """What edge does without: floats, other people's randomness, and any way to pack a Reading.
 
-Each rule is a function over source text, so that a planted fault can show that it bites.
+The rules are the audit's own, which `heatveil audit` holds wherever heatveil is installed. Here
+each of them is shown to bite: on every planted line, and on no line that is in order.
 """
 
-import ast
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from edge import thermal, wire
 from edge.records import Grid, Guarantee, Reading, Round
+from gateway.audit import lint, rules
+from gateway.audit.claim import Effort
 
-EDGE = Path(__file__).resolve().parents[2] / "edge"
-MODULES = sorted(EDGE.rglob("*.py"))
+FLOATS = """
+x = 0.5
+x = a / b
+x /= 2
+x = 2 ** -k
+x = pow(2, -k)
+x = float(a)
+import math
+import numpy.random as r
+from fractions import Fraction
+from operator import truediv
+x = 1e3
+f = map(float, a)
+x = round(a)
+m = __import__("ma" + "th")
+struct.pack("<f", a)
+"""
+DOORS = """
+import random
+from random import getrandbits
+import secrets
+from os import urandom
+x = os.urandom(4)
+u = getattr(os, "x").getrandbits(8)
+from .entropy import Tape
+from .compat import os_entropy
+class Mine:\n    def below(self, n): return 0
+"""
+CLOCKS = """
+import time
+import utime
+from time import ticks_ms
+from datetime import datetime
+import ntptime
+t = machine.RTC().datetime()
+"""
+TELLING = """
+print(values)
+import json
+import logging
+sys.stdout.write(values)
+sys.print_exception(why)
+"""
+OPEN = """
+if mac == _mac(body, key, topic): pass
+if self.mac != mac: pass
+ok = message[-16:] == _mac(body, key, topic)
+"""
+EARLY = """
+def same_bytes(a, b):\n    for x, y in zip(a, b):\n        if x != y: return False\n    return True
+def same_bytes(a, b): return a == b
+def same_bytes(a, b): return bytes(a) == bytes(b)
+"""
+DRAWS = """
+import random
+from numpy.random import default_rng
+x = np.random.normal()
+from edge.noise import dgauss
+from edge import entropy
+norm.rvs(9)
+solve(random_state=1)
+os.urandom(4)
+"""
+AFTER = """
+def release(round, payloads, rng): return [dgauss(round.params[4], 1, rng)]
+def recover(query, releases, rng=None): return rng.below(2)
+"""
+TRUSTING = """
+context.verify_mode = ssl.CERT_NONE
+context.check_hostname = False
+context = ssl._create_unverified_context()
+sock = ssl.wrap_socket(sock)
+connect(verify=False)
+"""
+READINGS = """
+from .records import Reading
+records.Reading(1, v)
+"""
+PLANTED = {
+    rules.inexact: FLOATS,
+    rules.chance: DOORS,
+    rules.clock: CLOCKS,
+    rules.telling: TELLING,
+    rules.open_compare: OPEN,
+    rules.early_end: EARLY,
+    rules.drawing: DRAWS,
+    rules.drawn_release: AFTER,
+    rules.trusting: TRUSTING,
+    rules.reading: READINGS,
+}
+IN_ORDER = '''"""At 0.5 / 2, a Reading, print, random, mac == mac."""
+x = (a // b) % 3 + 2**k << 1  # 0.5
+y = round.params[0]
+if not same_bytes(mac, _mac(body, key, topic)):
+    raise ValueError("a MAC")
+def same_bytes(a, b):
+    if len(a) != len(b):
+        return False
+    differing = 0
+    for x, y in zip(a, b):
+        differing |= x ^ y
+    return differing == 0
+def release(round, payloads, rng):
+    return payloads
+context.verify_mode = ssl.CERT_REQUIRED
+now_ms = tick_ms + 1
+value = self.value == other
+'''
 
-# Modules that think in floats, or bring random bits from another door than edge.entropy.
-INEXACT = {"cmath", "decimal", "fractions", "math", "numpy", "random", "secrets", "statistics"}
 
-# Where a Reading may be spoken of: its definition, the device, and the mechanisms it is for.
-PRIVATE = {"records.py", "node.py", "thermal.py"}
-
-
-def inexact(source: str) -> list[str]:
-    """Return what in this source could bring in a float, as "line 3: why"."""
-    found: list[tuple[int, str]] = []
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Constant(value=float() | complex()):
-                found.append((node.lineno, "a float written out"))
-            case ast.BinOp(op=ast.Div()) | ast.AugAssign(op=ast.Div()):
-                found.append((node.lineno, "true division"))
-            case ast.BinOp(op=ast.Pow(), right=ast.UnaryOp(op=ast.USub())):
-                found.append((node.lineno, "a negative power"))
-            case ast.Name(id="float" | "complex"):
-                found.append((node.lineno, "float by name"))
-            case ast.Import(names=names):
-                for alias in names:
-                    if alias.name.partition(".")[0] in INEXACT:
-                        found.append((node.lineno, f"import of {alias.name}"))
-            case ast.ImportFrom(module=str(module), level=0):
-                if module.partition(".")[0] in INEXACT:
-                    found.append((node.lineno, f"import from {module}"))
-    return [f"line {line}: {why}" for line, why in sorted(found)]
-
-
-def speaks_of(source: str, name: str) -> bool:
-    """Say whether a name is used in this source, beyond its comments and docstrings."""
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Name(id=used) | ast.Attribute(attr=used) | ast.alias(name=used):
-                if used == name:
-                    return True
-    return False
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_edge_holds_no_float(path: Path) -> None:
-    """Floats differ between boards; noise that differs can neither be proved nor removed."""
-    assert inexact(path.read_text()) == []
+def planted() -> list[tuple[Callable[[str], list[str]], str]]:
+    """Return every rule with every fault that it must find."""
+    return [
+        (rule, piece.replace("\0", "\n"))
+        for rule, pieces in PLANTED.items()
+        for piece in pieces.strip().replace("\n    ", "\0    ").splitlines()
+    ]
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "x = 0.5",
-        "x = a / b",
-        "x /= 2",
-        "x = 2 ** -k",
-        "x = float(a)",
-        "import math",
-        "from random import getrandbits",
-        "import numpy.random as r",
-        "x = 1e3",
-        "f = map(float, a)",
-    ],
+    "claim", list(lint.claims(None, Effort())), ids=lambda claim: claim.sentence
 )
-def test_a_planted_float_is_found(line: str) -> None:
-    """The rule above must bite on every way a float comes in."""
-    assert inexact(f"a = b = k = 1\n{line}\n")[0].startswith("line 2")
+def test_the_source_keeps_each_rule(claim) -> None:
+    """A float, a print or a second door would break a promise that no frame shows broken."""
+    assert claim.holds, claim.detail
 
 
-def test_whole_numbers_pass() -> None:
-    """What the noise is written in must not be mistaken for a float."""
-    assert inexact('"""At 0.5 / 2."""\nx = (a // b) % 3 + 2**k << 1  # 0.5') == []
+@pytest.mark.parametrize(("rule", "line"), planted())
+def test_a_planted_fault_is_found(rule: Callable[[str], list[str]], line: str) -> None:
+    """Each rule must bite on every way its fault comes in, and name the line."""
+    assert rule(f"a = b = k = 1\n{line}\n")[0].startswith("line ")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_only_the_device_speaks_of_a_reading(path: Path) -> None:
-    """A Reading is private; what packs messages must not even know the word."""
-    assert path.name in PRIVATE or not speaks_of(path.read_text(), "Reading")
+@pytest.mark.parametrize("rule", PLANTED, ids=lambda rule: rule.__name__)
+def test_what_is_in_order_passes(rule: Callable[[str], list[str]]) -> None:
+    """What edge is really written in must not be mistaken for a fault; prose does not count."""
+    assert rule(IN_ORDER) == []
 
 
-@pytest.mark.parametrize("line", ["from .records import Reading", "records.Reading(1, v)"])
-def test_a_planted_reading_is_found(line: str) -> None:
-    """The rule above must see an import as well as a use; prose does not count."""
-    assert speaks_of(line, "Reading")
-    assert not speaks_of('"""A Reading."""  # Reading', "Reading")
+def test_every_rule_of_the_lint_is_shown_to_bite() -> None:
+    """A rule without a planted fault could look at nothing and hold for ever."""
+    assert {rule.find for rule in lint.RULES} == set(PLANTED)
 
 
 def test_nothing_packs_a_reading() -> None:

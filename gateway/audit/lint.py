@@ -1,0 +1,77 @@
+"""The lint: what the source of the privacy path must be free of, whatever the inputs.
+
+A float makes a promise about whole numbers void; a second door to random bits, a clock or a
+print makes one that no test of the frames would see broken. The rules are in `rules`; here is
+where each of them holds. edge/board, where pins, clocks and radios are, is outside the privacy
+path: what it gets to see is a finished frame.
+"""
+
+import importlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from . import rules
+from .claim import Claim, Effort, true
+
+BOARDS = ("board",)
+
+
+class Rule(NamedTuple):
+    """One thing that some files must be free of."""
+
+    sentence: str
+    find: Callable[[str], list[str]]
+    package: str
+    without: tuple[str, ...] = ()  # files and folders for which it is meant not to hold
+
+
+RULES = (
+    Rule(
+        "edge holds no float, no true division and nothing that makes one", rules.inexact, "edge"
+    ),
+    Rule(
+        "edge takes random bits through the one door, entropy, and no experiment's tape",
+        rules.chance,
+        "edge",
+        ("compat.py", "entropy.py"),
+    ),
+    Rule("nothing in edge looks at a clock", rules.clock, "edge"),
+    Rule("edge prints and logs nothing, and writes no text of a reading", rules.telling, "edge"),
+    Rule(
+        "what packs messages and keeps state does not know a Reading",
+        rules.reading,
+        "edge",
+        ("records.py", "node.py", "thermal.py"),
+    ),
+    Rule("no MAC is compared in a time that tells where it differs", rules.open_compare, "edge"),
+    Rule("same_bytes looks at every byte", rules.early_end, "edge"),
+    Rule("release draws nothing on a device's side", rules.drawn_release, "edge"),
+    Rule("recovery draws no random number", rules.drawing, "recovery"),
+    Rule("recovery's verbs leave rng alone", rules.drawn_release, "recovery"),
+    Rule("the gateway compares no MAC by ==", rules.open_compare, "gateway"),
+    Rule("no connection of a device is unverified", rules.trusting, "edge"),
+    Rule("no connection of the gateway is unverified", rules.trusting, "gateway", ("audit",)),
+)
+
+
+def claims(_: None, effort: Effort) -> Iterator[Claim]:
+    """Yield one claim for each rule, over every file that it is for."""
+    for rule in RULES:
+        looked = list(files(rule))
+        found = [f"{place} {fault}" for place, source in looked for fault in rule.find(source)]
+        yield true(
+            rule.sentence,
+            bool(looked) and not found,
+            samples=len(looked),
+            detail="; ".join(found[:3]) or ("" if looked else "no file was found"),
+        )
+
+
+def files(rule: Rule) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of every file that a rule is for."""
+    home = Path(str(importlib.import_module(rule.package).__file__)).parent
+    for path in sorted(home.rglob("*.py")):
+        place = path.relative_to(home)
+        if not {place.parts[0], place.as_posix()} & {*BOARDS, *rule.without}:
+            yield f"{rule.package}/{place.as_posix()}", path.read_text("utf-8")
