@@ -138,7 +138,7 @@ def test_signed_rubbish_is_a_fault_and_never_anything_else() -> None:
     bodies.append(cbor2.dumps({0: 2}))
 
     for body in bodies:
-        message = wire._sealed(body, KEY, TOPIC)
+        message = wire.signed(body, KEY, TOPIC)
         for read in (
             lambda m: wire.unpack_report(m, KEY, TOPIC, "n001"),
             lambda m: wire.unpack_round(m, KEY, TOPIC),
@@ -150,7 +150,7 @@ def test_signed_rubbish_is_a_fault_and_never_anything_else() -> None:
 def test_unknown_keys_are_ignored() -> None:
     """A later minor version may say more."""
     body = {0: 1, 1: 4, 2: 9, 3: b"name", 4: cbor2.CBORTag(77, b"\x05\x00"), 5: 3, 99: ["new"]}
-    read = wire.unpack_report(wire._sealed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
+    read = wire.unpack_report(wire.signed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
 
     assert read == Report(b"name", "n001", 9, 4, [3, 5])
 
@@ -160,7 +160,7 @@ def test_another_version_is_refused() -> None:
     body = {0: 2, 1: 4, 2: 9, 3: b"name", 4: cbor2.CBORTag(77, b"\x05\x00"), 5: 3}
 
     with pytest.raises(wire.Fault, match="version 1"):
-        wire.unpack_report(wire._sealed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
+        wire.unpack_report(wire.signed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
 
 
 def test_a_reading_cannot_be_packed() -> None:
@@ -216,7 +216,7 @@ def test_readings_wider_than_the_format_s_are_refused() -> None:
     body = {0: 1, 1: 4, 2: 9, 3: b"name", 4: [1 << 31], 5: 3}
 
     with pytest.raises(wire.Fault, match="32 bits"):
-        wire.unpack_report(wire._sealed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
+        wire.unpack_report(wire.signed(cbor2.dumps(body), KEY, TOPIC), KEY, TOPIC, "n001")
 
 
 def test_no_record_slips_in_as_a_tuple() -> None:

@@ -27,7 +27,7 @@ def messages():
         (b"\x5b", 1, b"\x7f" * 8),               # and a string
         (b"\x99\x03\xe8", 1, b"\x80" * 1000),    # a thousand empty arrays
     ):
-        yield wire._sealed(body[0] * body[1] + body[2], KEY, TOPIC)
+        yield wire.signed(body[0] * body[1] + body[2], KEY, TOPIC)
     for params in (
         (), (1, 2), (9, 8, 0, 4000, 250000, 1), (9, 8, 0, 4000, 250000, 1, 1, 1),
         (9, 1 << 40, 0, 4000, 250000, 1, 1), (9, -(1 << 40), 0, 4000, 250000, 1, 1),
