@@ -4,6 +4,7 @@ Everything else in this package is one source for MicroPython and CPython. What 
 between them, and only what this package needs, is settled here.
 """
 
+import errno
 import hashlib
 import os
 
@@ -50,3 +51,45 @@ def same_bytes(a, b):
     for x, y in zip(a, b):
         differing |= x ^ y
     return differing == 0
+
+
+def write_durably(path, data):
+    """Write a whole file and return when it is on the medium, not merely on its way there.
+
+    On MicroPython `flush` asks the file system to sync the file; on CPython it only empties
+    Python's own buffer, and `fsync` must follow. A new file is for its owner alone, where the
+    system knows owners, and its folder is synced too, or its name could vanish.
+    """
+    fresh = hasattr(os, "fsync") and hasattr(os, "O_DIRECTORY") and not _exists(path)
+    if fresh:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        if hasattr(os, "fsync"):
+            os.fsync(file.fileno())
+    if fresh:
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
+        os.fsync(folder)
+        os.close(folder)
+    if not hasattr(os, "fsync") and hasattr(os, "sync"):
+        os.sync()  # some ports keep a cache below the file system
+
+
+def read_whole(path, longest):
+    """Return the bytes of a file, its first `longest` at most, or b"" where there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(longest)
+    except OSError as why:
+        if why.errno == errno.ENOENT:
+            return b""
+        raise
+
+
+def _exists(path):
+    try:
+        os.stat(path)
+    except OSError:
+        return False
+    return True

@@ -4,23 +4,23 @@ Every stream here is HMAC-SHA256 in counter mode over a key and a fixed prefix, 
 through one method, `below(n)`. Three ways to make one:
 
     Tape(seed)      repeatable, for test vectors and experiments. Not private.
-    keyed(...)      repeatable by whoever holds the device's root key, for one reading only.
+    keyed(...)      repeatable by whoever holds the boot's chain key, for one reading only.
     sealed(secret)  repeatable by nobody: the host's secret mixed with the system's entropy.
 
 Stream of `keyed`, byte by byte (privacy holds against anyone who cannot tell HMAC-SHA256
-from a random function; it does not hold at all against the holder of the root key):
+from a random function; it does not hold at all against the holder of the key):
 
-    epoch key = HMAC(HMAC(root, "heatveil-noise-v1"), epoch as 8 bytes)
+    epoch key = HMAC(HMAC(chain key, "heatveil-noise-v1"), epoch as 8 bytes)
     block i   = HMAC(epoch key, "heatveil-noise-v1" | len(device) | device | epoch, 8 bytes
                      | seq, 8 bytes | channel, 2 bytes | i, 4 bytes)         all big-endian
 
 Bits are taken from the first block on, most significant first. Random access by
-(epoch, seq, channel) means that a lost or repeated message never shifts the stream.
+(epoch, seq, channel) means that a lost or repeated message never shifts the stream. `opened` is
+`keyed` for who was handed a single epoch's key.
 """
 
 from .compat import hmac_sha256, os_entropy
-
-LABEL = b"heatveil-noise-v1"
+from .keys import NOISE, checked, epoch_key
 
 
 class Stream:
@@ -63,30 +63,26 @@ def Tape(seed_bytes):
     return Stream(hmac_sha256(b"heatveil-tape-v1", bytes(seed_bytes)), b"")
 
 
-def keyed(root_key, device, epoch, seq, channel):
-    """Return the noise stream of one reading, repeatable by who holds the 32-byte root key.
+def keyed(chain, device, epoch, seq, channel):
+    """Return the noise stream of one reading, repeatable by who holds the boot's chain key.
 
-    device is a name of at most 255 bytes, epoch the boot counter, seq the message counter,
-    channel the index of the sensor: no two readings may ever share all four.
+    chain is the 32-byte chain key of the boot (`keys.chain_at`), device a name of at most 255
+    bytes, epoch the boot counter, seq the message counter, channel the index of the sensor:
+    no two readings may ever share all four.
     """
-    if len(root_key) != 32:
-        raise ValueError(
-            "the root key has %d bytes but must have 32, made on the host that provisions "
-            "the device: less would let the noise be guessed. Enrol the device again"
-            % len(root_key)
-        )
+    return opened(epoch_key(chain, epoch), device, epoch, seq, channel)
+
+
+def opened(epoch_key, device, epoch, seq, channel):
+    """Return the stream that `keyed` gives, from the 32-byte key of its epoch alone."""
     name = device.encode()
     if not 0 < len(name) < 256:
         raise ValueError(
             "a device name of %d bytes does not fit its noise stream, which takes 1 to 255: "
             "two devices must never share a stream. Choose a shorter name" % len(name)
         )
-    stamp = epoch.to_bytes(8, "big")
-    epoch_key = hmac_sha256(hmac_sha256(root_key, LABEL), stamp)
-    prefix = (
-        bytes([len(name)]) + name + stamp + seq.to_bytes(8, "big") + channel.to_bytes(2, "big")
-    )
-    return Stream(epoch_key, LABEL + prefix)
+    counters = epoch.to_bytes(8, "big") + seq.to_bytes(8, "big") + channel.to_bytes(2, "big")
+    return Stream(checked(epoch_key, "epoch key"), NOISE + bytes([len(name)]) + name + counters)
 
 
 def sealed(secret, boot=b""):
@@ -97,11 +93,7 @@ def sealed(secret, boot=b""):
     could not repeat the stream either. `boot` (the boot counter) keeps two boots apart even
     on a board whose entropy repeats.
     """
-    if len(secret) != 32:
-        raise ValueError(
-            "the secret has %d bytes but must have 32, made on the host: the board's own "
-            "entropy is not strong enough alone. Enrol the device again" % len(secret)
-        )
+    checked(secret, "secret of a sealed device")
     fresh = os_entropy(32)
     if len(fresh) != 32:
         raise ValueError(

@@ -1,0 +1,158 @@
+"""What a device may still answer: one ledger for all mechanisms, for the life of its key.
+
+It counts nano-rho, the price of an answer in zero-concentrated differential privacy, which adds
+up whatever the mechanism. What it allows is in both of its slots (see `slots`) before it is used:
+
+    boot      raises the epoch and ratchets the chain key, so the key before is erased
+    charge    spends from a lease; when that ends, the end of the next one is written
+    tighten   takes limits that protect more
+
+A power cut costs what was left of the lease, at most `lease` answers; an answer costs two
+writes divided by `lease`. There is no way to get anything back, and no clock: a new window is
+a new enrolment. Both slots restored together from a copy cannot be told from the truth by
+the device itself; whoever receives its frames sees the epoch fall back, and must say so.
+"""
+
+from .keys import checked, ratchet
+from .limits import looser, objection
+from .slots import Lost as Lost
+from .slots import Pair
+from .wire import Fault
+
+UNBOOTED = "it has not started, so nothing says what is left; call boot first"
+UNFINISHED = "a write was not finished, so what the slots hold is not known; start it again"
+
+
+def provision(slots, state_key, chain, limits):
+    """Write the first record of a newly enrolled device into both slots, on the host.
+
+    chain is `keys.first_chain`. ValueError if the slots hold anything, for that could be all
+    that is known of what was already answered.
+    """
+    if why := objection(limits):
+        raise ValueError(why)
+    for i in (0, 1):
+        if slots.read(i):
+            raise ValueError(
+                "slot %d already holds a budget but must be empty: writing over it would forget "
+                "what was spent. Give the device a new root key and slots of its own" % i
+            )
+    pair = Pair(slots, checked(state_key, "state key"))
+    pair.put(0, 0, -1, checked(chain, "chain key"), limits)
+
+
+class Budget:
+    """The ledger of one device. Make it, `boot` it once, then `charge` each answer.
+
+    slots, state_key: where it is kept, and what signs it. lease: how many answers are paid
+    for at a time.
+
+    epoch, chain, limits: of this boot. spent: nano-rho charged, with what power cuts cost.
+    round: the newest round charged, or -1; after a power cut, a lease before that at worst.
+    fault: why it has stopped, or "". mended: which slot was found torn at boot, or "".
+    """
+
+    def __init__(self, slots, state_key, lease=8):
+        if lease < 1:
+            raise ValueError(
+                "a lease of %d answers pays for none; it must be at least 1. 8 spares the flash "
+                "and loses at most 8 answers in a power cut" % lease
+            )
+        self.epoch = 0
+        self.chain = None
+        self.limits = None
+        self.spent = 0
+        self.round = -1
+        self.mended = ""
+        self.fault = UNBOOTED
+        self._pair = Pair(slots, checked(state_key, "state key"))
+        self._lease = lease
+        self._end = 0  # of the lease: what both slots say is spent
+
+    @property
+    def left(self):
+        """Return the nano-rho that may still be spent."""
+        return max(self.limits.budget - self.spent, 0) if self.limits else 0
+
+    @property
+    def exhausted(self):
+        """Say whether nothing is left: it stays so for the life of the key."""
+        return self.left == 0
+
+    def boot(self):
+        """Start a new epoch with a chain key of its own, on the medium before anything else.
+
+        Lost where the slots cannot be trusted or written. Slots that contradict each other are
+        left as they are, as evidence.
+        """
+        if self.fault != UNBOOTED:
+            raise ValueError(
+                "this budget was started already; each start of a device makes one of its own, "
+                "or two streams of noise could share an epoch. Make a new Budget"
+            )
+        try:
+            record = self._pair.newest()
+        except Lost as why:
+            self.fault = str(why)
+            raise
+        self.mended = self._pair.mended
+        chain = ratchet(record.chain) if record.epoch else record.chain
+        epoch = record.epoch + 1
+        self._put(epoch, record.spent, record.round, chain, record.limits)
+        self.epoch, self.chain, self.limits = epoch, chain, record.limits
+        self.spent, self.round = record.spent, record.round
+
+    def charge(self, price, round):
+        """Return True when an answer at this price is paid for, False when the budget is out.
+
+        price is in nano-rho, round the number of the Round. When True returns, both slots
+        count the answer already. False depends on public numbers alone, and is for ever. Lost
+        where it cannot be kept: then nothing may be answered.
+        """
+        self._ready()
+        if price < 1 or round < 0:
+            raise ValueError(
+                "an answer to round %d at %d nano-rho cannot be charged; every answer costs at "
+                "least 1 and rounds count from 0. Reckon the price again" % (round, price)
+            )
+        if price > self.left:
+            if not self.exhausted:  # what is left would pay for no such answer: close for good
+                end = max(self._end, self.limits.budget)
+                self._put(self.epoch, end, self.round, self.chain, self.limits)
+                self.spent = end
+            return False
+        newest = max(round, self.round)
+        if self.spent + price > self._end:
+            answers = min(self._lease, self.left // price)
+            end = max(self._end, self.spent + answers * price)
+            self._put(self.epoch, end, newest, self.chain, self.limits)
+        self.spent += price
+        self.round = newest
+        return True
+
+    def tighten(self, limits):
+        """Take limits that protect more, for good; the same again is no change.
+
+        Fault where they protect less. Lost where they cannot be kept.
+        """
+        self._ready()
+        if limits == self.limits:
+            return
+        if why := looser(self.limits, limits):
+            raise Fault(why)
+        self._put(self.epoch, self._end, self.round, self.chain, limits)
+        self.limits = limits
+
+    def _ready(self):
+        if self.fault:
+            raise Lost(self.fault)
+
+    def _put(self, epoch, spent, round, chain, limits):
+        self.fault = UNFINISHED  # and stays so, whatever comes in between
+        try:
+            self._pair.put(epoch, spent, round, chain, limits)
+        except Lost as why:
+            self.fault = str(why)
+            raise
+        self._end = spent
+        self.fault = ""
