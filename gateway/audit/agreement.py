@@ -1,0 +1,81 @@
+"""One script that draws a keyed device's noise, and its key holder's, on any Python.
+
+The device goes the device's way: its budget steps the chain key on at each boot, and gives
+each of its readings a stream. The key holder goes the holder's way: from the root key to the
+key of each boot by itself, and to the same streams from that. What a side prints, a digest of
+every chunk of values, is the same line by line, on CPython and on every board, or readings are
+lost.
+
+The script imports `edge` alone and is plain text, because the Pythons that run it are other
+programs: MicroPython's ports as well as this one.
+"""
+
+from typing import Literal
+
+Side = Literal["device", "holder"]
+
+SCRIPT = """
+import binascii, hashlib, time
+from edge import budget, entropy, keys, limits, noise, slots
+
+ROOT, NAME, SENSOR = bytes(range(32)), "attic-3", 4
+
+def device(boots, readings):
+    kept, state_key = slots.Ram(), keys.state_key(ROOT)
+    most = limits.Limits(1, 8, 1, 1, 1, 0)
+    budget.provision(kept, state_key, keys.first_chain(ROOT), most)
+    for _ in range(boots):
+        own = budget.Budget(kept, state_key)
+        own.boot()
+        for seq in range(1, readings + 1):
+            yield entropy.keyed(own.chain, NAME, own.epoch, seq, SENSOR)
+
+def holder(boots, readings):
+    for epoch in range(1, boots + 1):
+        key = keys.epoch_key(keys.chain_at(ROOT, epoch), epoch)
+        for seq in range(1, readings + 1):
+            yield entropy.opened(key, NAME, epoch, seq, SENSOR)
+
+def ticks_us():
+    if hasattr(time, "ticks_us"):
+        return time.ticks_us()
+    return time.perf_counter_ns() // 1000
+
+def since_us(begun):
+    if hasattr(time, "ticks_diff"):
+        return time.ticks_diff(ticks_us(), begun)
+    return ticks_us() - begun
+
+def tell(streams, variance, chunk, values):
+    count = blocks = spent = 0
+    digest, begun = hashlib.sha256(), ticks_us()
+    for rng in streams:
+        for _ in range(values):
+            digest.update((noise.dgauss(variance, 1, rng) + (1 << 40)).to_bytes(8, "big"))
+        count += values
+        blocks += rng._counter
+        if count % chunk == 0:
+            spent += since_us(begun)
+            print(count, binascii.hexlify(digest.digest()).decode()[:16], blocks, spent)
+            digest, begun = hashlib.sha256(), ticks_us()
+"""
+
+
+def source(
+    side: Side, sigma: int, *, boots: int, readings: int, chunk: int, values: int = 1
+) -> str:
+    """Return a script that prints a line for each chunk of noise values.
+
+    A line is: values so far, digest of the chunk's values, HMAC blocks so far, microseconds so
+    far. The first two are the same wherever it runs; the blocks too.
+
+    Args:
+        side: whose way to the same streams is gone.
+        sigma: of the noise, in grains.
+        boots, readings: how many boots there are, and how many readings, a stream each, in each.
+        values: how many one stream gives: as many as the device has sensors.
+        chunk: how many readings one digest covers; divides all of them together.
+    """
+    return (
+        f"{SCRIPT}\ntell({side}({boots}, {readings}), {sigma * sigma}, {chunk * values}, {values})"
+    )

@@ -1,0 +1,52 @@
+"""A keyed device and its key holder draw the same noise, whichever Python each of them runs on.
+
+`tests/bench/bench_keyed.py` does the same over a million values; here are a few thousand.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+from gateway.audit.agreement import source
+
+SIGMA, BOOTS, READINGS, CHUNK = 1000, 3, 1000, 500
+
+
+def digests(interpreter, script: str) -> list[str]:
+    return [line.split()[1] for line in interpreter.run(script).splitlines()]
+
+
+@pytest.fixture(scope="module")
+def held() -> list[str]:
+    """Return what the key holder draws, on CPython."""
+    script = source("holder", SIGMA, boots=BOOTS, readings=READINGS, chunk=CHUNK)
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return [line.split()[1] for line in ran.stdout.splitlines()]
+
+
+def test_a_device_and_its_key_holder_agree_to_the_bit(interpreter, held: list[str]) -> None:
+    """A holder who is off by one bit in one value has lost that reading for ever."""
+    script = source("device", SIGMA, boots=BOOTS, readings=READINGS, chunk=CHUNK)
+
+    assert digests(interpreter, script) == held
+    assert len(set(held)) == BOOTS * READINGS // CHUNK
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("own.chain, NAME", "keys.first_chain(ROOT), NAME"),  # it does not step on at a boot
+        ("own.epoch, seq, SENSOR)", "own.epoch, seq, 0)"),
+        ("own.epoch, seq", "own.epoch, seq - 1"),
+    ],
+)
+def test_a_device_that_draws_otherwise_is_noticed(
+    interpreter, held: list[str], right: str, wrong: str
+) -> None:
+    """Digests that always agree would prove nothing."""
+    script = source("device", SIGMA, boots=BOOTS, readings=READINGS, chunk=CHUNK)
+    assert right in script
+
+    assert digests(interpreter, script.replace(right, wrong, 1)) != held
