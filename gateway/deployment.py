@@ -7,36 +7,12 @@ file, and saying what is wrong with it, is `config`'s business.
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from edge.records import Grid
-from recovery.ratio import Ratio, parse_ratio
 
-
-def _ratio(given: Any) -> Any:
-    if isinstance(given, float):
-        raise ValueError("a decimal is not a ratio; write '1/2' for a half, in quotes")
-    return given if isinstance(given, tuple) else parse_ratio(str(given), "the text")
-
-
-def _shape(given: Any) -> Any:
-    return (given, 1) if isinstance(given, int) else given
-
-
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
-Shape = Annotated[tuple[Count, Count], BeforeValidator(_shape)]
-RatioField = Annotated[Ratio, BeforeValidator(_ratio)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Port = Annotated[int, Field(ge=1, le=65535)]
-# A level of an MQTT topic: no slash, no wildcard, nothing to escape.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")]
-
-
-class Section(BaseModel):
-    """A table of the file: frozen, and nothing in it that we do not know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from .fields import Count, Name, Port, Positive, RatioField, Section, Shape
 
 
 class Site(Section):
@@ -114,13 +90,27 @@ class Rounds(Section):
 
 
 class Mqtt(Section):
-    """The broker."""
+    """The broker: TLS, with its certificate and name verified, unless insecure says otherwise."""
 
     host: str = "127.0.0.1"
-    port: Port = 1883
+    port: Port = 8883
     username: str | None = None
     password_file: Path | None = None
-    ca_file: Path | None = None  # turns TLS on; the broker's certificate is always verified
+    ca_file: Path | None = None  # who signs its certificate; else the system's authorities may
+    insecure: bool = False
+
+    # A device's own, from its keys and not from the file: see `access.as_device`.
+    _password: str | None = PrivateAttr(None)
+    _context: Any = PrivateAttr(None)
+
+    @model_validator(mode="after")
+    def _one_way_or_the_other(self) -> Self:
+        if self.insecure and self.ca_file is not None:
+            raise ValueError(
+                "insecure = true speaks in the clear and ca_file is for verifying TLS: only one "
+                "of them can be meant, and the wrong one would give everything away; remove one"
+            )
+        return self
 
 
 class Page(Section):

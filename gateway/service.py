@@ -47,8 +47,8 @@ class Link:
             on_message: called on the pump's thread; it must return at once and never raise.
             will: topic and payload that the broker publishes, retained, when we are lost.
         """
-        self._session = Session(f"{broker.host}:{broker.port}", client_id)
-        self._closing = False
+        self._broker, self._session = broker, Session(f"{broker.host}:{broker.port}", client_id)
+        self._closing, self._complaint = False, ""
         self._filters = [(topic, 1) for topic in subscribe]
         self._on_message = on_message
         client = Client(
@@ -78,7 +78,7 @@ class Link:
         """Return this link once it is connected and subscribed.
 
         Raises:
-            LinkFault: nobody answers, or the broker will not have us. The link is closed.
+            LinkFault: nobody answers, or one of us will not have the other. The link is closed.
         """
         try:
             self._session.wait_up(patience_s)
@@ -113,11 +113,18 @@ class Link:
             socket.close()
 
     def _failed(self, fault: OSError) -> None:
-        self._session.failed(fault.strerror or str(fault))
+        why = access.distrust(self._broker, fault)
+        if why:
+            self._session.unwilling(why, final=access.proven(fault))
+            if why != self._complaint:  # once: what is wrong stays wrong for a while
+                log.warning("the broker is not trusted", why=why)
+        else:
+            self._session.failed(fault.strerror or str(fault))
+        self._complaint = why
 
     def _connected(self, _client: Any, _data: Any, _flags: Any, reason: Any, _more: Any) -> None:
         if reason.is_failure:
-            self._session.failed(str(reason), refused=True)
+            self._session.refused(str(reason))
             return
         self._session.connection += 1
         if self._session.connection > 1:
@@ -132,7 +139,7 @@ class Link:
         self, _client: Any, _data: Any, _packet: Any, reasons: Any, _more: Any
     ) -> None:
         if any(reason.is_failure for reason in reasons):
-            self._session.failed("it may not subscribe", refused=True)
+            self._session.refused("it may not subscribe")
         else:
             self._session.up()
 

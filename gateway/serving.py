@@ -8,7 +8,7 @@ import structlog
 
 from edge import wire
 
-from . import telling
+from . import access, telling
 from .campaign import Campaign
 from .deployment import Deployment
 from .enrol import Devices, check_fleet
@@ -67,6 +67,8 @@ class Service:
             )
             link.wait()
             self._resources = stack.pop_all()
+        if deployment.mqtt.insecure:
+            log.warning(access.IN_THE_CLEAR)
         self._tell(telling.ready(deployment, len(devices.by_name)))
 
     def __enter__(self) -> "Service":

@@ -25,14 +25,15 @@ class Session:
         self._place, self._name = place, name
         self._changed = threading.Condition()
         self._ready = False
-        self._trouble, self._refused = "it does not answer", False
+        self._silent("it does not answer")
+        self._final = False
         self._unsent = 0
         self.connection = 0  # how many there have been: packet ids come back on the next one
 
     def up(self) -> None:
         """The link is connected and subscribed."""
         with self._changed:
-            self._ready = True
+            self._ready, self._final = True, False
             self._changed.notify_all()
 
     def down(self) -> None:
@@ -41,10 +42,25 @@ class Session:
             self._ready = False
             self._changed.notify_all()
 
-    def failed(self, why: str, *, refused: bool = False) -> None:
-        """An attempt was in vain; refused when the broker answered and said no."""
+    def failed(self, why: str) -> None:
+        """An attempt was in vain; the next one may not be."""
         with self._changed:
-            self._trouble, self._refused = why, refused
+            self._silent(why)
+            self._changed.notify_all()
+
+    def refused(self, why: str) -> None:
+        """The broker answered and said no."""
+        self.unwilling(
+            f"the broker at {self._place} will not have {self._name} ({why}); it must let the "
+            "gateway in, or no reading arrives. Mend username and password_file under [mqtt], or "
+            "the broker's access list",
+            final=True,
+        )
+
+    def unwilling(self, sentence: str, *, final: bool) -> None:
+        """One of us will not have the other; final when another attempt would end alike."""
+        with self._changed:
+            self._trouble, self._final = sentence, final
             self._changed.notify_all()
 
     def sending(self, more: int) -> None:
@@ -57,22 +73,12 @@ class Session:
         """Return once the link is up.
 
         Raises:
-            LinkFault: nobody answers, or the broker will not have us.
+            LinkFault: nobody answers, or one of us will not have the other.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._ready or self._refused, patience_s)
-            ready, refused, trouble = self._ready, self._refused, self._trouble
-        if refused:
-            raise LinkFault(
-                f"the broker at {self._place} will not have {self._name} ({trouble}); it must let "
-                "the gateway in, or no reading arrives. Mend username and password_file under "
-                "[mqtt], or the broker's access list"
-            )
-        if not ready:
-            raise LinkFault(
-                f"no MQTT broker at {self._place} ({trouble}); one must listen there, for it "
-                "carries every reading. Start it, or mend host and port under [mqtt]"
-            )
+            self._changed.wait_for(lambda: self._ready or self._final, patience_s)
+            if not self._ready:
+                raise LinkFault(self._trouble)
 
     def wait_down(self, patience_s: float) -> None:
         """Return once the link is down, or patience is at its end."""
@@ -84,3 +90,9 @@ class Session:
         with self._changed:
             self._changed.wait_for(lambda: not (self._unsent and self._ready), patience_s)
             return not self._unsent
+
+    def _silent(self, why: str) -> None:
+        self._trouble = (
+            f"no MQTT broker at {self._place} ({why}); one must listen there, for it carries "
+            "every reading. Start it, or mend host and port under [mqtt]"
+        )

@@ -28,6 +28,7 @@ def ready(deployment: Deployment, enrolled: int) -> Event:
         "cell_mm": deployment.room.cell_mm,
         "sensors": list(deployment.sensors.count),
         "enrolled": enrolled,
+        "insecure": deployment.mqtt.insecure,
     }
 
 

@@ -72,7 +72,7 @@ def run(
         console.print(
             f"{corridor.PEOPLE} people have stood in a corridor of {corridor.LENGTH_M:g} m; "
             f"{sensors} thermometers feel the warmth.\nBroker: {broker.kind} on {broker.host}:"
-            f"{broker.port}. Live page: {page.url}",
+            f"{broker.port}, in the clear, for this machine alone. Live page: {page.url}",
             highlight=False,
         )
         heard = stack.enter_context(Audience(console, query.grid, rounds))

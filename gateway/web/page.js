@@ -149,7 +149,10 @@ function showWire({ values, exponent }) {
 }
 
 const show = {
-  ready: (event) => { at("site").textContent = `${event.site}, ${event.enrolled} sensors`; },
+  ready: (event) => {
+    at("site").textContent = `${event.site}, ${event.enrolled} sensors`;
+    at("clear").hidden = !event.insecure;
+  },
   round: (event) => {
     at("round-number").textContent = event.number;
     at("reports-note").textContent = `asking ${event.enrolled} sensors`;

@@ -40,7 +40,7 @@ def mosquitto(
                 break
             except OSError:
                 time.sleep(0.02)
-        yield Mqtt(host="127.0.0.1", port=port)
+        yield Mqtt(host="127.0.0.1", port=port, insecure=True)
         child.terminate()
 
 

@@ -141,7 +141,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heatveil: Callable[.
         place[path[-1]] = value
         Path(f"{name}.json").write_text(json.dumps(found))
     site = config.sample().replace("port = 8080", f"port = {free_port()}")
-    Path("site.toml").write_text(site.replace("port = 1883", "port = 1"))
+    site = site.replace("port = 8883", "port = 1").replace("# insecure", "insecure")
+    lines = [line for line in site.splitlines() if not line.startswith(("ca_", "password_"))]
+    Path("site.toml").write_text("\n".join(lines))
     made = enrol.make("lab", 2)
     enrol.save_secrets(made, Path("secrets.json"))
     enrol.save_devices(enrol.known(made), Path("devices.json"))

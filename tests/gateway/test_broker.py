@@ -39,7 +39,7 @@ def test_an_embedded_broker_carries_a_message_and_leaves_nothing(
     threads = set(threading.enumerate())
     came: list[tuple[str, bytes]] = []
     with broker.embedded(kind) as address, Pump() as pump:
-        at = Mqtt(host=address.host, port=address.port)
+        at = Mqtt(host=address.host, port=address.port, insecure=True)
         sender = Link(at, "sender", pump).wait()
         sender.publish("kept/topic", b"retained", retain=True)
         taker = Link(

@@ -46,7 +46,8 @@ def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
         ),
         ("cells = 80", "cells = [10, 0]", ["[room] cells", "greater than or equal to 1"]),
         ("count = 50", "", ["[sensors] count is missing"]),
-        ("port = 1883", "port = 99999", ["[mqtt] port is 99999", "less than or equal to 65535"]),
+        ("port = 8883", "port = 99999", ["[mqtt] port is 99999", "less than or equal to 65535"]),
+        ("# insecure = true", "insecure = true", ["[mqtt]", "in the clear", "remove one"]),
         ('name = "lab"', 'name = "lab/#"', ["[site] name", "pattern"]),
         ('walls = "insulated"', 'walls = "brick"', ["[room] walls is 'brick'", "insulated"]),
         ("[site]", "[site", ["cannot be read", "TOML"]),
@@ -70,7 +71,7 @@ def test_a_fault_in_the_file_is_one_line_that_says_where_and_what(
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     """Mending them one start at a time would be tedious."""
-    text = config.sample().replace("port = 1883", "port = 0").replace("every_s", "each_s")
+    text = config.sample().replace("port = 8883", "port = 0").replace("every_s", "each_s")
     with pytest.raises(OperatorFault) as caught:
         config.load(written(tmp_path, text))
 
@@ -103,7 +104,7 @@ def test_the_environment_stands_above_the_file(
     deployment = config.load(written(tmp_path, config.sample()))
 
     assert deployment.mqtt.host == "broker.example"
-    assert deployment.mqtt.port == 1883
+    assert deployment.mqtt.port == 8883
 
 
 def test_secrets_for_the_broker_come_from_files(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_secrets_for_the_broker_come_from_files(tmp_path: Path) -> None:
 
     assert access.password(Mqtt(password_file=tmp_path / "password")) == "sesame"
     assert access.password(Mqtt()) is None
-    assert access.tls(Mqtt()) is None
+    assert access.tls(Mqtt(insecure=True)) is None
     with pytest.raises(OperatorFault, match="password_file .*nowhere"):
         access.password(Mqtt(password_file=tmp_path / "nowhere"))
     with pytest.raises(OperatorFault, match=r"ca_file .*ca\.pem"):

@@ -40,7 +40,7 @@ deployment = Deployment(
     sensors={"count": sensors},
     privacy={"epsilon": "1/1", "delta": "1/100000"},
     rounds={"gather_s": 120},
-    mqtt={"port": port},
+    mqtt={"port": port, "insecure": True},
 )
 devices = enrol.load_devices(folder / "devices.json", "crashsite")
 with Service(deployment, devices) as service:

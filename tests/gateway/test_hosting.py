@@ -41,6 +41,7 @@ gather_s = 5
 every_s = 0.1
 [mqtt]
 port = {port}
+insecure = true
 [page]
 port = {page}
 """

@@ -192,6 +192,18 @@ def test_round_and_budget_are_followed(live: server.Page, tab: Page) -> None:
     assert "6.50 of 8.00" in tab.inner_text("#budget-note")
 
 
+def test_a_link_in_the_clear_is_said_on_the_page(live: server.Page, tab: Page) -> None:
+    """Who looks at the page must not take a trial without TLS for a building's installation."""
+    live.feed.put({**READY, "site": "open", "insecure": True})
+    until(tab, "document.getElementById('site').textContent.includes('open')")
+    in_the_clear = tab.is_visible("#clear")
+    live.feed.put({**READY, "site": "closed", "insecure": False})
+    until(tab, "document.getElementById('site').textContent.includes('closed')")
+
+    assert in_the_clear
+    assert not tab.is_visible("#clear")
+
+
 def test_a_plane_is_drawn_too(live: server.Page, tab: Page) -> None:
     """Two dimensions, and the place is said with both."""
     live.feed.put({**READY, "shape": [4, 2], "cell_mm": 1000})

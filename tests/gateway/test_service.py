@@ -137,7 +137,7 @@ def test_what_was_published_while_the_broker_was_away_arrives_later(pump: Pump) 
     """A link keeps its messages and comes back by itself; nobody has to restart anything."""
     taker = Taker()
     with broker.embedded() as address:
-        at = Mqtt(host=address.host, port=address.port)
+        at = Mqtt(host=address.host, port=address.port, insecure=True)
         link = Link(at, "returns", pump, subscribe=["returns"], on_message=taker).wait()
         port = address.port
     link.publish("returns", b"kept")
@@ -150,7 +150,7 @@ def test_what_was_published_while_the_broker_was_away_arrives_later(pump: Pump) 
 
 def test_no_broker_is_one_clear_line(pump: Pump) -> None:
     """Where it was looked for, why it matters, and what to do."""
-    at = Mqtt(host="127.0.0.1", port=broker.free_port())
+    at = Mqtt(host="127.0.0.1", port=broker.free_port(), insecure=True)
     with pytest.raises(LinkFault) as caught:
         Link(at, "nobody", pump).wait(patience_s=0.5)
 
@@ -171,6 +171,8 @@ def test_a_broker_that_will_not_have_us_is_another_clear_line(
             broker.CONFIGURATION.replace("anonymous true", "anonymous false"),
         )
         with broker.embedded("mosquitto") as address, pytest.raises(LinkFault) as caught:
-            Link(Mqtt(host=address.host, port=address.port), "unwelcome", pump).wait()
+            Link(
+                Mqtt(host=address.host, port=address.port, insecure=True), "unwelcome", pump
+            ).wait()
 
     assert "will not have unwelcome (Not authorized)" in str(caught.value)

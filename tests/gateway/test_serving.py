@@ -155,7 +155,7 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
 def test_rounds_run_over_the_fallback_broker_too(tmp_path: Path) -> None:
     """`heatveil demo` on a machine without mosquitto."""
     with broker.embedded("amqtt") as at:
-        room = Room(Mqtt(host=at.host, port=at.port), tmp_path, "fallback")
+        room = Room(Mqtt(host=at.host, port=at.port, insecure=True), tmp_path, "fallback")
         with room.service() as service, room.nodes():
             service.run()
 
@@ -357,7 +357,7 @@ def test_no_broker_leaves_nothing_half_started(
     """One clear line, no worker, no thread."""
     monkeypatch.setattr(Link.wait, "__defaults__", (0.3,))
     threads = set(threading.enumerate())
-    room.mqtt = Mqtt(host="127.0.0.1", port=1)
+    room.mqtt = Mqtt(host="127.0.0.1", port=1, insecure=True)
     with pytest.raises(LinkFault, match="no MQTT broker at 127.0.0.1:1"):
         room.service()
 

@@ -1,0 +1,32 @@
+"""The kinds of values that a deployment file may hold: counts, shapes, ratios, names, ports."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from recovery.ratio import Ratio, parse_ratio
+
+
+def _ratio(given: Any) -> Any:
+    if isinstance(given, float):
+        raise ValueError("a decimal is not a ratio; write '1/2' for a half, in quotes")
+    return given if isinstance(given, tuple) else parse_ratio(str(given), "the text")
+
+
+def _shape(given: Any) -> Any:
+    return (given, 1) if isinstance(given, int) else given
+
+
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Shape = Annotated[tuple[Count, Count], BeforeValidator(_shape)]
+RatioField = Annotated[Ratio, BeforeValidator(_ratio)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+# A level of an MQTT topic: no slash, no wildcard, nothing to escape.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")]
+
+
+class Section(BaseModel):
+    """A table of the file: frozen, and nothing in it that we do not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
