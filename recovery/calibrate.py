@@ -16,37 +16,19 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from .gaussian import gaussian_epsilon, gaussian_sigma, paper_sigma
+from .gaussian import gaussian_sigma
+from .paper import paper_sigma
 from .ratio import Ratio, check_ratio
-from .whole import coarsest_exponent, counted_norm, reach, shifts, whole_square, widest
-from .zcdp import zcdp_epsilon, zcdp_rho
+from .settle import DISCRETE, Calibration, Floats, exact_epsilon, moved, settle
+from .whole import shifts, whole_square, widest
+from .zcdp import zcdp_rho
 
-Floats = NDArray[np.float64]
 Method = Literal["exact", "paper"]
 
-# The discrete Gaussian keeps the continuous curve when sigma is larger by one in a thousand
-# and at least a hundred grains, which `coarsest_exponent` sees to.
-_DISCRETE = 1.001
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Noise in whole numbers, and what it promises. The unit is that of the temperatures."""
-
-    exponent: int  # a grain is 2**-exponent units
-    step: int  # of the converter, in grains, rounded up; 1 when none is coarser
-    sensitivity: float  # of the temperatures, continuous, in units
-    sensitivity_squared: int  # of the whole numbers, in grains**2
-    variance: int  # of the noise on each reading, in grains**2
-    rho: Ratio  # the exact price of one reading in zCDP
-    sigma: float  # standard deviation of the noise, in units
-    epsilon: float  # what the readings together really cost at the delta asked for
-    readings: int
-    intensity_max: float
-    adc_step: Fraction | None
+# The width is a float and the promise is not: so little more makes up for its last digit.
+_WIDER = 1 + 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,53 +70,29 @@ def calibrate(
         ValueError: a parameter is out of range, or the printed formula is not private here.
     """
     epsilon_asked, delta_asked = check_ratio(epsilon, "epsilon"), check_ratio(delta, "delta")
-    if min(cells, readings, step or 1) <= 0 or not 0 < intensity_max < math.inf:
-        raise ValueError(
-            f"cells is {cells}, readings {readings}, step {step} and intensity_max "
-            f"{intensity_max:g} but all must be positive and finite: the noise is scaled by "
-            "them. Correct the query."
-        )
-    moved = reach(shape, cells)
-    continuous = intensity_max * max(widest(operator, d, shape) for d in moved)
-    spread = continuous
+    change = moved(operator, shape, cells, intensity_max, step, readings)
     if method == "paper":
         factor = paper_sigma(epsilon_asked, delta_asked) * math.sqrt(readings)
+        spread = change.continuous
     else:
-        one_sigma = gaussian_sigma(epsilon_asked, delta_asked) * _DISCRETE
+        one_sigma = gaussian_sigma(epsilon_asked, delta_asked) * DISCRETE
         several = math.sqrt(readings / (2 * zcdp_rho(epsilon_asked, delta_asked)))
-        factor = one_sigma if readings == 1 else several
-        spread = counted_norm(shifts(operator, shape, moved, intensity_max), step)
-    if not continuous > 0:
+        factor = _WIDER * (one_sigma if readings == 1 else several)
+        spread = change.counted
+
+    def variance(grain: Fraction, square: int) -> Fraction:
+        """Return it in exact fractions of the floats."""
+        hidden = (Fraction(change.continuous) / grain) ** 2 if method == "paper" else square
+        return Fraction(factor) ** 2 * hidden
+
+    made = settle(change, spread, factor * spread, variance, delta_asked)
+    if method == "paper" and made.epsilon > epsilon_asked:
         raise ValueError(
-            f"the operator changes by {continuous:g} when a source moves but must change by "
-            "more: no sensor feels any heat. Place sensors nearer, or wait for a longer spread."
-        )
-    exponent = coarsest_exponent(spread, factor * spread, operator.shape[-2], step)
-    grain = Fraction(2) ** -exponent
-    square = whole_square(shifts(operator, shape, moved, intensity_max), exponent, step)
-    # The variance is rounded up, in exact fractions of the floats, so it is never too small.
-    hidden = (Fraction(continuous) / grain) ** 2 if method == "paper" else square
-    variance = math.ceil(Fraction(factor) ** 2 * hidden)
-    given = delivered(square, variance, readings, delta_asked)
-    if method == "paper" and given > epsilon_asked:
-        raise ValueError(
-            f"the paper's formula gives epsilon {given:.4g} at delta {delta_asked:g} but "
+            f"the paper's formula gives epsilon {made.epsilon:.4g} at delta {delta_asked:g} but "
             f"{epsilon_asked:g} was asked for: there, or with so coarse a converter, it is not "
             "private. Use the exact calibration."
         )
-    return Calibration(
-        exponent=exponent,
-        step=1 if step is None else math.ceil(step / grain),
-        sensitivity=continuous,
-        sensitivity_squared=square,
-        variance=variance,
-        rho=(square, 2 * variance),
-        sigma=math.sqrt(variance) * float(grain),
-        epsilon=given,
-        readings=readings,
-        intensity_max=intensity_max,
-        adc_step=step,
-    )
+    return made
 
 
 def distance_curve(
@@ -168,11 +126,5 @@ def _hidden(blocks: Iterable[Floats], made: Calibration, delta: Ratio) -> tuple[
     """Return the epsilon of the worst of these changes, and how many sigmas it is wide."""
     square = whole_square(blocks, made.exponent, made.adc_step)
     apart = math.sqrt(square * made.readings / made.variance)
-    return gaussian_epsilon(1 / (_DISCRETE * apart), check_ratio(delta, "delta")), apart
-
-
-def delivered(square: int, variance: int, readings: int, delta: float) -> float:
-    """Return the epsilon of so many readings with this variance, both in grains squared."""
-    if readings == 1:
-        return gaussian_epsilon(math.sqrt(variance / square) / _DISCRETE, delta)
-    return zcdp_epsilon(readings * square / (2 * variance), delta)
+    at = check_ratio(delta, "delta")
+    return exact_epsilon(square, made.variance, made.readings, at), apart

@@ -1,4 +1,4 @@
-"""How much Gaussian noise hides a difference: the exact curve, and the paper's formula.
+"""How much Gaussian noise hides a difference: the exact curve.
 
 With mu = sensitivity / sigma, the least delta at which the Gaussian mechanism is
 (epsilon, delta)-private is
@@ -16,12 +16,11 @@ from collections.abc import Callable
 from scipy.optimize import brentq
 from scipy.special import erfc, erfcx
 
-# A root is found to 1e-14; the answer is moved this far to the safe side, so that
-# neither rounding nor another accountant's tolerance can put it below the truth.
+# What floats lose of a logarithm of delta is under 1e-10, see the tests. Every answer is checked
+# with twice that against it, so neither sigma, epsilon nor delta can be below the truth.
+_HAIR = 2e-10
+# And this far above it, another accountant's tolerance does not put its answer above ours.
 _SAFE = 1e-9
-
-# Lemma 3 as printed is private for every epsilon up to 39 where delta is at most this.
-PAPER_DELTA_MAX = 0.1
 
 
 def gaussian_log_delta(epsilon: float, mu: float) -> float:
@@ -53,9 +52,10 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
     >>> round(gaussian_delta(1.0, 3.7306), 8)
     1e-05
     """
-    _check_epsilon(epsilon, lowest=0.0)
+    check_epsilon(epsilon, lowest=0.0)
+    rounded_up = gaussian_log_delta(epsilon, _mu(sigma, sensitivity)) + _HAIR
     # Never 0: a delta too small for a float is still not none.
-    return max(math.exp(gaussian_log_delta(epsilon, _mu(sigma, sensitivity))), 5e-324)
+    return min(max(math.exp(rounded_up), 5e-324), 1.0)
 
 
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -74,12 +74,16 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     >>> round(gaussian_sigma(1.0, 1e-5), 3)
     3.731
     """
-    _check_epsilon(epsilon, lowest=0.0)
+    check_epsilon(epsilon, lowest=0.0)
     check_delta(delta)
     _mu(1.0, sensitivity)
+    aim = math.log(delta) - 2 * _HAIR
     # In the logarithm of mu, because mu runs over three hundred orders of magnitude.
-    log_mu = _root(lambda t: gaussian_log_delta(epsilon, math.exp(t)) - math.log(delta))
-    return sensitivity / math.exp(log_mu) * (1 + _SAFE)
+    log_mu = _root(lambda t: gaussian_log_delta(epsilon, math.exp(t)) - aim)
+    return _raised(
+        sensitivity / math.exp(log_mu) * (1 + _SAFE),
+        lambda sigma: gaussian_log_delta(epsilon, sensitivity / sigma) <= aim,
+    )
 
 
 def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -92,52 +96,13 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> fl
     1.0
     """
     check_delta(delta)
-    mu = _mu(sigma, sensitivity)
-    if gaussian_log_delta(0.0, mu) <= math.log(delta):
+    mu, aim = _mu(sigma, sensitivity), math.log(delta) - _HAIR
+    if gaussian_log_delta(0.0, mu) <= aim:
         return 0.0
-    log_epsilon = _root(lambda t: math.log(delta) - gaussian_log_delta(math.exp(t), mu))
-    return math.exp(log_epsilon) * (1 + _SAFE)
-
-
-def paper_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Return the standard deviation of the paper's Lemma 3, as printed.
-
-        sigma = 2 ln(1.25 / delta) sensitivity / epsilon
-
-    Differs from its source: the square root of Dwork and Roth's formula is lost, which
-    errs on the safe side almost everywhere; `paper_delivers` tells what it really gives.
-
-    Raises:
-        ValueError: delta is above 0.1, where the formula soon stops being private.
-
-    Source: Gilbert and McMillan 2017, Lemma 3.
-
-    >>> round(paper_sigma(1.0, 1e-5), 2)
-    23.47
-    """
-    _check_epsilon(epsilon, lowest=5e-324)
-    check_delta(delta)
-    _mu(1.0, sensitivity)
-    if delta > PAPER_DELTA_MAX:
-        raise ValueError(
-            f"delta is {delta:g} but the paper's formula is accepted up to {PAPER_DELTA_MAX:g}: "
-            "above that it stops being private at everyday epsilons. Ask for a smaller delta, "
-            "or for the exact calibration."
-        )
-    return 2 * math.log(1.25 / delta) * sensitivity / epsilon
-
-
-def paper_delivers(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return what the paper's sigma really gives: epsilon at this delta, delta at this epsilon.
-
-    The first is above `epsilon`, and the second above `delta`, where the printed formula
-    is not private.
-
-    >>> round(paper_delivers(1.0, 1e-5)[0], 3)
-    0.134
-    """
-    sigma = paper_sigma(epsilon, delta)
-    return gaussian_epsilon(sigma, delta), gaussian_delta(epsilon, sigma)
+    log_epsilon = _root(lambda t: aim - gaussian_log_delta(math.exp(t), mu))
+    return _raised(
+        math.exp(log_epsilon) * (1 + _SAFE), lambda epsilon: gaussian_log_delta(epsilon, mu) <= aim
+    )
 
 
 def check_delta(delta: float) -> None:
@@ -149,7 +114,8 @@ def check_delta(delta: float) -> None:
         )
 
 
-def _check_epsilon(epsilon: float, lowest: float) -> None:
+def check_epsilon(epsilon: float, lowest: float) -> None:
+    """Refuse an epsilon below the lowest, or none at all, with a ValueError."""
     if not lowest <= epsilon < math.inf:
         raise ValueError(
             f"epsilon is {epsilon:g} but must be {'positive' if lowest else 'at least 0'} and "
@@ -165,6 +131,15 @@ def _mu(sigma: float, sensitivity: float) -> float:
                 "nothing to hide or nothing to hide it with. Check the operator and the units."
             )
     return sensitivity / sigma
+
+
+def _raised(value: float, private: Callable[[float], bool]) -> float:
+    """Return the value, or the next above it that is found to be private; infinity at worst."""
+    step = 1e-15
+    while value < math.inf and not private(value):
+        value *= 1 + step
+        step *= 2
+    return value
 
 
 def _root(increasing: Callable[[float], float]) -> float:

@@ -2,9 +2,9 @@
 
 from edge.records import Guarantee
 
-from .calibrate import Calibration
 from .guarantee import ratio_text
 from .ratio import lowest
+from .settle import Calibration
 from .stated import epsilon_of
 from .thermal_query import Query, cell_m, protected_cells
 

@@ -13,9 +13,11 @@ from edge.records import Grid
 from physics.kernel import Walls
 from physics.places import sensor_places
 
-from .calibrate import Calibration, calibrate
-from .gaussian import check_delta, paper_sigma
+from .calibrate import calibrate
+from .gaussian import check_delta
+from .paper import paper_sigma
 from .ratio import Ratio, check_ratio
+from .settle import Calibration
 from .spreads import most_felt, operator_at
 from .stated import stated
 

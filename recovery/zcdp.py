@@ -7,18 +7,23 @@ into epsilon and delta, with any order alpha > 1,
     epsilon = alpha rho + (ln(1/delta) - ln alpha) / (alpha - 1) + ln(1 - 1/alpha)
 
 Source: Canonne, Kamath and Steinke 2020, Theorem 14, Proposition 12 and Corollary 13.
-Every alpha is valid, so the search below can end too high but never too low.
+Every alpha is valid, so the search below can end too high but never too low; and what floats
+lose of the three terms is added to them.
 """
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 from scipy.optimize import minimize_scalar
 
-from .gaussian import check_delta
+from .gaussian import check_delta, check_epsilon
+
+# Each term is computed to a few parts in 10**16; a sum is moved up by this much of its terms.
+_HAIR = 1e-14
 
 
-def zcdp_epsilon(rho: float, delta: float) -> float:
+def zcdp_epsilon(rho: float | Fraction, delta: float) -> float:
     """Return an epsilon, at least 0, for which rho-zCDP implies (epsilon, delta)-privacy.
 
     Args:
@@ -32,14 +37,37 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     1.0
     """
     check_delta(delta)
-    if not 0 <= rho < math.inf:
-        raise ValueError(
-            f"rho is {rho:g} but must be at least 0 and finite: it is the price paid so far, "
-            "and prices add. Check the variance that it was computed from."
-        )
-    if rho == 0:
+    price = _price(rho)
+    if price == 0:
         return 0.0
-    return max(0.0, _least(lambda alpha: alpha * rho + _exchange(alpha, delta)))
+    return max(0.0, _least(lambda less: _sum((1 + less) * price, *_exchange(less, delta))))
+
+
+def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
+    """Return a delta for which rho-zCDP implies (epsilon, delta)-privacy; at most 1.
+
+        delta = exp((alpha - 1) (alpha rho - epsilon)) (1 - 1/alpha)**alpha / (alpha - 1)
+
+    Raises:
+        ValueError: rho is negative or not finite, or epsilon negative.
+
+    >>> round(zcdp_delta(0.5 / 4.045**2, 1.0), 7)
+    1e-05
+    """
+    check_epsilon(epsilon, lowest=0.0)
+    price = _price(rho)
+    if price == 0:
+        return 5e-324
+    log_delta = _least(
+        lambda less: _sum(
+            less * (1 + less) * price,
+            -less * epsilon,
+            (1 + less) * _below(less),
+            -math.log(less),
+        )
+    )
+    # Never 0: a delta too small for a float is still not none.
+    return min(max(math.exp(log_delta), 5e-324), 1.0) if log_delta < 0 else 1.0
 
 
 def zcdp_rho(epsilon: float, delta: float) -> float:
@@ -58,17 +86,41 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
             "it 0. 1/1 is customary."
         )
     # For one alpha the exchange is linear in rho, so rho is found without a root.
-    return -_least(lambda alpha: (_exchange(alpha, delta) - epsilon) / alpha)
+    rho = -_least(lambda less: _sum(*_exchange(less, delta), -epsilon) / (1 + less))
+    step = 1e-15
+    while zcdp_epsilon(rho, delta) > epsilon:
+        rho *= 1 - step
+        step *= 2
+    return rho
 
 
-def _exchange(alpha: float, delta: float) -> float:
-    """Return the part of epsilon that does not depend on rho."""
-    return (-math.log(delta) - math.log(alpha)) / (alpha - 1) + math.log1p(-1 / alpha)
+def _price(rho: float | Fraction) -> float:
+    """Return the price as a float, or refuse it; what rounding loses is within the hair."""
+    if not 0 <= rho < math.inf:
+        raise ValueError(
+            f"rho is {float(rho):g} but must be at least 0 and finite: it is the price paid so "
+            "far, and prices add. Check the variance that it was computed from."
+        )
+    return max(float(rho), 5e-324) if rho else 0.0
+
+
+def _exchange(less: float, delta: float) -> tuple[float, float, float]:
+    """Return the terms of epsilon that do not depend on rho; `less` is alpha - 1."""
+    return -math.log(delta) / less, -math.log1p(less) / less, _below(less)
+
+
+def _below(less: float) -> float:
+    """Return ln(1 - 1/alpha), where alpha itself would round to 1 too."""
+    return -math.log1p(1 / less)
+
+
+def _sum(*terms: float) -> float:
+    return sum(terms) + _HAIR * sum(map(abs, terms))
 
 
 def _least(cost: Callable[[float], float]) -> float:
-    """Return the least cost over alpha > 1; it has one valley in ln(alpha - 1)."""
+    """Return the least cost over alpha - 1 > 0; it has one valley in its logarithm."""
     found = minimize_scalar(
-        lambda t: cost(1 + math.exp(t)), bounds=(-20.0, 60.0), options={"xatol": 1e-10}
+        lambda t: cost(math.exp(t)), bounds=(-20.0, 60.0), options={"xatol": 1e-10}
     )
     return float(found.fun)

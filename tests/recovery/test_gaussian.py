@@ -11,9 +11,8 @@ from recovery.gaussian import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_sigma,
-    paper_delivers,
-    paper_sigma,
 )
+from recovery.paper import paper_delivers, paper_sigma
 
 
 def dwork_roth_sigma(epsilon: float, delta: float) -> float:
