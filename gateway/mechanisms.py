@@ -41,6 +41,8 @@ class Subject(Protocol):
 
     def rooms(self) -> Iterable[tuple[str, Any]]: ...
 
+    def neighbours(self, query: Any, round: Any) -> tuple[Any, Any]: ...
+
 
 class Mechanism(NamedTuple):
     """Four verbs under one name.

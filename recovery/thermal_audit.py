@@ -6,6 +6,7 @@ from fractions import Fraction
 from edge.records import Grid
 
 from .thermal_query import Query
+from .thermal_scenes import neighbours as neighbours
 
 NAME = "thermal"
 
