@@ -20,21 +20,21 @@ from edge import budget, entropy, keys, limits, noise, slots
 
 ROOT, NAME, SENSOR = bytes(range(32)), "attic-3", 4
 
-def device(boots, readings):
+def device(boot, readings):
     kept, state_key = slots.Ram(), keys.state_key(ROOT)
     most = limits.Limits(1, 8, 1, 1, 1, 0)
     budget.provision(kept, state_key, keys.first_chain(ROOT), most)
-    for _ in range(boots):
+    for _ in range(boot):
         own = budget.Budget(kept, state_key)
         own.boot()
-        for seq in range(1, readings + 1):
-            yield entropy.keyed(own.chain, NAME, own.epoch, seq, SENSOR)
+    key = keys.epoch_key(own.chain, own.epoch)
+    for seq in range(1, readings + 1):
+        yield entropy.opened(key, NAME, own.epoch, seq, SENSOR)
 
-def holder(boots, readings):
-    for epoch in range(1, boots + 1):
-        key = keys.epoch_key(keys.chain_at(ROOT, epoch), epoch)
-        for seq in range(1, readings + 1):
-            yield entropy.opened(key, NAME, epoch, seq, SENSOR)
+def holder(boot, readings):
+    chain = keys.chain_at(ROOT, boot)
+    for seq in range(1, readings + 1):
+        yield entropy.keyed(chain, NAME, boot, seq, SENSOR)
 
 def ticks_us():
     if hasattr(time, "ticks_us"):
@@ -62,20 +62,21 @@ def tell(streams, variance, chunk, values):
 
 
 def source(
-    side: Side, sigma: int, *, boots: int, readings: int, chunk: int, values: int = 1
+    side: Side, sigma: int, *, boot: int, readings: int, chunk: int, values: int = 1
 ) -> str:
-    """Return a script that prints a line for each chunk of noise values.
+    """Return a script that prints a line for each chunk of the noise values of one boot.
 
     A line is: values so far, digest of the chunk's values, HMAC blocks so far, microseconds so
-    far. The first two are the same wherever it runs; the blocks too.
+    far. All but the last are the same wherever it runs. A million values at once are too many for
+    the WebAssembly port, which frees no memory before a script ends; a hundred thousand are not.
 
     Args:
         side: whose way to the same streams is gone.
         sigma: of the noise, in grains.
-        boots, readings: how many boots there are, and how many readings, a stream each, in each.
+        boot: which one, from 1 on; a device goes through those before it.
+        readings: how many there are in it, a stream each.
         values: how many one stream gives: as many as the device has sensors.
-        chunk: how many readings one digest covers; divides all of them together.
+        chunk: how many readings one digest covers; divides all of them.
     """
-    return (
-        f"{SCRIPT}\ntell({side}({boots}, {readings}), {sigma * sigma}, {chunk * values}, {values})"
-    )
+    drawn = f"tell({side}({boot}, {readings}), {sigma * sigma}, {chunk * values}, {values})"
+    return f"{SCRIPT}\n{drawn}"

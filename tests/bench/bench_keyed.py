@@ -1,8 +1,8 @@
 """Show that a keyed device and its key holder draw the same noise, and time what it costs.
 
 Run it: `python tests/bench/bench_keyed.py [values]`, a million values without an argument. The
-device runs on CPython and on each MicroPython that is here, two at a time, over ten boots; its key
-holder on CPython, who gets to the same streams by another way. Then what one value costs, in
+device runs on CPython and on each MicroPython that is here, two at a time, over twenty boots; its
+key holder on CPython, who gets to the same streams by another way. Then what one value costs, in
 microseconds and HMAC blocks, with a stream for each value and with one for a frame of 64, and
 OpenDP's sampler of the same law beside it where that is installed (`pip install opendp`).
 """
@@ -22,7 +22,7 @@ from gateway.audit.agreement import Side, source
 
 ROOT = Path(__file__).resolve().parents[2]
 WASM = ".tools/wasm/node_modules/@micropython/micropython-webassembly-pyscript/micropython.mjs"
-SIGMA, BOOTS, CHUNKS = 1000, 10, 100
+SIGMA, BOOTS, CHUNKS = 1000, 20, 5  # so many digests of each boot
 SIGMAS = (1, 10, 100, 1000, 100_000)
 READINGS, FRAMES, FRAME = 4000, 80, 64  # readings of one value each; frames of so many values
 TOGETHER = 2  # interpreters at a time
@@ -67,46 +67,43 @@ def rows(command: list[str], script: str) -> Iterator[tuple[int, str, int, int]]
         raise SystemExit(f"{command[0]} ended with status {run.returncode}")
 
 
-def digests(name: str, side: Side, command: list[str], values: int) -> list[str]:
-    """Return the digests of so many values, and say now and then how far it is."""
-    script = source(
-        side, SIGMA, boots=BOOTS, readings=values // BOOTS, chunk=max(values // CHUNKS, 1)
-    )
-    found, told_s = [], time.monotonic()
-    for count, digest, _, _ in rows(command, script):
-        found.append(digest)
-        if time.monotonic() - told_s > 10:
-            told_s = time.monotonic()
-            print(f"  {name}: {count} of {values}", file=sys.stderr, flush=True)
-    return found
+def digests(side: Side, command: list[str], boot: int, readings: int) -> list[str]:
+    """Return the digests of the noise values of one boot."""
+    script = source(side, SIGMA, boot=boot, readings=readings, chunk=readings // CHUNKS)
+    return [digest for _, digest, _, _ in rows(command, script)]
 
 
 def agree(found: dict[str, list[str]], values: int) -> bool:
     """Print for each device whether its key holder has every value of it."""
-    commands: dict[str, tuple[Side, list[str]]] = {
+    sides: dict[str, tuple[Side, list[str]]] = {
         "key holder on CPython": ("holder", found["CPython"]),
         **{f"device on {name}": ("device", command) for name, command in found.items()},
     }
+    heard: dict[str, list[list[str]]] = {name: [] for name in sides}
     with ThreadPoolExecutor(TOGETHER) as pool:
-        asked = {
-            name: pool.submit(digests, name, side, command, values)
-            for name, (side, command) in commands.items()
-        }
-        heard = {name: future.result() for name, future in asked.items()}
+        asked = [
+            (name, pool.submit(digests, side, command, boot, values // BOOTS))
+            for name, (side, command) in sides.items()
+            for boot in range(1, BOOTS + 1)
+        ]
+        for name, future in asked:
+            heard[name].append(future.result())
+            print(f"  {name}: boot {len(heard[name])} of {BOOTS}", file=sys.stderr, flush=True)
     holder = heard.pop("key holder on CPython")
     for name, seen in heard.items():
-        same = sum(a == b for a, b in zip(seen, holder, strict=True))
-        verdict = "agrees" if same == len(holder) else "DIFFERS"
-        print(f"  {name:28s} {verdict}: {same} of {len(holder)} digests over {values} values")
+        pairs = [
+            pair for boots in zip(seen, holder, strict=True) for pair in zip(*boots, strict=True)
+        ]
+        same = sum(mine == theirs for mine, theirs in pairs)
+        verdict = "agrees" if same == len(pairs) else "DIFFERS"
+        print(f"  {name:28s} {verdict}: {same} of {len(pairs)} digests over {values} values")
     return all(seen == holder for seen in heard.values())
 
 
 def cost(command: list[str], sigma: int, values: int) -> tuple[float, float]:
     """Return (microseconds, HMAC blocks) of one value, in streams of so many."""
     readings = READINGS if values == 1 else FRAMES
-    script = source(
-        "device", sigma, boots=1, readings=readings, chunk=readings // 4, values=values
-    )
+    script = source("device", sigma, boot=1, readings=readings, chunk=readings // 4, values=values)
     *_, (count, _, blocks, spent) = rows(command, script)
     return spent / count, blocks / count
 
