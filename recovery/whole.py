@@ -85,19 +85,7 @@ def whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None)
     """
     greatest = 0.0
     for block in blocks:
-        if step is None:
-            grains = np.ceil(np.ldexp(block, exponent))
-        else:
-            # Step by step in whole numbers, for a step need not be a whole number of grains.
-            num, den = (step * Fraction(2) ** exponent).as_integer_ratio()
-            counts = np.ceil(block / float(step))
-            if max(int(counts.max()) * num, den) < 2**62:
-                grains = (-(-counts.astype(np.int64) * num // den)).astype(np.float64)
-            else:  # 64 bits would wrap; what cannot be squared anyway is cut, and refused below
-                grains = np.array(
-                    [[min(-(-int(count) * num // den), 2**53) for count in row] for row in counts],
-                    dtype=np.float64,
-                )
+        grains = sent(block, exponent, step)
         greatest = max(greatest, float(np.einsum("ij,ij->j", grains, grains).max()))
     # Sums of whole numbers are exact in floats up to here.
     if greatest >= 2**53:
@@ -106,6 +94,25 @@ def whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None)
             "be squared exactly: noise this wide fits no device. Use a coarser grain."
         )
     return int(greatest)
+
+
+def sent(block: Floats, exponent: int, step: Fraction | None) -> Floats:
+    """Return by how many grains each change of a temperature can change what is sent.
+
+    Args:
+        block: (sensors, moves), temperature changes from `shifts`, at least 0.
+        exponent, step: as for `whole_square`.
+    """
+    if step is None:
+        return np.ceil(np.ldexp(block, exponent))
+    # Step by step in whole numbers, for a step need not be a whole number of grains.
+    num, den = (step * Fraction(2) ** exponent).as_integer_ratio()
+    counts = np.ceil(block / float(step))
+    if max(int(counts.max()) * num, den) < 2**62:
+        return (-(-counts.astype(np.int64) * num // den)).astype(np.float64)
+    # 64 bits would wrap; what cannot be squared anyway is cut, and refused by `whole_square`.
+    cut = [[min(-(-int(count) * num // den), 2**53) for count in row] for row in counts]
+    return np.array(cut, dtype=np.float64)
 
 
 def coarsest_exponent(
