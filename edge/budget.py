@@ -1,7 +1,7 @@
 """What a device may still answer: one ledger for all mechanisms, for the life of its key.
 
 It counts nano-rho, the price of an answer in zero-concentrated differential privacy, which adds
-up whatever the mechanism. What it allows is in both of its slots (see `slots`) before it is used:
+up whatever the mechanism. What it allows is in both of its slots (`pair`) before it is used:
 
     boot      raises the epoch and ratchets the chain key, so the key before is erased
     charge    spends from a lease; when that ends, the end of the next one is written
@@ -15,8 +15,8 @@ the device itself; whoever receives its frames sees the epoch fall back, and mus
 
 from .keys import checked, ratchet
 from .limits import looser, objection
-from .slots import Lost as Lost
-from .slots import Pair
+from .pair import Lost as Lost
+from .pair import Pair
 from .wire import Fault
 
 UNBOOTED = "it has not started, so nothing says what is left; call boot first"

@@ -23,7 +23,7 @@ from collections import namedtuple
 from . import cbor, wire
 
 NAMES = ("version", "exponent", "square", "variance", "budget", "pace_ms")
-Limits = namedtuple("Limits", NAMES)
+Limits = namedtuple("Limits", ("version", "exponent", "square", "variance", "budget", "pace_ms"))
 
 # The least and the most of each, in order: what fits its place in a slot of the budget.
 LEAST = (1, -64, 1, 1, 0, 0)

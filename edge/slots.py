@@ -1,35 +1,26 @@
-"""Where a device keeps its budget: two slots that hold the same record, signed.
+"""Where the two slots of a budget are kept. Whatever keeps them has two methods:
 
-    magic 4 | counter 8 | epoch 8 | spent 8 | round + 1, 8 | chain key 32 | limits 33 | MAC 16
+    read(i)         the bytes of slot i, b"" where nothing was ever written; may raise OSError
+    write(i, data)  returns when the data, at most 254 bytes, is on the medium; or OSError
 
-117 bytes. All numbers are big-endian; the MAC is the start of HMAC-SHA256 over all before it,
-under the device's state key.
+When the power fails in the middle of a write, slot i may hold anything at all, but the other
+slot must be as it was. What was tried, with the power cut within each erasure and each
+program of a block (tests/interpreters/test_budget.py):
 
-Each change is written to one slot, flushed and read back, then to the other; the counter rises
-by one with each write. Nothing is used before both slots allow it. So the loss of any one
-slot, at any time, loses nothing: what the other says is at least what was used.
+    Blocks                two erase blocks of their own: safe, and the old chain key is gone
+    Files on littlefs2    safe; the old chain key lies in its log until that is compacted, some
+                          twenty writes later with blocks of 4 KB, for who reads the bare chip
+    Files on FAT, where the medium writes a sector whole or not at all: safe
+    Files on FAT on bare flash, which erases a sector before it writes: both slots can be lost,
+                          for one sector names both files. Nothing is answered then, ever: the
+                          device must be enrolled again. Use littlefs2 or Blocks there
 
-A slots object has read(i), the bytes of slot i, b"" where nothing was ever written, and
-write(i, data), which returns when the data is on the medium. When the power fails meanwhile,
-slot i may hold anything at all, but the other one must be as it was.
+On a PC, Files are as safe as its file system and disk keep what `fsync` was told.
 """
 
-from collections import namedtuple
+from .compat import read_whole, write_durably
 
-from . import limits
-from .compat import hmac_sha256, read_whole, same_bytes, write_durably
-
-MAGIC = b"hvb1"
-MAC_BYTES = 16
-SIZE = 4 + 4 * 8 + 32 + limits.BYTES + MAC_BYTES
-
-# counter rises with each write. epoch counts boots. spent is in nano-rho, up to the end of the
-# lease. round is the newest one charged when this was written, or -1. chain is the chain key.
-Record = namedtuple("Record", ("counter", "epoch", "spent", "round", "chain", "limits"))
-
-
-class Lost(ValueError):
-    """The slots cannot be trusted or cannot be written: nothing may be answered."""
+PAGE = 256  # bytes that are programmed at once: a whole page of every flash we know
 
 
 class Files:
@@ -40,7 +31,7 @@ class Files:
 
     def read(self, i):
         """Return what slot i holds; OSError where it cannot be read."""
-        return read_whole(self._start + str(i), SIZE + 1)
+        return read_whole(self._start + str(i), PAGE)
 
     def write(self, i, data):
         """Write slot i through to the medium; OSError where it cannot be written."""
@@ -62,104 +53,30 @@ class Ram:
         self._held[i] = bytes(data)
 
 
-class Pair:
-    """Two slots under one state key, used as one: `newest` first, or `put` into empty ones."""
+class Blocks:
+    """Two erase blocks of a flash, `first` and the next, with no file system on them.
 
-    def __init__(self, slots, key):
-        self.mended = ""  # which slot did not verify, when the other one did
-        self._slots = slots
-        self._key = key
-        self._held = [b"", b""]  # what the slots hold, byte by byte; None: it cannot be read
-        self._first = 0  # which to write first: the older, or the one that is torn
-        self._counter = 0
+    device: what MicroPython calls an extended block device: `rp2.Flash(start=...)`, or the
+    `esp32.Partition` of a partition made for it.
+    """
 
-    def newest(self):
-        """Return the newest Record; Lost where the slots hold none, or contradict each other."""
-        self._held = [self._look(i) for i in (0, 1)]
-        found = [unpack(data or b"", self._key) for data in self._held]
-        if found[0] is None and found[1] is None:
-            raise self._lost("no slot verifies", found)
-        if found[0] is None or found[1] is None:
-            self._first = 0 if found[0] is None else 1
-            self.mended = self._says(self._first, None) + ", and is written again"
-        else:
-            self._first = 0 if found[0].counter < found[1].counter else 1
-            old, new = found[self._first], found[1 - self._first]
-            if new.counter != old.counter + 1:
-                raise self._lost("the counters do not follow each other", found)
-            if not (new.epoch >= old.epoch and new.spent >= old.spent and new.round >= old.round):
-                raise self._lost("the state went backwards", found)
-            if new.limits.version < old.limits.version:
-                raise self._lost("the limits went backwards", found)
-        record = found[1 - self._first]
-        self._counter = record.counter
-        return record
+    def __init__(self, device, first=0):
+        self._device = device
+        self._first = first
 
-    def put(self, epoch, spent, round, chain, limits):
-        """Write a Record into both slots and read each back; Lost where that fails."""
-        for i in (self._first, 1 - self._first):
-            if self._look(i) != self._held[i]:
-                raise _stopped("slot %d was changed by somebody else" % i, ONE_KEEPER)
-            record = Record(self._counter + 1, epoch, spent, round, chain, limits)
-            data = pack(record, self._key)
-            try:
-                self._slots.write(i, data)
-            except OSError as why:
-                raise _stopped("slot %d cannot be written (%s)" % (i, why), MEND) from None
-            if self._look(i) != data:
-                raise _stopped("slot %d does not hold what was written to it" % i, MEND)
-            self._held[i] = data
-            self._counter += 1
+    def read(self, i):
+        """Return what slot i holds; b"" where the block is erased."""
+        page = bytearray(PAGE)
+        self._device.readblocks(self._first + i, page, 0)
+        return b"" if page[0] == 255 else bytes(page[1 : 1 + page[0]])
 
-    def _look(self, i):
-        try:
-            return self._slots.read(i)
-        except OSError:
-            return None
-
-    def _says(self, i, record):
-        if record is not None:
-            return "slot %d says counter %d, epoch %d, spent %d, round %d, limits %d" % (
-                (i,) + tuple(record[:4]) + (record.limits.version,)
+    def write(self, i, data):
+        """Erase the block of slot i, then program its first page: the length, then the data."""
+        if len(data) >= PAGE - 1:
+            raise ValueError(
+                "%d bytes came for a slot, which holds at most %d: they would be cut short. "
+                "Write a smaller record" % (len(data), PAGE - 2)
             )
-        if self._held[i] is None:
-            return "slot %d cannot be read" % i
-        return "slot %d holds %d bytes that do not verify" % (i, len(self._held[i]))
-
-    def _lost(self, what, found):
-        return Lost(
-            "%s: %s; two that verify and follow each other are needed, for nothing else knows "
-            "what was already answered. Look who wrote there, then enrol the device again: it "
-            "needs a new key" % (what, "; ".join([self._says(i, found[i]) for i in (0, 1)]))
-        )
-
-
-ONE_KEEPER = "Let one process alone keep it"
-MEND = "Free or mend the flash"
-
-
-def _stopped(what, remedy):
-    return Lost(
-        "%s; it must be on the medium before it is used, or a power cut would forget what was "
-        "answered. %s, then start the device again" % (what, remedy)
-    )
-
-
-def pack(record, key):
-    """Return the bytes of a Record, signed with the state key."""
-    body = MAGIC
-    for number in (record.counter, record.epoch, record.spent, record.round + 1):
-        body += number.to_bytes(8, "big")
-    body += record.chain + limits.to_bytes(record.limits)
-    return body + hmac_sha256(key, body)[:MAC_BYTES]
-
-
-def unpack(data, key):
-    """Return the Record in a slot, or None where it is cut short, torn or forged."""
-    if len(data) != SIZE or data[:4] != MAGIC:
-        return None
-    body = bytes(data[:-MAC_BYTES])
-    if not same_bytes(data[-MAC_BYTES:], hmac_sha256(key, body)[:MAC_BYTES]):
-        return None
-    numbers = [int.from_bytes(body[at : at + 8], "big") for at in (4, 12, 20, 28)]
-    return Record(*(numbers[:3] + [numbers[3] - 1, body[36:68], limits.from_bytes(body[68:])]))
+        self._device.ioctl(6, self._first + i)
+        page = bytes([len(data)]) + data + b"\xff" * (PAGE - 1 - len(data))
+        self._device.writeblocks(self._first + i, page, 0)

@@ -4,7 +4,7 @@ What a power cut leaves of a write is anything between nothing and all of it: th
 some place, and then the old ones, none, erased ones or noise. What was not flushed vanishes.
 """
 
-from numpy.random import Generator
+from typing import Any
 
 ERASED = b"\xff"
 ENDINGS = ("old", "none", "erased", "noise")
@@ -19,15 +19,15 @@ class Flash:
 
     kept is what is on the medium. writes counts the writes begun. `fuse` is how many more of
     them are whole before the one in which the power fails; below 0, it does not fail. `drops`
-    is how many are whole before one is silently not done.
+    is how many are whole before one is silently not done. `rng` has the one method `below(n)`.
     """
 
-    def __init__(self, world: Generator) -> None:
+    def __init__(self, rng: Any) -> None:
         self.kept = [b"", b""]
         self.writes = 0
         self.fuse = -1
         self.drops = -1
-        self._world = world
+        self._rng = rng
 
     def read(self, i: int) -> bytes:
         """Return what slot i holds."""
@@ -45,15 +45,17 @@ class Flash:
         self.drops -= 1
 
     def torn(self, old: bytes, new: bytes) -> bytes:
-        """Return what a cut may leave of a write, drawn from `world`: cut at any byte."""
-        place = int(self._world.integers(len(new) + 1))
+        """Return what a cut may leave of a write, drawn from `rng`: cut at any byte."""
+        place = self._rng.below(len(new) + 1)
         rest = len(new) - place
-        ending = ENDINGS[self._world.integers(len(ENDINGS))]
+        ending = ENDINGS[self._rng.below(len(ENDINGS))]
         if ending == "old":
             return new[:place] + old[place:]
         if ending == "none":
             return new[:place]
-        return new[:place] + (ERASED * rest if ending == "erased" else self._world.bytes(rest))
+        if ending == "erased":
+            return new[:place] + ERASED * rest
+        return new[:place] + self._rng.below(1 << (8 * rest)).to_bytes(rest, "big")
 
 
 class Unflushed:
