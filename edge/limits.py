@@ -27,7 +27,7 @@ Limits = namedtuple("Limits", ("version", "exponent", "square", "variance", "bud
 
 # The least and the most of each, in order: what fits its place in a slot of the budget.
 LEAST = (1, -64, 1, 1, 0, 0)
-MOST = ((1 << 32) - 1, 64, (1 << 64) - 1, (1 << 63) - 1, (1 << 63) - 1, (1 << 32) - 1)
+MOST = ((1 << 32) - 1, 64, (1 << 63) - 1, (1 << 63) - 1, (1 << 63) - 1, (1 << 32) - 1)
 FIELDS = len(NAMES)
 BYTES = 33
 WIDTHS = (4, 1, 8, 8, 8, 4)  # of each in a slot

@@ -19,7 +19,8 @@ class Flash:
 
     kept is what is on the medium. writes counts the writes begun. `fuse` is how many more of
     them are whole before the one in which the power fails; below 0, it does not fail. `drops`
-    is how many are whole before one is silently not done. `rng` has the one method `below(n)`.
+    is how many are done before the flash, worn out, takes no more and does not say so. `rng`
+    has the one method `below(n)`.
     """
 
     def __init__(self, rng: Any) -> None:
@@ -42,7 +43,7 @@ class Flash:
         self.fuse -= 1
         if self.drops != 0:
             self.kept[i] = bytes(data)
-        self.drops -= 1
+            self.drops -= 1
 
     def torn(self, old: bytes, new: bytes) -> bytes:
         """Return what a cut may leave of a write, drawn from `rng`: cut at any byte."""
