@@ -13,6 +13,7 @@ import edge.thermal
 import recovery.thermal
 import recovery.thermal_audit
 
+from .audit.subject import Subject
 from .faults import OperatorFault, suggestion
 
 
@@ -32,16 +33,6 @@ class AnalystHalf(Protocol):
     def plan(self, query: Any, releases: Any) -> Any: ...
 
     def recover(self, query: Any, releases: Any) -> Any: ...
-
-
-class Subject(Protocol):
-    """What `recovery/<name>_audit.py` offers: the mechanism as `heatveil audit` sees it."""
-
-    NAME: str
-
-    def rooms(self) -> Iterable[tuple[str, Any]]: ...
-
-    def neighbours(self, query: Any, round: Any) -> tuple[Any, Any]: ...
 
 
 class Mechanism(NamedTuple):

@@ -1,14 +1,20 @@
-"""What the audit needs to know of thermal readings: the rooms to look at."""
+"""What the audit needs to know of thermal readings: rooms, neighbours, and what gets noise.
+
+Written from the promise and not from the plan: an audit that asked the plan would believe it.
+"""
 
 from collections.abc import Iterator
 from fractions import Fraction
 
-from edge.records import Grid
+from edge.records import Grid, Reading, Round
+from edge.thermal import Params
 
 from .thermal_query import Query
 from .thermal_scenes import neighbours as neighbours
+from .thermal_search import search as search
 
 NAME = "thermal"
+KIND = "noise"
 
 
 def rooms() -> Iterator[tuple[str, Query]]:
@@ -36,7 +42,50 @@ def rooms() -> Iterator[tuple[str, Query]]:
             protect_distance_m=1.0,
         ),
     )
+    # Warmth that had longer to spread reaches these sensors from more cells, and is felt more.
     yield (
         "few sensors, key holder",
-        Query(Grid((30, 1), 100), (2,), 0.01, (1, 1), step=Fraction(1, 10), keyholder=True),
+        Query(Grid((6, 1), 500), (3,), 0.004, (1, 1), step=Fraction(1, 10), keyholder=True),
     )
+    # The last two cells are those that the sensor in the corner tells apart best.
+    yield "sensor in the corner", Query(Grid((4, 1), 0), (1,), 0.01, (1, 1), (1, 10**6))
+
+
+def inputs(round: Round) -> list[Reading]:
+    """Return readings that a device may hold, within the clamp, at its ends and beyond."""
+    params = Params(*round.params)
+    low, high, sensors = params.low, params.high, params.sensors
+    found = [Reading(sensor, (sensor,)) for sensor in (0, sensors - 1)]
+    for value in (low - 1, low, low + 1, -1, 0, 1, high - 1, high, high + 1, 3 * high):
+        found.append(Reading(sensors - 1, (value,)))
+    found.append(
+        Reading(0, tuple(range(low, high + 1, max(1, (high - low) // sensors)))[:sensors])
+    )
+    found.append(Reading(0, (7,) * sensors))
+    return found
+
+
+def unblurred(round: Round, reading: Reading) -> tuple[list[int], list[int]]:
+    """Return the numbers of a payload that get no noise, and then those that do."""
+    params = Params(*round.params)
+    clamped = [
+        params.low if value < params.low else params.high if value > params.high else value
+        for value in reading.values
+    ]
+    return [reading.sensor], clamped
+
+
+def noise(round: Round) -> tuple[str, tuple[int, ...]]:
+    """Return the sampler whose law each reading's noise has, and its arguments."""
+    return "dgauss", (Params(*round.params).variance, 1)
+
+
+def promised(round: Round) -> Fraction:
+    """Return the squared sensitivity, in grains, that the round states a price for."""
+    num, den = round.guarantee.rho
+    return Fraction(2 * num * Params(*round.params).variance, den)
+
+
+def readings(query: Query) -> int:
+    """Return how many readings of each sensor the promise holds for."""
+    return query.readings

@@ -18,6 +18,7 @@ class Layer(NamedTuple):
     about: str  # what it can see, in one sentence
     run: Callable[[Any, Effort], Iterable[Claim]]
     each: bool = True  # once for each mechanism; else once for the house, with None
+    kinds: tuple[str, ...] = ("noise", "finite")  # of the mechanisms that it can look at
 
 
 LAYERS: tuple[Layer, ...] = (

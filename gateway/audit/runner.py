@@ -43,7 +43,7 @@ def audit(
         (layer, mechanism)
         for layer in layers
         for mechanism in (mechanisms if layer.each else [None])
-        if mechanism is None or mechanism.subject is not None
+        if mechanism is None or _concerns(layer, mechanism)
     ]
     found = dict(_run(tasks, effort, told))
     claims = [claim for place in range(len(tasks)) for claim in found[place].claims]
@@ -74,6 +74,10 @@ def look(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done:
         why = f"{type(fault).__name__}: {fault}"
         keep(true(f"{layer.name}: the layer runs to its end", False, detail=why[:500]))
     return Done(tuple(claims), frozenset(called))
+
+
+def _concerns(layer: Layer, mechanism: Mechanism) -> bool:
+    return mechanism.subject is not None and mechanism.subject.KIND in layer.kinds
 
 
 def _run(
