@@ -101,6 +101,30 @@ def audit(
     audited(mechanism, layer or (), effort, folder, as_json, typer.echo)
 
 
+brokers = typer.Typer(help="A broker of your own: TLS, passwords, access list.")
+app.add_typer(brokers, name="broker", no_args_is_help=True)
+
+
+@brokers.command("init")
+def broker_init(
+    config: flags.Config,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(help="Another name or address of the broker, beside that of [mqtt]."),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where its files go; broker beside the config.")
+    ] = None,
+    secrets: Annotated[
+        Path | None, typer.Option(help="Keys of the devices; secrets.json beside the config.")
+    ] = None,
+) -> None:
+    """Write certificates, passwords, access list and configuration for mosquitto."""
+    from .commands.broker_init import init
+
+    init(config, host or [], folder, secrets, typer.echo)
+
+
 app.command()(questions.play)
 app.command()(questions.recover)
 app.command()(questions.calibrate)

@@ -1,0 +1,331 @@
+"""A broker of `heatveil broker init`, run as it stands: who gets in, and what each may say.
+
+The strangers here do what a stolen board, a curious neighbour or a forged broker would do.
+"""
+
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from gateway import access, certificates, config, enrol, mosquitto
+from gateway.broker import free_port
+from gateway.commands import broker_init
+from gateway.deployment import Mqtt
+from gateway.faults import LinkFault
+from gateway.pump import Pump
+from gateway.service import Link
+from gateway.session import Message
+
+SITE = "lab"
+DATA, OTHERS = f"heatveil/1/{SITE}/node-0/data", f"heatveil/1/{SITE}/node-1/data"
+RECEIPT = f"heatveil/1/{SITE}/node-0/receipt"
+ROUND = f"heatveil/1/{SITE}/round/thermal"
+
+
+@contextmanager
+def running(program: str, configuration: Path, port: int) -> Iterator[None]:
+    """Run mosquitto with a configuration for as long as the block lasts."""
+    command = [program, "-c", str(configuration)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+        until_s = time.monotonic() + 10
+        while time.monotonic() < until_s:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.02)
+        try:
+            yield
+        finally:
+            child.terminate()
+
+
+class Wall(NamedTuple):
+    """A deployment whose broker runs, and what its devices know."""
+
+    folder: Path
+    mqtt: Mqtt
+    passwords: dict[str, str]
+
+    def device(self, name: str) -> Mqtt:
+        """Return the broker as that device comes to it."""
+        return access.as_device(self.mqtt, name, self.passwords[name])
+
+
+@pytest.fixture
+def wall(need: Callable[[str], str], tmp_path: Path) -> Iterator[Wall]:
+    """Enrol four devices, make their broker by the command, and run it."""
+    program, folder = need("mosquitto"), tmp_path
+    port = free_port()
+    path = folder / "gateway.toml"
+    path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
+    secrets = enrol.make(SITE, 4)
+    enrol.save_secrets(secrets, folder / "secrets.json")
+    broker_init.init(path, [], None, None, lambda _: None)
+    deployment = config.load(path)
+    passwords = dict(broker_init.link_passwords(deployment, folder / "secrets.json"))
+    # Somebody who may hear everything: what does not arrive here was stopped by the broker.
+    passwords["watcher"] = "w" * 64
+    for name, line in (
+        ("acl", "user watcher\ntopic read #\n"),
+        ("passwords", mosquitto.passwords({"watcher": "w" * 64}, [b"twelve bytes"])),
+    ):
+        with (folder / "broker" / name).open("a") as file:
+            file.write(line)
+    with running(program, folder / "broker" / "mosquitto.conf", port):
+        yield Wall(folder, deployment.mqtt, passwords)
+
+
+@pytest.fixture
+def pump() -> Iterator[Pump]:
+    """Return a pump for one test."""
+    with Pump() as pump:
+        yield pump
+
+
+class Ears:
+    """Keeps what comes."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, bytes]] = []
+
+    def __call__(self, link: Link, message: Message) -> None:
+        link.ack(message)
+        self.heard.append((message.topic, message.payload))
+
+    def wait(self, count: int, patience_s: float = 5) -> list[tuple[str, bytes]]:
+        """Return what came, once it is so much."""
+        until_s = time.monotonic() + patience_s
+        while len(self.heard) < count and time.monotonic() < until_s:
+            time.sleep(0.01)
+        return self.heard
+
+
+@contextmanager
+def links(pump: Pump, *given: tuple[Mqtt, list[str], Ears | None]) -> Iterator[list[Link]]:
+    """Connect clients, each with its topics and its ears, and take them off again."""
+    made: list[Link] = []
+    try:
+        for number, (mqtt, topics, ears) in enumerate(given):
+            name = f"any-{number}"  # the broker takes the user's name for it
+            made.append(Link(mqtt, name, pump, subscribe=topics, on_message=ears).wait())
+        yield made
+    finally:
+        for link in made:
+            link.close()
+
+
+def test_a_device_speaks_for_itself_and_hears_what_it_is_asked(wall: Wall, pump: Pump) -> None:
+    """The plain case, over TLS: round out, report in, receipt out."""
+    ears, gateway_ears = Ears(), Ears()
+    with links(
+        pump,
+        (wall.mqtt, [f"heatveil/1/{SITE}/+/data"], gateway_ears),
+        (wall.device("node-0"), [f"heatveil/1/{SITE}/round/#", RECEIPT], ears),
+    ) as (gateway, device):
+        assert gateway._client.socket().version() in ("TLSv1.2", "TLSv1.3")
+        gateway.publish(ROUND, b"asked")
+        assert ears.wait(1) == [(ROUND, b"asked")]
+        device.publish(DATA, b"answer")
+        assert gateway_ears.wait(1) == [(DATA, b"answer")]
+        gateway.publish(RECEIPT, b"thanks")
+        assert ears.wait(2)[1] == (RECEIPT, b"thanks")
+
+
+def leaf(name: str, rest: str) -> str:
+    return f"heatveil/1/{SITE}/{name}/{rest}"
+
+
+FORBIDDEN = {
+    "node-0": [
+        *(leaf("node-1", rest) for rest in ("data", "meta", "state", "diag", "ack")),
+        *(leaf("node-0", rest) for rest in ("receipt", "cmd/limits", "cmd", "data/more")),
+        *(leaf("gateway", "data"), leaf("round", "thermal"), leaf("map", "thermal")),
+        *("heatveil/1/lab/node-0", "heatveil/1/attic/node-0/data", "data", "$SYS/broker/uptime"),
+    ],
+    "gateway": [leaf("node-0", "data"), leaf("node-0", "state"), "homeassistant/device/x/config"],
+}
+ALLOWED = {
+    "node-0": [leaf("node-0", rest) for rest in ("data", "meta", "state", "diag", "ack")],
+    "gateway": [
+        *(leaf("node-0", "receipt"), leaf("node-0", "cmd/limits")),
+        *(leaf("round", "thermal"), leaf("map", "thermal")),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_nobody_speaks_for_anybody_else(wall: Wall, pump: Pump, name: str) -> None:
+    """A stolen board must not pass for its neighbours, nor for the gateway."""
+    ears = Ears()
+    speaks = wall.mqtt if name == "gateway" else wall.device(name)
+    with links(pump, (wall.device("watcher"), ["#"], ears), (speaks, [], None)) as (_, speaker):
+        for topic in FORBIDDEN[name]:
+            speaker.publish(topic, b"forged")
+        for topic in ALLOWED[name]:
+            speaker.publish(topic, b"honest")
+        wanted = [(topic, b"honest") for topic in ALLOWED[name]]
+
+        assert ears.wait(len(wanted)) == wanted
+
+
+def test_nobody_hears_what_is_for_another(wall: Wall, pump: Pump) -> None:
+    """Not the others' reports, receipts or commands, whatever it subscribes to."""
+    ears, control = Ears(), Ears()
+    topics = ["#", "heatveil/#", leaf("node-1", "#"), leaf("+", "receipt"), leaf("node-0", "data")]
+    with links(
+        pump,
+        (wall.mqtt, [], None),
+        (wall.device("node-0"), topics, ears),
+        (wall.device("node-1"), [], None),
+        (wall.device("watcher"), ["heatveil/#"], control),
+    ) as (gateway, _, other, _):
+        for rest in ("data", "state", "meta"):
+            other.publish(leaf("node-1", rest), b"not yours")
+        control.wait(3)
+        for rest in ("receipt", "cmd/limits"):
+            gateway.publish(leaf("node-1", rest), b"not yours")
+        gateway.publish(leaf("map", "thermal"), b"not yours")
+        for topic in (
+            leaf("node-0", "receipt"),
+            leaf("node-0", "cmd/x"),
+            leaf("round", "thermal"),
+        ):
+            gateway.publish(topic, b"yours")
+        control.wait(9)
+        ears.wait(3)
+
+        assert len(control.heard) == 9
+        assert {payload for _, payload in ears.heard} == {b"yours"}
+        assert {topic.split("/")[-1] for topic, _ in ears.heard} == {"receipt", "x", "thermal"}
+
+
+def test_a_device_cannot_throw_the_gateway_off(wall: Wall, pump: Pump) -> None:
+    """Whoever came under another's client id would end that one's session, and take its place."""
+    ears = Ears()
+    gateway = Link(
+        wall.mqtt, "heatveil-lab", pump, subscribe=[f"heatveil/1/{SITE}/+/data"], on_message=ears
+    ).wait()
+    thief = Link(wall.device("node-2"), "heatveil-lab", pump).wait()
+    thief.publish(f"heatveil/1/{SITE}/node-2/data", b"as itself")
+    heard = ears.wait(1)
+    connections = gateway._session.connection
+    thief.close()
+    gateway.close()
+
+    assert heard == [(f"heatveil/1/{SITE}/node-2/data", b"as itself")]
+    assert connections == 1
+
+
+@pytest.mark.parametrize(
+    ("username", "password"),
+    [(None, None), ("node-0", "0" * 64), ("node-0", "of node-1"), ("stranger", "0" * 64)],
+)
+def test_who_has_no_password_does_not_get_in(
+    wall: Wall, pump: Pump, username: str | None, password: str | None
+) -> None:
+    """Anonymous, guessed, another's, unknown: one clear line for whoever set it up wrong."""
+    secret = wall.passwords["node-1"] if password == "of node-1" else password
+    mqtt = access.as_device(wall.mqtt, username or "", secret or "")
+    if username is None:
+        mqtt = wall.mqtt.model_copy(update={"username": None, "password_file": None})
+    with pytest.raises(LinkFault, match=r"will not have any \(Not authorized\).*\[mqtt\]"):
+        Link(mqtt, "any", pump).wait()
+
+
+def refused(mqtt: Mqtt, pump: Pump, patience_s: float = 2) -> str:
+    """Return the line that a link ends with."""
+    with pytest.raises(LinkFault) as caught:
+        Link(mqtt, "any", pump).wait(patience_s)
+    said = str(caught.value)
+    assert "\n" not in said
+    return said
+
+
+def test_a_broker_that_a_stranger_signed_is_not_spoken_to(
+    wall: Wall, pump: Pump, tmp_path: Path
+) -> None:
+    """Who sits on the line can make a certificate for any name, but not our authority's."""
+    other = tmp_path / "other.pem"
+    other.write_bytes(certificates.authority("a stranger", datetime.now(UTC)).certificate)
+
+    ours = refused(wall.mqtt.model_copy(update={"ca_file": other}), pump)
+    systems = refused(wall.mqtt.model_copy(update={"ca_file": None}), pump)
+
+    assert f"a certificate that {other} did not sign" in ours
+    assert "that this machine's authorities did not sign" in systems
+
+
+def test_a_broker_that_goes_by_another_name_is_not_spoken_to(wall: Wall, pump: Pump) -> None:
+    """Any server of the same authority could pose as the broker."""
+    said = refused(wall.mqtt.model_copy(update={"host": "localhost"}), pump)
+
+    assert "a certificate for another name" in said
+    assert "localhost" in said
+    assert "--host" in said
+
+
+@pytest.mark.parametrize(("days", "word"), [(-4 * 365, "has expired"), (30, "is not valid yet")])
+def test_a_certificate_out_of_its_time_is_refused(
+    wall: Wall, pump: Pump, tmp_path: Path, need: Callable[[str], str], days: int, word: str
+) -> None:
+    """An old key may have been stolen since; and a clock that is wrong must be said to be."""
+    folder, port = tmp_path / "old", free_port()
+    shutil.copytree(wall.folder / "broker", folder)
+    signer = certificates.Pair(*((folder / f"ca.{end}").read_bytes() for end in ("pem", "key")))
+    old = certificates.server(["127.0.0.1"], signer, datetime.now(UTC) + timedelta(days=days))
+    (folder / "server.pem").write_bytes(old.certificate)
+    (folder / "server.key").write_bytes(old.key)
+    settings = (folder / "mosquitto.conf").read_text()
+    settings = settings.replace(str(wall.folder / "broker"), str(folder))
+    settings = settings.replace(f"listener {wall.mqtt.port}", f"listener {port}")
+    (folder / "mosquitto.conf").write_text(settings)
+    with running(need("mosquitto"), folder / "mosquitto.conf", port):
+        said = refused(wall.mqtt.model_copy(update={"port": port}), pump)
+
+    assert f"shows a certificate that {word}" in said
+    assert "clock" in said
+
+
+def test_a_broker_in_the_clear_is_not_spoken_to(wall: Wall, mosquitto: Mqtt, pump: Pump) -> None:
+    """A deployment from before says neither ca_file nor insecure: it must learn of both ways."""
+    said = refused(Mqtt(host=mosquitto.host, port=mosquitto.port), pump)
+
+    assert "does not answer in TLS" in said
+    assert "ca_file" in said
+    assert "heatveil broker init" in said
+    assert "insecure = true" in said
+
+
+def test_this_broker_says_nothing_in_the_clear(wall: Wall, pump: Pump) -> None:
+    """Not even to somebody with the right password: it would have gone over the network."""
+    open_way = wall.mqtt.model_copy(update={"insecure": True, "ca_file": None})
+
+    assert "no MQTT broker at" in refused(open_way, pump, 1)
+
+
+def test_old_versions_of_tls_are_refused_by_both(wall: Wall) -> None:
+    """TLS 1.0 and 1.1 are broken: RFC 8996."""
+    ours = access.tls(wall.mqtt)
+    assert ours is not None
+    assert ours.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert ours.verify_mode is ssl.CERT_REQUIRED
+    assert ours.check_hostname
+    old: Any = ssl.create_default_context(cafile=wall.mqtt.ca_file)
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.warns(DeprecationWarning, match="deprecated"):
+        old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with (
+        socket.create_connection((wall.mqtt.host, wall.mqtt.port)) as plain,
+        pytest.raises(ssl.SSLError),
+    ):
+        old.wrap_socket(plain, server_hostname=wall.mqtt.host)
