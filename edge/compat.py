@@ -7,6 +7,7 @@ between them, and only what this package needs, is settled here.
 import errno
 import hashlib
 import os
+import time
 
 if (1 << 70) >> 69 != 2:
     # The acceptance test of the Gaussian squares numbers of some 70 bits; on a build with
@@ -17,6 +18,7 @@ if (1 << 70) >> 69 != 2:
     )
 
 BLOCK = 64  # bytes in a SHA-256 block
+ABSENT = (errno.ENOENT, 44)  # no such file; the WebAssembly port has the number of WASI
 
 
 def sha256(data):
@@ -53,6 +55,37 @@ def same_bytes(a, b):
     return differing == 0
 
 
+class Uptime:
+    """Milliseconds since it was made. Nothing from the network sets it, and it never wraps.
+
+    A board's own counter of milliseconds starts again after some days, and everything that
+    waits for a moment would then wait for as many more. Look at it once a day at the least.
+    """
+
+    def __init__(self):
+        self._sum = 0
+        self._last = _ticks()
+
+    def now_ms(self):
+        """Return the milliseconds since this clock was made."""
+        now = _ticks()
+        self._sum += _ticks_between(now, self._last)
+        self._last = now
+        return self._sum
+
+
+def _ticks():
+    if hasattr(time, "ticks_ms"):
+        return time.ticks_ms()
+    return time.monotonic_ns() // 1000000
+
+
+def _ticks_between(later, earlier):
+    if hasattr(time, "ticks_diff"):
+        return time.ticks_diff(later, earlier)
+    return later - earlier
+
+
 def write_durably(path, data):
     """Write a whole file and return when it is on the medium, not merely on its way there.
 
@@ -82,7 +115,7 @@ def read_whole(path, longest):
         with open(path, "rb") as file:
             return file.read(longest)
     except OSError as why:
-        if why.errno == errno.ENOENT:
+        if why.errno in ABSENT:
             return b""
         raise
 
