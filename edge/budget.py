@@ -14,7 +14,7 @@ the device itself; whoever receives its frames sees the epoch fall back, and mus
 """
 
 from .keys import checked, ratchet
-from .limits import looser, objection
+from .limits import Limits, looser, objection
 from .pair import Lost as Lost
 from .pair import Pair
 from .wire import Fault
@@ -59,8 +59,8 @@ class Budget:
                 "and loses at most 8 answers in a power cut" % lease
             )
         self.epoch = 0
-        self.chain = None
-        self.limits = None
+        self.chain = b""
+        self.limits = Limits(0, 0, 0, 0, 0, 0)  # allow nothing until they are known
         self.spent = 0
         self.round = -1
         self.mended = ""
@@ -72,7 +72,7 @@ class Budget:
     @property
     def left(self):
         """Return the nano-rho that may still be spent."""
-        return max(self.limits.budget - self.spent, 0) if self.limits else 0
+        return max(self.limits.budget - self.spent, 0)
 
     @property
     def exhausted(self):

@@ -203,7 +203,7 @@ def test_a_budget_that_has_not_booted_does_nothing() -> None:
     """Without the slots it would start from nothing spent."""
     budget = Budget(enrolled(), KEY)
 
-    assert (budget.left, budget.epoch, budget.chain) == (0, 0, None)
+    assert (budget.left, budget.epoch, budget.chain) == (0, 0, b"")
     with pytest.raises(Lost, match="boot"):
         budget.charge(1, 1)
     with pytest.raises(Lost, match="boot"):
