@@ -7,9 +7,9 @@ up whatever the mechanism. What it allows is in both of its slots (`pair`) befor
     charge    spends from a lease; when that ends, the end of the next one is written
     tighten   takes limits that protect more
 
-A power cut costs what was left of the lease, at most `lease` answers; an answer costs two
-writes divided by `lease`. There is no way to get anything back, and no clock: a new window is
-a new enrolment. Both slots restored together from a copy cannot be told from the truth by
+A power cut costs what was left of the lease, at most `lease` answers. An answer costs two writes
+divided by `lease`; as each is paid for, the budget bounds the wear of the flash as well. There
+is no way to get anything back, and no clock: a new window is a new enrolment. Both slots restored together from a copy cannot be told from the truth by
 the device itself; whoever receives its frames sees the epoch fall back, and must say so.
 """
 

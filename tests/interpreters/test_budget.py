@@ -255,6 +255,23 @@ def cut(interpreter, system: str, count: int, bare: bool, whole: bool) -> tuple[
     return int(total), dict(ast.literal_eval(faults))
 
 
+OLD_KEY = """
+disk = Disk(COUNT, BARE, WHOLE, {})
+if VFS is not None:
+    VFS.mkfs(disk)
+slots = mounted(disk)
+provision(slots, KEY, keys.first_chain(ROOT), LIMITS)
+Budget(slots, KEY).boot()
+budget = Budget(slots, KEY, 1)
+budget.boot()
+old, leases = keys.first_chain(ROOT), 0
+while any([bytes(disk.blocks[n]).find(old) >= 0 for n in disk.blocks]):
+    budget.charge(1, leases)
+    leases += 1
+print(leases)
+"""
+
+
 @pytest.mark.parametrize("interpreter", ["unix", "i386"], indirect=True)
 def test_on_littlefs_no_power_cut_loses_anything(interpreter) -> None:
     """What most boards have; every operation of a boot, of leases and of a tightening is cut."""
@@ -271,6 +288,20 @@ def test_on_bare_blocks_no_power_cut_loses_anything(interpreter) -> None:
 
     assert faults == {}
     assert total == 20
+
+
+@pytest.mark.parametrize("interpreter", ["unix"], indirect=True)
+def test_where_an_old_chain_key_lies_on(interpreter) -> None:
+    """A thief who reads the bare chip: nothing on bare blocks, on littlefs a few starts back."""
+    tools = POWER[: POWER.index("disk = Disk(")]
+    given = "import os\nVFS, COUNT, BARE, WHOLE = {}, 16, False, False\n"
+    leases = [
+        int(roomy(interpreter).run(given.format(system) + tools + OLD_KEY))
+        for system in ("None", "os.VfsLfs2")
+    ]
+
+    assert leases[0] == 0
+    assert 0 < leases[1] < 30
 
 
 @pytest.mark.parametrize("interpreter", ["unix"], indirect=True)
