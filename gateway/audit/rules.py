@@ -6,51 +6,33 @@ made of allowed words; the other layers are for those.
 """
 
 import ast
-import functools
-from collections.abc import Callable, Iterator
 
-Found = Iterator[tuple[int, str]]
+from .syntax import Found, barred, listed, modules
 
 # Modules that think in floats, or bring random bits from another door than edge.entropy.
 INEXACT = {"cmath", "decimal", "fractions", "math", "numpy", "operator", "scipy", "statistics"}
 CHANCE = {"random", "secrets", "urandom", "uos", "uuid"}
 CLOCKS = {"datetime", "ntptime", "time", "utime", "rp2", "machine"}
 TICKS = {"RTC", "monotonic", "perf_counter", "ticks_ms", "ticks_us", "ticks_diff", "localtime"}
+CALENDAR = {
+    "RTC",
+    "date",
+    "datetime",
+    "gmtime",
+    "localtime",
+    "ntptime",
+    "settime",
+    "time",
+    "time_ns",
+}
 TELLING = {"json", "logging", "pickle", "pprint", "structlog", "syslog", "traceback", "warnings"}
 DRAWS = {"default_rng", "getrandbits", "random", "random_state", "rvs", "urandom"}
-DARING = {"CERT_NONE", "CERT_OPTIONAL", "_create_unverified_context", "wrap_socket"}
-WHOLE = {"len(a) != len(b)", "differing == 0"}  # what a patient comparison compares
 
 
-def _listed(search: Callable[[ast.AST], Found]) -> Callable[[str], list[str]]:
-    def rule(source: str) -> list[str]:
-        found = {pair for node in ast.walk(ast.parse(source)) for pair in search(node)}
-        return [f"line {line}: {why}" for line, why in sorted(found)]
-
-    return functools.update_wrapper(rule, search, ("__name__", "__doc__"), ())
-
-
-def _modules(node: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield (line, module) for whatever this node imports from outside its package."""
-    match node:
-        case ast.Import(names=names):
-            yield from ((node.lineno, alias.name) for alias in names)
-        case ast.ImportFrom(module=str(module), level=0):
-            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
-        case ast.Call(func=ast.Name(id="__import__" | "exec" | "eval" | "compile")):
-            yield node.lineno, "something that only running it would tell"
-
-
-def _from(node: ast.AST, barred: set[str]) -> Found:
-    for line, name in _modules(node):
-        if name.partition(".")[0] in barred or " " in name:
-            yield line, f"import of {name}"
-
-
-@_listed
+@listed
 def inexact(node: ast.AST) -> Found:
     """Return what could bring in a float: constants, division, roots, negative powers."""
-    yield from _from(node, INEXACT)
+    yield from barred(node, INEXACT)
     match node:
         case ast.Constant(value=float() | complex()):
             yield node.lineno, "a float written out"
@@ -68,10 +50,10 @@ def inexact(node: ast.AST) -> Found:
             yield node.lineno, "a float's layout"
 
 
-@_listed
+@listed
 def chance(node: ast.AST) -> Found:
     """Return which door to random bits is opened, other than `edge.entropy`."""
-    yield from _from(node, CHANCE)
+    yield from barred(node, CHANCE)
     match node:
         case ast.Attribute(attr=word) | ast.Name(id=word) | ast.alias(name=word):
             if word in {"urandom", "getrandbits", "os_entropy", "Tape"}:
@@ -82,19 +64,31 @@ def chance(node: ast.AST) -> Found:
             yield node.lineno, "a stream of its own"
 
 
-@_listed
+@listed
 def clock(node: ast.AST) -> Found:
     """Return where a clock is looked at: time must come in as a value, or not at all."""
-    yield from _from(node, CLOCKS)
+    yield from barred(node, CLOCKS)
     match node:
         case ast.Attribute(attr=word) | ast.Name(id=word) if word in TICKS:
             yield node.lineno, f"the clock {word}"
 
 
-@_listed
+@listed
+def calendar(node: ast.AST) -> Found:
+    """Return where the hour of the day is asked for: whoever sets that could renew a budget."""
+    match node:
+        case ast.Attribute(value=ast.Name(id="time" | "utime" | "machine"), attr=word):
+            if word in CALENDAR:
+                yield node.lineno, f"the hour of the day from {word}"
+    for line, name in modules(node):
+        if name.partition(".")[2] in CALENDAR or name in CALENDAR - {"time"}:
+            yield line, f"import of {name}"
+
+
+@listed
 def telling(node: ast.AST) -> Found:
     """Return where something is printed, logged or written as text beside the wire."""
-    yield from _from(node, TELLING)
+    yield from barred(node, TELLING)
     match node:
         case ast.Call(func=ast.Name(id="print")) | ast.Attribute(attr="stdout" | "stderr"):
             yield node.lineno, "a print"
@@ -102,34 +96,10 @@ def telling(node: ast.AST) -> Found:
             yield node.lineno, "a traceback"
 
 
-@_listed
-def open_compare(node: ast.AST) -> Found:
-    """Return where a MAC is compared by == , which stops at the first byte that differs."""
-    match node:
-        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq(), *_], comparators=others):
-            for side in (left, *others):
-                word = ast.unparse(side).lower()
-                if "mac" in word.replace("_", ".").split(".") or "mac(" in word:
-                    yield node.lineno, "a MAC compared by =="
-
-
-@_listed
-def early_end(node: ast.AST) -> Found:
-    """Return where a comparison of secrets leaves its loop before the last byte."""
-    if isinstance(node, ast.FunctionDef) and node.name == "same_bytes":
-        for loop in ast.walk(node):
-            if isinstance(loop, ast.For | ast.While):
-                for part in ast.walk(loop):
-                    if isinstance(part, ast.Return | ast.Break | ast.If | ast.Raise):
-                        yield part.lineno, "a comparison that ends early"
-            elif isinstance(loop, ast.Compare) and ast.unparse(loop) not in WHOLE:
-                yield loop.lineno, "a comparison by =="
-
-
-@_listed
+@listed
 def drawing(node: ast.AST) -> Found:
     """Return where an analyst draws: after the release everything is a pure function."""
-    for line, name in _modules(node):
+    for line, name in modules(node):
         if name.startswith(("random", "secrets", "numpy.random", "edge.entropy", "edge.noise")):
             yield line, f"import of {name}"
     match node:
@@ -138,7 +108,7 @@ def drawing(node: ast.AST) -> Found:
                 yield getattr(node, "lineno", 0), f"random numbers from {word}"
 
 
-@_listed
+@listed
 def drawn_release(node: ast.AST) -> Found:
     """Return where `release` or `recover` takes its rng to hand: the noise is on by then."""
     if isinstance(node, ast.FunctionDef) and node.name in ("release", "recover"):
@@ -147,19 +117,7 @@ def drawn_release(node: ast.AST) -> Found:
                 yield part.lineno, "a draw after the veil"
 
 
-@_listed
-def trusting(node: ast.AST) -> Found:
-    """Return where a certificate would not be verified, or not be held against the name."""
-    match node:
-        case ast.Attribute(attr=word) | ast.Name(id=word) if word in DARING:
-            yield node.lineno, f"{word}: whoever stands between would be believed"
-        case ast.Assign(targets=[ast.Attribute(attr="check_hostname")], value=ast.Constant(False)):
-            yield node.lineno, "check_hostname off: any certificate of any name would do"
-        case ast.keyword(arg="check_hostname" | "verify", value=ast.Constant(value=False)):
-            yield node.value.lineno, "verification off"
-
-
-@_listed
+@listed
 def reading(node: ast.AST) -> Found:
     """Return where a Reading is spoken of; prose does not count."""
     match node:

@@ -10,7 +10,7 @@ import pytest
 
 from edge import thermal, wire
 from edge.records import Grid, Guarantee, Reading, Round
-from gateway.audit import lint, rules
+from gateway.audit import guards, lint, rules
 from gateway.audit.claim import Effort
 
 FLOATS = """
@@ -46,6 +46,14 @@ import time
 import utime
 from time import ticks_ms
 from datetime import datetime
+import ntptime
+t = machine.RTC().datetime()
+"""
+CALENDAR = """
+t = time.time()
+t = time.time_ns()
+from time import localtime
+import datetime
 import ntptime
 t = machine.RTC().datetime()
 """
@@ -95,12 +103,13 @@ PLANTED = {
     rules.inexact: FLOATS,
     rules.chance: DOORS,
     rules.clock: CLOCKS,
+    rules.calendar: CALENDAR,
     rules.telling: TELLING,
-    rules.open_compare: OPEN,
-    rules.early_end: EARLY,
+    guards.open_compare: OPEN,
+    guards.early_end: EARLY,
     rules.drawing: DRAWS,
     rules.drawn_release: AFTER,
-    rules.trusting: TRUSTING,
+    guards.trusting: TRUSTING,
     rules.reading: READINGS,
 }
 IN_ORDER = '''"""At 0.5 / 2, a Reading, print, random, mac == mac."""

@@ -1,0 +1,192 @@
+"""Layer: whenever the power fails, no noise is used twice and nothing is forgotten.
+
+Real devices with a real budget lie on a flash that loses its power in the middle of a write: at
+every write of a scripted life, at every kind of place in it, and at random. What they answered is
+remembered here, with prices in exact fractions and with every block of noise, and each start is
+held to it. What it cannot see: a flash that puts both slots back to an older day, which no device
+can know of.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from edge import limits
+from edge.budget import Lost
+
+from .bench import SITE, Device, message
+from .bounded import looser
+from .claim import Claim, Effort, at_most, true
+from .flash import Flash, PowerCut
+from .forged import cost
+from .lives import live
+from .scenes import scenes
+from .watch import Blocks, listening
+
+ANSWERS = 45  # that the budget of one device is for
+DAY = 20  # Rounds asked between two starts, at most
+WRITES = 14  # before a power cut, at most
+
+
+class Witness:
+    """One device on a flash, and what really came of it."""
+
+    def __init__(self, round: Any, root: bytes, flash: Flash, blocks: Blocks) -> None:
+        price = cost(round, Device(round, root).limits)
+        self.blocks, self.flash, self.round = blocks, flash, round
+        self.device = Device(round, root, slots=flash, budget=int(price * ANSWERS) + 1)
+        self.held: Any = self.device.limits  # the tightest that it confirmed
+        self.answered = Fraction(0)  # nano-rho that really left
+        self.number, self.epoch, self.starts = 0, 0, 0
+        self.out = False  # it said that its budget is out
+        self.faults: list[str] = []
+        self._started()
+
+    def start(self) -> None:
+        """Start the device, and hold it to all that it did before."""
+        self.device.boot()
+        self._started()
+
+    def _started(self) -> None:
+        budget = self.device.budget
+        self.starts += 1
+        self._hold(budget.epoch > self.epoch, "an epoch came again")
+        self._hold(budget.spent >= self.answered, "it counts less than it answered")
+        self._hold(not self.out or budget.exhausted, "a spent budget came back")
+        if budget.limits != self.held:
+            # What was written before the cut and never confirmed counts, if it is tighter.
+            self._hold(not looser(self.held, budget.limits), "its limits are looser than before")
+        self.epoch, self.held = budget.epoch, budget.limits
+
+    def ask(self, again: bool = False) -> None:
+        """Ask the next Round, or the last one once more, and remember what came."""
+        self.number += not again
+        asked, signed = message(self.round, self.number)
+        frame = self.device.answer(signed, (self.starts % 2,))
+        if frame is None:
+            self.out = self.out or self.device.node.state() == "exhausted"
+        elif frame not in self.blocks.frames:
+            self._hold(not self.out, "it answered after its budget was out")
+            self.answered += cost(asked, self.held)
+            self._hold(self.answered <= self.held.budget, "it answered more than its budget")
+            self.blocks.publish(frame)
+
+    def tighten(self) -> None:
+        """Let it take limits that are a little tighter."""
+        asked = self.held._replace(version=self.held.version + 1, pace_ms=self.held.pace_ms + 1)
+        who = self.device.identity
+        order = limits.pack_limits(asked, who.config_key, limits.topic(SITE, who.name))
+        if self.device.node.tighten(order)["taken"]:
+            self.held = self.device.budget.limits
+
+    def _hold(self, holds: bool, fault: str) -> None:
+        if not holds:
+            self.faults.append(fault)
+
+
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what many power cuts bring out."""
+    round = scenes(mechanism)[-1].round
+    cuts = effort.pick(600, 10_000)
+    for spite in (0, 20):
+        seen = live(cuts, f"lives {effort.seed}".encode(), spite=spite)
+        how = "and slots are spoilt besides" if spite else "at a random byte of a random write"
+        yield at_most(
+            f"when the power fails {how}, a budget forgets nothing and repeats no epoch",
+            0,
+            len(seen.faults),
+            unit="faults",
+            samples=seen.cuts,
+            detail=f"{seen.answers} answers; {'; '.join(sorted(set(seen.faults)))}",
+        )
+    for mode in ("sealed", "keyholder"):
+        params = list(round.params)
+        params[6] = int(mode == "keyholder")
+        asked = round._replace(params=tuple(params))
+        yield from _everywhere(asked, mode, effort)
+        yield from _at_random(asked, mode, effort.pick(300, 10_000), effort)
+
+
+def _everywhere(round: Any, mode: str, effort: Effort) -> Iterator[Claim]:
+    """Cut the power at every write of one life, at several places of the write."""
+    faults, places, place, ended = [], 0, 0, False
+    rng = effort.tape("everywhere", mode)
+    while not ended:
+        for _ in range(effort.pick(3, 24)):
+            with listening(rng) as blocks:
+                witness = Witness(round, rng.bits(256).to_bytes(32, "big"), Flash(rng), blocks)
+                witness.flash.fuse = place
+                ended = not _cut(witness, _script)
+                witness.flash.fuse = -1
+                _cut(witness, _again)
+                faults += witness.faults + ["a block of noise was used twice"] * blocks.twice
+                places += 1
+        place += 1
+    yield at_most(
+        f"a {mode} device survives a power cut at each of its {place - 1} writes",
+        0,
+        len(faults),
+        unit="faults",
+        samples=places,
+        detail="; ".join(sorted(set(faults))),
+    )
+
+
+def _script(witness: Witness) -> None:
+    for turn in range(2):
+        for number in range(10):
+            witness.ask()
+            witness.ask(again=number % 3 == 0)
+        witness.tighten()
+        if turn == 0:
+            witness.start()
+    witness.start()
+    witness.ask()
+
+
+def _again(witness: Witness) -> None:
+    witness.start()
+    _script(witness)
+
+
+def _cut(witness: Witness, life: Any) -> bool:
+    """Return whether the power failed while the device lived so."""
+    try:
+        life(witness)
+    except PowerCut:
+        return True
+    except Lost as why:
+        witness.faults.append(f"a power cut alone lost the key: {why}")
+    return False
+
+
+def _at_random(round: Any, mode: str, cuts: int, effort: Effort) -> Iterator[Claim]:
+    """Cut the power at random, again and again, until each device's budget is out."""
+    rng, seen, faults, frames = effort.tape("at random", mode), 0, [], 0
+    devices = 0
+    while seen < cuts:
+        devices += 1
+        with listening(rng) as blocks:
+            witness = Witness(round, rng.bits(256).to_bytes(32, "big"), Flash(rng), blocks)
+            for _ in range(40):
+                witness.flash.fuse = rng.below(WRITES)
+                seen += _cut(witness, lambda one: _day(one, rng))
+            faults += witness.faults + ["a block of noise was used twice"] * blocks.twice
+            frames += len(blocks.frames)
+    yield at_most(
+        f"no power cut makes a {mode} device use noise twice or count less than it answered",
+        0,
+        len(faults),
+        unit="faults",
+        samples=seen,
+        detail=f"{frames} frames; {'; '.join(sorted(set(faults)))}",
+    )
+    yield true(f"a {mode} device answers between power cuts", frames > devices * 5, samples=frames)
+
+
+def _day(witness: Witness, rng: Any) -> None:
+    witness.start()
+    for _ in range(rng.below(DAY)):
+        if rng.below(12) == 0:
+            witness.tighten()
+        witness.ask(again=rng.below(5) == 0)

@@ -1,0 +1,188 @@
+"""Layer `wire`, fourth part: a gateway counts each answer once, and keeps what it refuses.
+
+Frames of real devices are delivered to the gateway's judge and its store on a disk: in order,
+again, late, out of order, over a restart, and with other bytes under the same counters, signed
+with the stolen key. What it cannot see: the broker, and two gateways on one store.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from edge import wire
+
+from ..judge import Arrival, authenticate, judge
+from ..ledger import Ledger, price
+from ..outcomes import Asked, DeadLetter
+from ..rounds import OpenRound, Place
+from ..session import Message
+from ..store import Store
+from .bench import SITE, SITE_KEY, Device, message
+from .claim import Claim, Effort, at_most, true
+from .scenes import scenes
+
+ROUNDS = 6
+NAMES = ("one", "two")
+
+
+class House:
+    """A gateway's memory and judgement, with two real devices before it."""
+
+    def __init__(self, folder: Path, round: Any, effort: Effort) -> None:
+        self.folder, self.round = folder, round
+        self.devices = [
+            Device(
+                round,
+                effort.tape("kept", name).bits(256).to_bytes(32, "big"),
+                name=name,
+                first=place,
+            )
+            for place, name in enumerate(NAMES)
+        ]
+        known = {
+            one.identity.name: SimpleNamespace(
+                mac_key=one.identity.mac_key, place=Place(one.identity.sensor, 1)
+            )
+            for one in self.devices
+        }
+        self.known: Any = SimpleNamespace(site=SITE, site_key=SITE_KEY, by_name=known)
+        self.open: OpenRound | None = None
+        self.sent: list[Message] = []  # every genuine frame, in order
+        self.store = Store(self.folder / "audit.sqlite", SITE)
+        self.newest = self.store.newest()
+
+    def restart(self) -> None:
+        """Start the gateway: what was in its memory is gone."""
+        self.store.close()
+        self.store = Store(self.folder / "audit.sqlite", SITE)
+        self.newest = self.store.newest()
+
+    def ask(self, number: int) -> str:
+        """Open a Round, and have every device answer it; return why it is not opened, or ""."""
+        asked, signed = message(self.round, number)
+        name, rho = wire.name_of(asked), price(asked.guarantee)
+        why = self.store.open_round(Asked(name, name, asked, signed, rho), 1000 * rho)
+        if why:
+            return why
+        places = {one.identity.name: Place(one.identity.sensor, 1) for one in self.devices}
+        self.open = OpenRound(asked, name, 1e9, places)
+        for device in self.devices:
+            frame = device.answer(signed, (5,)) or b""
+            self.sent.append(Message(_topic(device), frame, (1, len(self.sent))))
+        return ""
+
+    def deliver(self, messages: Sequence[Message]) -> tuple[int, int, int]:
+        """Return how many counted, were absorbed, and were refused and kept."""
+        found = [authenticate(one, self.known) for one in messages]
+        arrivals = [one for one in found if isinstance(one, Arrival)]
+        letters = [one for one in found if isinstance(one, DeadLetter)]
+        answers = [(one.report.round, one.report.sender) for one in arrivals]
+        known = self.store.known([one.key for one in arrivals], answers)
+        verdict = judge(arrivals, self.open, self.newest, known, 0.0)
+        self.open, self.newest = verdict.round, verdict.newest
+        self.store.keep(verdict.kept, [*letters, *verdict.letters], verdict.extra)
+        counted, refused = len(verdict.kept), len(letters) + len(verdict.letters)
+        return counted, len(messages) - counted - refused, refused
+
+    @property
+    def spent(self) -> Fraction:
+        """What the ledger on the disk says is spent."""
+        return Ledger(Fraction(0), self.store.charges()).spent
+
+
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what becomes of messages that come twice, late or changed."""
+    round = scenes(mechanism)[1].round
+    rho = price(round.guarantee)
+    with tempfile.TemporaryDirectory() as folder:
+        house = House(Path(folder), round, effort)
+        yield from _counted(house, rho)
+        yield from _replayed(house, effort)
+        yield from _doubled(house, rho)
+        house.store.close()
+
+
+def _topic(device: Device) -> str:
+    return wire.topic(SITE, device.identity.name, "data")
+
+
+def _counted(house: House, rho: Fraction) -> Iterator[Claim]:
+    counted, late = 0, 0
+    for number in range(1, ROUNDS + 1):
+        house.ask(number)
+        late += house.spent != number * rho  # nothing has come yet, and it must be paid for
+        counted += house.deliver(house.sent[-len(NAMES) :])[0]
+    yield true("a round is charged before a device can hear of it", not late, samples=ROUNDS)
+    yield true("every answer counts", counted == ROUNDS * len(NAMES), samples=counted)
+    asked, signed = message(house.round, 999)
+    refused = house.store.open_round(
+        Asked(b"none", b"none", asked, signed, rho), ROUNDS * rho + rho / 2
+    )
+    yield true("a round that the budget has no room for is not opened", bool(refused), samples=1)
+
+
+def _replayed(house: House, effort: Effort) -> Iterator[Claim]:
+    """Yield what every frame gets that comes again: at once, late, shuffled, over a start."""
+    spent, rng, counted, refused, tries = house.spent, effort.tape("replayed"), 0, 0, 0
+    for start in range(2):
+        if start:
+            house.restart()
+        for _ in range(4):
+            shuffled = sorted(house.sent, key=lambda one: rng.below(1 << 30))
+            for messages in (shuffled, [one for one in shuffled for _ in range(2)]):
+                found = house.deliver(messages)
+                counted, refused, tries = (
+                    counted + found[0],
+                    refused + found[2],
+                    tries + sum(found),
+                )
+    yield at_most(
+        "no frame counts twice, whenever and however often it comes, over a restart too",
+        0,
+        counted,
+        unit="answers",
+        samples=tries,
+    )
+    yield true("a frame that comes again is absorbed and not charged", not refused, samples=tries)
+    yield true("and it costs nothing", house.spent == spent, samples=tries)
+
+
+def _doubled(house: House, rho: Fraction) -> Iterator[Claim]:
+    """Yield what becomes of other bytes under counters that were used, or that lie behind."""
+    spent, device = house.spent, house.devices[0]
+    report = device.opened(house.sent[-len(NAMES)].payload)
+    forged, kept = [], len(house.store.refused(1000))
+    for epoch, seq in ((report.epoch, report.seq), (report.epoch, 0), (0, 10**6)):
+        other = report._replace(epoch=epoch, seq=seq, payload=[0, report.payload[1] + 1])
+        frame = wire.pack_report(other, device.identity.mac_key, _topic(device), 32)
+        forged.append(Message(_topic(device), frame, (1, 1)))
+    counted = 0
+    for start in range(2):
+        if start:
+            house.restart()
+        for one in forged:
+            counted += house.deliver([one])[0]
+    yield at_most(
+        "no other bytes count under counters that were used, or that lie behind the newest",
+        0,
+        counted,
+        unit="answers",
+        samples=2 * len(forged),
+    )
+    letters = house.store.refused(1000)[: len(house.store.refused(1000)) - kept]
+    yield true(
+        "what is refused is kept as evidence, with a reason",
+        len(letters) == 2 * len(forged)
+        and all(letter.why for letter in letters)
+        and {letter.frame for letter in letters} == {one.payload for one in forged},
+        samples=len(letters),
+    )
+    yield true(
+        "a second answer is charged to its device, once for each of its frames",
+        house.spent == spent + rho * len(forged),
+        samples=len(forged),
+        detail=f"{(house.spent - spent) / rho} prices for {len(forged)} frames",
+    )
