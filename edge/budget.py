@@ -9,8 +9,9 @@ up whatever the mechanism. What it allows is in both of its slots (`pair`) befor
 
 A power cut costs what was left of the lease, at most `lease` answers. An answer costs two writes
 divided by `lease`; as each is paid for, the budget bounds the wear of the flash as well. There
-is no way to get anything back, and no clock: a new window is a new enrolment. Both slots restored together from a copy cannot be told from the truth by
-the device itself; whoever receives its frames sees the epoch fall back, and must say so.
+is no way to get anything back, and no clock: a new window is a new enrolment. Both slots
+restored together from a copy cannot be told from the truth by the device itself; whoever
+receives its frames sees the epoch fall back, and must say so.
 """
 
 from .keys import checked, ratchet
