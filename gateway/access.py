@@ -5,6 +5,7 @@ certificate that an authority we trust signed for the very host we were told to 
 secret comes from files that [mqtt] names: a password never stands in the deployment file.
 """
 
+import hmac
 import ssl
 from pathlib import Path
 
@@ -67,6 +68,18 @@ def as_device(broker: Mqtt, name: str, secret: str) -> Mqtt:
     own = broker.model_copy(update={"username": name, "password_file": None})
     own._password, own._context = secret, tls(broker)
     return own
+
+
+def client_id(broker: Mqtt, name: str) -> str:
+    """Return the name of this client's session, which nobody else can guess.
+
+    Whoever connects under another's client id ends that one's connection and takes over what the
+    broker has kept for it. So a mark that only who knows the password can make belongs to it.
+    """
+    secret = password(broker)
+    if secret is None:
+        return name
+    return f"{name}-{hmac.new(secret.encode(), name.encode(), 'sha256').hexdigest()[:16]}"
 
 
 def distrust(broker: Mqtt, fault: OSError) -> str:

@@ -1,8 +1,7 @@
 """mosquitto's files, as texts: the configuration, the access list, the passwords.
 
 One broker, one site. Whoever comes must have a name and a password; what each name may write
-and read is all that its part needs. Nobody may take another's place: the name is the session,
-so a device cannot throw the gateway off by coming under the gateway's client id.
+and read is all that its part needs.
 """
 
 import base64
@@ -27,11 +26,11 @@ certfile {folder}/server.pem
 keyfile {folder}/server.key
 tls_version tlsv1.2
 
-# Everybody has a name and a password, and the name is the session: nobody can come as another.
+# Everybody has a name and a password.
 allow_anonymous false
 password_file {folder}/passwords
 acl_file {folder}/acl
-use_username_as_clientid true
+allow_zero_length_clientid false
 
 # When root starts it, it becomes whom these files belong to; else they could not be read.
 user {user}
@@ -44,6 +43,7 @@ autosave_interval 60
 max_inflight_messages 500
 max_queued_messages 100000
 max_packet_size 4194304
+persistent_client_expiration 30d
 set_tcp_nodelay true
 
 # Who came and who was refused; never what a message holds.

@@ -42,7 +42,7 @@ class Link:
         """Begin to connect; `wait` says when it has succeeded.
 
         Args:
-            client_id: names the session that the broker keeps for us.
+            client_id: names the session that the broker keeps for us: see `access.client_id`.
             subscribe: topic filters.
             on_message: called on the pump's thread; it must return at once and never raise.
             will: topic and payload that the broker publishes, retained, when we are lost.
@@ -53,7 +53,7 @@ class Link:
         self._on_message = on_message
         client = Client(
             CallbackAPIVersion.VERSION2,
-            client_id=client_id,
+            client_id=access.client_id(broker, client_id),
             clean_session=False,
             protocol=MQTTv311,
             manual_ack=True,
@@ -91,6 +91,10 @@ class Link:
         """Send at QoS 1, now or when the connection is back."""
         self._session.sending(1)
         self._client.publish(topic, payload, qos=1, retain=retain)
+
+    def sent(self, patience_s: float) -> bool:
+        """Wait until the broker has everything; False when it has not within this time."""
+        return self._session.wait_sent(patience_s)
 
     def ack(self, message: Message) -> None:
         """Tell the broker that this message is safe with us.

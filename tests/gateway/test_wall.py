@@ -116,8 +116,9 @@ def links(pump: Pump, *given: tuple[Mqtt, list[str], Ears | None]) -> Iterator[l
     made: list[Link] = []
     try:
         for number, (mqtt, topics, ears) in enumerate(given):
-            name = f"any-{number}"  # the broker takes the user's name for it
-            made.append(Link(mqtt, name, pump, subscribe=topics, on_message=ears).wait())
+            made.append(
+                Link(mqtt, f"any-{number}", pump, subscribe=topics, on_message=ears).wait()
+            )
         yield made
     finally:
         for link in made:
@@ -209,21 +210,39 @@ def test_nobody_hears_what_is_for_another(wall: Wall, pump: Pump) -> None:
         assert {topic.split("/")[-1] for topic, _ in ears.heard} == {"receipt", "x", "thermal"}
 
 
-def test_a_device_cannot_throw_the_gateway_off(wall: Wall, pump: Pump) -> None:
-    """Whoever came under another's client id would end that one's session, and take its place."""
-    ears = Ears()
-    gateway = Link(
-        wall.mqtt, "heatveil-lab", pump, subscribe=[f"heatveil/1/{SITE}/+/data"], on_message=ears
-    ).wait()
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_device_cannot_throw_the_gateway_off(
+    wall: Wall, pump: Pump, monkeypatch: pytest.MonkeyPatch, marked: bool
+) -> None:
+    """Whoever comes under another's client id ends its connection and takes over its session.
+
+    Without the mark, as a negative control, it comes to that.
+    """
+    if not marked:
+        monkeypatch.setattr(access, "client_id", lambda _, name: name)
+    topics, ears = [leaf("+", "data")], Ears()
+    gateway = Link(wall.mqtt, "heatveil-lab", pump, subscribe=topics, on_message=ears).wait()
     thief = Link(wall.device("node-2"), "heatveil-lab", pump).wait()
-    thief.publish(f"heatveil/1/{SITE}/node-2/data", b"as itself")
-    heard = ears.wait(1)
+    thief.publish(leaf("node-2", "data"), b"as itself")
+    ears.wait(1, 2)
     connections = gateway._session.connection
     thief.close()
     gateway.close()
 
-    assert heard == [(f"heatveil/1/{SITE}/node-2/data", b"as itself")]
-    assert connections == 1
+    assert (connections == 1) == marked
+    if marked:
+        assert ears.heard == [(leaf("node-2", "data"), b"as itself")]
+
+
+def test_a_session_is_found_again_and_gives_no_password_away(wall: Wall) -> None:
+    """The name must be the same after a restart, or what the broker kept would be lost."""
+    device = wall.device("node-2")
+    name = access.client_id(device, "heatveil-lab-node-2")
+
+    assert access.client_id(wall.device("node-2"), "heatveil-lab-node-2") == name
+    assert name.startswith("heatveil-lab-node-2-")
+    assert wall.passwords["node-2"][:8] not in name
+    assert access.client_id(Mqtt(), "heatveil-lab") == "heatveil-lab"
 
 
 @pytest.mark.parametrize(
