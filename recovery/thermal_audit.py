@@ -45,7 +45,15 @@ def rooms() -> Iterator[tuple[str, Query]]:
     # Warmth that had longer to spread reaches these sensors from more cells, and is felt more.
     yield (
         "few sensors, key holder",
-        Query(Grid((6, 1), 500), (3,), 0.004, (1, 1), step=Fraction(1, 10), keyholder=True),
+        Query(
+            Grid((6, 1), 500),
+            (3,),
+            0.004,
+            (1, 1),
+            step=Fraction(1, 10),
+            sources_max=64,
+            keyholder=True,
+        ),
     )
     # The last two cells are those that the sensor in the corner tells apart best.
     yield "sensor in the corner", Query(Grid((4, 1), 0), (1,), 0.01, (1, 1), (1, 10**6))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from . import lint, promise
+from . import accountant, counts, exact, lint, noise, price, promise, sensitivity
 from .claim import Claim, Effort
 
 
@@ -21,12 +21,16 @@ class Layer(NamedTuple):
     kinds: tuple[str, ...] = ("noise", "finite")  # of the mechanisms that it can look at
 
 
+NOISE = ("noise",)
+
+# The longest first, for two of them run at a time.
 LAYERS: tuple[Layer, ...] = (
-    Layer("promise", "what a round states is whole numbers and ratios", promise.claims),
-    Layer(
-        "lint",
-        "floats, other doors to chance, clocks and prints in the source",
-        lint.claims,
-        False,
-    ),
+    Layer("accountant", "numbers below the truth, sums that lose", accountant.claims, False),
+    Layer("exact", "samplers, all that they can draw", exact.claims, False),
+    Layer("noise", "what is added, and what it gives away", noise.claims, kinds=NOISE),
+    Layer("sensitivity", "more change than was priced", sensitivity.claims, kinds=NOISE),
+    Layer("price", "less noise than was promised", price.claims, kinds=NOISE),
+    Layer("counts", "a converter's steps and grains", counts.claims, False),
+    Layer("promise", "floats in what is stated, and gaps", promise.claims),
+    Layer("lint", "floats, chance, clocks and prints in the source", lint.claims, False),
 )
