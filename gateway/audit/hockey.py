@@ -54,8 +54,8 @@ def discrete_gaussian(variance: float, times: int = 1) -> tuple[NDArray[np.int64
 def along_one(shift: int, variance: float) -> Losses:
     """Return the exact losses of one sensor whose reading moves by so many grains."""
     values, probabilities = discrete_gaussian(variance)
-    losses: Floats = shift * (2.0 * values + shift) / (2 * variance)
-    return Losses(losses, probabilities)
+    losses = shift * (2.0 * values + shift) / (2 * variance)
+    return Losses(np.asarray(losses, dtype=np.float64), probabilities)
 
 
 def together(
@@ -86,8 +86,8 @@ def together(
         one = np.bincount(places % size, weights=probabilities, minlength=size)
         total *= np.fft.rfft(one)
     law = np.maximum(np.roll(np.fft.irfft(total, size), size // 2), 0)
-    grid: Floats = np.arange(-(size // 2), size // 2) * width
-    return Losses(grid, law)
+    grid = np.arange(-(size // 2), size // 2) * width
+    return Losses(np.asarray(grid, dtype=np.float64), law)
 
 
 def delta(epsilon: float, found: Losses) -> float:

@@ -47,10 +47,13 @@ def audited(
     seconds = time.monotonic() - began
     found = report.as_object(claims, effort, seconds)
     text = report.as_page(claims, effort, seconds)
+    from ..audit.picture import draw  # half a second, which a wrong name must not wait for
+
     write_all(
         {
             page: _as_text(text),
             numbers: as_json(found),
+            picture: lambda half: draw(claims, half),
         }
     )
     if json_only:

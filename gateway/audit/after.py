@@ -1,0 +1,50 @@
+"""Layer: after the veil, nothing is drawn and no promise is lost.
+
+What is published must follow from the releases alone, and carry the promise that it was made
+under. It sees a map that differs from one drawing to the next, one that changes its releases,
+and one that states another promise. It cannot see whether the map is any good.
+"""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from .claim import Claim, Effort, true
+
+ROOMS = 2  # a map takes its time; these are enough to see what depends on nothing but code
+
+
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield that a map is a function of its releases, under their promise."""
+    rooms = list(mechanism.subject.rooms())
+    for name, query in rooms if effort.full else rooms[:ROOMS]:
+        round = mechanism.plan(query, ())
+        tape = effort.tape("after", name)
+        reading = mechanism.subject.inputs(round)[-1]
+        release = mechanism.release(round, [mechanism.report(round, reading, tape)], tape)
+        before = deepcopy(release)
+        first, second = (mechanism.recover(query, [release]) for _ in range(2))
+        yield true(f"{name}: a map leaves its releases as they were", release == before, samples=1)
+        yield true(
+            f"{name}: the same releases give the same map, to the last bit",
+            _same(first, second),
+            samples=2,
+        )
+        yield true(
+            f"{name}: a map carries the promise that its round was made under",
+            first.guarantee == round.guarantee,
+            samples=1,
+        )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Say whether two results agree in every field, floats to their last bit."""
+    return _bits(one) == _bits(other)
+
+
+def _bits(result: Any) -> list[tuple[str, object]]:
+    names = getattr(result, "__dataclass_fields__", None) or result._fields
+    values = ((name, getattr(result, name)) for name in names)
+    return [(name, v.tobytes() if isinstance(v, np.ndarray) else repr(v)) for name, v in values]

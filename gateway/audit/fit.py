@@ -1,0 +1,136 @@
+"""Layer: goodness of fit of every sampler, at widths that cannot be enumerated too.
+
+Draws come from a tape and are held against the formula, written here in floats and once more.
+It sees a sampler whose law is off by some per cent, however it came to be so, at the widths
+that are really used. It cannot see less than its draws can tell, which each claim states, nor a
+tape that the sampler would not get on a device.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import binom, chi2
+
+from edge import noise
+
+from . import formulas
+from .claim import Claim, Effort
+from .formulas import Law, Whole
+
+# Where cells end, by the share of draws below: fine in the tails, where a scale shows first.
+EDGES = (0.005, 0.02, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.98, 0.995)
+# Chi-square's own law is only nearly that of the statistic, so a rarer chance is asked for.
+CAUTION = 10
+
+
+class Case(NamedTuple):
+    """A sampler, its arguments, its law, and how many draws are worth their time: quick, full."""
+
+    name: str
+    args: tuple[int, ...]
+    law: Callable[..., Law]
+    draws: tuple[int, int] = (40_000, 400_000)
+
+
+CASES = (
+    Case("below", (11,), formulas.below),
+    Case("coin", (2, 7), formulas.coin),
+    Case("exp_coin", (3, 2), formulas.exp_coin),
+    Case("geometric", (1, 4), formulas.geometric),
+    Case("geometric", (1, 1000), formulas.geometric),
+    Case("dlaplace", (7, 3), formulas.dlaplace),
+    Case("dlaplace", (500, 1), formulas.dlaplace),
+    Case("dgauss", (9, 2), formulas.dgauss),
+    Case("dgauss", (10**6, 3), formulas.dgauss),
+    Case("dgauss", (4_000_000, 1), formulas.dgauss),
+    Case("polya", (3, 1, 2), formulas.polya),
+    Case("polya", (10, 1, 20), formulas.polya, (10_000, 100_000)),
+)
+
+
+def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
+    """Yield two claims for each sampler at each of its parameters."""
+    for case in CASES:
+        tape, count = effort.tape("fit", case.name, case.args), effort.pick(*case.draws)
+        sampler: Any = getattr(noise, case.name, _uniform)
+        drawn = [int(sampler(*case.args, tape)) for _ in range(count)]
+        yield from fits(f"{case.name}{case.args}", np.array(drawn), case.law(*case.args), effort)
+
+
+def fits(name: str, drawn: Whole, law: Law, effort: Effort) -> Iterator[Claim]:
+    """Yield that draws are as a law says: in all cells together, and in telling sets of values."""
+    statistic, cells = _misfit(drawn, law)
+    chance = float(chi2.sf(statistic, max(1, cells - 1)))
+    yield _likely(f"{name} fits its law, by chi-square", chance, drawn, effort, f"{cells} cells")
+    tails = list(_tails(drawn, law))
+    least, where = min(tails)
+    chance = min(1.0, 2 * len(tails) * least)
+    words = f"{name} is in none of {len(tails)} sets of values too often or too seldom"
+    yield _likely(words, chance, drawn, effort, where, exact=True)
+
+
+def _uniform(n: int, rng: Any) -> int:
+    return int(rng.below(n))
+
+
+def _likely(
+    words: str, chance: float, drawn: Whole, effort: Effort, detail: str, exact: bool = False
+) -> Claim:
+    least = effort.alpha if exact else effort.alpha / CAUTION
+    return Claim(
+        words,
+        claimed=-math.log10(least),
+        measured=abs(math.log10(max(chance, 1e-300))),
+        holds=chance >= least,
+        unit="-log10 p",
+        samples=len(drawn),
+        alpha=effort.alpha,
+        detail=detail,
+    )
+
+
+def _misfit(drawn: Whole, law: Law) -> tuple[float, int]:
+    """Return Pearson's statistic and how many cells it was taken over."""
+    below = np.cumsum(law.probabilities)
+    ends = sorted({int(np.searchsorted(below, edge)) for edge in EDGES})
+    limits = law.values[[end for end in ends if below[end] < 1 - 1e-3]]
+    shares = np.diff([0.0, *below[[end for end in ends if below[end] < 1 - 1e-3]], 1.0])
+    # Beyond the last limit is one more cell, and a value of no law lands in one of the ends.
+    seen = np.bincount(np.searchsorted(limits, drawn), minlength=len(limits) + 1)
+    expected = shares * len(drawn)
+    return float((np.square(seen - expected) / expected).sum()), len(seen)
+
+
+def _tails(drawn: Whole, law: Law) -> Iterator[tuple[float, str]]:
+    """Yield, for sets of values, how rare so many or so few draws in it are, exactly."""
+    values, shares = law.values, law.probabilities
+    below = np.cumsum(shares)
+    cuts = {int(values[np.searchsorted(below, edge)]) for edge in (0.02, 0.1, 0.25, 0.5, 0.75)}
+    far = max(1, int(math.sqrt(float(shares @ np.square(values.astype(float))))))
+    sets: list[tuple[str, Callable[[Whole], Any]]] = [
+        *((f"at most {cut}", lambda z, cut=cut: z <= cut) for cut in sorted(cuts)),
+        *(
+            (f"at least {k} away from 0", lambda z, k=k: np.abs(z) >= k)
+            for k in sorted({max(1, far // 2), far, 2 * far})
+        ),
+        ("even", lambda z: z % 2 == 0),
+        ("0", lambda z: z == 0),
+        ("outside of the law", lambda z: (z < values[0]) | (z > values[-1])),
+    ]
+    for words, inside in sets:
+        p = float(shares[inside(values)].sum())
+        yield _rare(int(inside(drawn).sum()), len(drawn), p), words
+    middle = values[np.searchsorted(below, 0.5)]
+    both = (drawn[0::2][: len(drawn) // 2] > middle) & (drawn[1::2] > middle)
+    p = float(shares[values > middle].sum()) ** 2
+    yield _rare(int(both.sum()), len(both), p), "two in a row above the middle"
+
+
+def _rare(seen: int, draws: int, p: float) -> float:
+    """Return how likely so many or more are, or so few or fewer, whichever is rarer."""
+    p = min(1.0, max(0.0, p))
+    if p < 1e-12:  # what the floats of the law have left out
+        p = 1e-12
+    return float(min(binom.cdf(seen, draws, p), binom.sf(seen - 1, draws, p)))
