@@ -1,4 +1,4 @@
-"""Layer `wire`, second part: limits that come over the air can only raise privacy.
+"""Layer: limits that come over the air can only raise privacy.
 
 Limits are drawn at random, signed with the right key as if it had been stolen, and given to a
 real device. Whatever it takes must be at least as private as what it had; the reckoning is

@@ -98,10 +98,14 @@ def learnt(below: Floats, above: Floats) -> tuple[Floats, float]:
 def misfit(noise: Floats, sigma: float, cells: int) -> tuple[float, int]:
     """Return the p-value of noise under the discrete Gaussian, and how many cells were counted.
 
-    Pearson's chi-square over cells of about equal chance. For sigma of a hundred and more the
-    chance of a whole number is that of the unit interval around it to one part in 10**5 of it.
+    Pearson's chi-square over cells of about equal chance, and of less towards the tails. For sigma
+    of a hundred and more the chance of a whole number is that of the unit interval around it to
+    one part in 10**5 of it.
     """
-    edges = np.unique(np.floor(ndtri(np.arange(1, cells) / cells) * sigma)) + 0.5
+    tails = np.array([_FEW + 5, 4 * _FEW, 16 * _FEW]) / noise.size  # a capped tail gives away much
+    tails = tails[tails < 1 / cells]
+    ladder = np.concatenate([np.arange(1, cells) / cells, tails, 1 - tails])
+    edges = np.unique(np.floor(ndtri(np.sort(ladder)) * sigma)) + 0.5
     chances = np.diff(ndtr(np.concatenate([[-np.inf], edges / sigma, [np.inf]])))
     seen = np.bincount(np.searchsorted(edges, noise.ravel()), minlength=len(chances))
     expected = chances * noise.size

@@ -8,80 +8,19 @@ can know of.
 """
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
-from edge import limits
 from edge.budget import Lost
 
-from .bench import SITE, Device, message
-from .bounded import looser
 from .claim import Claim, Effort, at_most, true
 from .flash import Flash, PowerCut
-from .forged import cost
 from .lives import live
 from .scenes import scenes
-from .watch import Blocks, listening
+from .watch import listening
+from .witness import Witness
 
-ANSWERS = 45  # that the budget of one device is for
 DAY = 20  # Rounds asked between two starts, at most
 WRITES = 14  # before a power cut, at most
-
-
-class Witness:
-    """One device on a flash, and what really came of it."""
-
-    def __init__(self, round: Any, root: bytes, flash: Flash, blocks: Blocks) -> None:
-        price = cost(round, Device(round, root).limits)
-        self.blocks, self.flash, self.round = blocks, flash, round
-        self.device = Device(round, root, slots=flash, budget=int(price * ANSWERS) + 1)
-        self.held: Any = self.device.limits  # the tightest that it confirmed
-        self.answered = Fraction(0)  # nano-rho that really left
-        self.number, self.epoch, self.starts = 0, 0, 0
-        self.out = False  # it said that its budget is out
-        self.faults: list[str] = []
-        self._started()
-
-    def start(self) -> None:
-        """Start the device, and hold it to all that it did before."""
-        self.device.boot()
-        self._started()
-
-    def _started(self) -> None:
-        budget = self.device.budget
-        self.starts += 1
-        self._hold(budget.epoch > self.epoch, "an epoch came again")
-        self._hold(budget.spent >= self.answered, "it counts less than it answered")
-        self._hold(not self.out or budget.exhausted, "a spent budget came back")
-        if budget.limits != self.held:
-            # What was written before the cut and never confirmed counts, if it is tighter.
-            self._hold(not looser(self.held, budget.limits), "its limits are looser than before")
-        self.epoch, self.held = budget.epoch, budget.limits
-
-    def ask(self, again: bool = False) -> None:
-        """Ask the next Round, or the last one once more, and remember what came."""
-        self.number += not again
-        asked, signed = message(self.round, self.number)
-        frame = self.device.answer(signed, (self.starts % 2,))
-        if frame is None:
-            self.out = self.out or self.device.node.state() == "exhausted"
-        elif frame not in self.blocks.frames:
-            self._hold(not self.out, "it answered after its budget was out")
-            self.answered += cost(asked, self.held)
-            self._hold(self.answered <= self.held.budget, "it answered more than its budget")
-            self.blocks.publish(frame)
-
-    def tighten(self) -> None:
-        """Let it take limits that are a little tighter."""
-        asked = self.held._replace(version=self.held.version + 1, pace_ms=self.held.pace_ms + 1)
-        who = self.device.identity
-        order = limits.pack_limits(asked, who.config_key, limits.topic(SITE, who.name))
-        if self.device.node.tighten(order)["taken"]:
-            self.held = self.device.budget.limits
-
-    def _hold(self, holds: bool, fault: str) -> None:
-        if not holds:
-            self.faults.append(fault)
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
@@ -104,7 +43,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         params[6] = int(mode == "keyholder")
         asked = round._replace(params=tuple(params))
         yield from _everywhere(asked, mode, effort)
-        yield from _at_random(asked, mode, effort.pick(300, 10_000), effort)
+        yield from _at_random(asked, mode, effort.pick(150, 10_000), effort)
 
 
 def _everywhere(round: Any, mode: str, effort: Effort) -> Iterator[Claim]:
@@ -112,7 +51,7 @@ def _everywhere(round: Any, mode: str, effort: Effort) -> Iterator[Claim]:
     faults, places, place, ended = [], 0, 0, False
     rng = effort.tape("everywhere", mode)
     while not ended:
-        for _ in range(effort.pick(3, 24)):
+        for _ in range(effort.pick(2, 24)):
             with listening(rng) as blocks:
                 witness = Witness(round, rng.bits(256).to_bytes(32, "big"), Flash(rng), blocks)
                 witness.flash.fuse = place

@@ -32,15 +32,12 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     rooms = scenes(mechanism)
     for room in rooms:
         yield _priced(room)
-        device = _device(room, effort, sensors=len(room.below))
-        tries = effort.pick(1200, 20_000)
-        seen = see(room, stretched(room), [device], mechanism.release, effort, tries)
-        yield from _told_apart(room, seen, effort.alpha)
-        yield from whitebox.claims(room.name, seen.noise, room.sigma, effort.alpha)
-        yield _asked_again(room, device)
-    yield from _singly(max(rooms, key=lambda room: len(room.below)), mechanism, effort)
+        yield from told_apart(room, mechanism, effort, effort.pick(600, 20_000))
+    tries = effort.pick(SINGLE, 20 * SINGLE)
+    yield from singly_told(max(rooms, key=lambda room: len(room.below)), mechanism, effort, tries)
     fleets = [room for room in rooms if len(room.below) >= FEWEST]
-    yield from _fleet(min(fleets, key=lambda room: len(room.below)), mechanism, effort)
+    fleet = min(fleets, key=lambda room: len(room.below))
+    yield from in_company(fleet, mechanism, effort, effort.pick(60, 2000))
 
 
 def _device(room: Scenes, effort: Effort, sensors: int, first: int = 0) -> Device:
@@ -60,8 +57,17 @@ def _priced(room: Scenes) -> Claim:
     )
 
 
-def _told_apart(room: Scenes, seen: Seen, alpha: float) -> Iterator[Claim]:
-    """Yield what tells the scenes apart along the direction known, and along one learnt."""
+def told_apart(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iterator[Claim]:
+    """Yield what tells the two scenes of a room apart, and what the noise in them is."""
+    device = _device(room, effort, sensors=len(room.below))
+    seen = see(room, stretched(room), [device], mechanism.release, effort, tries)
+    yield from _apart(room, seen, effort.alpha)
+    yield from whitebox.claims(room.name, seen.noise, room.sigma, effort.alpha)
+    yield _asked_again(room, device)
+
+
+def _apart(room: Scenes, seen: Seen, alpha: float) -> Iterator[Claim]:
+    """Yield how far apart along the direction known, and along one learnt."""
     cut = float(seen.apart @ seen.middle)
     found = apart(seen.below @ seen.apart, seen.above @ seen.apart, cut, alpha)
     yield _no_better(f"{room.name}: who knows both scenes tells them", seen, found, alpha)
@@ -84,10 +90,10 @@ def _no_better(words: str, seen: Seen, found: Between, alpha: float) -> Claim:
     )
 
 
-def _singly(room: Scenes, mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what single readings tell, all of a room's sensors counted as one."""
+def singly_told(room: Scenes, mechanism: Any, effort: Effort, samples: int) -> Iterator[Claim]:
+    """Yield what so many single readings a side tell, all of a room's sensors counted as one."""
     device = _device(room, effort, sensors=len(room.below))
-    tries = 2 * (effort.pick(SINGLE, 20 * SINGLE) // len(room.below) // 2 + 1)
+    tries = 2 * (samples // len(room.below) // 2 + 1)
     seen = see(room, singly(room), [device], mechanism.release, effort, tries)
     below, above = seen.below - seen.middle, seen.above - seen.middle
     found = apart(below.ravel(), above.ravel(), 0.0, effort.alpha)
@@ -116,10 +122,9 @@ def _asked_again(room: Scenes, device: Device) -> Claim:
     )
 
 
-def _fleet(room: Scenes, mechanism: Any, effort: Effort) -> Iterator[Claim]:
+def in_company(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iterator[Claim]:
     """Yield what is shared by devices of one sensor each, which must be nothing."""
     devices = [_device(room, effort, 1, first) for first in range(len(room.below))]
-    tries = effort.pick(120, 2000)
     seen = see(room, stretched(room), devices, mechanism.release, effort, tries)
     name = f"{room.name}, {len(devices)} devices"
     yield from whitebox.claims(name, seen.noise, room.sigma, effort.alpha)

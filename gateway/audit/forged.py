@@ -1,4 +1,4 @@
-"""Layer `wire`, third part: no Round, whoever signed it, makes a device less private.
+"""Layer: no Round, whoever signed it, makes a device less private.
 
 Rounds are drawn at random, most of them worse than the one that was planned, signed with the
 site's key as if it had been stolen, and given to a real device. It may answer those alone that

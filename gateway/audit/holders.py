@@ -1,4 +1,4 @@
-"""Layer `keys`, second part: who holds the root opens a keyholder device, and no sealed one.
+"""Layer: who holds the root opens a keyholder device, and no sealed one.
 
 What it cannot see: whether the host that enrolled a sealed device has really forgotten its
 root, and whether a board's own entropy is any good.

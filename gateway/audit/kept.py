@@ -1,4 +1,4 @@
-"""Layer `wire`, fourth part: a gateway counts each answer once, and keeps what it refuses.
+"""Layer: a gateway counts each answer once, and keeps what it refuses.
 
 Frames of real devices are delivered to the gateway's judge and its store on a disk: in order,
 again, late, out of order, over a restart, and with other bytes under the same counters, signed
@@ -6,91 +6,22 @@ with the stolen key. What it cannot see: the broker, and two gateways on one sto
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from edge import wire
 
-from ..judge import Arrival, authenticate, judge
-from ..ledger import Ledger, price
-from ..outcomes import Asked, DeadLetter
-from ..rounds import OpenRound, Place
+from ..ledger import price
+from ..outcomes import Asked
 from ..session import Message
-from ..store import Store
-from .bench import SITE, SITE_KEY, Device, message
+from .bench import message
 from .claim import Claim, Effort, at_most, true
+from .house import NAMES, House, topic_of
 from .scenes import scenes
 
 ROUNDS = 6
-NAMES = ("one", "two")
-
-
-class House:
-    """A gateway's memory and judgement, with two real devices before it."""
-
-    def __init__(self, folder: Path, round: Any, effort: Effort) -> None:
-        self.folder, self.round = folder, round
-        self.devices = [
-            Device(
-                round,
-                effort.tape("kept", name).bits(256).to_bytes(32, "big"),
-                name=name,
-                first=place,
-            )
-            for place, name in enumerate(NAMES)
-        ]
-        known = {
-            one.identity.name: SimpleNamespace(
-                mac_key=one.identity.mac_key, place=Place(one.identity.sensor, 1)
-            )
-            for one in self.devices
-        }
-        self.known: Any = SimpleNamespace(site=SITE, site_key=SITE_KEY, by_name=known)
-        self.open: OpenRound | None = None
-        self.sent: list[Message] = []  # every genuine frame, in order
-        self.store = Store(self.folder / "audit.sqlite", SITE)
-        self.newest = self.store.newest()
-
-    def restart(self) -> None:
-        """Start the gateway: what was in its memory is gone."""
-        self.store.close()
-        self.store = Store(self.folder / "audit.sqlite", SITE)
-        self.newest = self.store.newest()
-
-    def ask(self, number: int) -> str:
-        """Open a Round, and have every device answer it; return why it is not opened, or ""."""
-        asked, signed = message(self.round, number)
-        name, rho = wire.name_of(asked), price(asked.guarantee)
-        why = self.store.open_round(Asked(name, name, asked, signed, rho), 1000 * rho)
-        if why:
-            return why
-        places = {one.identity.name: Place(one.identity.sensor, 1) for one in self.devices}
-        self.open = OpenRound(asked, name, 1e9, places)
-        for device in self.devices:
-            frame = device.answer(signed, (5,)) or b""
-            self.sent.append(Message(_topic(device), frame, (1, len(self.sent))))
-        return ""
-
-    def deliver(self, messages: Sequence[Message]) -> tuple[int, int, int]:
-        """Return how many counted, were absorbed, and were refused and kept."""
-        found = [authenticate(one, self.known) for one in messages]
-        arrivals = [one for one in found if isinstance(one, Arrival)]
-        letters = [one for one in found if isinstance(one, DeadLetter)]
-        answers = [(one.report.round, one.report.sender) for one in arrivals]
-        known = self.store.known([one.key for one in arrivals], answers)
-        verdict = judge(arrivals, self.open, self.newest, known, 0.0)
-        self.open, self.newest = verdict.round, verdict.newest
-        self.store.keep(verdict.kept, [*letters, *verdict.letters], verdict.extra)
-        counted, refused = len(verdict.kept), len(letters) + len(verdict.letters)
-        return counted, len(messages) - counted - refused, refused
-
-    @property
-    def spent(self) -> Fraction:
-        """What the ledger on the disk says is spent."""
-        return Ledger(Fraction(0), self.store.charges()).spent
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
@@ -103,10 +34,6 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         yield from _replayed(house, effort)
         yield from _doubled(house, rho)
         house.store.close()
-
-
-def _topic(device: Device) -> str:
-    return wire.topic(SITE, device.identity.name, "data")
 
 
 def _counted(house: House, rho: Fraction) -> Iterator[Claim]:
@@ -157,8 +84,8 @@ def _doubled(house: House, rho: Fraction) -> Iterator[Claim]:
     forged, kept = [], len(house.store.refused(1000))
     for epoch, seq in ((report.epoch, report.seq), (report.epoch, 0), (0, 10**6)):
         other = report._replace(epoch=epoch, seq=seq, payload=[0, report.payload[1] + 1])
-        frame = wire.pack_report(other, device.identity.mac_key, _topic(device), 32)
-        forged.append(Message(_topic(device), frame, (1, 1)))
+        frame = wire.pack_report(other, device.identity.mac_key, topic_of(device), 32)
+        forged.append(Message(topic_of(device), frame, (1, 1)))
     counted = 0
     for start in range(2):
         if start:
@@ -172,7 +99,8 @@ def _doubled(house: House, rho: Fraction) -> Iterator[Claim]:
         unit="answers",
         samples=2 * len(forged),
     )
-    letters = house.store.refused(1000)[: len(house.store.refused(1000)) - kept]
+    found = house.store.refused(1000)
+    letters = found[: len(found) - kept]
     yield true(
         "what is refused is kept as evidence, with a reason",
         len(letters) == 2 * len(forged)

@@ -1,4 +1,4 @@
-"""Layer `wire`, fifth part: nothing is said to a broker that has not shown who it is.
+"""Layer: nothing is said to a broker that has not shown who it is.
 
 Brokers of our own are put before the gateway's and the device's TLS: the right one, and one with
 a stranger's certificate, one made for another host, one that has expired, one that speaks no TLS.

@@ -1,4 +1,4 @@
-"""Layer `wire`, first part: every bit of every message is signed, for its topic and its key alone.
+"""Layer: every bit of every message is signed, for its topic and its key alone.
 
 Each bit of a frame, a Round and a limits message is turned, each message is cut, put on another
 topic and signed with every other key of the house: none may be believed. The MAC is computed

@@ -28,12 +28,11 @@ def claims(name: str, noise: Floats, sigma: float, alpha: float) -> Iterator[Cla
     flat = unit.reshape(-1, unit.shape[2])
     yield from _size(name, flat, alpha)
     yield _law(name, flat, alpha, sigma)
-    sensors = flat.shape[1]
-    pairs = [(i, j) for i in range(sensors) for j in range(i)]
-    found = [
-        (product(flat[:, i], flat[:, j], alpha / len(pairs)), f"{j} and {i}") for i, j in pairs
-    ]
-    yield _alone(f"{name}: no two sensors share noise", found, flat.size, alpha)
+    pairs = [(i, j) for i in range(flat.shape[1]) for j in range(i)]
+    if pairs:
+        each = alpha / len(pairs)
+        found = [(product(flat[:, i], flat[:, j], each), f"{j} and {i}") for i, j in pairs]
+        yield _alone(f"{name}: no two sensors share noise", found, flat.size, alpha)
     pairs_of_rounds = flat[: len(flat) // 2 * 2]
     lagged = product(pairs_of_rounds[0::2], pairs_of_rounds[1::2], alpha)
     sentence = f"{name}: no round's noise is that of the one before"
@@ -68,12 +67,15 @@ def _size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
         alpha,
         f"least on sensor {least}",
     )
-    # Faults that are shared by all sensors add up, where single pairs of them hide.
-    sums = variance(unit.sum(axis=1) / np.sqrt(unit.shape[1]), alpha)
-    yield _ratio(
-        f"{name}: the sum over all sensors is as noisy as promised",
-        sums.found,
-        sums.high,
+    # What all sensors share adds up here, where single pairs of them hide it.
+    sums = variance(unit.sum(axis=1) / np.sqrt(unit.shape[1]), alpha / 2)
+    yield Claim(
+        f"{name}: the sum over all sensors is as noisy as promised, neither less nor more",
+        1.0,
+        max(sums.found, 1 / max(sums.found, _LEAST)),
+        sums.low <= 1 <= sums.high,
+        max(sums.low, 1 / max(sums.high, _LEAST)),
+        "variance found / promised, or the inverse",
         len(unit),
         alpha,
     )
