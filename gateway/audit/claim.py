@@ -69,6 +69,7 @@ class Effort:
     full: bool = False
     seed: int = 1
     alpha: float = ALPHA  # for each claim that rests on chance
+    first: bool = False  # end each layer at the first of its claims that does not hold
 
     def pick(self, quick: int, full: int) -> int:
         """Return the number that suits."""

@@ -67,6 +67,8 @@ def look(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done:
     try:
         for claim in layer.run(watched, effort):
             keep(claim)
+            if effort.first and not claim.holds:
+                break
             began = time.monotonic()
         if not claims:
             keep(true(f"{layer.name}: there is something to look at", False))
