@@ -1,149 +1,137 @@
 """A sensor device without its radio: a Round comes in, a signed frame of blur goes out.
 
-Order matters here. The Round is verified and held against the device's own floor; then the
-noise is drawn; only then is the sensor read. So a Round that would lower privacy never causes
-a reading at all. How long the draw takes depends on the noise: who sends the frame must send
-it at a fixed time after the Round came, not as soon as it is there.
+An answer is made in this order, and the order is the point of it:
+
+    verify    what the site did not sign is not looked at
+    object    a Round beyond the device's limits is refused: nothing charged, nothing read
+    charge    the budget is written down before it is used; no write, no answer
+    noise     drawn ahead, for this frame and no other
+    read      only now is the sensor asked
+    veil      clamp, and add the noise
+    pack      sign; the bytes are kept, and sent again as they are
+
+A Round that comes again gets the same bytes and costs nothing. How long the noise took to draw
+must not show in when the frame goes out: see `ticker`, which every device needs around this.
 """
 
-from . import entropy, thermal, wire
+from . import limits, thermal, wire
+from .ahead import Ahead
 from .records import Reading, Report
+from .refusals import EXHAUSTED, objection
 
 MECHANISMS = {thermal.NAME: thermal}
-EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on the memory
-# What a hostile Round can cause beside a Fault, on a board with little memory.
+# What a hostile message can cause beside a Fault, on a board with little memory.
 BROKEN = (ValueError, TypeError, MemoryError, OverflowError, RuntimeError)
 VERSION = "0.1.0"
 
 
 class Node:
-    """One device: its keys, its counters and the last frame it made.
+    """One device: who it is, what it may still spend, and the last frame it made.
 
-    site, name: where it stands on the wire. root: its 32-byte key, made on the host.
-    site_key: the key that signs Rounds. sensor, sensors: the first sensor it reads, and how
-    many. floor: the least variance of noise it will ever answer with, (num, den) in kelvin
-    squared, set when it is enrolled; what comes over the air can only raise it.
-    mode: "sealed" (nobody can repeat the noise) or "keyholder" (the holder of root can).
-    epoch: the boot counter, raised and stored by the host of this object before it is made.
+    identity: a `keys.Identity`. budget: its `budget.Budget`, which has booted; no other node may
+    have it. step: of its converter, (num, den) of a kelvin, or None for one finer than any grain.
     """
 
-    def __init__(
-        self, site, name, root, site_key, sensor, floor, mode="sealed", epoch=1, sensors=1
-    ):
-        if mode not in ("sealed", "keyholder"):
+    def __init__(self, identity, budget, step=None):
+        if budget.fault:
             raise ValueError(
-                "mode %r is not known; sealed (nobody can take the noise off) or keyholder "
-                "(the holder of the root key can) decides whom readings are hidden from" % mode
+                "the budget of %s cannot be used (%s); without one that has booted nobody knows "
+                "what was said before, nor which noise is fresh. Boot it, or give the device a "
+                "new key" % (identity.name, budget.fault)
             )
-        if floor[0] < 1 or floor[1] < 1:
-            raise ValueError(
-                "a floor of %d/%d kelvin squared protects nothing; it must be above 0, for it "
-                "is what a forged Round cannot lower" % (floor[0], floor[1])
-            )
-        self.site = site
-        self.name = name
-        self.mode = mode
-        self.epoch = epoch
-        self.sensor = sensor
-        self.sensors = sensors
-        self.refusal = ""  # why the last Round was not answered, in words for `state`
-        self._root = root
-        self._site_key = site_key
-        self._mac_key = wire.mac_key(root)
-        self._floor = floor
-        self._seq = 0
-        self._round = None
-        self._frame = None
-        # A sealed stream lives as long as the boot and is never repeated.
-        self._sealed = entropy.sealed(root, epoch.to_bytes(8, "big")) if mode == "sealed" else None
-        if mode == "keyholder":
-            entropy.keyed(root, name, epoch, 0, sensor)  # refuses now what it would refuse later
+        self.identity = identity
+        self.refusal = ""  # why the last Round was not answered
+        self._budget = budget
+        self._step = step
+        self._ahead = Ahead(identity, budget)
+        self._variance = budget.limits.variance  # that the next Round will ask for, as it seems
+        self._round = self._name = self._frame = None  # of the last answer
+        self._paid = self._paid_ms = None  # which Round was charged last, by name, and when
+        self._alert = ""
 
-    def answer(self, message, read, mechanism="thermal"):
+    def prepare(self):
+        """Draw the noise of the next frame, if it is not there; call it when nothing is due.
+
+        The variance is that of the last Round, at a start that of the limits.
+        """
+        if self.state() == "ready":
+            self._ahead.prepare(thermal, self._variance)
+
+    def answer(self, message, read, mechanism=thermal.NAME, now_ms=None):
         """Return the frame that answers a Round's message, or None and say why in `refusal`.
 
         read(params) must return one whole number a sensor, in grains (params as in
-        `thermal.Params`). It is called once for each Round: asked again, the same bytes are
-        returned, for fresh noise on the same reading could be averaged away.
+        `thermal.Params`). It is called once for each Round. now_ms, of a clock that only goes
+        forward, is when the message came: answers are then kept apart as the limits say.
         """
         self.refusal = ""
         try:
-            round = wire.unpack_round(
-                message, self._site_key, wire.round_topic(self.site, mechanism)
-            )
-            self.refusal = self._objection(round, mechanism)
+            where = wire.round_topic(self.identity.site, mechanism)
+            round = wire.unpack_round(message, self.identity.site_key, where)
+            name = wire.name_of(round)
+            if name == self._name:
+                return self._frame
+            if name != self._paid:  # else the sensor failed, after all else was settled
+                self.refusal = self._objection(round, mechanism, now_ms) or self._charge(round)
         except wire.Fault as why:
             self.refusal = str(why)
         except BROKEN as why:
             self.refusal = "it cannot be read on this device (%s)" % type(why).__name__
         if self.refusal:
             return None
-        if self._round is None or wire.name_of(round) != wire.name_of(self._round):
+        if name != self._paid:
+            self._paid, self._paid_ms = name, now_ms
+        try:
+            frame = self._fresh(round, name, MECHANISMS[mechanism], read)
+        except Exception:  # whatever a sensor does; never with the number in it
+            self.refusal = "the sensor did not give %d whole numbers" % self.identity.sensors
+            return None
+        self._round, self._name, self._frame = round, name, frame
+        return frame
+
+    def tighten(self, message):
+        """Take tighter limits from a message of the config key; return what to say of it on `ack`.
+
+        They are on the medium before this returns. A message that comes again changes nothing.
+        """
+        why, version = "", None
+        try:
+            where = limits.topic(self.identity.site, self.identity.name)
+            asked = limits.unpack_limits(message, self.identity.config_key, where)
+            version = asked.version
+            if asked != self._budget.limits:
+                why = limits.looser(self._budget.limits, asked)
+        except wire.Fault as fault:
+            why = str(fault)
+        except BROKEN as fault:
+            why = "it cannot be read on this device (%s)" % type(fault).__name__
+        if not why:
             try:
-                self._frame = self._fresh(round, MECHANISMS[mechanism], read)
-            except (ValueError, TypeError):  # never with the number in it
-                self.refusal = "the sensor did not give %d whole numbers" % self.sensors
-                return None
-            self._round = round
-        return self._frame
+                self._budget.tighten(asked)
+            except Exception as fault:
+                why = self._fail(fault)
+        return {"verb": "limits", "version": version, "taken": not why, "why": why}
 
-    def _objection(self, round, mechanism):
-        if mechanism not in MECHANISMS or round.mechanism != mechanism:
-            return "it asks for %s, which this device does not have" % round.mechanism
-        if len(round.params) != thermal.PARAMS:
-            return "it has %d params instead of %d" % (len(round.params), thermal.PARAMS)
-        params = thermal.Params(*round.params)
-        if not -EXPONENTS <= params.exponent <= EXPONENTS:
-            return "its grains of 2**%d kelvin are none that a sensor has" % -params.exponent
-        if self._round is not None:
-            number = self._round.number
-            again = wire.name_of(round) == wire.name_of(self._round)
-            if round.number <= number and not again:
-                return "it is round %d, and round %d is already answered" % (round.number, number)
-        if not 0 <= self.sensor <= self.sensor + self.sensors - 1 < params.sensors:
-            return "sensor %d is not in round %d, which has sensors 0 to %d" % (
-                self.sensor + self.sensors - 1,
-                round.number,
-                params.sensors - 1,
-            )
-        if params.keyholder != (1 if self.mode == "keyholder" else 0):
-            return "its guarantee is not that of a %s device" % self.mode
-        thermal.bits(round)
-        num, den = self._floor  # variance * grain**2 >= num / den, in whole numbers
-        up = 1 << (2 * max(params.exponent, 0))
-        down = 1 << (2 * max(-params.exponent, 0))
-        if params.variance < 1 or params.variance * down * den < num * up:
-            return "it asks for less noise than this device's floor of %d/%d kelvin squared" % (
-                num,
-                den,
-            )
-        return ""
-
-    def _fresh(self, round, mechanism, read):
-        self._seq += 1
-        noise = mechanism.draw(round, self.sensors, self._stream())
-        values = tuple(read(thermal.Params(*round.params)))
-        payload = mechanism.veil(round, Reading(self.sensor, values), noise)
-        report = Report(wire.name_of(round), self.name, self.epoch, self._seq, payload)
-        where = wire.topic(self.site, self.name, "data")
-        return wire.pack_report(report, self._mac_key, where, mechanism.bits(round))
-
-    def _stream(self):
-        if self._sealed is not None:
-            return self._sealed
-        return entropy.keyed(self._root, self.name, self.epoch, self._seq, self.sensor)
+    def state(self):
+        """Return "ready", "exhausted" for ever when the budget is, or "alert" when it is lost."""
+        if self._alert:
+            return "alert"
+        return "exhausted" if self._budget.exhausted else "ready"
 
     def meta(self):
         """Return what the device says of itself, for its retained `meta` topic: nothing it saw."""
+        who, held = self.identity, dict(zip(limits.NAMES, self._budget.limits))
+        held["left"] = self._budget.left
         said = {
             "schema": wire.VERSION,
             "firmware": VERSION,
-            "mode": self.mode,
-            "sensor": self.sensor,
-            "sensors": self.sensors,
+            "mode": who.mode,
+            "key": "".join(["%02x" % b for b in who.key_id]),
+            "boot": self._budget.epoch,
+            "sensor": who.sensor,
+            "sensors": who.sensors,
             "unit": "K",
-            "boot": self.epoch,
-            "floor": list(self._floor),
+            "limits": held,
         }
         if self._round is not None:
             params = thermal.Params(*self._round.params)
@@ -151,3 +139,38 @@ class Node:
             said["variance"] = params.variance
             said["calibration"] = "".join(["%02x" % b for b in wire.name_of(self._round)])
         return said
+
+    def _objection(self, round, mechanism, now_ms):
+        if self._alert:
+            return self._alert
+        if self._budget.exhausted:
+            return EXHAUSTED
+        if mechanism not in MECHANISMS or round.mechanism != mechanism:
+            return "it asks for %s, which this device does not have" % round.mechanism
+        held = self._budget.limits
+        if None not in (now_ms, self._paid_ms) and now_ms - self._paid_ms < held.pace_ms:
+            return "it comes before the %d ms between two answers are over" % held.pace_ms
+        return objection(round, self.identity, held, self._budget.round, self._step)
+
+    def _charge(self, round):
+        """Pay for an answer; return nothing, or why it cannot be paid for."""
+        params = thermal.Params(*round.params)
+        cost = limits.price(self._budget.limits, params.exponent, params.variance)
+        try:
+            return "" if self._budget.charge(cost, round.number) else EXHAUSTED
+        except Exception as fault:
+            return self._fail(fault)
+
+    def _fail(self, fault):
+        self._alert = "its budget cannot be kept (%s), so nothing is answered any more" % fault
+        return self._alert
+
+    def _fresh(self, round, name, mechanism, read):
+        params = thermal.Params(*round.params)
+        self._variance = params.variance
+        noise = self._ahead.take(mechanism, params.variance)
+        values = tuple(read(params))
+        payload = mechanism.veil(round, Reading(self.identity.sensor, values), noise)
+        report = Report(name, self.identity.name, self._budget.epoch, self._ahead.seq, payload)
+        where = wire.topic(self.identity.site, self.identity.name, "data")
+        return wire.pack_report(report, self.identity.mac_key, where, mechanism.bits(round))

@@ -40,9 +40,8 @@ def bits(round):
     )
 
 
-def draw(round, count, rng):
-    """Return the noise of `count` readings; it depends on no reading, so draw it first."""
-    variance = Params(*round.params).variance
+def draw(variance, count, rng):
+    """Return the noise of `count` readings; it depends on no reading, so draw it ahead."""
     return [dgauss(variance, 1, rng) for _ in range(count)]
 
 
@@ -74,7 +73,8 @@ def veil(round, reading, noise):
 
 def report(round, reading, rng):
     """Return the payload of a Reading: each value clamped, then blurred from `rng`."""
-    return veil(round, reading, draw(round, len(reading.values), rng))
+    variance = Params(*round.params).variance
+    return veil(round, reading, draw(variance, len(reading.values), rng))
 
 
 def unveil(round, payload, rng):
@@ -82,7 +82,7 @@ def unveil(round, payload, rng):
 
     Exact, bit for bit, for readings within the clamp. What comes out is private.
     """
-    noise = draw(round, len(payload) - 1, rng)
+    noise = draw(Params(*round.params).variance, len(payload) - 1, rng)
     return Reading(payload[0], tuple([y - z for y, z in zip(payload[1:], noise)]))
 
 

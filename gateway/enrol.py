@@ -1,23 +1,22 @@
-"""Who may report, and with which keys: the gateway's half and the fleet's half.
+"""Who may report, and with which keys: one half for the gateway, one for the devices.
 
-The fleet's half holds the root keys. Whoever has one can remove that device's noise, so it
-is written for its owner alone and the gateway never reads it. The gateway's half holds only
-the keys that prove who sent a frame, which are derived from the roots and do not lead back.
-
-A boot counter (`epoch`) goes up, and is flushed to the disk, before the first frame of each
-start: the noise of a frame is drawn from (root, device, epoch, seq), and two readings under
-one of these would show their exact difference.
+Every key of a device comes from one root, made here. The root itself goes to neither half:
+of a sealed device it is forgotten as soon as its keys are made, of a keyholder's it is written
+to a file of its owner's, which no service reads. The gateway's half holds the keys that prove
+who sent a frame and that sign tighter limits; they do not lead back to the noise. What a device
+must remember beside its keys is its budget: see `budgets`.
 """
 
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from edge import wire
+from edge import keys
 
 from . import keyfile
 from .faults import OperatorFault
+from .keyfile import Row, key
 from .rounds import Place
 
 
@@ -27,7 +26,9 @@ class Device(NamedTuple):
     name: str
     place: Place
     mode: str  # "sealed", or "keyholder" when somebody kept the root key on purpose
+    key_id: bytes  # four bytes that name this enrolment in public
     mac_key: bytes
+    config_key: bytes
 
 
 class Devices(NamedTuple):
@@ -41,19 +42,23 @@ class Devices(NamedTuple):
 class Secret(NamedTuple):
     """What a virtual device knows of itself."""
 
-    name: str
-    place: Place
-    mode: str
-    root: bytes
+    identity: Any  # edge.keys.Identity
+    link_key: bytes  # in hexadecimal its password at the broker
 
 
 class Secrets(NamedTuple):
-    """What a virtual fleet knows, in its `epoch`-th life."""
+    """What a virtual fleet knows."""
 
     site: str
     site_key: bytes
-    epoch: int
     devices: tuple[Secret, ...]
+
+
+class Enrolment(NamedTuple):
+    """What enrolling makes. The roots go no further than first budgets and a holder's file."""
+
+    secrets: Secrets
+    roots: Mapping[str, bytes]
 
 
 def make(
@@ -62,27 +67,28 @@ def make(
     *,
     keyholder: bool = False,
     fresh: Callable[[int], bytes] = os.urandom,
-) -> Secrets:
+) -> Enrolment:
     """Return a new fleet of thermometers, one sensor each, with fresh keys.
 
     Args:
         fresh: gives that many unguessable bytes; a seeded one is for experiments only.
     """
-    mode = "keyholder" if keyholder else "sealed"
-    width = len(str(sensors - 1))
+    mode, width = "keyholder" if keyholder else "sealed", len(str(sensors - 1))
+    roots = {f"node-{index:0{width}}": fresh(keyfile.KEY_BYTES) for index in range(sensors)}
+    site_key = fresh(keyfile.KEY_BYTES)
     devices = tuple(
-        Secret(f"node-{index:0{width}}", Place(index, 1), mode, fresh(keyfile.KEY_BYTES))
-        for index in range(sensors)
+        Secret(keys.identity(site, name, root, site_key, sensor, mode), keys.link_key(root))
+        for sensor, (name, root) in enumerate(roots.items())
     )
-    return Secrets(site, fresh(keyfile.KEY_BYTES), 1, devices)
+    return Enrolment(Secrets(site, site_key, devices), roots)
 
 
 def known(secrets: Secrets) -> Devices:
     """Return the gateway's half of a fleet."""
-    devices = {
-        name: Device(name, place, mode, wire.mac_key(root))
-        for name, place, mode, root in secrets.devices
-    }
+    devices = {}
+    for who, _ in secrets.devices:
+        ours = who.key_id, who.mac_key, who.config_key
+        devices[who.name] = Device(who.name, Place(who.sensor, who.sensors), who.mode, *ours)
     return Devices(secrets.site, secrets.site_key, devices)
 
 
@@ -117,7 +123,8 @@ def check_fleet(devices: Devices, sensors: int, *, keyholder: bool) -> None:
 
 def save_devices(devices: Devices, path: Path) -> None:
     """Write the gateway's half, for its owner alone."""
-    keyfile.write(path, "mac keys", devices.site, devices.site_key, devices.by_name.values())
+    rows = [{**one._asdict(), "place": list(one.place)} for one in devices.by_name.values()]
+    keyfile.write(path, "mac keys", devices.site, rows, site_key=devices.site_key)
 
 
 def load_devices(path: Path, site: str) -> Devices:
@@ -126,24 +133,47 @@ def load_devices(path: Path, site: str) -> Devices:
     Raises:
         OperatorFault: the file cannot be read, or is not of this site.
     """
-    site_key, rows, _ = keyfile.read(path, "mac keys", site)
-    return Devices(site, site_key, {row[0]: Device(*row) for row in rows})
+    head, devices = keyfile.read(path, "mac keys", site, _device)
+    return Devices(site, key(head, "site_key"), {device.name: device for device in devices})
 
 
 def save_secrets(secrets: Secrets, path: Path) -> None:
-    """Write the fleet's half, for its owner alone."""
-    keyfile.write(
-        path, "root keys", secrets.site, secrets.site_key, secrets.devices, secrets.epoch
-    )
+    """Write the devices' half, for its owner alone."""
+    rows = [{**who._asdict(), "link_key": link_key} for who, link_key in secrets.devices]
+    for row in rows:
+        del row["site"], row["site_key"]  # the same for all
+    keyfile.write(path, "device keys", secrets.site, rows, site_key=secrets.site_key)
 
 
-def next_boot(path: Path, site: str) -> Secrets:
-    """Return the fleet's half in its next life, whose epoch is on the disk by then.
+def load_secrets(path: Path, site: str) -> Secrets:
+    """Return the devices' half of a fleet.
 
     Raises:
         OperatorFault: the file cannot be read, or is not of this site.
     """
-    site_key, rows, epoch = keyfile.read(path, "root keys", site)
-    secrets = Secrets(site, site_key, epoch + 1, tuple(Secret(*row) for row in rows))
-    save_secrets(secrets, path)
-    return secrets
+    head, devices = keyfile.read(path, "device keys", site, _secret)
+    return Secrets(site, key(head, "site_key"), tuple(devices))
+
+
+def save_roots(enrolment: Enrolment, path: Path) -> None:
+    """Write what takes the noise off a keyholder fleet, for its owner alone."""
+    rows = [
+        {"name": name, "key_id": keys.key_id(root), "root": root}
+        for name, root in enrolment.roots.items()
+    ]
+    keyfile.write(path, "owner's keys", enrolment.secrets.site, rows)
+
+
+def _device(_: Row, row: Row) -> Device:
+    ours = key(row, "key_id", 4), key(row, "mac_key"), key(row, "config_key")
+    return Device(str(row["name"]), Place(*map(int, row["place"])), str(row["mode"]), *ours)
+
+
+def _secret(head: Row, row: Row) -> Secret:
+    name, mode = str(row["name"]), str(row["mode"])
+    if Path(name).name != name or mode not in keys.MODES:
+        raise ValueError(f"a device {name!r} of mode {mode!r}")
+    ours: list[Any] = [head["site"], name, int(row["sensor"]), int(row["sensors"]), mode]
+    ours += [key(head, "site_key"), *(key(row, job) for job in ("mac_key", "config_key"))]
+    ours += [key(row, "state_key"), key(row, "key_id", 4)]
+    return Secret(keys.Identity(*ours), key(row, "link_key"))

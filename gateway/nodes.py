@@ -1,70 +1,76 @@
 """Virtual devices on a real broker: each one its own client, its own session, its own will.
 
-They run the code of `edge`; nothing here knows what they read. A frame is kept until the
-gateway's receipt for it has come, and sent again with the same bytes when it does not: noise
-drawn anew for the same reading could be averaged away.
+They run the code of `edge`; nothing here knows what they read. One thread moves the bytes of
+all, and one does their work: it answers first, then sends what is due, and draws noise ahead
+only while nothing waits, so that no device's noise shows in the moment of another's frame.
 """
 
-import json
 import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import NamedTuple
 
 import structlog
 
-from edge import cbor, wire
+from edge import wire
 
+from . import access
 from .deployment import Mqtt
+from .dialogue import LEAVES, Dialogue, Fleet
 from .pump import Pump
 from .service import Link
 from .session import Message
 
-# A frame goes out this long after its Round came in, whatever its noise took to draw: the time
-# of drawing tells how large the noise is.
-TICK_S = 0.1
 RESEND_S = 5.0
 
 log = structlog.get_logger()
 
 
-class Fleet(Protocol):
-    """Devices by name, without any transport."""
+class Heard(NamedTuple):
+    """A message for a device, and when it came."""
 
-    @property
-    def names(self) -> Sequence[str]: ...
-
-    def answer(self, name: str, round_message: bytes) -> bytes | None: ...
-
-    def meta(self, name: str) -> dict[str, Any]: ...
+    name: str
+    leaf: str
+    payload: bytes
+    at_ms: int
 
 
 class Nodes:
-    """A fleet on MQTT; a context manager. One thread moves the bytes, one draws the noise."""
+    """A fleet on MQTT; a context manager."""
 
-    def __init__(self, broker: Mqtt, site: str, mechanism: str, fleet: Fleet) -> None:
+    def __init__(
+        self,
+        broker: Mqtt,
+        site: str,
+        mechanism: str,
+        fleet: Fleet,
+        passwords: Mapping[str, str] | None = None,
+    ) -> None:
         """Connect every device and announce it.
+
+        Args:
+            passwords: of each device at the broker; without any, all come as [mqtt] says.
 
         Raises:
             LinkFault: the broker does not answer or will not have them.
         """
-        self._site, self._fleet = site, fleet
+        self._site = site
         self._round_topic = wire.round_topic(site, mechanism)
-        self._rounds: queue.SimpleQueue[tuple[str, bytes, float] | None] = queue.SimpleQueue()
-        self._spool: dict[str, bytes] = {}  # what each device has no receipt for
+        self._heard: queue.SimpleQueue[Heard | None] = queue.SimpleQueue()
         self._pump = Pump("nodes")
         self._links: dict[str, Link] = {}
+        self._devices: dict[str, Dialogue] = {}
         try:
             for name in fleet.names:
-                self._links[name] = self._link(broker, name)
+                own = access.as_device(broker, name, passwords[name]) if passwords else broker
+                self._links[name] = self._link(own, name)
+                self._devices[name] = Dialogue(fleet, name, partial(self._say, name))
             for name, link in self._links.items():
                 link.wait()
-                meta = json.dumps(fleet.meta(name)).encode()
-                link.publish(wire.topic(site, name, "meta"), meta, retain=True)
-                link.publish(wire.topic(site, name, "state"), b"ready", retain=True)
+                self._devices[name].hello()
         except BaseException:
             self._disconnect()
             raise
@@ -79,11 +85,16 @@ class Nodes:
 
     def close(self) -> None:
         """Say goodbye for every device, and disconnect."""
-        self._rounds.put(None)
+        self._heard.put(None)
         self._thread.join()
-        for name, link in self._links.items():
-            link.publish(wire.topic(self._site, name, "state"), b"disconnected", retain=True)
+        for name in self._links:
+            self._say(name, "state", b"disconnected", True)
         self._disconnect()
+
+    @property
+    def unreceipted(self) -> int:
+        """How many devices wait for a receipt."""
+        return sum(device.spool is not None for device in self._devices.values())
 
     def _disconnect(self) -> None:
         for link in self._links.values():
@@ -91,71 +102,69 @@ class Nodes:
         self._pump.close()
 
     def _link(self, broker: Mqtt, name: str) -> Link:
-        topics = [self._round_topic, wire.topic(self._site, name, "receipt")]
+        own = [wire.topic(self._site, name, leaf) for leaf in LEAVES]
         will = (wire.topic(self._site, name, "state"), b"lost")
-        taker = partial(self._came, name)
-        client_id = f"heatveil-{self._site}-{name}"
-        return Link(broker, client_id, self._pump, subscribe=topics, on_message=taker, will=will)
+        return Link(
+            broker,
+            f"heatveil-{self._site}-{name}",
+            self._pump,
+            subscribe=[self._round_topic, *own],
+            on_message=partial(self._came, name),
+            will=will,
+        )
+
+    def _say(self, name: str, leaf: str, payload: bytes, retain: bool) -> None:
+        self._links[name].publish(wire.topic(self._site, name, leaf), payload, retain=retain)
 
     def _came(self, name: str, link: Link, message: Message) -> None:
-        """Take a round or a receipt; on the pump's thread, so the work is left to ours."""
+        """Note a message and its moment; on the pump's thread, so the work is left to ours."""
         link.ack(message)
-        if message.topic != self._round_topic:
-            frame = self._spool.get(name)
-            if frame is not None and _numbers(frame) == _receipted(message.payload):
-                del self._spool[name]
-        elif message.payload:  # an empty one: nothing is asked at present
-            self._rounds.put((name, message.payload, time.monotonic() + TICK_S))
+        leaf = message.topic.removeprefix(wire.topic(self._site, name, ""))
+        if message.topic == self._round_topic:
+            leaf = "round"
+        self._heard.put(Heard(name, leaf, message.payload, _now_ms()))
 
     def _run(self) -> None:
-        resend_at_s = time.monotonic() + RESEND_S
-        due: deque[tuple[float, str]] = deque()  # when whose frame goes out, in that order
+        resend_at_ms = _now_ms() + 1000 * RESEND_S
+        waiting: dict[str, int] = {}  # whose frame goes out when
+        idle = deque(self._devices)  # whose noise may not lie ready
         while True:
-            until_s = due[0][0] if due else resend_at_s
+            until_ms = min([resend_at_ms, *waiting.values()])
+            patience_s = 0 if idle and not waiting else max(until_ms - _now_ms(), 0) / 1000
             try:
-                asked = self._rounds.get(timeout=max(until_s - time.monotonic(), 0))
+                heard = self._heard.get(timeout=patience_s)
             except queue.Empty:
-                pass
+                if idle and not waiting:
+                    self._look(idle.popleft(), waiting)
             else:
-                if asked is None:
+                if heard is None:
                     return
-                name, round_message, due_s = asked
-                if self._answer(name, round_message):
-                    due.append((due_s, name))
-            while due and time.monotonic() >= due[0][0]:
-                self._send(due.popleft()[1])
-            if time.monotonic() >= resend_at_s:
-                resend_at_s = time.monotonic() + RESEND_S
-                for name in set(self._spool) - {name for _, name in due}:
-                    self._send(name)
+                self._hear(heard, waiting)
+            for name in [name for name, due_ms in waiting.items() if _now_ms() >= due_ms]:
+                self._look(name, waiting)
+                idle.append(name)
+            if _now_ms() >= resend_at_ms:
+                resend_at_ms = _now_ms() + 1000 * RESEND_S
+                for name in self._devices.keys() - waiting.keys():
+                    self._devices[name].resend()
 
-    def _answer(self, name: str, round_message: bytes) -> bool:
-        """Make the frame that answers; True when there is one to be sent."""
+    def _hear(self, heard: Heard, waiting: dict[str, int]) -> None:
         try:
-            frame = self._fleet.answer(name, round_message)
+            self._devices[heard.name].hear(heard.leaf, heard.payload, heard.at_ms)
         except Exception:  # one broken device must not silence the others
-            log.exception("a device could not answer")
-            return False
-        if frame is not None:
-            self._spool[name] = frame
-        return frame is not None
+            log.exception("a device could not answer", device=heard.name)
+        if heard.leaf == "round":
+            self._look(heard.name, waiting)  # settles the tick
 
-    def _send(self, name: str) -> None:
-        frame = self._spool.get(name)
-        if frame is not None:
-            self._links[name].publish(wire.topic(self._site, name, "data"), frame)
-
-
-def _numbers(frame: bytes) -> tuple[int, int]:
-    """Return (epoch, seq) of a frame of our own."""
-    body = cbor.decode(frame[: -wire.MAC_BYTES])
-    return body[2], body[1]
+    def _look(self, name: str, waiting: dict[str, int]) -> None:
+        waiting.pop(name, None)
+        try:
+            self._devices[name].look(_now_ms())
+        except Exception:
+            log.exception("a device could not be looked at", device=name)
+        if (due_ms := self._devices[name].due_ms) is not None:
+            waiting[name] = due_ms
 
 
-def _receipted(payload: bytes) -> tuple[int, int] | None:
-    """Return (epoch, seq) that a receipt is for; None for what is no receipt."""
-    try:
-        receipt = json.loads(payload)
-        return receipt["epoch"], receipt["seq"]
-    except (ValueError, KeyError, TypeError):
-        return None
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000

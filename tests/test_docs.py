@@ -25,6 +25,7 @@ def test_the_device_s_page_runs_on_every_interpreter(interpreter) -> None:
 
     assert printed == [
         "37 bytes to publish on heatveil/1/lab/attic-3/data",
+        "125000000 nano-rho left; ready",
         "Reading(sensor=4, values=(777,))",
     ]
 

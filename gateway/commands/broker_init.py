@@ -14,9 +14,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from edge.keys import link_key
-
-from .. import certificates, config, keyfile, mosquitto
+from .. import certificates, config, enrol, mosquitto
 from ..deployment import Deployment
 from ..faults import OperatorFault
 from .broker_files import Files
@@ -68,8 +66,8 @@ def init(
 
 def link_passwords(deployment: Deployment, path: Path) -> Mapping[str, str]:
     """Return name and password of every device, from the devices' half of the enrolment."""
-    _, rows, _ = keyfile.read(path, "root keys", deployment.site.name)
-    return {name: link_key(root).hex() for name, _, _, root in rows}
+    secrets = enrol.load_secrets(path, deployment.site.name)
+    return {who.name: link_key.hex() for who, link_key in secrets.devices}
 
 
 def _certificates(files: Files, site: str, hosts: list[str]) -> datetime:

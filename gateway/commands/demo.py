@@ -11,8 +11,9 @@ from rich.console import Console
 
 from physics.fleet import seeded_keys
 
-from .. import config, enrol, logs
+from .. import budgets, config, enrol, logs
 from ..broker import embedded
+from ..granting import granted
 from ..nodes import Nodes
 from ..serving import Service
 from ..telling import Event
@@ -68,7 +69,10 @@ def run(
         query, world = config.query(deployment), np.random.default_rng(seed)
         room = Room(query, corridor.people(query, world), world)
         keys = {} if seed is None else {"fresh": seeded_keys(b"demo %d" % seed)}
-        secrets = enrol.make("demo", sensors, keyholder=seed is not None, **keys)
+        made = enrol.make("demo", sensors, keyholder=seed is not None, **keys)
+        place = budgets.in_memory()  # keys and budgets die with the demonstration
+        budgets.provision(made, granted(query, deployment.rounds.every_s), place)
+        devices, _ = budgets.boot(made.secrets, place)
         console.print(
             f"{corridor.PEOPLE} people have stood in a corridor of {corridor.LENGTH_M:g} m; "
             f"{sensors} thermometers feel the warmth.\nBroker: {broker.kind} on {broker.host}:"
@@ -82,8 +86,9 @@ def run(
             heard.hear(event)
             to_page(event)
 
-        service = stack.enter_context(Service(deployment, enrol.known(secrets), on_event=tell))
-        stack.enter_context(Nodes(deployment.mqtt, "demo", "thermal", fleet_in(room, secrets)))
+        known = enrol.known(made.secrets)
+        service = stack.enter_context(Service(deployment, known, on_event=tell))
+        stack.enter_context(Nodes(deployment.mqtt, "demo", "thermal", fleet_in(room, devices)))
         stops.append(service.stop)
         if not over.is_set():
             service.run(rounds)

@@ -1,36 +1,36 @@
 """Virtual devices against any broker: `heatveil fleet`."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from edge.thermal import Params
 from physics.fleet import Fleet
 from recovery.thermal import Query
 
-from .. import config, enrol, logs
+from .. import budgets, config, enrol, logs
 from ..deployment import Deployment
 from ..faults import OperatorFault
+from ..granting import granted
 from ..nodes import Nodes
-from .choices import first_round
 from .hosting import on_signal
 from .simulated import Room, scene_of
 
+# Beside the devices' half of the keys: what they remember, and what a key holder keeps.
+STATE, HOLDER = "state", "keyholder.json"
 
-def fleet_in(room: Room, secrets: enrol.Secrets) -> Fleet:
-    """Return devices that stand in the room, with the planned noise as the least they accept.
+
+def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
+    """Return devices, each an identity and its budget, that stand in the room.
 
     Raises:
-        OperatorFault: the query cannot be served, or the devices do not fit the room.
+        OperatorFault: they do not fit the room.
     """
     try:
-        params = Params(*first_round(room.query).params)
-        grain = max(params.exponent, 0), max(-params.exponent, 0)
-        floor = (params.variance << 2 * grain[1], 1 << 2 * grain[0])
-        fleet = Fleet(secrets, room.sensors, room.world, floor)
+        fleet = Fleet(devices, room.sensors, room.world)
         fleet.show(room.temperatures)
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault
@@ -66,29 +66,48 @@ def fleet(
     kept = secrets_path or path.with_name("secrets.json")
     if enrolling:
         _enrol(deployment, query, kept)
-    secrets = _first(enrol.next_boot(kept, deployment.site.name), nodes)
-    over = threading.Event()
-    with (
-        Nodes(deployment.mqtt, secrets.site, deployment.rounds.mechanism, fleet_in(room, secrets)),
-        on_signal(over.set),
-    ):
-        say(f"{len(secrets.devices)} devices are on the broker; Ctrl-C ends them")
-        over.wait()
+    secrets = _first(enrol.load_secrets(kept, deployment.site.name), nodes)
+    passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
+    over, mechanism = threading.Event(), deployment.rounds.mechanism
+    with budgets.kept(kept.with_name(STATE)) as place:
+        devices, off = budgets.boot(secrets, place)
+        there = fleet_in(room, devices)
+        with (
+            Nodes(deployment.mqtt, secrets.site, mechanism, there, passwords),
+            on_signal(over.set),
+        ):
+            say(f"{len(devices)} devices are on the broker; Ctrl-C ends them")
+            for sentence in off:
+                say(sentence)
+            over.wait()
 
 
 def _enrol(deployment: Deployment, query: Query, kept: Path) -> None:
-    """Make new keys; an old file is not overwritten, for its keys would be lost."""
-    for old in (kept, deployment.site.devices):
+    """Make new keys and budgets; nothing old is overwritten, for it would be lost."""
+    state, holder = kept.with_name(STATE), kept.with_name(HOLDER)
+    for old in (kept, deployment.site.devices, state, holder):
         if old.exists():
             raise OperatorFault(
                 f"{old} is there already; new keys would shut out the devices that have the old "
-                "ones. Remove it first, or leave --enrol out"
+                "ones. Move it away first, or leave --enrol out"
             )
-    made = enrol.make(
-        deployment.site.name, prod(query.sensors), keyholder=deployment.privacy.keyholder
-    )
-    enrol.save_secrets(made, kept)
-    enrol.save_devices(enrol.known(made), deployment.site.devices)
+    keyholder = deployment.privacy.keyholder
+    limits = granted(query, deployment.rounds.every_s)
+    made = enrol.make(deployment.site.name, prod(query.sensors), keyholder=keyholder)
+    try:
+        state.mkdir(0o700)
+    except OSError as fault:
+        raise OperatorFault(
+            f"the folder {state} cannot be made ({fault.strerror}); the devices' budgets are kept "
+            "in it, and without one no device speaks. Make the folder above it, or name another "
+            "with --secrets"
+        ) from fault
+    with budgets.kept(state) as place:
+        budgets.provision(made, limits, place)
+    if keyholder:
+        enrol.save_roots(made, holder)
+    enrol.save_secrets(made.secrets, kept)
+    enrol.save_devices(enrol.known(made.secrets), deployment.site.devices)
 
 
 def _first(secrets: enrol.Secrets, nodes: int | None) -> enrol.Secrets:

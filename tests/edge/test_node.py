@@ -1,17 +1,23 @@
-"""A device answers each Round once, with its own floor in mind and its noise drawn first."""
+"""A device answers each Round once, within its limits, paid for first, its noise drawn ahead."""
 
 import dataclasses
+import json
 from collections.abc import Callable
 
 import pytest
 
-from edge import entropy, thermal, wire
+from edge import entropy, keys, thermal, wire
+from edge.budget import Budget, provision
+from edge.limits import Limits, pack_limits, price, topic
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
+from edge.slots import Ram
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 TOPIC = wire.round_topic("lab", "thermal")
-PROMISE = Guarantee((1, 1), (1, 100000), (1, 2), "n", "local", "u", "p")
+DATA = wire.topic("lab", "n007", "data")
+# 250000 grains squared of 2**-8 K are 3.8 K**2; an answer with that costs 0.001 in rho.
+LIMITS = Limits(1, 8, 500, 250000, 10**9, 0)
 
 
 @dataclasses.dataclass
@@ -26,33 +32,68 @@ class Thermometer:
         return (self.value,)
 
 
+class Slots(Ram):
+    """Notes every write, and fails where it is told to."""
+
+    def __init__(self, log: list[str]) -> None:
+        super().__init__()
+        self.log = log
+        self.broken = False
+
+    def write(self, i: int, data: bytes) -> None:
+        self.log.append("write")
+        if self.broken:
+            raise OSError(28, "No space left on device")
+        super().write(i, data)
+
+
 def message(
-    number: int = 1, exponent: int = 8, variance: int = 250000, keyholder: int = 0
+    number: int = 1,
+    exponent: int = 8,
+    variance: int = 250000,
+    keyholder: int = 0,
+    rho: tuple[int, int] | None = (1, 1),
+    step: int = 1,
 ) -> bytes:
-    params = tuple(thermal.Params(50, exponent, 0, 4000, variance, 1, keyholder))
-    round = Round(number, "thermal", Grid((100, 1), 0), params, PROMISE)
-    return wire.pack_round(round, SITE_KEY, TOPIC)
+    params = tuple(thermal.Params(50, exponent, 0, 4000, variance, step, keyholder))
+    promise = Guarantee((1, 1), (1, 100000), rho, "n", "local", "u", "p")
+    round = Round(number, "thermal", Grid((100, 1), 0), params, promise)
+    return bytes(wire.pack_round(round, SITE_KEY, TOPIC))
 
 
-def node(mode: str = "sealed", floor: tuple[int, int] = (1, 1), sensor: int = 7) -> Node:
-    return Node("lab", "n007", ROOT, SITE_KEY, sensor, floor, mode)
+def booted(limits: Limits = LIMITS, slots: Ram | None = None) -> Budget:
+    """Return a budget in its first boot, or in the next one of slots that were used before."""
+    if slots is None or not slots.read(0):
+        slots = slots or Ram()
+        provision(slots, keys.state_key(ROOT), keys.first_chain(ROOT), limits)
+    budget = Budget(slots, keys.state_key(ROOT))
+    budget.boot()
+    return budget
 
 
-def readings(frame: bytes) -> list[int]:
-    topic = wire.topic("lab", "n007", "data")
-    return wire.unpack_report(frame, wire.mac_key(ROOT), topic, "n007").payload
+def node(
+    mode: str = "sealed", sensor: int = 7, budget: Budget | None = None, **more: object
+) -> Node:
+    who = keys.identity("lab", "n007", ROOT, SITE_KEY, sensor, mode)
+    return Node(who, budget or booted(), **more)
+
+
+def readings(frame: bytes | None) -> list[int]:
+    return list(wire.unpack_report(frame, keys.mac_key(ROOT), DATA, "n007").payload)
 
 
 @pytest.mark.parametrize("mode", ["sealed", "keyholder"])
-def test_the_same_round_gets_the_same_bytes_and_one_reading(mode: str) -> None:
+def test_the_same_round_gets_the_same_bytes_one_reading_and_one_charge(mode: str) -> None:
     """Fresh noise at each retry would let a listener average it away."""
-    device, thermometer = node(mode), Thermometer()
+    budget = booted()
+    device, thermometer = node(mode, budget=budget), Thermometer()
     asked = message(keyholder=int(mode == "keyholder"))
     frames = [device.answer(asked, thermometer) for _ in range(5)]
 
     assert frames[0] is not None
     assert len(set(frames)) == 1
     assert thermometer.reads == 1
+    assert budget.spent == price(LIMITS, 8, 250000)
 
 
 def test_two_rounds_get_two_streams() -> None:
@@ -61,15 +102,15 @@ def test_two_rounds_get_two_streams() -> None:
     first = device.answer(message(1, keyholder=1), Thermometer())
     second = device.answer(message(2, keyholder=1), Thermometer())
 
-    assert first is not None
-    assert second is not None
     assert readings(first)[1] != readings(second)[1]
 
 
-def test_the_noise_is_drawn_before_the_sensor_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So the time that the draw takes tells nothing about the reading."""
+def test_it_pays_then_draws_then_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is spent must be on the medium, and the noise there, before there is a reading."""
     order: list[str] = []
-    draw = thermal.draw
+    slots, draw = Slots(order), thermal.draw
+    device = node(budget=booted(slots=slots))
+    order.clear()
 
     def noted(*args: object) -> list[int]:
         order.append("noise")
@@ -80,47 +121,115 @@ def test_the_noise_is_drawn_before_the_sensor_is_read(monkeypatch: pytest.Monkey
         return (5,)
 
     monkeypatch.setattr(thermal, "draw", noted)
-    node().answer(message(), read)
+    device.answer(message(), read)
 
-    assert order == ["noise", "sensor"]
+    assert order == ["write", "write", "noise", "sensor"]
+
+
+@pytest.mark.parametrize("mode", ["sealed", "keyholder"])
+def test_noise_that_lies_ready_is_used_for_one_frame_and_no_second(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prepared again after each frame, the draw is over before a Round comes."""
+    drawn: list[int] = []
+    draw, holder = thermal.draw, int(mode == "keyholder")
+
+    def noted(variance: int, count: int, rng: object) -> list[int]:
+        drawn.append(variance)
+        return draw(variance, count, rng)
+
+    monkeypatch.setattr(thermal, "draw", noted)
+    device, sent = node(mode), []
+    for number in (1, 2, 3):
+        device.prepare()
+        device.prepare()
+        ready = len(drawn)
+        sent.append(readings(device.answer(message(number, keyholder=holder), Thermometer()))[1])
+
+        assert len(drawn) == ready == number
+    assert len(set(sent)) == 3
+
+
+def test_noise_of_another_variance_is_thrown_away_unused() -> None:
+    """And the key holder, who knows nothing of it, still gets the reading."""
+    device = node("keyholder")
+    device.prepare()
+    asked = message(variance=640000, keyholder=1)
+    frame = device.answer(asked, Thermometer(value=1234))
+    round = wire.unpack_round(asked, SITE_KEY, TOPIC)
+    rng = entropy.keyed(keys.first_chain(ROOT), "n007", 1, 1, 7)
+
+    assert thermal.unveil(round, readings(frame), rng).values == (1234,)
 
 
 @pytest.mark.parametrize(
     ("asked", "device", "words"),
     [
-        (message(variance=60000), node(), "less noise than this device's floor of 1/1"),
+        (message(variance=249999), node(), "less noise than this device's limit of 250000"),
         (message(exponent=9), node(), "less noise"),
+        (message(exponent=9, variance=999999), node(), "less noise"),
+        (message(exponent=7, variance=10**6), node(), "coarser than this device's limit of 2**-8"),
         (message(keyholder=1), node(), "not that of a sealed device"),
         (message(), node("keyholder"), "not that of a keyholder device"),
         (message(), node(sensor=50), "sensor 50 is not in round 1"),
+        (message(rho=(999, 10**6)), node(), "states less than the 1000000 nano-rho"),
+        (message(rho=None), node(), "states less"),
+        (message(rho=(1, 0)), node(), "states less"),
+        (message(step=3), node(step=(1, 128)), "this device's step of 1/128 K"),
+        (message(step=0), node(step=(1, 128)), "this device's step of 1/128 K"),
         (message()[:-1], node(), "the MAC is not that of this message"),
         (b"", node(), "0 bytes"),
     ],
 )
-def test_a_round_that_must_not_be_answered_is_not(asked: bytes, device: Node, words: str) -> None:
-    """And the sensor is not even read for it; the device says why, and goes on."""
+def test_a_round_that_must_not_be_answered_costs_nothing_and_reads_nothing(
+    asked: bytes, device: Node, words: str
+) -> None:
+    """The device says why, and goes on."""
     thermometer = Thermometer()
 
     assert device.answer(asked, thermometer) is None
     assert words in device.refusal
     assert thermometer.reads == 0
+    assert device.meta()["limits"]["left"] == 10**9
     assert node().answer(message(), thermometer) is not None
 
 
-def test_the_floor_is_met_exactly() -> None:
-    """250000 grains squared of 2**-8 K are 3.8147 K**2: a floor of just that passes."""
-    just, above = (250000, 1 << 16), (250001, 1 << 16)
+@pytest.mark.parametrize(
+    ("exponent", "variance", "answered"),
+    [(8, 250000, True), (9, 1000000, True), (9, 999999, False), (10, 4000000, True)],
+)
+def test_the_least_noise_is_held_to_in_kelvin(
+    exponent: int, variance: int, answered: bool
+) -> None:
+    """Finer grains are smaller units: the same noise is four times as many of them squared."""
+    frame = node().answer(message(exponent=exponent, variance=variance), Thermometer())
 
-    assert node(floor=just).answer(message(), Thermometer()) is not None
-    assert node(floor=above).answer(message(), Thermometer()) is None
+    assert (frame is not None) == answered
 
 
-def test_coarse_grains_meet_the_floor_too() -> None:
-    """A grain of 4 K (exponent -2) and a variance of 10000 grains**2 make 160,000 K**2."""
-    asked = message(exponent=-2, variance=10000)
+def test_grains_coarser_than_a_kelvin_work_too() -> None:
+    """A grain of 4 K (exponent -2): limits and price shift the other way."""
+    device = node(budget=booted(LIMITS._replace(exponent=-2, square=1, variance=10000)))
 
-    assert node(floor=(160000, 1)).answer(asked, Thermometer()) is not None
-    assert node(floor=(160001, 1)).answer(asked, Thermometer()) is None
+    assert device.answer(message(exponent=-2, variance=9999), Thermometer()) is None
+    assert device.answer(message(exponent=-2, variance=10000), Thermometer()) is not None
+    assert device.meta()["limits"]["left"] == 10**9 - 50000
+
+
+@pytest.mark.parametrize("step", [(1, 256), (1, 512), (3, 1024), (1, 300)])
+def test_a_converter_as_fine_as_planned_or_finer_answers(step: tuple[int, int]) -> None:
+    """A step that divides the planned one, or that the planned one is the rounding of."""
+    assert node(step=step).answer(message(), Thermometer()) is not None
+
+
+def test_a_step_of_kelvins_is_held_against_coarse_grains() -> None:
+    """Grains of 4 K: a step of 8 K is two of them."""
+    limits = LIMITS._replace(exponent=-2, square=1, variance=10000)
+    for planned, answered in ((2, True), (1, False)):
+        device = node(budget=booted(limits), step=(8, 1))
+        asked = message(exponent=-2, variance=10000, step=planned)
+
+        assert (device.answer(asked, Thermometer()) is not None) == answered
 
 
 def test_old_rounds_and_second_rounds_of_one_number_are_refused() -> None:
@@ -133,6 +242,17 @@ def test_old_rounds_and_second_rounds_of_one_number_are_refused() -> None:
         assert "already answered" in device.refusal
 
 
+def test_a_round_of_an_earlier_boot_is_refused() -> None:
+    """Answered again after a power cut it would show the same reading under other noise."""
+    slots = Ram()
+    node(budget=booted(slots=slots)).answer(message(5), Thermometer())
+    after = node(budget=booted(slots=slots))
+
+    assert after.answer(message(5), Thermometer()) is None
+    assert "round 5 is already answered" in after.refusal
+    assert after.answer(message(6), Thermometer()) is not None
+
+
 def test_the_order_of_rounds_survives_a_refusal() -> None:
     """A refused Round does not use up its number."""
     device = node()
@@ -141,44 +261,202 @@ def test_the_order_of_rounds_survives_a_refusal() -> None:
     assert device.answer(message(5), Thermometer()) is not None
 
 
-def test_meta_tells_the_mode_and_nothing_that_was_seen() -> None:
+def test_a_spent_budget_ends_all_answers_for_ever_with_the_same_words() -> None:
+    """Whatever is asked and whatever the sensor shows: nothing in the end depends on it."""
+    slots, thermometer, said = Ram(), Thermometer(), set()
+    device = node(budget=booted(LIMITS._replace(budget=2_000_000), slots))
+    answered = [device.answer(message(n), thermometer) is not None for n in (1, 2, 3, 4)]
+    said.add(device.refusal)
+    states = [device.state()]
+    for value in (0, 3999):
+        device = node(budget=booted(slots=slots))
+        thermometer.value = value
+
+        assert device.answer(message(9, variance=10**6), thermometer) is None
+        said.add(device.refusal)
+        states.append(device.state())
+
+    assert answered == [True, True, False, False]
+    assert states == ["exhausted"] * 3
+    assert len(said) == 1
+    assert thermometer.reads == 2
+
+
+def test_exhausted_it_still_sends_the_last_frame_again() -> None:
+    """The last answer may have been lost on the way like any other."""
+    device = node(budget=booted(LIMITS._replace(budget=1_000_000)))
+    frame = device.answer(message(), Thermometer())
+
+    assert device.state() == "exhausted"
+    assert device.answer(message(), Thermometer()) == frame is not None
+
+
+def test_a_budget_that_cannot_be_written_ends_in_an_alert() -> None:
+    """No write, no answer, no reading; and no second try that might go better."""
+    slots, thermometer = Slots([]), Thermometer()
+    device = node(budget=booted(slots=slots))
+    slots.broken = True
+    refused = device.answer(message(1), thermometer)
+    slots.broken = False
+
+    assert refused is None
+    assert device.answer(message(2), thermometer) is None
+    assert device.state() == "alert"
+    assert "its budget cannot be kept" in device.refusal
+    assert "No space left" in device.refusal
+    assert thermometer.reads == 0
+
+
+def test_answers_keep_the_pace_of_the_limits() -> None:
+    """A gateway that asks faster is told so; what it asked may be asked again later."""
+    device = node(budget=booted(LIMITS._replace(pace_ms=1000)))
+    first = device.answer(message(1), Thermometer(), now_ms=50)
+    early = device.answer(message(2), Thermometer(), now_ms=1049)
+    refusal = device.refusal
+
+    assert early is None
+    assert "before the 1000 ms between two answers are over" in refusal
+    assert device.answer(message(1), Thermometer(), now_ms=60) == first
+    assert device.answer(message(2), Thermometer(), now_ms=1050) is not None
+
+
+def tightening(new: Limits, root: bytes = ROOT) -> bytes:
+    where = topic("lab", "n007")
+    return bytes(pack_limits(new, keys.config_key(root), where))
+
+
+def test_limits_are_tightened_by_a_signed_message_and_stay_so() -> None:
+    """They are on the medium before the device says yes."""
+    slots = Ram()
+    device = node(budget=booted(slots=slots))
+    ack = device.tighten(tightening(LIMITS._replace(version=2, variance=500000)))
+
+    assert ack == {"verb": "limits", "version": 2, "taken": True, "why": ""}
+    for now in (device, node(budget=booted(slots=slots))):
+        assert now.answer(message(), Thermometer()) is None
+        assert "limit of 500000" in now.refusal
+        assert now.meta()["limits"]["version"] == 2
+
+
+@pytest.mark.parametrize(
+    ("sent", "version", "words"),
+    [
+        (tightening(LIMITS._replace(version=2, variance=249999)), 2, "less noise"),
+        (tightening(LIMITS._replace(version=2, budget=2 * 10**9)), 2, "a larger budget"),
+        (tightening(LIMITS._replace(version=1, budget=1)), 1, "version 1"),
+        (tightening(LIMITS._replace(version=2), root=SITE_KEY), None, "MAC"),
+        (b"\x00" * 40, None, "MAC"),
+        (b"", None, "0 bytes"),
+    ],
+)
+def test_limits_that_protect_less_or_are_forged_are_not_taken(
+    sent: bytes, version: int | None, words: str
+) -> None:
+    """Over the air, privacy can only go up."""
+    device = node()
+    ack = device.tighten(sent)
+
+    assert (ack["taken"], ack["version"]) == (False, version)
+    assert words in ack["why"]
+    assert device.meta()["limits"]["variance"] == 250000
+    assert json.loads(json.dumps(ack)) == ack
+
+
+def test_replayed_limits_change_nothing() -> None:
+    """An older message is refused; the newest, which stays retained, is simply still in force."""
+    device = node()
+    second, third = (tightening(LIMITS._replace(version=v, pace_ms=v)) for v in (2, 3))
+    taken = [device.tighten(sent)["taken"] for sent in (second, third, second, third)]
+
+    assert taken == [True, True, False, True]
+    assert device.meta()["limits"]["pace_ms"] == 3
+
+
+def test_limits_that_cannot_be_written_are_not_acknowledged() -> None:
+    """The old ones might be back after a power cut, and somebody relies on the new ones."""
+    slots = Slots([])
+    device = node(budget=booted(slots=slots))
+    slots.broken = True
+    ack = device.tighten(tightening(LIMITS._replace(version=2, variance=500000)))
+
+    assert not ack["taken"]
+    assert "cannot be kept" in ack["why"]
+    assert device.state() == "alert"
+
+
+def test_meta_tells_mode_key_and_limits_and_nothing_secret_or_seen() -> None:
     """Anybody may read it; whether somebody holds a key must be plain there."""
     device = node("keyholder")
     before = device.meta()
-    thermometer = Thermometer(value=3999)
-    device.answer(message(keyholder=1), thermometer)
+    device.answer(message(keyholder=1), Thermometer(value=3999))
     after = device.meta()
+    text = json.dumps([before, after])
+    secrets = [ROOT, SITE_KEY, keys.first_chain(ROOT), *device.identity[5:9]]
 
     assert before["mode"] == "keyholder"
+    assert before["key"] == keys.key_id(ROOT).hex()
+    assert before["boot"] == 1
     assert after["variance"] == 250000
-    assert 3999 not in after.values()
+    assert after["limits"] == {**LIMITS._asdict(), "left": 999_000_000}
+    assert "3999" not in text
+    assert not [key for key in secrets if key.hex() in text]
+
+
+def test_meta_does_not_depend_on_what_is_seen() -> None:
+    """Two rooms, one device: the same words."""
+    metas = []
+    for value in (0, 4000):
+        device = node("keyholder")
+        device.answer(message(keyholder=1), Thermometer(value))
+        metas.append(device.meta())
+
+    assert metas[0] == metas[1]
+
+
+def test_a_device_is_not_made_without_a_booted_budget() -> None:
+    """An epoch that is not on the medium could come again, and with it the noise."""
+    slots = Ram()
+    provision(slots, keys.state_key(ROOT), keys.first_chain(ROOT), LIMITS)
+    with pytest.raises(ValueError, match="the budget of n007 cannot be used"):
+        node(budget=Budget(slots, keys.state_key(ROOT)))
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: node(mode="open"), "sealed"),
-        (lambda: node(floor=(0, 1)), "protects nothing"),
-        (lambda: Node("lab", "n", b"short", SITE_KEY, 0, (1, 1)), "32"),
+        (lambda: keys.identity("lab", "n", ROOT, SITE_KEY, 0, "open"), "sealed"),
+        (lambda: keys.identity("lab", "n", b"short", SITE_KEY, 0), "32"),
     ],
 )
-def test_a_device_is_not_made_without_protection(make: Callable[[], Node], words: str) -> None:
-    """Wrong keys, no floor or an unknown mode end at the start, not in the field."""
+def test_a_device_is_not_enrolled_without_protection(
+    make: Callable[[], object], words: str
+) -> None:
+    """Wrong keys or an unknown mode end at the host, not in the field."""
     with pytest.raises(ValueError, match=words):
         make()
 
 
-def test_a_keyholder_s_frame_opens_with_the_root_key() -> None:
-    """The whole way: Round in, frame out, exact reading back."""
-    frame = node("keyholder").answer(message(keyholder=1), Thermometer(value=1234))
+def test_a_name_too_long_for_a_stream_is_refused_when_the_device_is_made() -> None:
+    """Not at its first round, in the field."""
+    who = keys.identity("lab", "n" * 256, ROOT, SITE_KEY, 0, "keyholder")
+    with pytest.raises(ValueError, match="256 bytes"):
+        Node(who, booted())
 
-    assert frame is not None
-    topic = wire.topic("lab", "n007", "data")
-    report = wire.unpack_report(frame, wire.mac_key(ROOT), topic, "n007")
-    round = wire.unpack_round(message(keyholder=1), SITE_KEY, TOPIC)
-    rng = entropy.keyed(ROOT, "n007", report.epoch, report.seq, report.payload[0])
 
-    assert thermal.unveil(round, report.payload, rng).values == (1234,)
+def test_a_keyholder_s_frame_opens_with_the_root_key_in_every_boot() -> None:
+    """The whole way: Round in, frame out, exact reading back, also after the chain moved on."""
+    slots = Ram()
+    for boot in (1, 2, 3):
+        device = node("keyholder", budget=booted(slots=slots))
+        asked = message(boot, keyholder=1)
+        frame = device.answer(asked, Thermometer(value=1234))
+        report = wire.unpack_report(frame, keys.mac_key(ROOT), DATA, "n007")
+        chain = keys.chain_at(ROOT, report.epoch)
+        rng = entropy.keyed(chain, "n007", report.epoch, report.seq, report.payload[0])
+
+        assert report.epoch == boot
+        round = wire.unpack_round(asked, SITE_KEY, TOPIC)
+        assert thermal.unveil(round, report.payload, rng).values == (1234,)
 
 
 def test_sealed_rounds_differ_even_where_the_system_s_entropy_is_dead(
@@ -189,21 +467,26 @@ def test_sealed_rounds_differ_even_where_the_system_s_entropy_is_dead(
     device = node()
     frames = [device.answer(message(number), Thermometer()) for number in (1, 2, 3)]
 
-    assert len({readings(frame)[1] for frame in frames if frame}) == 3
+    assert len({readings(frame)[1] for frame in frames}) == 3
 
 
-@pytest.mark.parametrize("value", [None, 1.5, "21", (1, 2)])
+def failing(params: object) -> tuple[int, ...]:
+    raise OSError(5, "the bus says 2112")
+
+
+@pytest.mark.parametrize("value", [(None,), (1.5,), ("21",), (1, 2), 7, failing])
 def test_a_sensor_that_gives_rubbish_makes_no_frame(value: object) -> None:
-    """And what it gave is not in the reason, which goes out unblurred."""
-    device = node()
-    read = lambda params: value if isinstance(value, tuple) else (value,)  # noqa: E731
+    """What it gave is not in the reason; asked again, the Round is not paid for again."""
+    budget = booted()
+    device, drawn = node("keyholder", budget=budget), []
+    read = value if callable(value) else lambda params: value
+    refused = device.answer(message(keyholder=1), read)
+    reason, spent = device.refusal, budget.spent
+    drawn = readings(device.answer(message(keyholder=1), Thermometer()))
 
-    assert device.answer(message(), read) is None
-    assert device.refusal == "the sensor did not give 1 whole numbers"
-    assert device.answer(message(), Thermometer()) is not None
-
-
-def test_a_keyholder_with_a_bad_key_is_refused_when_it_is_made() -> None:
-    """Not at its first round, in the field."""
-    with pytest.raises(ValueError, match="32"):
-        Node("lab", "n", b"short", SITE_KEY, 0, (1, 1), "keyholder")
+    assert refused is None
+    assert reason == "the sensor did not give 1 whole numbers"
+    assert budget.spent == spent == 1_000_000
+    # The noise of the frame that never was is not used for another one.
+    stream = entropy.keyed(keys.first_chain(ROOT), "n007", 1, 2, 7)
+    assert drawn[1] - 2000 == thermal.draw(250000, 1, stream)[0]

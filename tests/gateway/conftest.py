@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 import pytest
 
 from edge import wire
+from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
-from gateway import broker, cli, enrol
+from gateway import broker, budgets, cli, enrol
 from gateway.deployment import Mqtt
 
 SITE = "testsite"
 SENSORS = 4
+LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)  # of one millionth of what its rounds promise
 PROMISE = Guarantee(
     (1, 1), (1, 100_000), (1, 50), "one source moves", "local", "a day", "presence"
 )
@@ -48,7 +50,7 @@ class Home(NamedTuple):
     """A site with keys on both sides, and the devices' own halves."""
 
     devices: enrol.Devices
-    secrets: enrol.Secrets
+    made: enrol.Enrolment
     nodes: dict[str, Node]
 
     def round(self, number: int = 1, rho: tuple[int, int] = (1, 50)) -> Any:
@@ -67,18 +69,20 @@ class Home(NamedTuple):
         return bytes(frame)
 
     def fresh(self, name: str, epoch: int) -> Node:
-        """Return a device again, after a restart with that boot counter."""
-        secret = next(secret for secret in self.secrets.devices if secret.name == name)
-        key = self.secrets.site_key
-        return Node(SITE, name, secret.root, key, secret.place.sensor, (1, 100), epoch=epoch)
+        """Return a device again, in that boot of a memory that lost what it answered before."""
+        place = budgets.in_memory()
+        budgets.provision(self.made, LIMITS, place)
+        for _ in range(epoch):
+            devices = budgets.boot(self.made.secrets, place).devices
+        return next(Node(who, budget) for who, budget in devices if who.name == name)
 
 
 @pytest.fixture
 def home() -> Home:
     """Return a site of four thermometers, the same in every run."""
-    secrets = enrol.make(SITE, SENSORS, fresh=random.Random(7).randbytes)
-    home = Home(enrol.known(secrets), secrets, {})
-    home.nodes.update({secret.name: home.fresh(secret.name, 1) for secret in secrets.devices})
+    made = enrol.make(SITE, SENSORS, fresh=random.Random(7).randbytes)
+    home = Home(enrol.known(made.secrets), made, {})
+    home.nodes.update({name: home.fresh(name, 1) for name in home.devices.by_name})
     return home
 
 

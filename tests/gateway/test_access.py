@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from edge import thermal, wire
-from gateway import access, config, enrol
+from gateway import access, budgets, config, enrol
 from gateway.commands.simulated import Room, scene_of
 from gateway.commands.virtual import fleet_in
 from gateway.deployment import Mqtt
+from gateway.granting import granted
 from recovery.thermal import plan
 
 # A certificate that signs itself; its key was never kept.
@@ -55,17 +56,18 @@ def test_the_page_listens_on_this_machine_alone_unless_told(deployment) -> None:
 
 
 def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) -> None:
-    """Their floor is the deployment's own noise; a forged Round cannot go below it."""
+    """Their limits are the deployment's own noise; a forged Round cannot go below them."""
     query, world = config.query(deployment), np.random.default_rng(0)
     room = Room(query, scene_of(query, None, 2, world), world)
-    secrets = enrol.make("lab", 50)
-    fleet = fleet_in(room, secrets)
+    made, place = enrol.make("lab", 50), budgets.in_memory()
+    budgets.provision(made, granted(query, 3600.0), place)
+    fleet, site_key = fleet_in(room, budgets.boot(made.secrets, place).devices), made.secrets[1]
     planned = plan(query, [])
     weaker = thermal.Params(*planned.params)._replace(variance=planned.params[4] - 1)
     topic = wire.round_topic("lab", "thermal")
-    forged = wire.pack_round(planned._replace(params=tuple(weaker)), secrets.site_key, topic)
+    forged = wire.pack_round(planned._replace(params=tuple(weaker)), site_key, topic)
     name = fleet.names[0]
 
     assert fleet.answer(name, forged) is None
-    assert "floor" in fleet.refusal(name)
-    assert fleet.answer(name, wire.pack_round(planned, secrets.site_key, topic)) is not None
+    assert "less noise than this device's limit" in fleet.refusal(name)
+    assert fleet.answer(name, wire.pack_round(planned, site_key, topic)) is not None

@@ -24,7 +24,7 @@ def site(tmp_path: Path) -> Path:
     """Return the sample deployment file, with three devices enrolled beside it."""
     path = tmp_path / "gateway.toml"
     path.write_text(config.sample())
-    enrol.save_secrets(enrol.make("lab", 3), tmp_path / "secrets.json")
+    enrol.save_secrets(enrol.make("lab", 3).secrets, tmp_path / "secrets.json")
     return path
 
 
@@ -75,13 +75,13 @@ def test_no_password_and_no_key_is_told_or_stored_as_it_is(init: Any, site: Path
     said = init()
     found = contents(site.parent / "broker")
     own = found["gateway.password"].strip()
-    roots = enrol.keyfile.read(site.parent / "secrets.json", "root keys", "lab")[1]
+    devices = enrol.load_secrets(site.parent / "secrets.json", "lab").devices
 
     assert len(own) == 64
     assert own.decode() not in said.out
     for name in found.keys() - {"gateway.password"}:
         assert own not in found[name]
-        assert not any(root.hex().encode() in found[name] for *_, root in roots)
+        assert not any(device.link_key.hex().encode() in found[name] for device in devices)
 
 
 def test_a_second_run_changes_nothing(init: Any, site: Path) -> None:
@@ -181,7 +181,7 @@ def test_new_devices_are_not_forgotten_in_silence(init: Any, site: Path) -> None
     """A fleet that was enrolled again has other passwords: the old file shuts it out."""
     init()
     (site.parent / "secrets.json").unlink()
-    enrol.save_secrets(enrol.make("lab", 4), site.parent / "secrets.json")
+    enrol.save_secrets(enrol.make("lab", 4).secrets, site.parent / "secrets.json")
     said = init()
 
     assert said.status == 1

@@ -11,9 +11,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from edge import wire
+from edge import thermal, wire
+from edge.limits import Limits
 from edge.node import Node
-from gateway import enrol
+from gateway import budgets, enrol
 from gateway.deployment import Mqtt
 from gateway.pump import Pump
 from gateway.service import Link
@@ -61,7 +62,8 @@ def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
     mosquitto: Mqtt, tmp_path: Path
 ) -> None:
     """Three kills while 240 devices answer: every answer is there once, charged once."""
-    secrets = enrol.make(SITE, SENSORS)
+    made, place = enrol.make(SITE, SENSORS), budgets.in_memory()
+    secrets = made.secrets
     enrol.save_devices(enrol.known(secrets), tmp_path / "devices.json")
     path = tmp_path / "heatveil.sqlite"
     receipts: set[str] = set()
@@ -85,12 +87,13 @@ def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
         fleet = Link(mosquitto, "crash-fleet", pump, subscribe=topics, on_message=take).wait()
         child = gateway()
         assert eventually(lambda: rounds)
-        plan = wire.name_of(wire.unpack_round(rounds[0], secrets.site_key, topics[0]))
+        asked = wire.unpack_round(rounds[0], secrets.site_key, topics[0])
+        plan, params = wire.name_of(asked), thermal.Params(*asked.params)
+        limits = Limits(1, params.exponent, 1, params.variance, 10**9, 0)
+        budgets.provision(made, limits, place)
         frames = {
-            secret.name: Node(
-                SITE, secret.name, secret.root, secrets.site_key, secret.place.sensor, (1, 10**9)
-            ).answer(rounds[0], lambda _params: [1000])
-            for secret in secrets.devices
+            who.name: Node(who, budget).answer(rounds[0], lambda _params: [1000])
+            for who, budget in budgets.boot(secrets, place).devices
         }
         names = list(frames)
         for kill in range(KILLS + 1):

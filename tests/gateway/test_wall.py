@@ -68,7 +68,7 @@ def wall(need: Callable[[str], str], tmp_path: Path) -> Iterator[Wall]:
     port = free_port()
     path = folder / "gateway.toml"
     path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
-    secrets = enrol.make(SITE, 4)
+    secrets = enrol.make(SITE, 4).secrets
     enrol.save_secrets(secrets, folder / "secrets.json")
     broker_init.init(path, [], None, None, lambda _: None)
     deployment = config.load(path)

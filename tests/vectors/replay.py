@@ -6,7 +6,7 @@ A case is a dict with `kind` and what that kind needs, bytes written as hexadeci
 
 import binascii
 
-from edge import entropy, grid, node, noise, thermal, wire
+from edge import budget, entropy, grid, keys, limits, node, noise, slots, thermal, wire
 from edge.records import Grid, Guarantee, Round
 
 
@@ -64,18 +64,23 @@ def frame(case):
     """Return the frame of a keyholder device, and the readings that its key gives back."""
     round = round_of(case)
     site, name, root = case["site"], case["device"], unhex(case["root"])
-    site_key = unhex(case["site_key"])
-    device = node.Node(
-        site, name, root, site_key, case["sensor"], (1, 1 << 40), "keyholder", case["epoch"],
-        len(case["values"]),
-    )  # fmt: skip
+    count, site_key = len(case["values"]), unhex(case["site_key"])
+    who = keys.identity(site, name, root, site_key, case["sensor"], "keyholder", count)
+    kept = slots.Ram()
+    least = limits.Limits(1, round.params[1], 1, 1, 10**9, 0)
+    budget.provision(kept, who.state_key, keys.first_chain(root), least)
+    for _ in range(case["epoch"]):
+        ledger = budget.Budget(kept, who.state_key)
+        ledger.boot()
+    device = node.Node(who, ledger)
     where = wire.round_topic(site, round.mechanism)
     made = device.answer(wire.pack_round(round, site_key, where), lambda params: case["values"])
     if made is None:
         return device.refusal
     data = wire.topic(site, name, "data")
-    report = wire.unpack_report(made, wire.mac_key(root), data, name)
-    rng = entropy.keyed(root, name, report.epoch, report.seq, report.payload[0])
+    report = wire.unpack_report(made, keys.mac_key(root), data, name)
+    chain = keys.chain_at(root, report.epoch)
+    rng = entropy.keyed(chain, name, report.epoch, report.seq, report.payload[0])
     return [hexed(made), list(thermal.unveil(round, report.payload, rng).values)]
 
 

@@ -1,0 +1,55 @@
+"""The noise of the next frame, drawn before there is a reading that it will hide.
+
+Noise depends on the key, the boot, the number of the frame and the variance, and on no reading.
+So it can lie ready when a Round comes: the time that a draw takes, which tells how large the
+noise is, then lies between two frames and not between a Round and its answer.
+
+    prepare   draw for frame seq + 1, if that is not done
+    take      give that noise out, once, and with it the number of its frame
+
+Where a Round asks for another variance, what lies ready is thrown away and drawn again. A keyed
+stream is then read once more from its start: nothing that was drawn from it was ever used.
+"""
+
+from . import entropy, keys
+
+
+class Ahead:
+    """The frame counter of one boot, and the noise of the frame to come.
+
+    identity: a `keys.Identity`. budget: its `budget.Budget`, for the keys of this boot.
+    """
+
+    def __init__(self, identity, budget):
+        self.seq = 0  # of the last frame whose noise was given out
+        self._identity = identity
+        self._epoch = budget.epoch
+        self._noise = None
+        self._for = None  # the mechanism and the variance that it was drawn for
+        if identity.mode == "sealed":  # one stream for the whole boot, never repeated
+            stamp = budget.epoch.to_bytes(8, "big")
+            self._sealed = entropy.sealed(budget.chain, stamp)
+        else:
+            self._sealed = None
+            self._epoch_key = keys.epoch_key(budget.chain, budget.epoch)
+            self._stream()  # refuses now what it would refuse later
+
+    def prepare(self, mechanism, variance):
+        """Draw the noise of the next frame, unless it is there; variance in grains squared."""
+        if self._noise is None or self._for != (mechanism.NAME, variance):
+            self._for = (mechanism.NAME, variance)
+            self._noise = mechanism.draw(variance, self._identity.sensors, self._stream())
+
+    def take(self, mechanism, variance):
+        """Return the noise of frame `seq`, which this call raises by one."""
+        self.prepare(mechanism, variance)
+        noise = self._noise
+        self._noise = None  # whatever happens to the frame, no second one gets it
+        self.seq += 1
+        return noise
+
+    def _stream(self):
+        if self._sealed is not None:
+            return self._sealed
+        who = self._identity
+        return entropy.opened(self._epoch_key, who.name, self._epoch, self.seq + 1, who.sensor)

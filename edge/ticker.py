@@ -1,0 +1,67 @@
+"""When a frame goes out: at a tick that was fixed when its Round came.
+
+How long noise takes to draw tells how large it is. So it is drawn ahead, and a frame leaves a
+whole number of ticks after its Round arrived, however long it took to make:
+
+    due = arrival + k tick,   k = 1, 2, ... the least by which the frame was there
+
+With noise drawn ahead k is 1. Where it had to be drawn after all, because the Round asks for
+another variance, k is 1 still as long as the tick is longer than a draw. Choose it so: several
+times the longest draw seen on the board (tests/bench measures), 100 ms at least.
+
+No clock and no radio in here: who calls says what time it is, in milliseconds of a clock that
+only goes forward (`compat.Uptime`), and sends what comes back. The loop of a device:
+
+    ticker.came(message, read, clock.now_ms())    when a Round comes, and at once afterwards,
+    frame = ticker.due(clock.now_ms())            then every few milliseconds: send if not None
+
+Source: Canonne, Kamath and Steinke 2020, Section 5.4, on what the time of a draw gives away.
+"""
+
+
+class Ticker:
+    """Holds a node's frame back until its tick, and lets the node draw ahead in between."""
+
+    def __init__(self, node, tick_ms):
+        if tick_ms < 1:
+            raise ValueError(
+                "a tick of %d ms is none; it must be 1 ms or more, and longer than a draw, for "
+                "the time of sending must not show how long the noise took. Take 100" % tick_ms
+            )
+        self.node = node
+        self.due_ms = None  # when the frame goes out, once that is known
+        self._tick_ms = tick_ms
+        self._came_ms = 0
+        self._frame = None
+
+    def came(self, message, read, now_ms):
+        """Let the node answer a Round's message that came at `now_ms`; read as for `Node.answer`.
+
+        A Round that is refused moves nothing, and one that comes again while its frame is
+        waiting does not either.
+        """
+        frame = self.node.answer(message, read, now_ms=now_ms)
+        if frame is None or frame == self._frame:
+            return
+        self._frame = frame
+        self._came_ms = now_ms
+        self.due_ms = None
+
+    def due(self, now_ms):
+        """Return the frame that goes out now, or None.
+
+        The first call after `came` settles the tick, so it must not wait. With nothing to send
+        the next noise is drawn here, which is after the last frame was sent and before the next
+        reading: so call again soon after a frame was returned.
+        """
+        if self._frame is None:
+            self.node.prepare()
+            return None
+        if self.due_ms is None:
+            ticks = -(-(now_ms - self._came_ms) // self._tick_ms)
+            self.due_ms = self._came_ms + max(ticks, 1) * self._tick_ms
+        if now_ms < self.due_ms:
+            return None
+        frame = self._frame
+        self._frame = self.due_ms = None
+        return frame

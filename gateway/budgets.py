@@ -1,0 +1,109 @@
+"""Where the budgets of virtual devices are kept: a folder of slots, one keeper at a time.
+
+A budget is written before it is used, so the folder is the only thing that knows what a device
+has said. It is neither copied nor brought back: a device whose slots are lost, or were set back,
+stays off until it is enrolled again, with a new key.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import structlog
+
+from edge import budget, keys, slots
+
+from .enrol import Enrolment, Secrets
+from .faults import OperatorFault
+
+# A disk does not wear out like a board's flash, so a fleet leases one answer at a time: it can
+# be stopped at any moment and loses none.
+LEASE = 1
+
+log = structlog.get_logger()
+
+Place = Callable[[str], Any]  # from the name of a device to its two slots
+
+
+class Started(NamedTuple):
+    """Devices whose budgets have booted, as (identity, budget), and sentences on the others."""
+
+    devices: list[tuple[Any, Any]]
+    off: list[str]
+
+
+def in_memory() -> Place:
+    """Return slots that are gone with the process, and the keys that they belong to with them."""
+    held: dict[str, Any] = {}
+    return lambda name: held.setdefault(name, slots.Ram())
+
+
+@contextmanager
+def kept(folder: Path) -> Iterator[Place]:
+    """Keep the slots in this folder, alone, for as long as the block lasts.
+
+    Raises:
+        OperatorFault: it is not there, cannot be used, or another fleet keeps it.
+    """
+    try:
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as fault:
+        raise OperatorFault(
+            f"the folder {folder} cannot be used ({fault.strerror}); it must hold what the "
+            "devices remember, for nothing else knows what they have said already. If it is lost, "
+            "the keys are worth nothing: move the key files away and enrol the fleet again"
+        ) from fault
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as fault:
+        os.close(lock)
+        raise OperatorFault(
+            f"another fleet keeps {folder}; one at a time may, for two devices with one key would "
+            "hide two readings under one noise. Stop the other fleet first"
+        ) from fault
+    try:
+        yield lambda name: slots.Files(str(folder), name)
+    finally:
+        os.close(lock)
+
+
+def provision(made: Enrolment, limits: Any, place: Place) -> None:
+    """Write the first budget of every newly enrolled device.
+
+    Raises:
+        OperatorFault: there is a budget already, or it cannot be written.
+    """
+    for who, _ in made.secrets.devices:
+        chain = keys.first_chain(made.roots[who.name])
+        try:
+            budget.provision(place(who.name), who.state_key, chain, limits)
+        except (OSError, ValueError) as fault:
+            raise OperatorFault(
+                f"the budget of {who.name} cannot be made ({fault}); a device without one never "
+                "speaks. Enrol into a folder that is empty and can be written to"
+            ) from fault
+
+
+def boot(secrets: Secrets, place: Place, lease: int = LEASE) -> Started:
+    """Start every device: a new epoch on the medium, and the noise key of the last one erased.
+
+    Raises:
+        OperatorFault: none of them can start.
+    """
+    started = Started([], [])
+    for who, _ in secrets.devices:
+        ledger = budget.Budget(place(who.name), who.state_key, lease)
+        try:
+            ledger.boot()
+        except (OSError, ValueError) as fault:
+            started.off.append(f"device {who.name} stays off: {fault}")
+            continue
+        if ledger.mended:
+            log.warning("a budget was mended", device=who.name, found=ledger.mended)
+        started.devices.append((who, ledger))
+    if not started.devices:
+        raise OperatorFault(f"no device can start; {started.off[0] if started.off else 'none is'}")
+    return started

@@ -1,0 +1,106 @@
+"""What one virtual device hears and says: rounds, receipts and limits in, frames and words out.
+
+No socket in here and no clock. A frame is kept until the gateway's receipt for it has come, and
+sent again with the same bytes when it does not: noise drawn anew for the same reading could be
+averaged away. When a frame goes out is the ticker's business, and not the noise's.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import structlog
+
+from edge import cbor, wire
+from edge.ticker import Ticker
+
+TICK_MS = 100
+
+# Leaves of a device's own topics that it listens to, beside the round's.
+LEAVES = ("receipt", "cmd/limits")
+
+log = structlog.get_logger()
+
+
+class Fleet(Protocol):
+    """Devices by name, without any transport."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    def node(self, name: str) -> Any: ...
+
+    def read(self, name: str, params: Any) -> Sequence[int]: ...
+
+
+class Dialogue:
+    """One device between its ticker and its topics.
+
+    Args:
+        say: takes the leaf of a topic of the device's, a payload, and whether it is retained.
+    """
+
+    def __init__(self, fleet: Fleet, name: str, say: Callable[[str, bytes, bool], None]) -> None:
+        self._name, self._say = name, say
+        self._node, self._read = fleet.node(name), partial(fleet.read, name)
+        self._ticker = Ticker(self._node, TICK_MS)
+        self._state = ""
+        self.spool: bytes | None = None  # what there is no receipt for
+
+    @property
+    def due_ms(self) -> int | None:
+        """When a frame goes out; None while nothing waits for its moment."""
+        return self._ticker.due_ms
+
+    def hello(self) -> None:
+        """Say who the device is and how it is, for whoever comes later too."""
+        self._say("meta", json.dumps(self._node.meta()).encode(), True)
+        self._state = self._node.state()
+        self._say("state", self._state.encode(), True)
+
+    def hear(self, leaf: str, payload: bytes, now_ms: int) -> None:
+        """Take a message that came at `now_ms`; leaf is "round" or one of `LEAVES`."""
+        if not payload:  # what was retained is gone: nothing is asked at present
+            return
+        if leaf == "receipt":
+            if self.spool is not None and _numbers(self.spool) == _receipted(payload):
+                self.spool = None
+            return
+        if leaf == "cmd/limits":
+            ack = self._node.tighten(payload)
+            self._say("ack", json.dumps(ack).encode(), False)
+            log.info("limits came", device=self._name, taken=ack["taken"], why=ack["why"])
+        else:
+            self._ticker.came(payload, self._read, now_ms)
+            if self._node.refusal:
+                log.info("a round is refused", device=self._name, why=self._node.refusal)
+        if leaf == "cmd/limits" or self._node.state() != self._state:
+            self.hello()
+
+    def look(self, now_ms: int) -> None:
+        """Send the frame whose moment has come; with nothing to send, draw noise ahead."""
+        frame = self._ticker.due(now_ms)
+        if frame is not None:
+            self.spool = frame
+            self.resend()
+
+    def resend(self) -> None:
+        """Send what there is no receipt for, as it is."""
+        if self.spool is not None:
+            self._say("data", self.spool, False)
+
+
+def _numbers(frame: bytes) -> tuple[int, int]:
+    """Return (epoch, seq) of a frame of our own."""
+    body = cbor.decode(frame[: -wire.MAC_BYTES])
+    return body[2], body[1]
+
+
+def _receipted(payload: bytes) -> tuple[int, int] | None:
+    """Return (epoch, seq) that a receipt is for; None for what is no receipt."""
+    try:
+        receipt = json.loads(payload)
+        return receipt["epoch"], receipt["seq"]
+    except (ValueError, KeyError, TypeError):
+        return None
