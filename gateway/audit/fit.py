@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 CASES = (
     Case("below", (11,), formulas.below),
-    Case("coin", (2, 7), formulas.coin),
+    Case("coin", (5, 7), formulas.coin),
     Case("exp_coin", (3, 2), formulas.exp_coin),
     Case("geometric", (1, 4), formulas.geometric),
     Case("geometric", (1, 1000), formulas.geometric),

@@ -3,7 +3,31 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from . import accountant, counts, exact, lint, noise, price, promise, sensitivity
+from . import (
+    accountant,
+    after,
+    bounded,
+    counts,
+    crash,
+    device,
+    exact,
+    finite,
+    fit,
+    forged,
+    holders,
+    interpreters,
+    kept,
+    keying,
+    links,
+    lint,
+    moments,
+    noise,
+    price,
+    promise,
+    sensitivity,
+    signed,
+    streams,
+)
 from .claim import Claim, Effort
 
 
@@ -25,12 +49,27 @@ NOISE = ("noise",)
 
 # The longest first, for two of them run at a time.
 LAYERS: tuple[Layer, ...] = (
+    Layer("fit", "samplers, at the widths that are used", fit.claims, False),
     Layer("accountant", "numbers below the truth, sums that lose", accountant.claims, False),
     Layer("exact", "samplers, all that they can draw", exact.claims, False),
+    Layer("finite", "every answer to every input", finite.claims, kinds=("finite",)),
     Layer("noise", "what is added, and what it gives away", noise.claims, kinds=NOISE),
     Layer("sensitivity", "more change than was priced", sensitivity.claims, kinds=NOISE),
+    Layer("device", "two rooms told apart, from plan to release", device.claims, kinds=NOISE),
+    Layer("crash", "power cuts at every write, noise used twice", crash.claims, kinds=NOISE),
+    Layer("interpreters", "Pythons that disagree", interpreters.claims, False),
     Layer("price", "less noise than was promised", price.claims, kinds=NOISE),
     Layer("counts", "a converter's steps and grains", counts.claims, False),
+    Layer("keys", "keys of two jobs, keys not forgotten", keying.claims, kinds=NOISE),
+    Layer("holders", "who opens which devices", holders.claims, kinds=NOISE),
+    Layer("streams", "noise shared by two readings", streams.claims, kinds=NOISE),
+    Layer("moments", "time, length and words that tell", moments.claims, kinds=NOISE),
+    Layer("wire", "messages changed, cut, moved or forged", signed.claims, kinds=NOISE),
+    Layer("limits", "limits loosened over the air", bounded.claims, kinds=NOISE),
+    Layer("rounds", "Rounds that ask for less privacy", forged.claims, kinds=NOISE),
+    Layer("gateway", "answers that count twice, evidence lost", kept.claims, kinds=NOISE),
+    Layer("links", "brokers that are not who they say", links.claims, False),
+    Layer("after", "a map that follows from more than releases", after.claims),
     Layer("promise", "floats in what is stated, and gaps", promise.claims),
     Layer("lint", "floats, chance, clocks and prints in the source", lint.claims, False),
 )

@@ -99,6 +99,7 @@ def resting_on(function: Any, **stubs: Any) -> Any:
     judged elsewhere. A call of itself stays one.
     """
     names = {**function.__globals__, **stubs}
-    twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+    as_before = function.__name__, function.__defaults__, function.__closure__
+    twin = FunctionType(function.__code__, names, *as_before)
     names[function.__name__] = twin
     return twin

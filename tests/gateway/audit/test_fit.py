@@ -1,0 +1,120 @@
+"""Goodness of fit passes the samplers and rejects each planted one, at the draws it takes.
+
+A scale 5 % off either way, an answer one off, one side only, zero counted twice, p for 1 - p,
+half of a normal, and a uniform of the right variance, which every test of the variance passes.
+"""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+
+from edge import noise
+from edge.entropy import Tape
+from gateway.audit import fit, formulas, laws
+from gateway.audit.bounds import number
+from gateway.audit.claim import Effort
+from gateway.audit.formulas import Law, Whole
+
+QUICK = 40_000
+
+
+@functools.cache
+def draws(sampler: str, args: tuple[int, ...]) -> Whole:
+    tape = Tape(f"{sampler} {args}".encode())
+    drawn = np.array([int(getattr(noise, sampler)(*args, tape)) for _ in range(QUICK)])
+    drawn.setflags(write=False)
+    return drawn
+
+
+def fits(drawn: Whole, law: Law) -> bool:
+    return all(claim.holds for claim in fit.fits("planted", drawn, law, Effort()))
+
+
+WIDE, NARROW = (4_000_000, 1), (9, 2)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "args"),
+    [
+        ("dgauss", WIDE),
+        ("dgauss", NARROW),
+        ("dlaplace", (7, 3)),
+        ("geometric", (1, 4)),
+        ("polya", (3, 1, 2)),
+        ("coin", (5, 7)),
+        ("exp_coin", (3, 2)),
+    ],
+)
+def test_a_sampler_passes_and_one_five_per_cent_off_does_not(
+    sampler: str, args: tuple[int, ...]
+) -> None:
+    """The noise that is 5 % too narrow is the fault that nobody sees."""
+    law = getattr(formulas, sampler)
+    *first, num, den = args
+    power = 2 if sampler == "dgauss" else 1
+
+    assert fits(draws(sampler, args), law(*args))
+    for part in (95, 105):
+        off = (num * part**power, den * 100**power)
+        assert not fits(draws(sampler, args), law(*first, *off)), part
+
+
+@pytest.mark.parametrize("args", [WIDE, NARROW])
+def test_a_gaussian_that_has_been_spoilt_is_rejected(args: tuple[int, int]) -> None:
+    """Each of these has shipped somewhere."""
+    law, drawn = formulas.dgauss(*args), draws("dgauss", args)
+    sigma = math.sqrt(args[0] / args[1])
+    tape = Tape(b"uniform")
+    reach = round(math.sqrt(3) * sigma)
+    uniform = np.array([tape.below(2 * reach + 1) - reach for _ in range(QUICK)])
+
+    assert not fits(np.abs(drawn), law)  # half of a normal
+    assert not fits(np.append(drawn, np.zeros(QUICK // 5, dtype=np.int64)), law)
+    assert not fits(uniform, law)
+    assert not fits(np.repeat(drawn[::2], 2), law)  # every draw used twice
+    assert not fits(drawn * 2, law)
+    assert not fits(np.append(drawn[5:], [10**9] * 5), law)  # what the law has no place for
+
+
+def test_one_off_is_rejected_where_it_can_be_told() -> None:
+    """Of sigma 2 it is half a sigma; at two thousand the exact layer alone can tell."""
+    assert not fits(draws("dgauss", NARROW) + 1, formulas.dgauss(*NARROW))
+    assert not fits(draws("geometric", (1, 4)) + 1, formulas.geometric(1, 4))
+
+
+def test_p_for_one_minus_p_is_rejected() -> None:
+    """The commonest slip with negative binomials: a deviation of 0.14 where 141 was meant."""
+    swapped = formulas.geometric(round(-1000 * math.log(1 - math.exp(-1 / 4))), 1000)
+
+    assert not fits(draws("geometric", (1, 4)), swapped)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "args"),
+    [("dgauss", NARROW), ("dlaplace", (7, 3)), ("geometric", (1, 4)), ("polya", (3, 1, 2))],
+)
+def test_the_formulas_agree_with_the_bounds(sampler: str, args: tuple[int, ...]) -> None:
+    """Two ways to write one law; where they differ, one of the two layers judges wrongly."""
+    law = getattr(formulas, sampler)(*args)
+    assert law.probabilities.sum() == pytest.approx(1, abs=1e-12)
+    if sampler == "polya":
+        whole = np.convolve(np.convolve(law.probabilities, law.probabilities), law.probabilities)
+        exact = laws.geometric(*args[1:])
+        assert whole[:40] == pytest.approx([number(exact[k].low) for k in range(40)], abs=1e-12)
+        return
+    exact = getattr(laws, sampler)(*args)
+    found = dict(zip(law.values.tolist(), law.probabilities.tolist(), strict=True))
+    assert [found[k] for k in range(20)] == pytest.approx(
+        [number(exact[k].low) for k in range(20)], abs=1e-13
+    )
+
+
+def test_good_draws_pass_from_any_seed() -> None:
+    """A test that rejects everything would pass all of the above."""
+    rng = np.random.default_rng(5)
+    law = formulas.dgauss(*NARROW)
+    for _ in range(40):
+        drawn = rng.choice(law.values, p=law.probabilities, size=QUICK)
+        assert fits(drawn, law)

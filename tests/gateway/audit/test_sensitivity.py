@@ -1,0 +1,161 @@
+"""The search finds every way to scale the noise to too little, and to far too much.
+
+Each planted plan calibrates for another world than the one that is asked about; the promise it
+makes is the same, and the search, which shares nothing with the plan, must find it out.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from edge import pixels
+from edge.entropy import Tape
+from edge.records import Grid, Round
+from edge.thermal import Params
+from gateway.audit import counts, sensitivity
+from gateway.audit.claim import Effort
+from gateway.mechanisms import Mechanism, named
+from recovery import thermal, thermal_audit, thermal_noise
+from recovery.thermal_query import Query
+from recovery.thermal_search import search
+
+ROOMS = dict(thermal_audit.rooms())
+CORRIDOR, COARSE = "insulated corridor", "open line, coarse converter"
+PAPER, HALL = "unit interval of the paper", "hall with warm sources, three readings"
+FEW, CORNER = "few sensors, key holder", "sensor in the corner"
+
+
+def planted(plan: Callable[[Query], Round], room: str) -> Mechanism:
+    """Return the thermal mechanism with another plan, to be audited in one room."""
+    subject: Any = SimpleNamespace(**vars(thermal_audit))
+    subject.rooms = lambda: [(room, ROOMS[room])]
+    return named("thermal")._replace(plan=lambda query, releases: plan(query), subject=subject)
+
+
+def failed(plan: Callable[[Query], Round], room: str) -> list[str]:
+    found = sensitivity.claims(planted(plan, room), Effort())
+    return [claim.sentence for claim in found if not claim.holds]
+
+
+def right(query: Query) -> Round:
+    round = thermal.plan(query, ())
+    assert round is not None
+    return round
+
+
+def otherwise(**fields: Any) -> Callable[[Query], Round]:
+    """Return a plan for a world that differs from the one asked about."""
+    return lambda query: right(replace(query, **fields))
+
+
+def priced(part: Fraction) -> Callable[[Query], Round]:
+    """Return a plan that takes the squared sensitivity for so many times what it is."""
+
+    def plan(query: Query) -> Round:
+        round = right(query)
+        num, _ = round.guarantee.rho
+        variance = math.ceil(round.params[4] * part)
+        promise = round.guarantee._replace(rho=(int(num * part), 2 * variance))
+        params = Params(*round.params)._replace(variance=variance)
+        return round._replace(params=tuple(params), guarantee=promise)
+
+    return plan
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_plan_is_right_in_every_room(room: str) -> None:
+    """And not by much too much: two per cent at most over what was found."""
+    assert failed(right, room) == []
+
+
+@pytest.mark.parametrize(
+    ("room", "fields"),
+    [
+        (CORRIDOR, {"walls": "none"}),
+        (HALL, {"walls": "none"}),
+        (HALL, {"intensity_max": 1.0}),
+        (HALL, {"protect_distance_m": None}),
+        (COARSE, {"protect_distance_m": 0.2}),
+        (COARSE, {"step": None}),
+        (FEW, {"step": None}),
+        (PAPER, {"spread_m2": 0.06}),
+        (PAPER, {"sensors": (48,)}),
+        (CORNER, {"grid": Grid((5, 1), 0)}),
+    ],
+)
+def test_noise_for_another_world_is_rejected(room: str, fields: dict[str, Any]) -> None:
+    """No walls, cooler sources, a shorter way, no converter, a longer spread, fewer sensors."""
+    assert any(
+        "by more than the noise" in sentence for sentence in failed(otherwise(**fields), room)
+    )
+
+
+def test_the_stated_spread_alone_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Warmth that had longer to spread reaches sparse sensors from more cells."""
+    monkeypatch.setattr(thermal_noise, "as_printed", lambda query: True)
+    thermal_noise.calibration.cache_clear()
+    try:
+        assert any("by more than the noise" in sentence for sentence in failed(right, FEW))
+    finally:
+        thermal_noise.calibration.cache_clear()
+
+
+@pytest.mark.parametrize("part", [Fraction(1, 50), Fraction(9, 10), Fraction(98, 100)])
+def test_noise_for_one_sensor_is_rejected(part: Fraction) -> None:
+    """Scaled to each of fifty sensors by itself, or to a little less than all together."""
+    assert any("by more than the noise" in sentence for sentence in failed(priced(part), PAPER))
+
+
+@pytest.mark.parametrize("part", [Fraction(45**2), Fraction(11, 10)])
+def test_noise_for_nothing_is_rejected(part: Fraction) -> None:
+    """A first column taken for the last one's neighbour costs 45 times too much noise."""
+    assert any("nor is the noise made" in sentence for sentence in failed(priced(part), PAPER))
+
+
+def test_what_is_found_is_a_pair_of_neighbours() -> None:
+    """In the corner there are four cells and one sensor: the worst can be reckoned by hand."""
+    query, plan = ROOMS[CORNER], right(ROOMS[CORNER])
+    found = search(query, plan, Tape(b"corner"), 20)
+    near, far = (
+        math.exp(-(distance**2) / 0.04) / math.sqrt(0.04 * math.pi) for distance in (0, 0.25)
+    )
+    grain = 2.0 ** -Params(*plan.params).exponent
+
+    assert found.square == math.ceil((near - far) / grain) ** 2
+    assert found.where.startswith("from cell 2 to cell 3")
+
+
+def test_counts_become_the_grains_that_are_planned_for() -> None:
+    """On devices with an array; and another rounding is seen."""
+    assert all(claim.holds for claim in counts.claims(None, Effort()))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("(2 * (c - e) * num + den) // (2 * den)", "(c - e) * num // den"), ("c - e", "c - e // 2")],
+)
+def test_another_rounding_is_rejected(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
+    """Downwards instead of to the nearest is a bias; half a baseline is half a frame of people."""
+    source = inspect.getsource(pixels.above).replace(old, new)
+    names: dict[str, Any] = {}
+    exec(source, names)
+    if "// 2" in new:
+        monkeypatch.setattr(
+            pixels, "above", lambda c, e, *rest: names["above"](c, [4] * len(c), *rest)
+        )
+    else:
+        monkeypatch.setattr(pixels, "above", names["above"])
+
+    assert not all(claim.holds for claim in counts.claims(None, Effort()))
+
+
+def test_readings_that_are_too_far_apart_are_seen() -> None:
+    """What the noise is made for: so many counts apart, so many grains at most."""
+    assert not counts.too_far((0, 2, 4), Fraction(2))
+    assert counts.too_far((0, 2, 5), Fraction(2))
