@@ -1,0 +1,151 @@
+"""The accountant's other path is right, and sees each number that is off by a millionth.
+
+dp_accounting is the outside witness for the other path, as it is for the accountant itself.
+"""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from dp_accounting import dp_event, gaussian_mechanism
+from dp_accounting.rdp import rdp_privacy_accountant
+
+from edge import limits
+from edge.records import Guarantee
+from gateway import ledger
+from gateway.audit import accountant, curve, price
+from gateway.audit.claim import Effort
+from recovery import calibrate, paper
+
+GRID = [("0.1", "0.00001"), ("1", "0.00001"), ("1", "0.000000001"), ("8", "0.01")]
+
+
+def failed(claims: Any) -> list[str]:
+    return [claim.sentence for claim in claims if not claim.holds]
+
+
+@pytest.fixture(scope="module")
+def all_claims() -> list[Any]:
+    return list(accountant.claims(None, Effort()))
+
+
+def test_the_accountant_is_right(all_claims: list[Any]) -> None:
+    """Every number and every sum, by another path."""
+    assert failed(all_claims) == []
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), GRID)
+def test_the_other_path_agrees_with_dp_accounting(epsilon: str, delta: str) -> None:
+    """Two libraries and a series of eighty digits on one curve."""
+    theirs = gaussian_mechanism.get_sigma_gaussian(float(epsilon), float(delta))
+
+    assert float(1 / curve.mu(epsilon, delta)) == pytest.approx(theirs, rel=1e-6)
+    sigma = Decimal(theirs)
+    assert float(curve.epsilon(1 / sigma, delta)) == pytest.approx(float(epsilon), rel=1e-5)
+    assert float(curve.delta(epsilon, 1 / sigma)) == pytest.approx(float(delta), rel=1e-4)
+
+
+@pytest.mark.parametrize(("rho", "delta"), [(0.02, 1e-5), (0.5, 1e-6), (3.0, 1e-9)])
+def test_the_exchange_of_zcdp_agrees_with_dp_accounting(rho: float, delta: float) -> None:
+    """Their orders are few, so their epsilon may be a little larger, never smaller."""
+    orders = [1 + 1.05**k for k in range(-150, 150)]
+    account = rdp_privacy_accountant.RdpAccountant(orders)
+    account.compose(dp_event.GaussianDpEvent((1 / (2 * rho)) ** 0.5))
+    theirs = account.get_epsilon(delta)
+
+    assert float(curve.zcdp_epsilon(rho, delta)) <= theirs * (1 + 1e-12)
+    assert float(curve.zcdp_epsilon(rho, delta)) == pytest.approx(theirs, rel=1e-3)
+    back = curve.zcdp_rho(curve.zcdp_epsilon(rho, delta), delta)
+    assert float(back) == pytest.approx(rho, rel=1e-12)
+    assert float(curve.zcdp_delta(rho, curve.zcdp_epsilon(rho, delta))) == pytest.approx(
+        delta, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("off", [1 - 1e-8, 1 + 1e-5])
+@pytest.mark.parametrize("name", ["gaussian_sigma", "gaussian_epsilon", "zcdp_epsilon"])
+def test_a_number_off_by_little_is_rejected(name: str, off: float) -> None:
+    """A hundred-millionth too little is no promise, a hundred-thousandth too much is waste."""
+    right = getattr(accountant, name)
+    other = {
+        "gaussian_sigma": lambda e, d: 1 / curve.mu(e, d),
+        "gaussian_epsilon": lambda s, d: curve.epsilon(1 / Decimal(s), d),
+        "zcdp_epsilon": curve.zcdp_epsilon,
+    }[name]
+    pairs = [(right(1.0, 1e-5), Decimal(other(1.0, 1e-5)), "")]
+    spoilt = [(ours * off, truth, where) for ours, truth, where in pairs]
+
+    assert failed(accountant.agrees("number", pairs)) == []
+    assert failed(accountant.agrees("number", spoilt))
+
+
+def test_an_allowance_may_be_below_the_truth_alone() -> None:
+    """rho is what may be spent, so there the safe side is the other one."""
+    truth = Decimal(1)
+
+    assert failed(accountant.agrees("rho", [(1 - 1e-9, truth, "")], lower=True)) == []
+    assert failed(accountant.agrees("rho", [(1 + 1e-9, truth, "")], lower=True))
+
+
+def dwork_roth(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
+    return math.sqrt(2 * math.log(1.25 / delta)) * sensitivity / epsilon
+
+
+def test_a_formula_that_is_accepted_where_it_fails_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Dwork and Roth's is private below epsilon 1 alone; the printed one up to 39."""
+    grid = [(8.0, 0.01), (1.0, 1e-5)]
+    assert accountant.refused(grid).holds
+    for module in (accountant, calibrate):
+        monkeypatch.setattr(module, "paper_sigma", dwork_roth)
+    monkeypatch.setattr("recovery.settle.gaussian_epsilon", lambda *given: 0.5)
+
+    assert not accountant.refused([(40.0, 0.01), (10.0, 1e-5)]).holds
+    assert paper.paper_sigma is not dwork_roth
+
+
+def test_a_ledger_that_loses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four hundred sums in floats lose the last digit, and the least above goes through."""
+
+    exact, refusal = ledger.Ledger.spent, ledger.Ledger.refusal
+    floating = property(lambda self: Fraction(float(exact.__get__(self))))
+
+    def loose(self: ledger.Ledger, number: int, rho: Fraction) -> str:
+        return refusal(self, number, rho) if rho > self.left + Fraction(1, 10**9) else ""
+
+    assert accountant.added(Effort()).holds
+    for name, wrong in (("spent", floating), ("refusal", loose)):
+        with monkeypatch.context() as patched:
+            patched.setattr(ledger.Ledger, name, wrong)
+            assert not accountant.added(Effort()).holds
+
+
+@pytest.mark.parametrize("slip", [lambda cost: cost - 1, lambda cost: cost + 1])
+def test_a_device_that_reckons_wrongly_is_found(
+    monkeypatch: pytest.MonkeyPatch, slip: Any
+) -> None:
+    """A nano-rho less at each of a billion answers is one rho."""
+    assert accountant.charged(Effort()).holds
+    monkeypatch.setattr(accountant, "price", lambda *given: slip(limits.price(*given)))
+
+    assert not accountant.charged(Effort()).holds
+
+
+@pytest.mark.parametrize("times", [1, 24])
+def test_a_variance_is_weighed_to_the_last_grain(times: int) -> None:
+    """Rounded down it is rejected, however little that is; and so is one in ten thousand more."""
+    promise = Guarantee((1, 1), (1, 100000), None, "", "", "", "")
+    square = Fraction(50_000)
+    factor = 1.001 / float(curve.mu(1, "0.00001"))
+    if times > 1:
+        factor = (times / (2 * float(curve.zcdp_rho(1, "0.00001")))) ** 0.5
+    asked = factor**2 * float(square)
+    up = Fraction(int(asked) + 1)
+
+    assert failed(price.enough("room", promise, square, up, times)) == []
+    assert failed(price.enough("room", promise, square, up - 1, times))
+    assert failed(price.enough("room", promise, square, up * 10001 / 10000, times))
+    assert failed(price.enough("room", promise, square, up, times + 1))
