@@ -89,16 +89,20 @@ def audit(
         list[str] | None, typer.Option(metavar="NAME", help="Only this layer; may be repeated.")
     ] = None,
     folder: Annotated[Path, typer.Option(help="Where the report is written.")] = Path("audit"),
-    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn for the audit.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Of what is drawn for the audit; else always one.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="A new seed instead.")] = False,
+    first: Annotated[
+        bool, typer.Option("--first", help="End a layer at the first claim that fails.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Hold every promise of every mechanism against what the code really does."""
-    from .audit.claim import Effort
-    from .commands.auditing import audited, fresh_seed
+    from .commands.auditing import audited, effort
 
-    effort = Effort(full, fresh_seed() if fresh else seed)
-    audited(mechanism, layer or (), effort, folder, as_json, typer.echo)
+    how = effort(full, seed, fresh, first)
+    audited(mechanism, layer or (), how, folder, as_json, typer.echo)
 
 
 brokers = typer.Typer(help="A broker of your own: TLS, passwords, access list.")

@@ -22,8 +22,8 @@ MOST = 1.5  # times the promise; what is beyond is drawn at the edge
 ROWS = 7  # on which the dots of a lane are spread, so that they can be told apart
 
 
-def draw(claims: Sequence[Claim], path: Path) -> None:
-    """Write the picture as PNG."""
+def draw(claims: Sequence[Claim], path: Path, title: str) -> None:
+    """Write the picture as PNG, with this title in the file itself."""
     plain = [claim for claim in claims if claim.claimed <= 0]
     lanes: dict[str, list[Claim]] = {}
     for claim in claims:
@@ -53,7 +53,7 @@ def draw(claims: Sequence[Claim], path: Path) -> None:
         loc="left",
         fontsize=10.5,
     )
-    figure.savefig(path, format="png")
+    figure.savefig(path, format="png", metadata={"Title": title})
 
 
 def _dots(panel: Axes, claims: Sequence[Claim], lane: int) -> None:

@@ -4,7 +4,7 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..audit import report
@@ -15,6 +15,9 @@ from ..faults import OperatorFault, suggestion
 from ..mechanisms import MECHANISMS, named
 from .outputs import Writer, as_json, check_places, make_folder, write_all
 from .stages import stages
+
+FIXED_SEED = 1
+PICTURED = "Audit of heatveil"  # in the picture's own title, which no viewer shows
 
 
 def audited(
@@ -40,7 +43,7 @@ def audited(
     make_folder(folder)
     page, numbers, picture = (folder / f"audit.{end}" for end in ("md", "json", "png"))
     check_places([page, numbers, picture])
-    _check_ours(page, numbers)
+    _check_ours({page: report.TITLE, numbers: '"audit": "heatveil"', picture: PICTURED})
     began = time.monotonic()
     with stages() as stage:
         claims = audit(subjects, chosen, effort, stage)
@@ -53,7 +56,7 @@ def audited(
         {
             page: _as_text(text),
             numbers: as_json(found),
-            picture: lambda half: draw(claims, half),
+            picture: lambda half: draw(claims, half, PICTURED),
         }
     )
     if json_only:
@@ -66,9 +69,19 @@ def audited(
             raise OperatorFault(_complaint(claim, page))
 
 
-def fresh_seed() -> int:
-    """Return a seed that nobody has seen before; it is written into the report."""
-    return secrets.randbelow(2**32)
+def effort(full: bool, seed: int | None, fresh: bool, first: bool) -> Effort:
+    """Return how hard to look, from a fixed seed unless another or a fresh one is asked for.
+
+    Raises:
+        OperatorFault: both are asked for.
+    """
+    if fresh and seed is not None:
+        raise OperatorFault(
+            "--seed came with --fresh; a seed is either given or new, and the report names the "
+            "one that was used. Leave one of them out"
+        )
+    given = secrets.randbelow(2**32) if fresh else seed
+    return Effort(full, FIXED_SEED if given is None else given, first=first)
 
 
 def _layer(name: str) -> Layer:
@@ -81,10 +94,10 @@ def _layer(name: str) -> Layer:
     )
 
 
-def _check_ours(page: Path, numbers: Path) -> None:
-    """Refuse to write over a file that no audit wrote."""
-    for path, mark in ((page, report.TITLE), (numbers, '"audit": "heatveil"')):
-        if path.exists() and mark not in path.read_bytes()[:200].decode("utf-8", "replace"):
+def _check_ours(marks: Mapping[Path, str]) -> None:
+    """Refuse to write over a file that no audit wrote: ours bear a mark at their start."""
+    for path, mark in marks.items():
+        if path.exists() and mark.encode() not in path.read_bytes()[:200]:
             raise OperatorFault(
                 f"{path} is there and no audit wrote it; the report goes only where nothing or "
                 "an older report is, or something of yours would be lost. Give --folder another "
@@ -111,9 +124,11 @@ def _lines(claims: Sequence[Claim], seconds: float, page: Path) -> Iterator[str]
 
 def _complaint(claim: Claim, page: Path) -> str:
     of = f"{claim.mechanism}, {claim.layer}" if claim.mechanism else claim.layer
-    detail = f" ({claim.detail})" if claim.detail else ""
+    detail = f"; {claim.detail}" if claim.detail else ""
+    found = "it is not so"
+    if claim.claimed or claim.unit != "exceptions":
+        found = f"{claim.claimed:.6g} {claim.unit} was promised and {claim.proven:.6g} found"
     return (
-        f'the audit found {claim.proven:.6g} {claim.unit} in "{of}: {claim.sentence}"{detail}; '
-        f"{claim.claimed:.6g} was promised, so what is published is less private than is said. "
-        f"Publish nothing more and read {page}"
+        f"a promise does not hold ({of}): {claim.sentence}: {found}{detail}. What is published "
+        f"may be less private than is said. Publish nothing more and read {page}"
     )
