@@ -7,7 +7,9 @@ stays off until it is enrolled again, with a new key.
 
 import fcntl
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +18,14 @@ import structlog
 
 from edge import budget, keys, slots
 
-from .enrol import Enrolment, Secrets
+from .enrol import Enrolment, Secret, Secrets
 from .faults import OperatorFault
 
 # A disk does not wear out like a board's flash, so a fleet leases one answer at a time: it can
 # be stopped at any moment and loses none.
 LEASE = 1
+# Writers at once: a disk flushes for several in the time that it takes for one.
+WRITERS = 8
 
 log = structlog.get_logger()
 
@@ -76,7 +80,9 @@ def provision(made: Enrolment, limits: Any, place: Place) -> None:
     Raises:
         OperatorFault: there is a budget already, or it cannot be written.
     """
-    for who, _ in made.secrets.devices:
+
+    def first(secret: Secret) -> None:
+        who = secret.identity
         chain = keys.first_chain(made.roots[who.name])
         try:
             budget.provision(place(who.name), who.state_key, chain, limits)
@@ -86,6 +92,9 @@ def provision(made: Enrolment, limits: Any, place: Place) -> None:
                 "speaks. Enrol into a folder that is empty and can be written to"
             ) from fault
 
+    with ThreadPoolExecutor(WRITERS) as writers:
+        deque(writers.map(first, made.secrets.devices), 0)
+
 
 def boot(secrets: Secrets, place: Place, lease: int = LEASE) -> Started:
     """Start every device: a new epoch on the medium, and the noise key of the last one erased.
@@ -93,17 +102,21 @@ def boot(secrets: Secrets, place: Place, lease: int = LEASE) -> Started:
     Raises:
         OperatorFault: none of them can start.
     """
-    started = Started([], [])
-    for who, _ in secrets.devices:
+
+    def start(secret: Secret) -> Any:
+        who = secret.identity
         ledger = budget.Budget(place(who.name), who.state_key, lease)
         try:
             ledger.boot()
         except (OSError, ValueError) as fault:
-            started.off.append(f"device {who.name} stays off: {fault}")
-            continue
+            return f"device {who.name} stays off: {fault}"
         if ledger.mended:
             log.warning("a budget was mended", device=who.name, found=ledger.mended)
-        started.devices.append((who, ledger))
-    if not started.devices:
-        raise OperatorFault(f"no device can start; {started.off[0] if started.off else 'none is'}")
-    return started
+        return who, ledger
+
+    with ThreadPoolExecutor(WRITERS) as writers:
+        found = list(writers.map(start, secrets.devices))
+    off = [one for one in found if isinstance(one, str)]
+    if len(off) == len(found):
+        raise OperatorFault(f"no device can start; {off[0] if off else 'none is enrolled'}")
+    return Started([one for one in found if not isinstance(one, str)], off)

@@ -71,12 +71,12 @@ class Dialogue:
             ack = self._node.tighten(payload)
             self._say("ack", json.dumps(ack).encode(), False)
             log.info("limits came", device=self._name, taken=ack["taken"], why=ack["why"])
-        else:
-            self._ticker.came(payload, self._read, now_ms)
-            if self._node.refusal:
-                log.info("a round is refused", device=self._name, why=self._node.refusal)
-        if leaf == "cmd/limits" or self._node.state() != self._state:
             self.hello()
+            return
+        self._ticker.came(payload, self._read, now_ms)
+        if self._node.refusal:
+            log.info("a round is refused", device=self._name, why=self._node.refusal)
+            self._tell()
 
     def look(self, now_ms: int) -> None:
         """Send the frame whose moment has come; with nothing to send, draw noise ahead."""
@@ -84,6 +84,15 @@ class Dialogue:
         if frame is not None:
             self.spool = frame
             self.resend()
+            self._tell()
+
+    def _tell(self) -> None:
+        """Say how the device is when that has changed; never between a round and its frame.
+
+        Said as soon as the frame is made, it would show how long the noise took.
+        """
+        if self._node.state() != self._state:
+            self.hello()
 
     def resend(self) -> None:
         """Send what there is no receipt for, as it is."""
