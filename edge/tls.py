@@ -129,7 +129,7 @@ def _library():
     try:
         if sys.implementation.name == "micropython":
             try:
-                import tls as library
+                import tls as library  # type: ignore[import-not-found]
             except ImportError:  # before 1.23
                 import ssl as library
         else:

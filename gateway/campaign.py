@@ -11,28 +11,30 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from edge import wire
 from edge.entropy import sealed
 from edge.records import Release
 
 from . import config, telling
+from .asking import opened, signed
 from .deployment import Deployment
 from .enrol import Devices
 from .faults import OperatorFault
 from .intake import Intake
-from .judge import Arrival, authenticate
-from .ledger import Ledger, price
+from .ledger import Ledger, check_terms, price, terms
 from .mechanisms import named
 from .outcomes import Asked
+from .patience import Stopped, patiently
 from .rounds import OpenRound
-from .session import Message
 from .solver import Solver
 from .store import Store
 
 GLANCE_S = 0.1  # how often a gathering looks whether it is to stop
 STOPPED = "it was stopped"
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Publish(Protocol):
@@ -55,7 +57,11 @@ class Campaign:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        """Plan the first round, to know its price; an OperatorFault when it cannot be."""
+        """Plan the first round, to know its price.
+
+        Raises:
+            OperatorFault: there is none, or the database was charged for another promise.
+        """
         self._mechanism = named(self.deployment.rounds.mechanism)
         self._query = config.query(self.deployment)
         try:
@@ -63,6 +69,8 @@ class Campaign:
         except ValueError as fault:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
         self._price = price(self._guarantee)
+        self._budget = self._price * self.deployment.privacy.readings
+        check_terms(self.store.promise(), terms(self._guarantee))
 
     def stop(self) -> None:
         """Make `run` return soon. An open round stays open, for the next start."""
@@ -71,20 +79,26 @@ class Campaign:
 
     def ledger(self) -> Ledger:
         """Return the budget of this deployment and what was charged to it."""
-        budget = self._price * self.deployment.privacy.readings
-        return Ledger(budget, self.store.charges())
+        return Ledger(self._budget, self.store.charges())
 
     def run(self, rounds: int | None) -> str:
         """Run this many rounds, or as many as may be; return the sentence why it ended."""
+        try:
+            return self._run(rounds)
+        except Stopped:
+            return STOPPED
+
+    def _run(self, rounds: int | None) -> str:
         releases: list[Any] = []
         done, due_s = 0, time.monotonic() + self._rest_s()
         self._tell_ledger()
         while planned := self._mechanism.plan(self._query, releases):
-            asked = self._asked(planned)
-            if stored := self.store.release(asked.name):
+            number = self._kept(self.store.number_of, wire.name_of(planned))
+            asked = signed(planned, number, self.devices)
+            if stored := self._kept(self.store.release, asked.name):
                 releases.append(Release(asked.plan, *stored))
                 continue
-            known = self.store.opened_s(asked.name) is not None
+            known = self._kept(self.store.opened_s, asked.name) is not None
             if not done:
                 self._resume(releases, known)
             if rounds is not None and done >= rounds:
@@ -92,7 +106,7 @@ class Campaign:
             if not known and self.stopping.wait(max(due_s - time.monotonic(), 0)):
                 return STOPPED
             due_s = time.monotonic() + self.deployment.rounds.every_s
-            if why := self.store.open_round(asked, self.ledger().budget):
+            if why := self._kept(self.store.open_round, asked, self._budget):
                 return why
             self._tell_ledger()
             closed = self._gather(asked)
@@ -108,7 +122,7 @@ class Campaign:
     def _rest_s(self) -> float:
         """Return what is left of the pause after the last round, whoever started it."""
         every_s = self.deployment.rounds.every_s
-        last_s = self.store.opened_s()
+        last_s = self._kept(self.store.opened_s)
         return 0 if last_s is None else min(max(every_s - (time.time() - last_s), 0), every_s)
 
     def _resume(self, releases: list[Any], known: bool) -> None:
@@ -118,47 +132,28 @@ class Campaign:
             self.publish(topic, b"", retain=True)
         self._draw(releases)
 
-    def _asked(self, planned: Any) -> Asked:
-        """Return the round as it is sent: with a number that no device has passed."""
-        name = wire.name_of(planned)
-        plan = planned._replace(number=self.store.number_of(name))
-        topic = wire.round_topic(self.devices.site, plan.mechanism)
-        message = wire.pack_round(plan, self.devices.site_key, topic)
-        return Asked(name, wire.name_of(plan), plan, message, price(plan.guarantee))
-
     def _gather(self, asked: Asked) -> OpenRound | None:
         """Publish a round and return it with its answers, closed; None when stopped."""
         topic = wire.round_topic(self.devices.site, asked.plan.mechanism)
         gather_s = self.deployment.rounds.gather_s
-        places = {device: known.place for device, known in self.devices.by_name.items()}
-        answers = {arrival.report.sender: arrival.report for arrival in self._stored(asked.name)}
+        stored = self._kept(self.store.answers, asked.name)
         closes_s = time.monotonic() + gather_s
-        opened = OpenRound(asked.plan, asked.name, closes_s, places, answers)
-        self.intake.open(opened)
+        round = opened(asked, self.devices, stored, closes_s)
+        self.intake.open(round)
         self.publish(topic, asked.message, retain=True)
-        self.tell(telling.asked(opened, gather_s))
+        self.tell(telling.asked(round, gather_s))
         while not self.intake.wait_complete(GLANCE_S) and time.monotonic() < closes_s:
             if self.stopping.is_set():
                 return None  # it stays retained and open, for the next start
         self.publish(topic, b"", retain=True)  # who comes now is asked nothing
         return self.intake.close_round()
 
-    def _stored(self, name: bytes) -> list[Arrival]:
-        """Return the answers to a round that were committed before this start."""
-        site = self.devices.site
-        messages = (
-            Message(wire.topic(site, device, "data"), frame, (0, 0))
-            for device, frame in self.store.answers(name)
-        )
-        found = [authenticate(message, self.devices) for message in messages]
-        return [arrival for arrival in found if isinstance(arrival, Arrival)]
-
     def _release(self, closed: OpenRound) -> Release:
         """Fold the answers, and keep the release before anybody sees it."""
         began_s = time.monotonic()
         payloads = [closed.reports[sender].payload for sender in sorted(closed.reports)]
         release = self._mechanism.release(closed.plan, payloads, sealed(os.urandom(32)))
-        self.store.close_round(closed.name, release.values, release.reports)
+        self._kept(self.store.close_round, closed.name, release.values, release.reports)
         self.tell(telling.released(release, time.monotonic() - began_s))
         return release
 
@@ -172,9 +167,13 @@ class Campaign:
             return  # stopped; the next start draws it
         event = telling.drawn(last.number, result, time.monotonic() - began_s)
         body = json.dumps(event)
-        self.store.keep_map(wire.name_of(last), body)
+        self._kept(self.store.keep_map, wire.name_of(last), body)
         self.publish(wire.map_topic(self.devices.site, last.mechanism), body.encode(), retain=True)
         self.tell(event)
 
     def _tell_ledger(self) -> None:
-        self.tell(telling.spent(self.ledger(), self._price, self._guarantee))
+        self.tell(telling.spent(self._kept(self.ledger), self._price, self._guarantee))
+
+    def _kept(self, do: Callable[P, T], *args: P.args, **words: P.kwargs) -> T:
+        """Ask the store, and ask again while the disk will not."""
+        return patiently(self.stopping, do, *args, **words)

@@ -14,19 +14,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import structlog
-from sqlalchemy.exc import OperationalError
 
 from edge import wire
 
 from .batches import Arrived, Bearer, Inbox
 from .enrol import Devices
 from .judge import Arrival, Verdict, authenticate, judge
-from .outcomes import DeadLetter
+from .outcomes import Alarm, DeadLetter
+from .patience import Stopped, patiently
 from .rounds import OpenRound
 from .session import Message
 from .store import Store
-
-AGAIN_S = 0.2  # before the same batch is tried again on a locked or full disk
 
 log = structlog.get_logger()
 
@@ -39,21 +37,24 @@ class Intake:
         store: Store,
         devices: Devices,
         progress: Callable[[OpenRound | None, int], None],
+        alarm: Callable[[Sequence[Alarm]], None],
     ) -> None:
         """Start the thread.
 
         Args:
             progress: hears, after a batch, how the round stands and how many messages were
                 refused since the start.
+            alarm: hears, after a batch, of devices that need a new key.
         """
-        self._store, self._devices, self._progress = store, devices, progress
+        self._store, self._devices = store, devices
+        self._progress, self._alarm = progress, alarm
         self._inbox = Inbox()
         self._newest = store.newest()
         self._round: OpenRound | None = None
         self._changed = threading.Condition()
         self._refused = 0
         self._begun = threading.Event()
-        self._stopping = False
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
         self._thread.start()
 
@@ -79,7 +80,9 @@ class Intake:
         """Wait until every enrolled device has answered; False when patience ended before."""
         with self._changed:
             return self._changed.wait_for(
-                lambda: self._stopping or (self._round is not None and self._round.complete),
+                lambda: (
+                    self._stopping.is_set() or (self._round is not None and self._round.complete)
+                ),
                 patience_s,
             )
 
@@ -93,7 +96,7 @@ class Intake:
 
     def stop(self) -> None:
         """Commit and let go of what has come so far, and end the thread."""
-        self._stopping = True  # not under the lock, which a batch on a full disk holds
+        self._stopping.set()  # not under the lock, which a batch holds while it is written
         with self._changed:
             self._changed.notify_all()
         self._inbox.end()
@@ -102,12 +105,16 @@ class Intake:
 
     def _run(self) -> None:
         self._begun.wait()
-        ended = self._stopping and self._round is None  # never begun: the broker keeps it all
+        ended = (
+            self._stopping.is_set() and self._round is None
+        )  # never begun: the broker keeps it all
         while not ended:
             batch, ended = self._inbox.batch()
             try:
                 if batch:
                     self._handle(batch)
+            except Stopped:
+                pass  # not acknowledged, so the broker keeps it for us
             except Exception:  # not the disk's fault: find the one that cannot be stored
                 log.exception("a batch could not be stored", messages=len(batch))
                 for arrived in batch:
@@ -118,11 +125,8 @@ class Intake:
         found = [authenticate(message, self._devices) for _, message in batch]
         arrivals = [item for item in found if isinstance(item, Arrival)]
         letters = [item for item in found if isinstance(item, DeadLetter)]
-        with self._changed:
-            verdict = self._decided(arrivals, letters)
-            self._round, self._newest = verdict.round, verdict.newest
-            self._refused += len(verdict.letters)
-            self._changed.notify_all()
+        # Without the lock while it waits for the disk: a round must close, and we must stop.
+        verdict = patiently(self._stopping, self._decided, arrivals, letters)
         for receipt in verdict.receipts:
             topic = wire.topic(self._devices.site, receipt.device, "receipt")
             batch[0][0].publish(topic, json.dumps(receipt._asdict()).encode())
@@ -130,38 +134,42 @@ class Intake:
             bearer.ack(message)
         if verdict.letters:
             log.warning("messages refused", messages=len(verdict.letters))
+        if verdict.alarms:
+            self._alarm(verdict.alarms)
         self._progress(verdict.round, self._refused)
 
     def _decided(self, arrivals: list[Arrival], letters: list[DeadLetter]) -> Verdict:
-        """Return the verdict on a batch, committed; on a locked or full disk, keep trying."""
-        while True:
-            try:
-                reports = [arrival.report for arrival in arrivals]
-                known = self._store.known(
-                    [arrival.key for arrival in arrivals],
-                    [(report.round, report.sender) for report in reports],
-                )
-                now_s = time.monotonic()
-                verdict = judge(arrivals, self._round, self._newest, known, now_s)
-                verdict.letters[:0] = letters
-                self._store.keep(verdict.kept, verdict.letters, verdict.extra)
-            except OperationalError as fault:
-                if self._stopping:
-                    raise
-                log.warning("the store will not take a batch, trying again", why=str(fault.orig))
-                time.sleep(AGAIN_S)
-            else:
-                return verdict
+        """Return the verdict on a batch, committed, while no round opens or closes."""
+        reports = [arrival.report for arrival in arrivals]
+        keys = [arrival.key for arrival in arrivals]
+        with self._changed:
+            known = self._store.known(keys, [(one.round, one.sender) for one in reports])
+            now_s = time.monotonic()
+            verdict = judge(arrivals, self._round, self._newest, known, now_s)
+            verdict.letters[:0] = letters
+            self._store.keep(
+                verdict.kept, verdict.letters, verdict.extra, verdict.heard, verdict.alarms
+            )
+            self._round, self._newest = verdict.round, verdict.newest
+            self._refused += len(verdict.letters)
+            self._changed.notify_all()
+        return verdict
 
     def _handle_alone(self, arrived: Arrived) -> None:
-        """Handle one message of a batch that failed; it must not stop the others."""
+        """Handle one message of a batch that failed; it must not stop the others, nor us."""
         bearer, (topic, payload, _) = arrived
         try:
-            self._handle([arrived])
-        except OperationalError:
-            pass  # we are stopping: not acknowledged, so the broker keeps it for us
-        except Exception as fault:
-            log.exception("a message could not be stored")
-            why = f"it could not be stored: {type(fault).__name__}"
-            self._store.keep([], [DeadLetter(topic, why, payload)])
-            bearer.ack(arrived[1])
+            try:
+                self._handle([arrived])
+            except Exception as fault:
+                if isinstance(fault, Stopped):
+                    raise
+                log.exception("a message could not be stored")
+                why = f"it could not be stored: {type(fault).__name__}"
+                letter = DeadLetter(topic, why, payload)
+                patiently(self._stopping, self._store.keep, [], [letter])
+                bearer.ack(arrived[1])
+        except Stopped:
+            pass
+        except Exception:  # not acknowledged: the broker hands it over again at the next start
+            log.exception("a message could not even be refused")

@@ -12,6 +12,7 @@ charges add up device by device and only the greatest of them counts.
 Source: Canonne, Kamath and Steinke 2020, Theorem 14 (composition of discrete Gaussians).
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from recovery.zcdp import zcdp_epsilon
+
+from .faults import OperatorFault
 
 
 class Charge(NamedTuple):
@@ -47,6 +50,42 @@ def price(guarantee: Any) -> Fraction:
             "those add up exactly. Let the mechanism's plan state its rho"
         )
     return Fraction(*guarantee.epsilon) ** 2 / 2
+
+
+def terms(guarantee: Any) -> str:
+    """Return what a price is the price of, as JSON: neighbours, trust and delta.
+
+    Epsilon and the number of readings are not among it: a larger budget for the same promise
+    takes what was spent along.
+    """
+    held = {"neighbours": guarantee.neighbours, "trust": guarantee.trust}
+    return json.dumps({**held, "delta": list(guarantee.delta or ())}, sort_keys=True)
+
+
+def check_terms(paid: str | None, asked: str) -> None:
+    """Check that prices paid under the first terms may be added to one under the second.
+
+    Raises:
+        OperatorFault: they are the prices of different promises.
+    """
+    if paid in (None, asked):
+        return
+    was, now = _clauses(str(paid)), _clauses(asked)
+    raise OperatorFault(
+        f"the deployment promises something else than its database was charged for: "
+        f"{', '.join(part for part in now if part not in was) or 'less'}, and not "
+        f"{', '.join(part for part in was if part not in now) or 'that alone'}; only prices of "
+        "one promise add up, and a sum of two would promise nothing. Go back to what was "
+        "promised, or name a new file under [site] database and tell the people in the room that "
+        "they pay for both"
+    )
+
+
+def _clauses(promised: str) -> list[str]:
+    """Return a promise in parts, so that only what differs need be read."""
+    parts = json.loads(promised)
+    delta = "/".join(map(str, parts.pop("delta"))) or "0"
+    return [f"delta {delta}", *(clause for one in parts.values() for clause in one.split(", "))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,16 @@
 """What is asked, and what becomes of a message: rows between campaign, judge, intake and store."""
 
+import hashlib
 from collections.abc import Mapping, Set
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from .ledger import Charge
 
-Key = tuple[str, int, int]  # device, epoch, seq: no two different messages may share it
+# A device, and the four bytes that name its enrolment: under a new key its numbers begin anew.
+Who = tuple[str, bytes]
+Key = tuple[str, bytes, int, int]  # and epoch, seq: no two different messages may share it
+Seen = Mapping[bytes, bool]  # SHA-256 of messages that came before, and whether they count
 
 
 class Asked(NamedTuple):
@@ -27,14 +31,34 @@ class Kept(NamedTuple):
     seq: int
     round: bytes
     frame: bytes
+    key_id: bytes = b""
+
+
+class Heard(NamedTuple):
+    """A genuine message that does not count: its numbers are used up, and it told something."""
+
+    device: str
+    epoch: int
+    seq: int
+    round: bytes
+    frame: bytes
+    key_id: bytes = b""
 
 
 class Known(NamedTuple):
     """What the store knows of a batch before it is judged."""
 
-    frames: Mapping[Key, bytes]  # under the batch's keys
+    seen: Mapping[Key, Seen]  # under the batch's keys
     prices: Mapping[bytes, Fraction]  # of the rounds that it answers, as they were charged
-    answered: Set[tuple[bytes, str]]  # (round, device) that have a report that counts
+    answered: Set[tuple[bytes, str]]  # (round, device) that a genuine message has answered
+
+
+class Alarm(NamedTuple):
+    """A device that has broken, or could break, its own noise: it needs a new key."""
+
+    device: str
+    key_id: bytes
+    why: str
 
 
 class Again(NamedTuple):
@@ -60,3 +84,8 @@ class Receipt(NamedTuple):
     epoch: int
     seq: int
     taken: bool
+
+
+def digest(frame: bytes) -> bytes:
+    """Return the 32 bytes by which a frame is known again."""
+    return hashlib.sha256(frame).digest()

@@ -1,6 +1,6 @@
 """The gateway, put together and taken apart again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from math import prod
 
@@ -14,6 +14,7 @@ from .deployment import Deployment
 from .enrol import Devices, check_fleet
 from .intake import Intake
 from .ledger import Ledger
+from .outcomes import Alarm
 from .pump import Pump
 from .rounds import OpenRound
 from .service import Link
@@ -50,7 +51,10 @@ class Service:
             stack.callback(store.close)
             solver = stack.enter_context(Solver(deployment.rounds.solve_s))
             pump = stack.enter_context(Pump("gateway"))
-            self._intake = intake = Intake(store, devices, self._progress)
+            # They stay until the device has a new key, over every start of ours.
+            keys = {(one.name, one.key_id) for one in devices.by_name.values()}
+            self._alarms = {who: found for who, found in store.alarms().items() if who in keys}
+            self._intake = intake = Intake(store, devices, self._progress, self._alarmed)
             stack.callback(intake.stop)
             # The name is the session's: with another site's filters it must be another session.
             link = Link(
@@ -70,6 +74,8 @@ class Service:
         if deployment.mqtt.insecure:
             log.warning(access.IN_THE_CLEAR)
         self._tell(telling.ready(deployment, len(devices.by_name)))
+        if self._alarms:
+            self._tell(telling.alarmed(self._alarms))
 
     def __enter__(self) -> "Service":
         return self
@@ -101,10 +107,17 @@ class Service:
         if round is not None:
             self._tell(telling.came(round, refused))
 
+    def _alarmed(self, raised: Sequence[Alarm]) -> None:
+        for device, key_id, why in raised:
+            log.error("alarm", device=device, why=why)
+            _, times = self._alarms.get((device, key_id), ("", 0))
+            self._alarms[device, key_id] = why, times + 1
+        self._tell(telling.alarmed(self._alarms))
+
     def _tell(self, event: telling.Event) -> None:
         """Remember an event, log what it is, and pass it on."""
         self._last[event["kind"]] = event
-        dull = {"values", "mass", "guarantee", "kind"}
+        dull = {"values", "mass", "guarantee", "kind", "alarms"}
         log.info(event["kind"], **{key: event[key] for key in event if key not in dull})
         if self._on_event is not None:
             try:

@@ -5,16 +5,17 @@ A method is a transaction. What a method has returned from is on the disk.
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from sqlalchemy import delete, func, insert, select, tuple_
+from sqlalchemy import delete, func, insert, select
 
-from . import till
-from .ledger import Charge, Ledger
-from .outcomes import Again, Asked, DeadLetter, Kept, Key, Known
-from .schema import maps, opened, refused, releases, reports, rounds
+from . import heard, till
+from .ledger import Charge, Ledger, check_terms, terms
+from .outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, Key, Known, Who
+from .schema import maps, refused, releases, reports, rounds
+from .sqlite import opened
 
 REFUSED_KEPT = 10_000  # dead letters; a device gone mad must not fill the disk
 EVIDENCE_BYTES = 512  # of a refused frame
@@ -27,7 +28,7 @@ class Store:
         """Open the store of a site, or make it.
 
         Raises:
-            OperatorFault: see `schema.opened`.
+            OperatorFault: see `sqlite.opened`.
         """
         self._engine = opened(path, site)
         self._reads = self._engine.execution_options(reading=True)
@@ -57,10 +58,14 @@ class Store:
 
         A round that is in the store already was charged then and is not charged again: the
         devices answer it with the same bytes.
+
+        Raises:
+            OperatorFault: what was charged before is the price of another promise.
         """
         planned, name, plan, message, rho = asked
-        now_s = time.time()
+        now_s, promised = time.time(), terms(plan.guarantee)
         with self._engine.begin() as connection:
+            check_terms(till.promise(connection), promised)
             if connection.scalar(select(rounds.c.name).where(rounds.c.name == name)):
                 return ""
             if why := Ledger(budget, till.charged(connection)).refusal(plan.number, rho):
@@ -69,6 +74,7 @@ class Store:
             row |= {"planned": planned, "name": name, "message": message}
             connection.execute(insert(rounds).values(row))
             till.charge(connection, name, Charge(rho), now_s)
+            till.hold_to(connection, promised)
         return ""
 
     def keep(
@@ -76,16 +82,17 @@ class Store:
         kept: Sequence[Kept],
         letters: Sequence[DeadLetter] = (),
         extra: Sequence[Again] = (),
+        more: Sequence[Heard] = (),
+        alarms: Sequence[Alarm] = (),
     ) -> None:
-        """Keep a batch: reports that count, dead letters, and charges for second answers."""
+        """Keep a batch: what counts, dead letters, charges for second answers, the rest.
+
+        Args:
+            more: genuine messages that do not count.
+        """
         now_s = time.time()
         with self._engine.begin() as connection:
-            if kept:
-                connection.exec_driver_sql(
-                    "INSERT INTO reports (device, epoch, seq, round, frame, taken_s) "
-                    "VALUES (?, ?, ?, ?, ?, ?)",
-                    [(*report, now_s) for report in kept],
-                )
+            heard.keep(connection, kept, more, now_s)
             if letters:
                 rows = [
                     (now_s, topic, why, len(frame), frame[:EVIDENCE_BYTES])
@@ -99,6 +106,7 @@ class Store:
                 oldest = newest + len(rows) - REFUSED_KEPT
                 connection.execute(delete(refused).where(refused.c.id <= oldest))
             till.charge_again(connection, extra, now_s)
+            heard.raise_alarms(connection, alarms, now_s)
 
     def close_round(self, name: bytes, values: Sequence[int | None], count: int) -> None:
         """Keep the release of a round."""
@@ -115,18 +123,12 @@ class Store:
             connection.execute(delete(maps).where(maps.c.round == name))
             connection.execute(insert(maps).values(round=name, body=body, at_s=time.time()))
 
-    def frames(self, keys: Iterable[Key]) -> dict[Key, bytes]:
-        """Return the frames that are in the store under these keys."""
-        key = tuple_(reports.c.device, reports.c.epoch, reports.c.seq)
-        wanted = select(*key.clauses, reports.c.frame).where(key.in_(list(keys)))
-        with self._reads.connect() as connection:
-            return {(row[0], row[1], row[2]): row[3] for row in connection.execute(wanted)}
-
     def known(self, keys: Sequence[Key], answers: Sequence[tuple[bytes, str]]) -> Known:
         """Return what is in the store of a batch: its keys, and the (round, device) it answers."""
         with self._reads.connect() as connection:
             prices = till.prices(connection, {name for name, _ in answers})
-            return Known(self.frames(keys), prices, till.answered(connection, answers))
+            seen = heard.seen(connection, keys)
+            return Known(seen, prices, heard.answered(connection, answers))
 
     def answers(self, name: bytes) -> list[tuple[str, bytes]]:
         """Return (device, frame) of every report that counts in a round."""
@@ -134,17 +136,15 @@ class Store:
         with self._reads.connect() as connection:
             return [(row[0], row[1]) for row in connection.execute(wanted.order_by("device"))]
 
-    def newest(self) -> dict[str, tuple[int, int]]:
-        """Return the greatest (epoch, seq) of every device that ever counted."""
-        wanted = select(reports.c.device, func.max(reports.c.epoch)).group_by("device")
-        latest = tuple_(reports.c.device, reports.c.epoch).in_(wanted)
-        wanted = (
-            select(reports.c.device, reports.c.epoch, func.max(reports.c.seq))
-            .where(latest)
-            .group_by(reports.c.device, reports.c.epoch)
-        )
+    def newest(self) -> dict[Who, tuple[int, int]]:
+        """Return the greatest (epoch, seq) that each device has used, under each of its keys."""
         with self._reads.connect() as connection:
-            return {row[0]: (row[1], row[2]) for row in connection.execute(wanted)}
+            return heard.greatest(connection)
+
+    def alarms(self) -> dict[Who, tuple[str, int]]:
+        """Return why devices need a new key, and how often that was found."""
+        with self._reads.connect() as connection:
+            return heard.raised_alarms(connection)
 
     def release(self, name: bytes) -> tuple[list[int | None], int] | None:
         """Return (values, reports) of a closed round, or None when it is not closed."""
@@ -157,6 +157,11 @@ class Store:
         """Return the map of a round as it was published, or None."""
         with self._reads.connect() as connection:
             return connection.scalar(select(maps.c.body).where(maps.c.round == name))
+
+    def promise(self) -> str | None:
+        """Return the terms of all charges, as `ledger.terms` wrote them; None before the first."""
+        with self._reads.connect() as connection:
+            return till.promise(connection)
 
     def charges(self) -> tuple[Charge, ...]:
         """Return everything that was charged, oldest first."""

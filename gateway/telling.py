@@ -5,6 +5,7 @@ veil: noised whole numbers, maps made of them, counts and prices.
 """
 
 import json
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,7 @@ from recovery.heatmap import Heatmap, Unresolved
 
 from .deployment import Deployment
 from .ledger import Ledger
+from .outcomes import Who
 from .rounds import OpenRound
 
 Event = dict[str, Any]
@@ -51,6 +53,21 @@ def came(round: OpenRound, refused: int) -> Event:
         "came": len(round.reports),
         "enrolled": len(round.places),
         "refused": refused,
+    }
+
+
+def alarmed(alarms: Mapping[Who, tuple[str, int]]) -> Event:
+    """These devices have broken, or could break, their own noise; all that are known, each time.
+
+    Args:
+        alarms: of a device and its key, the latest reason and how often there was one.
+    """
+    return {
+        "kind": "alarm",
+        "alarms": [
+            {"device": device, "why": why, "times": times}
+            for (device, _), (why, times) in sorted(alarms.items())
+        ],
     }
 
 

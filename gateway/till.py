@@ -1,15 +1,14 @@
 """The rows of what was charged: statements, on a connection that the store gives."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import insert, select, tuple_
+from sqlalchemy import insert, select, update
 
 from .ledger import Charge
-from .outcomes import Again
-from .schema import charges, reports
+from .outcomes import Again, digest
+from .schema import about, charges
 
 
 def charge(connection: Any, name: bytes, one: Charge, now_s: float, answer: bytes = b"") -> None:
@@ -21,7 +20,7 @@ def charge(connection: Any, name: bytes, one: Charge, now_s: float, answer: byte
 def charge_again(connection: Any, extra: Sequence[Again], now_s: float) -> None:
     """Charge second answers; the same bytes once, however often they are delivered."""
     for name, one, frame in extra:
-        answer = hashlib.sha256(frame).digest()
+        answer = digest(frame)
         row = {"round": name, "device": one.device, "answer": answer}
         if connection.execute(select(charges.c.id).filter_by(**row)).first() is None:
             charge(connection, name, one, now_s, answer)
@@ -40,8 +39,12 @@ def prices(connection: Any, names: Iterable[bytes]) -> dict[bytes, Fraction]:
     return {row[0]: Fraction(row[1]) for row in rows}
 
 
-def answered(connection: Any, pairs: Iterable[tuple[bytes, str]]) -> frozenset[tuple[bytes, str]]:
-    """Return those of these (round, device) that have a report that counts."""
-    pair = tuple_(reports.c.round, reports.c.device)
-    rows = connection.execute(select(*pair.clauses).where(pair.in_(list(pairs))))
-    return frozenset((row[0], row[1]) for row in rows)
+def promise(connection: Any) -> str | None:
+    """Return the terms of all charges, as `ledger.terms` wrote them; None before the first."""
+    found: str | None = connection.scalar(select(about.c.promise))
+    return found
+
+
+def hold_to(connection: Any, terms: str) -> None:
+    """Let all charges from now on be under these terms."""
+    connection.execute(update(about).values(promise=terms))

@@ -40,7 +40,9 @@ class House:
         ]
         known = {
             one.identity.name: SimpleNamespace(
-                mac_key=one.identity.mac_key, place=Place(one.identity.sensor, 1)
+                mac_key=one.identity.mac_key,
+                key_id=one.identity.key_id,
+                place=Place(one.identity.sensor, 1),
             )
             for one in self.devices
         }
@@ -79,8 +81,9 @@ class House:
         known = self.store.known([one.key for one in arrivals], answers)
         verdict = judge(arrivals, self.open, self.newest, known, 0.0)
         self.open, self.newest = verdict.round, verdict.newest
-        self.store.keep(verdict.kept, [*letters, *verdict.letters], verdict.extra)
-        counted, refused = len(verdict.kept), len(letters) + len(verdict.letters)
+        letters += verdict.letters
+        self.store.keep(verdict.kept, letters, verdict.extra, verdict.heard, verdict.alarms)
+        counted, refused = len(verdict.kept), len(letters)
         return counted, len(messages) - counted - refused, refused
 
     @property

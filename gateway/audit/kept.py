@@ -102,8 +102,8 @@ def _doubled(house: House, rho: Fraction) -> Iterator[Claim]:
     found = house.store.refused(1000)
     letters = found[: len(found) - kept]
     yield true(
-        "what is refused is kept as evidence, with a reason",
-        len(letters) == 2 * len(forged)
+        "what is refused is kept as evidence, once and with a reason",
+        len(letters) == len(forged)
         and all(letter.why for letter in letters)
         and {letter.frame for letter in letters} == {one.payload for one in forged},
         samples=len(letters),

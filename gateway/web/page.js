@@ -180,6 +180,14 @@ const show = {
       return item;
     }));
   },
+  alarm: (event) => {
+    at("alarm").hidden = !event.alarms.length;
+    at("alarms").replaceChildren(...event.alarms.map(({ why, times }) => {
+      const item = document.createElement("li");
+      item.textContent = times > 1 ? `${why} (${times} times)` : why;
+      return item;
+    }));
+  },
   done: (event) => { at("reports-note").textContent = `no more rounds: ${event.why}`; },
   bye: () => {},
 };

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from edge import wire
-from gateway import intake as intakes
+from gateway import patience
 from gateway.intake import Intake
 from gateway.rounds import OpenRound
 from gateway.session import Message
@@ -48,7 +48,13 @@ class Desk:
         self.home, self.diary = home, Diary()
         self.store = Store(path, SITE)
         self.plan = home.round()
-        self.intake = Intake(self.store, home.devices, lambda *_: None)
+        self.alarms: list[Any] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Start an intake, or start it again."""
+        devices = self.home.devices
+        self.intake = Intake(self.store, devices, lambda *_: None, self.alarms.extend)
 
     def open(self) -> None:
         places = {name: device.place for name, device in self.home.devices.by_name.items()}
@@ -76,9 +82,9 @@ def watched(desk: Desk, monkeypatch: pytest.MonkeyPatch, before: Callable[[Any],
     """Let `before` see every batch, then keep it and write that down."""
     keep = desk.store.keep
 
-    def seen(kept: Any, letters: Any = (), extra: Any = ()) -> None:
+    def seen(kept: Any, *rest: Any) -> None:
         before(kept)
-        keep(kept, letters, extra)
+        keep(kept, *rest)
         desk.diary.entries.append(("commit", len(kept)))
 
     monkeypatch.setattr(desk.store, "keep", seen)
@@ -122,7 +128,7 @@ def test_a_locked_store_is_tried_again_until_it_takes_the_batch(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A backup holds the file, the disk is full: nothing is acknowledged meanwhile."""
-    monkeypatch.setattr(intakes, "AGAIN_S", 0.02)
+    monkeypatch.setattr(patience, "AGAIN_S", 0.02)
     tries = []
     left = [3]
 
@@ -140,6 +146,117 @@ def test_a_locked_store_is_tried_again_until_it_takes_the_batch(
     assert tries == [1, 1, 1, 1]
     assert desk.answers() == ["node-1"]
     assert desk.store.refused() == []
+
+
+def test_nobody_waits_for_a_locked_store_but_its_batch(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile a round must close, and a gateway must stop, without waiting for the disk."""
+    monkeypatch.setattr(patience, "AGAIN_S", 5.0)
+    tried = threading.Event()
+
+    def locked(kept: Any) -> None:
+        tried.set()
+        raise OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
+
+    watched(desk, monkeypatch, locked)
+    desk.open()
+    desk.bring("node-1", desk.home.answer("node-1", desk.plan))
+    assert tried.wait(5)
+    began_s = time.monotonic()
+    closed = desk.intake.close_round()
+    desk.intake.wait_complete(0.01)
+    desk.intake.stop()
+
+    assert time.monotonic() - began_s < 1
+    assert closed is not None
+    assert not closed.reports
+    assert desk.diary.entries == []  # not acknowledged: the broker keeps it
+
+
+def test_a_store_that_refuses_even_the_dead_letter_does_not_end_the_writer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread would be gone, and the gateway would look alive and take nothing any more."""
+    keep, left = desk.store.keep, [3]
+
+    def broken(*rows: Any) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise IntegrityError("INSERT", {}, sqlite3.IntegrityError("constraint failed"))
+        keep(*rows)
+
+    monkeypatch.setattr(desk.store, "keep", broken)
+    desk.open()
+    desk.bring("node-0", desk.home.answer("node-0", desk.plan), 1)
+    until_s = time.monotonic() + 5
+    while left[0] and time.monotonic() < until_s:
+        time.sleep(0.005)
+    desk.bring("node-1", desk.home.answer("node-1", desk.plan), 2)
+    desk.diary.wait("ack", 1)
+
+    assert desk.answers() == ["node-1"]
+    assert [what for kind, what in desk.diary.entries if kind == "ack"] == [2]
+
+
+def test_a_disk_that_is_broken_is_waited_for_like_one_that_is_full(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no message's fault: refusing them one by one would lose them all."""
+    monkeypatch.setattr(patience, "AGAIN_S", 0.02)
+    left = [3]
+
+    def malformed(kept: Any) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise DatabaseError("INSERT", {}, sqlite3.DatabaseError("disk image is malformed"))
+
+    watched(desk, monkeypatch, malformed)
+    desk.open()
+    desk.bring("node-1", desk.home.answer("node-1", desk.plan))
+    desk.diary.wait("ack", 1)
+
+    assert desk.answers() == ["node-1"]
+    assert desk.store.refused() == []
+
+
+def test_what_numbers_were_used_is_known_after_a_restart(desk: Desk) -> None:
+    """Forgotten with the process, a device that was set back would be taken at its word."""
+    desk.open()
+    frame = desk.home.fresh("node-0", epoch=2).answer(
+        desk.home.message(desk.plan), lambda _: [1000]
+    )
+    desk.bring("node-0", bytes(frame))
+    desk.diary.wait("ack", 1)
+    desk.intake.stop()
+    desk.begin()
+    plan = desk.home.round(2)
+    back = desk.home.fresh("node-0", epoch=1).answer(desk.home.message(plan), lambda _: [1000])
+    desk.plan = plan
+    desk.open()
+    desk.bring("node-0", bytes(back))
+    desk.diary.wait("ack", 2)
+
+    assert desk.answers() == []
+    assert [(alarm.device, "set back" in alarm.why) for alarm in desk.alarms] == [("node-0", True)]
+
+
+def test_the_same_bytes_again_are_no_alarm_after_a_restart(desk: Desk) -> None:
+    """A broker hands over what we had not acknowledged, whatever became of it."""
+    frames = [desk.home.answer("node-0", desk.plan), desk.home.answer("node-1", desk.plan)]
+    desk.intake.begin()  # no round is open: they are refused, and their numbers are used up
+    for turn in range(2):
+        for number, frame in enumerate(frames):
+            desk.bring(f"node-{number}", frame)
+        desk.diary.wait("ack", 2 * turn + 2)
+        desk.intake.stop()
+        desk.begin()
+        desk.intake.begin()
+
+    receipts = [what[1]["taken"] for kind, what in desk.diary.entries if kind == "receipt"]
+    assert receipts == [False] * 4
+    assert len(desk.store.refused()) == 2
+    assert desk.alarms == []
 
 
 def test_one_message_that_cannot_be_stored_does_not_take_the_others_with_it(

@@ -8,7 +8,7 @@ import pytest
 
 from edge import wire
 from gateway.judge import Arrival, Verdict, authenticate, judge
-from gateway.outcomes import DeadLetter, Known, Receipt
+from gateway.outcomes import Alarm, DeadLetter, Known, Receipt, digest
 from gateway.rounds import OpenRound
 from gateway.session import Message
 
@@ -37,7 +37,7 @@ def test_a_genuine_frame_is_the_report_that_the_device_made(home: Any) -> None:
 
     found = arrival(home, "node-2", home.answer("node-2", plan))
 
-    assert found.key == ("node-2", 1, 1)
+    assert found.key == ("node-2", home.devices.by_name["node-2"].key_id, 1, 1)
     assert found.report.round == wire.name_of(plan)
     assert found.report.payload[0] == 2
 
@@ -91,7 +91,7 @@ def test_a_frame_that_comes_again_is_absorbed_and_receipted_again(home: Any) -> 
     first = arrival(home, "node-0", home.answer("node-0", plan))
 
     in_one_batch = judged(home, plan, [first, first])
-    stored = NOTHING._replace(frames={first.key: first.message.payload})
+    stored = NOTHING._replace(seen={first.key: {digest(first.message.payload): True}})
     later = judged(home, plan, [first], known=stored)
 
     assert len(in_one_batch.kept) == 1
@@ -110,15 +110,16 @@ def test_other_bytes_under_the_same_numbers_are_kept_as_evidence(home: Any) -> N
     assert second.key == first.key
     assert second.message.payload != first.message.payload
 
-    verdict = judged(home, plan, [first, second])
+    verdict = judged(home, plan, [first, second, second])
 
     assert [kept.frame for kept in verdict.kept] == [first.message.payload]
     assert "other bytes" in verdict.letters[0].why
     assert verdict.letters[0].frame == second.message.payload
-    assert verdict.receipts[1] == Receipt("node-0", 1, 1, False)
+    assert verdict.receipts[1:] == [Receipt("node-0", 1, 1, False)] * 2
     assert [(again.charge.device, again.frame) for again in verdict.extra] == [
         ("node-0", second.message.payload)
     ]
+    assert verdict.alarms == [Alarm(*second.who, verdict.letters[0].why)]
 
 
 def test_a_device_whose_memory_was_set_back_is_refused(home: Any) -> None:
@@ -126,11 +127,14 @@ def test_a_device_whose_memory_was_set_back_is_refused(home: Any) -> None:
     plan = home.round()
     frame = home.answer("node-0", plan)
 
-    verdict = judged(home, plan, [arrival(home, "node-0", frame)], newest={"node-0": (2, 1)})
+    late = arrival(home, "node-0", frame)
+    verdict = judged(home, plan, [late], newest={late.who: (2, 1)})
 
     assert verdict.kept == []
     assert "set back" in verdict.letters[0].why
-    assert verdict.newest == {"node-0": (2, 1)}
+    assert verdict.newest == {late.who: (2, 1)}
+    assert verdict.alarms == [Alarm(*late.who, verdict.letters[0].why)]
+    assert [heard.frame for heard in verdict.heard] == [frame]
 
 
 def test_a_second_answer_is_refused_and_charged(home: Any) -> None:
@@ -157,7 +161,7 @@ def test_a_second_answer_to_an_older_round_is_charged_at_that_rounds_price(
     known = Known({}, {name: Fraction(1, 30)}, frozenset({(name, "node-0")}))
     now = opened(home, home.round(open_number)) if open_number else None
 
-    verdict = judge([again], now, {"node-0": (1, 1)}, known, 1.0)
+    verdict = judge([again], now, {again.who: (1, 1)}, known, 1.0)
     first = judge([again], now, {}, known._replace(answered=frozenset()), 1.0)
 
     assert verdict.kept == []
@@ -179,3 +183,72 @@ def test_a_late_answer_and_one_to_another_round_are_refused(home: Any) -> None:
     for verdict in (late, other, none):
         assert verdict.kept == []
         assert not verdict.receipts[0].taken
+        assert verdict.alarms == []
+        assert verdict.newest == {answer[0].who: (1, 1)}
+        assert [heard.frame for heard in verdict.heard] == [answer[0].message.payload]
+
+
+def test_what_was_refused_and_comes_again_is_absorbed_too(home: Any) -> None:
+    """After a kill the broker hands it over again, behind newer ones: that is no alarm."""
+    plan = home.round()
+    first = arrival(home, "node-0", home.answer("node-0", plan))
+    refused = NOTHING._replace(seen={first.key: {digest(first.message.payload): False}})
+
+    verdict = judged(home, plan, [first], known=refused, newest={first.who: (1, 2)})
+
+    assert verdict.receipts == [Receipt("node-0", 1, 1, False)]
+    assert (verdict.letters, verdict.alarms, verdict.heard, verdict.kept) == ([], [], [], [])
+
+
+def test_other_bytes_than_a_refused_message_had_are_an_alarm(home: Any) -> None:
+    """Whether the first one counted makes no difference to the noise they share."""
+    plan = home.round()
+    frame = home.fresh("node-0", epoch=1).answer(home.message(plan), lambda _: [2000])
+    second = arrival(home, "node-0", frame)
+    name = wire.name_of(plan)
+    known = Known(
+        {second.key: {digest(b"what came late"): False}},
+        {name: Fraction(1, 50)},
+        frozenset({(name, "node-0")}),
+    )
+
+    verdict = judge([second], None, {second.who: (1, 1)}, known, 1.0)
+
+    assert "other bytes" in verdict.alarms[0].why
+    assert len(verdict.extra) == 1
+
+
+def test_two_late_answers_to_one_round_are_charged_once_more(home: Any) -> None:
+    """The round's price covers one of them, in one batch as well as in two."""
+    plan = home.round()
+    first = arrival(home, "node-0", home.answer("node-0", plan))
+    frame = home.fresh("node-0", epoch=2).answer(home.message(plan), lambda _: [2000])
+    second = arrival(home, "node-0", frame)
+
+    verdict = judged(home, plan, [first, second], now_s=100.5)
+
+    assert verdict.kept == []
+    assert [again.frame for again in verdict.extra] == [frame]
+
+
+def test_a_device_with_a_new_key_is_a_new_one(home: Any) -> None:
+    """Its boots count from one again; what its old key has used up is another noise."""
+    plan = home.round()
+    first = arrival(home, "node-0", home.answer("node-0", plan))
+    old = {("node-0", b"old!"): (9, 9)}
+
+    verdict = judged(home, plan, [first], newest=old)
+
+    assert len(verdict.kept) == 1
+    assert verdict.newest == {**old, first.who: (1, 1)}
+
+
+def test_numbers_that_were_used_and_forgotten_are_refused(home: Any) -> None:
+    """Digests are kept for a while; without one nobody can say whether the bytes are the same."""
+    plan = home.round()
+    first = arrival(home, "node-0", home.answer("node-0", plan))
+
+    verdict = judged(home, plan, [first], newest={first.who: (1, 1)})
+
+    assert verdict.kept == []
+    assert len(verdict.alarms) == 1

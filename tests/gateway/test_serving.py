@@ -14,7 +14,7 @@ import pytest
 from edge import wire
 from gateway import broker, budgets, config, enrol
 from gateway.deployment import Deployment, Mqtt
-from gateway.faults import LinkFault
+from gateway.faults import LinkFault, OperatorFault
 from gateway.granting import granted
 from gateway.mechanisms import named
 from gateway.nodes import Nodes
@@ -276,16 +276,29 @@ def test_a_round_that_outlived_its_release_is_taken_back_at_the_next_start(room:
 
 @pytest.mark.usefixtures("here")
 def test_a_spent_budget_refuses_a_round_that_another_plan_would_ask(room: Room) -> None:
-    """Other cells, other noise, the same people: the budget of the room is one."""
+    """Fewer and dearer readings, the same promise and people: the budget of the room is one."""
     with room.service() as service, room.nodes():
         service.run()
-    with room.service(room={"cells": 12}) as service:
+    with room.service(privacy={"readings": 1}) as service:
         why = service.run()
 
-        assert service.ledger().left == 0
+        assert len(service.ledger().charges) == 2
     assert "round 3 asks for rho" in why  # numbers go on: devices refuse those they passed
     assert "[privacy]" in why
     assert room.told("round")[-1]["number"] == 2
+
+
+@pytest.mark.usefixtures("here")
+def test_another_promise_is_not_begun_on_the_ledger_of_the_first(room: Room) -> None:
+    """Larger cells protect a larger step: their prices do not add up with those of small ones."""
+    with room.service() as service, room.nodes():
+        service.run(rounds=1)
+    threads = set(threading.enumerate())
+    with pytest.raises(OperatorFault, match=r"1/12 of the room, and not .*1/24"):
+        room.service(room={"cells": 12})
+
+    assert set(threading.enumerate()) == threads
+    assert len(room.told("round")) == 1
 
 
 @pytest.mark.usefixtures("here")

@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from gateway import heard as rows
 from gateway import store as stores
 from gateway.faults import OperatorFault
 from gateway.ledger import Charge
-from gateway.outcomes import Again, Asked, DeadLetter, Kept
+from gateway.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, digest
 from gateway.store import Store
 
 NAME = b"\x00\x01\x02\x03"
+KEY, NEW_KEY = b"key1", b"key2"
 RHO = Fraction(1, 7)
 
 
@@ -31,7 +33,7 @@ def store(tmp_path: Path) -> Any:
 
 
 def kept(seq: int, device: str = "north", round: bytes | None = None) -> Kept:
-    return Kept(device, 1, seq, round or seq.to_bytes(4, "big"), b"frame %d" % seq)
+    return Kept(device, 1, seq, round or seq.to_bytes(4, "big"), b"frame %d" % seq, KEY)
 
 
 def asked(plan: Any, name: bytes = NAME) -> Asked:
@@ -54,7 +56,7 @@ def test_what_was_kept_is_found_after_the_store_was_opened_again(
 
     assert store.charges() == (Charge(RHO),)
     assert store.answers(NAME) == [("north", b"frame 5")]
-    assert store.newest() == {"north": (1, 5)}
+    assert store.newest() == {("north", KEY): (1, 5)}
     assert store.release(NAME) == ([None, 4, -5], 2)
     assert store.map_of(NAME) == "{}"
     assert store.refused() == [DeadLetter("a/topic", "why", b"bytes")]
@@ -97,26 +99,119 @@ def test_a_batch_is_kept_whole_or_not_at_all(store: Store) -> None:
     with pytest.raises(IntegrityError):
         store.keep([kept(2), kept(3), kept(1)], [DeadLetter("t", "why", b"")], again)
 
-    assert store.newest() == {"north": (1, 1)}
+    assert store.newest() == {("north", KEY): (1, 1)}
     assert store.refused() == []
     assert store.charges() == ()
 
 
-def test_the_frames_of_a_large_batch_are_found(store: Store) -> None:
+def test_the_messages_of_a_large_batch_are_found(store: Store) -> None:
     """Five hundred keys in one question."""
     store.keep([kept(seq) for seq in range(1000)])
 
-    found = store.frames([("north", 1, seq) for seq in range(500, 1500)])
+    found = store.known([("north", KEY, 1, seq) for seq in range(500, 1500)], []).seen
 
-    assert found == {("north", 1, seq): b"frame %d" % seq for seq in range(500, 1000)}
-    assert store.frames([]) == {}
+    assert found == {
+        ("north", KEY, 1, seq): {digest(b"frame %d" % seq): True} for seq in range(500, 1000)
+    }
+    assert store.known([], []).seen == {}
 
 
 def test_the_newest_numbers_are_those_of_the_latest_boot(store: Store) -> None:
     """A device that was restarted counts from one again."""
     store.keep([kept(9), kept(4)._replace(epoch=2, round=b"abcd"), kept(7, "south", b"efgh")])
 
-    assert store.newest() == {"north": (2, 4), "south": (1, 7)}
+    assert store.newest() == {("north", KEY): (2, 4), ("south", KEY): (1, 7)}
+
+
+def test_numbers_are_used_up_by_what_does_not_count_too(store: Store, tmp_path: Path) -> None:
+    """Or a device whose answers came late could go back behind them, and no one would know."""
+    late = Heard("north", 3, 2, NAME, b"late", KEY)
+    store.keep([kept(1)], [], [], [late, late._replace(device="south", epoch=1)])
+    store.keep([kept(2)])  # behind: it does not set the newest back
+    store.close()
+    found = Store(tmp_path / "heatveil.sqlite", "lab")
+
+    assert found.newest() == {("north", KEY): (3, 2), ("south", KEY): (1, 2)}
+    known = found.known([("north", KEY, 3, 2)], [(NAME, "north"), (NAME, "east")])
+    assert known.seen == {("north", KEY, 3, 2): {digest(b"late"): False}}
+    assert known.answered == {(NAME, "north")}
+    found.close()
+
+
+def test_a_new_key_begins_its_numbers_anew(store: Store) -> None:
+    """The way out of every alarm is a new key; its first message must not be refused for it."""
+    store.keep([kept(9)._replace(epoch=7)])
+    store.keep([kept(1, round=b"next")._replace(key_id=NEW_KEY)])
+
+    assert store.newest() == {("north", KEY): (7, 9), ("north", NEW_KEY): (1, 1)}
+
+
+def test_alarms_are_there_until_the_device_has_a_new_key(store: Store, tmp_path: Path) -> None:
+    """A gateway that was restarted at night must not have forgotten the evening's alarm."""
+    first, second = Alarm("north", KEY, "set back"), Alarm("north", KEY, "other bytes")
+    store.keep([], [], [], [], [first, second, Alarm("south", KEY, "set back")])
+    store.keep([], [], [], [], [first])
+    store.close()
+    found = Store(tmp_path / "heatveil.sqlite", "lab")
+
+    assert found.alarms() == {("north", KEY): ("set back", 3), ("south", KEY): ("set back", 1)}
+    found.close()
+
+
+def test_what_was_heard_does_not_fill_the_disk(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device gone mad signs nonsense for ever; its newest numbers are not forgotten with it."""
+    monkeypatch.setattr(rows, "HEARD_KEPT", 10)
+    for first in (1, 9, 17):
+        store.keep([], [], [], [Heard("north", 1, first + n, NAME, b"x", KEY) for n in range(8)])
+    keys = [("north", KEY, 1, seq) for seq in range(1, 25)]
+
+    assert sorted(key[3] for key in store.known(keys, []).seen) == list(range(15, 25))
+    assert store.newest() == {("north", KEY): (1, 24)}
+
+
+def test_a_round_under_another_promise_is_not_added_to_the_ledger(
+    store: Store, home: Any, tmp_path: Path
+) -> None:
+    """A price for half a metre and one for five do not add up to a price of anything."""
+    store.open_round(asked(home.round(1)), Fraction(1))
+    other = home.round(2)
+    other = other._replace(guarantee=other.guarantee._replace(neighbours="two sources move"))
+    with pytest.raises(OperatorFault) as caught:
+        store.open_round(asked(other, b"next"), Fraction(1))
+    said = str(caught.value)
+    store.close()
+
+    assert "charged for: two sources move, and not one source moves;" in said
+    assert "[site] database" in said
+    found = Store(tmp_path / "heatveil.sqlite", "lab")
+    with pytest.raises(OperatorFault):
+        found.open_round(asked(other, b"next"), Fraction(1))
+    assert found.charges() == (Charge(RHO),)
+    found.close()
+
+
+def test_a_larger_budget_for_the_same_promise_takes_along_what_was_spent(
+    store: Store, home: Any
+) -> None:
+    """Epsilon and readings may change: each price stays what it was, and they add up."""
+    store.open_round(asked(home.round(1)), Fraction(1))
+    more = home.round(2)
+    promise = more.guarantee._replace(epsilon=(4, 1), unit="a week", rho=(1, 3))
+
+    assert store.open_round(asked(more._replace(guarantee=promise), b"next"), Fraction(1)) == ""
+    assert len(store.charges()) == 2
+
+
+def test_what_a_statement_carried_is_not_in_its_error(store: Store) -> None:
+    """Errors go to logs, and logs to places that nobody reviews."""
+    store.keep([kept(1)])
+    with pytest.raises(IntegrityError) as caught:
+        store.keep([kept(1)._replace(frame=b"what nobody may read")])
+
+    assert "nobody may read" not in str(caught.value)
+    assert "nobody may read" not in repr(caught.value)
 
 
 def test_dead_letters_do_not_fill_the_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,10 +272,10 @@ from gateway.outcomes import Kept
 from gateway.store import Store
 
 store = Store(Path(sys.argv[1]), "lab")
-seq = store.newest().get("north", (1, 0))[1]
+seq = store.newest().get(("north", b"key1"), (1, 0))[1]
 while True:
     seq += 1
-    store.keep([Kept("north", 1, seq, seq.to_bytes(4, "big"), b"%d" % seq)])
+    store.keep([Kept("north", 1, seq, seq.to_bytes(4, "big"), b"%d" % seq, b"key1")])
     print(seq, flush=True)
 """
 
@@ -196,11 +291,11 @@ def test_kill_9_loses_nothing_that_the_store_said_yes_to(tmp_path: Path) -> None
             os.kill(child.pid, signal.SIGKILL)
             said += [int(line) for line in child.stdout.read().split()]
         store = Store(path, "lab")
-        found = store.newest()["north"][1]
-        keys = [("north", 1, seq) for seq in range(1, found + 1)]
+        found = store.newest()["north", KEY][1]
+        keys = [("north", KEY, 1, seq) for seq in range(1, found + 1)]
 
         assert found >= said[-1], f"after kill {kill}"
-        assert store.frames(keys) == {key: b"%d" % key[2] for key in keys}
+        assert store.known(keys, []).seen == {key: {digest(b"%d" % key[3]): True} for key in keys}
         store.close()
 
 
@@ -225,8 +320,9 @@ def test_the_store_knows_what_a_round_cost_and_who_answered_it(store: Store, hom
     store.open_round(asked(home.round(3)), Fraction(1))
     store.keep([kept(5, round=NAME)], [], [Again(NAME, Charge(2 * RHO, "north"), b"more")])
 
-    known = store.known([("north", 1, 5)], [(NAME, "north"), (NAME, "south"), (b"none", "north")])
+    asked_for = [(NAME, "north"), (NAME, "south"), (b"none", "north")]
+    known = store.known([("north", KEY, 1, 5), ("north", NEW_KEY, 1, 5)], asked_for)
 
-    assert known.frames == {("north", 1, 5): b"frame 5"}
+    assert known.seen == {("north", KEY, 1, 5): {digest(b"frame 5"): True}}
     assert known.prices == {NAME: RHO}
     assert known.answered == {(NAME, "north")}

@@ -1,0 +1,34 @@
+"""A round between its plan and its opening: signed and numbered, with what came before a start."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from edge import wire
+
+from .enrol import Devices
+from .judge import Arrival, authenticate
+from .ledger import price
+from .outcomes import Asked
+from .rounds import OpenRound
+from .session import Message
+
+
+def signed(planned: Any, number: int, devices: Devices) -> Asked:
+    """Return a planned round as it is sent, under a number that no device has passed."""
+    plan = planned._replace(number=number)
+    topic = wire.round_topic(devices.site, plan.mechanism)
+    message = wire.pack_round(plan, devices.site_key, topic)
+    return Asked(wire.name_of(planned), wire.name_of(plan), plan, message, price(plan.guarantee))
+
+
+def opened(
+    asked: Asked, devices: Devices, stored: Iterable[tuple[str, bytes]], closes_s: float
+) -> OpenRound:
+    """Return the open round, with the answers (device, frame) that were stored before a start."""
+    places = {name: device.place for name, device in devices.by_name.items()}
+    found = [
+        authenticate(Message(wire.topic(devices.site, name, "data"), frame, (0, 0)), devices)
+        for name, frame in stored
+    ]
+    answers = {one.report.sender: one.report for one in found if isinstance(one, Arrival)}
+    return OpenRound(asked.plan, asked.name, closes_s, places, answers)

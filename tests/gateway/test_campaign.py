@@ -1,0 +1,276 @@
+"""Round after round without a broker: what is written before what is said, on a bad disk too.
+
+Devices answer at once, in this process. Every entry of the diary says what a stranger could see
+at that moment, and what was on the disk by then.
+"""
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from edge import wire
+from edge.node import Node
+from gateway import budgets, campaign, config, enrol, patience, telling
+from gateway.campaign import Campaign
+from gateway.deployment import Deployment
+from gateway.faults import OperatorFault
+from gateway.granting import granted
+from gateway.intake import Intake
+from gateway.mechanisms import named
+from gateway.session import Message
+from gateway.store import Store
+
+SITE, SENSORS = "stage", 6
+
+
+class Entry(NamedTuple):
+    """What happened, and what the store held by then."""
+
+    kind: str  # "publish", or the kind of an event
+    what: Any
+    retain: bool
+    at_s: float
+    charges: int
+    released: int
+    drawn: str | None
+
+
+class Stage:
+    """A campaign whose devices answer at once, unless they are told not to."""
+
+    def __init__(self, folder: Path, **rounds: Any) -> None:
+        self.deployment = Deployment(
+            site={"name": SITE, "database": folder / "heatveil.sqlite"},
+            room={"cells": 12},
+            heat={"spread_m2": 0.05},
+            sensors={"count": SENSORS},
+            privacy={"epsilon": "10/1", "delta": "1/100000", "readings": 2},
+            rounds={"gather_s": 5, "every_s": 0, **rounds},
+        )
+        query = config.query(self.deployment)
+        made, place = enrol.make(SITE, SENSORS), budgets.in_memory()
+        budgets.provision(made, granted(query, 0), place)
+        self.devices = enrol.known(made.secrets)
+        started = budgets.boot(made.secrets, place).devices
+        self.nodes = {who.name: Node(who, budget) for who, budget in started}
+        self.diary: list[Entry] = []
+        self.answering = True
+        self.store = Store(self.deployment.site.database, SITE)
+        self.intake = Intake(self.store, self.devices, lambda *_: None, lambda _: None)
+        self.campaign = Campaign(
+            self.deployment, self.devices, self.store, self.intake, self, self.publish, self.tell
+        )
+
+    def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
+        """Draw the map in this process: a campaign's solver."""
+        return named(mechanism).recover(query, releases)
+
+    def stop(self) -> None:
+        """Nothing is being drawn elsewhere."""
+
+    def ack(self, message: Message) -> None:
+        """The broker may forget it: what brings messages."""
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
+        """Note what goes out, and let the devices hear it."""
+        if topic.endswith("/receipt"):
+            return
+        self.note("publish", (topic, payload), retain)
+        if self.answering and payload and "/round/" in topic:
+            for name, node in self.nodes.items():
+                frame = node.answer(payload, lambda _: [100])
+                assert frame, node.refusal
+                message = Message(wire.topic(SITE, name, "data"), bytes(frame), (1, 1))
+                self.intake.put(self, message)
+
+    def tell(self, event: telling.Event) -> None:
+        """Note what is told."""
+        self.note(event["kind"], event, False)
+
+    def note(self, kind: str, what: Any, retain: bool) -> None:
+        connection = sqlite3.connect(self.deployment.site.database)
+        (charges,) = connection.execute("SELECT count(*) FROM charges").fetchone()
+        (released,) = connection.execute("SELECT count(*) FROM releases").fetchone()
+        drawn = connection.execute("SELECT body FROM maps ORDER BY at_s DESC").fetchone()
+        connection.close()
+        last = None if drawn is None else str(drawn[0])
+        at_s = time.monotonic()
+        self.diary.append(Entry(kind, what, retain, at_s, charges, released, last))
+
+    def of(self, kind: str, part: str = "") -> list[Entry]:
+        """Return the entries of a kind; of what was published, on topics with this part."""
+        return [
+            entry
+            for entry in self.diary
+            if entry.kind == kind and (kind != "publish" or part in entry.what[0])
+        ]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Callable[..., Stage]]:
+    """Return the maker of a stage, cleared away afterwards."""
+    made: list[Stage] = []
+
+    def make(**rounds: Any) -> Stage:
+        made.append(Stage(tmp_path, **rounds))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.intake.stop()
+        one.store.close()
+
+
+def test_everything_is_written_before_it_is_said(stage: Callable[..., Stage]) -> None:
+    """A charge before its round, a release before anybody sees it, a map before its topic.
+
+    In any other order a kill between the two would give one thing away that the disk knows
+    nothing of, and the next start another.
+    """
+    on = stage()
+    assert "all 2 readings" in on.campaign.run(None)
+    rounds = [entry for entry in on.of("publish", "/round/") if entry.what[1]]
+
+    assert [entry.charges for entry in rounds] == [1, 2]
+    assert [entry.released for entry in on.of("release")] == [1, 2]
+    for entry in [*on.of("publish", "/map/"), *on.of("map")]:
+        body = entry.what[1] if entry.kind == "publish" else json.dumps(entry.what).encode()
+        assert entry.drawn is not None
+        assert entry.drawn.encode() == body
+    assert len(on.of("map")) == 2
+
+
+def test_a_round_is_retained_while_it_is_open_and_taken_back_after(
+    stage: Callable[..., Stage],
+) -> None:
+    """A device that wakes late must find what is asked, and nothing that is not."""
+    on = stage()
+    on.campaign.run(1)
+    rounds = on.of("publish", "/round/")
+
+    assert all(entry.retain for entry in rounds)
+    assert [bool(entry.what[1]) for entry in rounds] == [False, True, False]
+    assert all(entry.retain for entry in on.of("publish", "/map/"))
+
+
+def test_rounds_keep_their_distance(stage: Callable[..., Stage]) -> None:
+    """A promise that is spent in a second instead of a day is a day without a map."""
+    on = stage(every_s=0.6)
+    on.campaign.run(2)
+    opened = [entry.at_s for entry in on.of("round")]
+
+    assert 0.5 < opened[1] - opened[0] < 1.6
+
+
+WRITES = ("open_round", "close_round", "keep_map")
+READS = ("release", "opened_s", "number_of", "answers", "charges")
+
+
+def locked() -> OperationalError:
+    return OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
+
+
+@pytest.mark.parametrize("method", WRITES + READS)
+@pytest.mark.parametrize("fault", [locked, None])
+def test_a_disk_that_will_not_is_asked_again(
+    stage: Callable[..., Stage],
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    fault: Callable[[], Exception] | None,
+) -> None:
+    """A backup holds the file, or it is full: wait, and go on as if nothing had been."""
+    monkeypatch.setattr(patience, "AGAIN_S", 0.005)
+    on, left = stage(), [3]
+    real = getattr(on.store, method)
+    broken = DatabaseError("SELECT", {}, sqlite3.DatabaseError("disk image is malformed"))
+
+    def failing(*args: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise fault() if fault else broken
+        return real(*args)
+
+    monkeypatch.setattr(on.store, method, failing)
+
+    assert "all 2 readings" in on.campaign.run(None)
+    assert left == [0]
+    assert len(real.__self__.charges()) == 2
+    assert len(on.of("map")) == 2
+
+
+def test_a_backup_that_really_holds_the_file_is_waited_for(
+    stage: Callable[..., Stage], tmp_path: Path
+) -> None:
+    """SQLite's own lock, longer than its own patience of two seconds, in the middle of a run."""
+    on = stage()
+    holder = sqlite3.connect(
+        tmp_path / "heatveil.sqlite", isolation_level=None, check_same_thread=False
+    )
+    holder.execute("BEGIN IMMEDIATE")
+    threading.Timer(3, lambda: holder.execute("COMMIT")).start()
+    began_s = time.monotonic()
+
+    assert "as many rounds" in on.campaign.run(1)
+    assert time.monotonic() - began_s > 2.9
+    assert on.of("release")[0].what["reports"] == SENSORS
+    holder.close()
+
+
+@pytest.mark.parametrize("method", WRITES)
+def test_who_waits_for_the_disk_can_be_stopped(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """SIGTERM during a backup ends the gateway politely, and what is not written is not said."""
+    on = stage()
+
+    def failing(*_: Any) -> Any:
+        raise locked()
+
+    monkeypatch.setattr(on.store, method, failing)
+    threading.Timer(0.5, on.campaign.stop).start()
+    began_s = time.monotonic()
+
+    assert on.campaign.run(None) == campaign.STOPPED
+    assert time.monotonic() - began_s < 2
+    told = {"open_round": "round", "close_round": "release", "keep_map": "map"}[method]
+    assert on.of(told) == []
+
+
+def test_a_fault_of_our_own_is_not_waited_out(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To try again for ever would hide it."""
+    on = stage()
+
+    def failing(*_: Any) -> Any:
+        raise TypeError("a mistake")
+
+    monkeypatch.setattr(on.store, "close_round", failing)
+    with pytest.raises(TypeError, match="a mistake"):
+        on.campaign.run(None)
+
+
+def test_another_promise_on_the_same_database_does_not_start(
+    stage: Callable[..., Stage], tmp_path: Path
+) -> None:
+    """Half a metre yesterday and five today: their prices together are the price of nothing."""
+    on = stage()
+    on.campaign.run(1)
+    other = on.deployment.model_copy(
+        update={"heat": on.deployment.heat.model_copy(update={"spread_m2": 0.06})}
+    )
+    with pytest.raises(
+        OperatorFault, match=r"at least 0\.06, and not .* 0\.05;.*\[site\] database"
+    ):
+        Campaign(other, on.devices, on.store, on.intake, on, on.publish, on.tell)
+
+    more = on.deployment.privacy.model_copy(update={"readings": 9})
+    same = on.deployment.model_copy(update={"privacy": more})
+    Campaign(same, on.devices, on.store, on.intake, on, on.publish, on.tell)
