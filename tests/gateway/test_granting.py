@@ -1,0 +1,97 @@
+"""Limits at enrolment: just what was promised, no more answers, no less noise."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import pytest
+
+from edge import keys, thermal, wire
+from edge.budget import Budget, provision
+from edge.limits import NANO, price
+from edge.node import Node
+from edge.records import Grid
+from edge.slots import Ram
+from gateway.faults import OperatorFault
+from gateway.granting import granted, worth
+from recovery.thermal import Query, plan
+from recovery.zcdp import zcdp_epsilon
+
+ROOT, SITE_KEY = bytes(32), bytes(range(32))
+QUERY = Query(
+    grid=Grid((80, 1), 250),
+    sensors=(10,),
+    spread_m2=4.0,
+    epsilon=(2, 1),
+    delta=(1, 100_000),
+    protect_distance_m=0.5,
+    walls="insulated",
+    step=Fraction(1, 128),
+    readings=5,
+)
+
+
+def test_a_device_answers_as_often_as_was_promised_and_never_again() -> None:
+    """The planned rounds, numbered as a gateway does, through a real device."""
+    limits, slots = granted(QUERY, 0.0), Ram()
+    who = keys.identity("lab", "n", ROOT, SITE_KEY, 3)
+    provision(slots, who.state_key, keys.first_chain(ROOT), limits)
+    budget = Budget(slots, who.state_key)
+    budget.boot()
+    device, topic = Node(who, budget, (1, 128)), wire.round_topic("lab", "thermal")
+    answered = []
+    for number in range(1, 9):
+        asked = wire.pack_round(plan(QUERY, [])._replace(number=number), SITE_KEY, topic)
+        answered.append(device.answer(asked, lambda params: (5,)) is not None)
+
+    assert answered == [True] * 5 + [False] * 3
+    assert budget.left == 0
+
+
+@pytest.mark.parametrize("readings", [2, 24, 1000])
+@pytest.mark.parametrize("epsilon", [(8, 1), (1, 1), (1, 10)])
+def test_what_a_whole_budget_can_buy_is_within_the_promise(
+    readings: int, epsilon: tuple[int, int]
+) -> None:
+    """Prices are rounded up to nano-rho, and the sum of them must still be what was promised."""
+    query = dataclasses.replace(QUERY, readings=readings, epsilon=epsilon)
+    limits = granted(query, 3600.0)
+
+    # By the Gaussian's own curve; by zCDP, which is looser, within what one reading rounds.
+    assert worth(limits.budget, QUERY.delta) <= epsilon[0] / epsilon[1]
+    exact = Fraction(limits.square, 2 * limits.variance) * readings
+    assert exact <= Fraction(limits.budget, NANO) < exact + Fraction(readings, NANO)
+    assert zcdp_epsilon(exact, 1e-5) <= epsilon[0] / epsilon[1]
+
+
+def test_the_planned_noise_is_the_least_and_its_price_the_round_s_own() -> None:
+    """A limit above the plan would refuse it, one below would let a forged Round lower it."""
+    limits, planned = granted(QUERY, 3600.0), plan(QUERY, [])
+    params = thermal.Params(*planned.params)
+    cost = price(limits, params.exponent, params.variance)
+
+    assert (limits.exponent, limits.variance) == (params.exponent, params.variance)
+    assert cost == math.ceil(NANO * Fraction(*planned.guarantee.rho))
+
+
+@pytest.mark.parametrize(
+    ("every_s", "pace_ms"), [(0.0, 0), (0.1, 50), (3600.0, 1_800_000), (1e12, (1 << 32) - 1)]
+)
+def test_the_pace_leaves_room_for_messages_that_are_late_by_turns(
+    every_s: float, pace_ms: int
+) -> None:
+    """Half of the time between rounds: a gateway that keeps its cadence is never refused."""
+    assert granted(QUERY, every_s).pace_ms == pace_ms
+
+
+def test_a_promise_finer_than_a_budget_can_count_is_refused() -> None:
+    """A thousand readings that cost less than a nano-rho each cannot be told apart from none."""
+    query = dataclasses.replace(QUERY, epsilon=(1, 1000), readings=1000)
+    with pytest.raises(OperatorFault, match="1000 readings at 1 nano-rho"):
+        granted(query, 0.0)
+
+
+def test_a_query_that_cannot_be_served_is_the_operators_fault() -> None:
+    """Before keys are made for it."""
+    with pytest.raises(OperatorFault, match="no sensor feels any heat"):
+        granted(dataclasses.replace(QUERY, spread_m2=1e300), 0.0)
