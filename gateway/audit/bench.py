@@ -64,6 +64,12 @@ class Device:
         frame: bytes | None = self.node.answer(message, lambda params: tuple(values))
         return frame
 
+    def order(self, asked: Any) -> bytes:
+        """Return the signed message that gives it other limits."""
+        return limits.pack_limits(
+            asked, self.identity.config_key, limits.topic(SITE, self.identity.name)
+        )
+
     def opened(self, frame: bytes | None) -> Any:
         """Return the Report in a frame, as the gateway reads it.
 

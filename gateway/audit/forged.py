@@ -12,6 +12,7 @@ from typing import Any
 
 from edge import wire
 
+from . import suited
 from .bench import SITE, SITE_KEY, Device, message
 from .bounded import grain
 from .claim import Claim, Effort, at_most, true
@@ -27,6 +28,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         root = effort.tape("forged", room.name).bits(256).to_bytes(32, "big")
         yield from _rounds(room.name, room.round, root, effort)
         yield from _stale(room.name, room.round, root)
+        yield from suited.claims(room.name, room.round, root)
 
 
 def _rounds(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Claim]:

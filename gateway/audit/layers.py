@@ -27,6 +27,7 @@ from . import (
     sensitivity,
     signed,
     streams,
+    words,
 )
 from .claim import Claim, Effort
 
@@ -63,7 +64,8 @@ LAYERS: tuple[Layer, ...] = (
     Layer("keys", "keys of two jobs, keys not forgotten", keying.claims, kinds=NOISE),
     Layer("holders", "who opens which devices", holders.claims, kinds=NOISE),
     Layer("streams", "noise shared by two readings", streams.claims, kinds=NOISE),
-    Layer("moments", "time, length and words that tell", moments.claims, kinds=NOISE),
+    Layer("moments", "times that tell", moments.claims, kinds=NOISE),
+    Layer("words", "lengths and words that tell", words.claims, kinds=NOISE),
     Layer("wire", "messages changed, cut, moved or forged", signed.claims, kinds=NOISE),
     Layer("limits", "limits loosened over the air", bounded.claims, kinds=NOISE),
     Layer("rounds", "Rounds that ask for less privacy", forged.claims, kinds=NOISE),

@@ -7,9 +7,7 @@ arithmetic; noise is known by its blocks.
 from fractions import Fraction
 from typing import Any
 
-from edge import limits
-
-from .bench import SITE, Device, message
+from .bench import Device, message
 from .bounded import looser
 from .flash import Flash
 from .forged import cost
@@ -64,9 +62,7 @@ class Witness:
     def tighten(self) -> None:
         """Let it take limits that are a little tighter."""
         asked = self.held._replace(version=self.held.version + 1, pace_ms=self.held.pace_ms + 1)
-        who = self.device.identity
-        order = limits.pack_limits(asked, who.config_key, limits.topic(SITE, who.name))
-        if self.device.node.tighten(order)["taken"]:
+        if self.device.node.tighten(self.device.order(asked))["taken"]:
             self.held = self.device.budget.limits
 
     def _hold(self, holds: bool, fault: str) -> None:

@@ -1,0 +1,110 @@
+"""Layer: the length and the words of a device tell nothing of its noise or its reading.
+
+Devices of one key that see different things are held side by side: nothing may differ but the
+sums themselves. What it cannot see: what somebody adds to a device's firmware beside `edge`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from edge import thermal
+
+from .bench import Device, message
+from .claim import Claim, Effort, true
+from .scenes import scenes
+from .watch import replaced
+
+ROUNDS = 40
+RUBBISH = (None, 1.5, "21", (1, 2), (1.5,), ("21",), (None,), (), "7")
+
+
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what devices say that see different things, or rubbish, or draw huge noise."""
+    round = scenes(mechanism)[0].round
+    root = effort.tape("words").bits(256).to_bytes(32, "big")
+    asked = round._replace(params=(*round.params[:6], 1))  # a keyholder's noise can be repeated
+    yield from _alike(asked, root)
+    yield _silent(asked, root)
+    yield _fits(asked, root)
+
+
+def _alike(round: Any, root: bytes) -> Iterator[Claim]:
+    """Yield what differs between devices of one key that see different things: the sum alone."""
+    low, high = round.params[2:4]
+    rooms = ((low, high), (0, 0), (high, low))
+    # Enough for some Rounds, and then it is exhausted: the words of that are compared as well.
+    cost = -(-(10**9) * round.guarantee.rho[0] // round.guarantee.rho[1])
+    devices = [Device(round, root, sensors=2, budget=ROUNDS // 2 * cost) for _ in rooms]
+    lengths, noises, words, silent = [], [], [], 0
+    for number in range(1, ROUNDS + 1):
+        _, signed = message(round, number)
+        frames = [device.answer(signed, room) for device, room in zip(devices, rooms, strict=True)]
+        lengths.append({None if frame is None else len(frame) for frame in frames})
+        words.append(
+            {
+                str((device.node.refusal, device.node.state(), device.node.meta()))
+                for device in devices
+            }
+        )
+        silent += frames[0] is None
+        if None not in frames:
+            reports = [device.opened(frame) for device, frame in zip(devices, frames, strict=True)]
+            noises.append(
+                {
+                    tuple(y - x for y, x in zip(report.payload[1:], room, strict=True))
+                    for report, room in zip(reports, rooms, strict=True)
+                }
+            )
+    yield true(
+        "the noise of a frame is the same whatever is read",
+        bool(noises) and all(len(noise) == 1 for noise in noises),
+        samples=len(noises),
+    )
+    yield true(
+        "the length of a frame is the same whatever is read",
+        all(len(length) == 1 for length in lengths),
+        samples=len(lengths),
+    )
+    yield true(
+        "what a device says of itself is the same whatever is read, and when its budget is out",
+        all(len(said) == 1 for said in words),
+        samples=len(words),
+    )
+    yield true(
+        "a device whose budget is out stays silent, and says that it is exhausted",
+        0 < silent < ROUNDS and all(device.node.state() == "exhausted" for device in devices),
+        samples=silent,
+    )
+
+
+def _silent(round: Any, root: bytes) -> Claim:
+    """Return whether what a broken sensor gives, a secret still, gets into any word of it."""
+    refusals = set()
+    _, signed = message(round, 1)
+    for rubbish in RUBBISH:
+        device = Device(round, root)
+        frame = device.node.answer(signed, lambda params, given=rubbish: given)
+        refusals.add((frame, device.node.refusal, device.node.state(), str(device.node.meta())))
+    return true(
+        "a broken sensor makes no frame, and nothing that it gave is said",
+        len(refusals) == 1,
+        samples=len(RUBBISH),
+        detail="" if len(refusals) == 1 else f"{len(refusals)} different answers",
+    )
+
+
+def _fits(round: Any, root: bytes) -> Claim:
+    """Return whether noise of any size makes a frame: one that is missing would tell of it."""
+    low, high = round.params[2:4]
+    lengths = set()
+    for noise in (0, 1 << 15, 1 << 31, -(1 << 31), 1 << 45, -(1 << 45)):
+        for value in (low, 0, high):
+            with replaced(thermal, "draw", lambda variance, count, rng, z=noise: [z] * count):
+                device = Device(round, root)
+                frame = device.answer(message(round, 1)[1], (value,))
+            lengths.add(None if frame is None else len(frame))
+    return true(
+        "noise of any size makes a frame, and one of the same length",
+        len(lengths) == 1 and None not in lengths,
+        samples=18,
+    )
