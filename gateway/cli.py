@@ -59,6 +59,19 @@ def serve(
 
 
 @app.command()
+def enrol(
+    config: flags.Config,
+    secrets: Annotated[
+        Path | None, typer.Option(help="Keys of the devices; secrets.json beside the config.")
+    ] = None,
+) -> None:
+    """Make new keys and budgets for the devices of a deployment, and keys for its gateway."""
+    from .commands.virtual import enrol_fleet
+
+    enrol_fleet(config, secrets, typer.echo)
+
+
+@app.command()
 def fleet(
     config: flags.Config,
     nodes: Annotated[

@@ -1,11 +1,20 @@
 """The code that the documents show runs, on every interpreter that they name."""
 
+import json
+import os
 import re
 import subprocess
 import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from gateway.broker import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,3 +56,69 @@ def test_the_demo_prints_what_the_front_page_quotes(tmp_path: Path) -> None:
 
     assert quoted
     assert " ".join(quoted[0].split()) in " ".join(ran.stdout.split())
+
+
+def test_the_operators_page_can_be_typed_as_it_stands(
+    need: Callable[[str], str], tmp_path: Path
+) -> None:
+    """From a deployment file to a map, over TLS: every command of the page, in its order.
+
+    Whatever it leaves out, an operator would have to find out for himself.
+    """
+    page = (ROOT / "gateway" / "README.md").read_text()
+    commands = re.findall(r"^((?:heatveil|mosquitto) .*?)\s*(?:#.*)?$", page, re.M)[:5]
+    ports = free_port(), free_port()
+    environment = os.environ | {
+        "HEATVEIL_MQTT__PORT": str(ports[0]),
+        "HEATVEIL_PAGE__PORT": str(ports[1]),
+        "HEATVEIL_PRIVACY__READINGS": "1",
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+    }
+    sample = re.search(r"```toml\n(.*?)```", page, re.S)
+    assert sample is not None
+    (tmp_path / "gateway.toml").write_text(sample[1])
+    need("mosquitto")
+    started: list[subprocess.Popen[str]] = []
+    with ExitStack() as stack:
+        for command in commands:
+            words = command.split()
+            if words[0] == "mosquitto":
+                words[0] = need("mosquitto")
+            log = stack.enter_context((tmp_path / f"{len(started)}.log").open("w"))
+            ran = subprocess.Popen(
+                words, cwd=tmp_path, env=environment, stdout=log, stderr=log, text=True
+            )
+            stack.callback(ran.wait)
+            stack.callback(ran.kill)
+            started.append(ran)
+            if len(started) < 3:  # keys and broker are made; what follows stays
+                assert ran.wait(30) == 0, (tmp_path / log.name).read_text()
+            else:
+                time.sleep(0.5)
+        state = _state(ports[1], "done")
+    said = "".join((tmp_path / f"{number}.log").read_text() for number in range(5))
+
+    assert [words.split()[:2] for words in commands[:2]] == [
+        ["heatveil", "enrol"],
+        ["heatveil", "broker"],
+    ]
+    assert state["release"]["reports"] == 50
+    assert state["map"]["status"] == "solved"
+    assert state["ready"]["insecure"] is False
+    assert "Traceback" not in said
+    assert "in the clear" not in said
+
+
+def _state(port: int, kind: str) -> dict[str, Any]:
+    """Return what the live page knows, once an event of this kind has come."""
+    until_s = time.monotonic() + 60
+    while time.monotonic() < until_s:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/state", timeout=2) as answer:
+                found: dict[str, Any] = json.loads(answer.read())
+            if kind in found:
+                return found
+        except OSError:
+            pass
+        time.sleep(0.1)
+    pytest.fail(f"nothing of kind {kind} came to the page")

@@ -82,6 +82,22 @@ def fleet(
             over.wait()
 
 
+def enrol_fleet(path: Path, secrets_path: Path | None, say: Callable[[str], None]) -> None:
+    """Make keys and budgets for the devices of a deployment; nothing else need run for it.
+
+    Raises:
+        OperatorFault: a file is at fault, or there are keys already.
+    """
+    deployment = config.load(path)
+    query = config.query(deployment)
+    kept = secrets_path or path.with_name("secrets.json")
+    _enrol(deployment, query, kept)
+    say(
+        f"{prod(query.sensors)} devices are enrolled. {kept} and {kept.with_name(STATE)} are "
+        f"theirs, {deployment.site.devices} is the gateway's; keep all of them from others"
+    )
+
+
 def _enrol(deployment: Deployment, query: Query, kept: Path) -> None:
     """Make new keys and budgets; nothing old is overwritten, for it would be lost."""
     state, holder = kept.with_name(STATE), kept.with_name(HOLDER)
