@@ -2,11 +2,13 @@
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -94,7 +96,7 @@ def _map(site: Path, number: int) -> Any:
 
 
 def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
-    """Enrol, run one round, run the rest of the promise, and stop both within two seconds."""
+    """Enrol, run a round, kill the fleet, start it again, run the rest, stop both at once."""
     fleet = start("fleet", "--enrol", "--sources-random", "1")
     assert fleet.stdout
     assert fleet.stdout.readline().startswith("6 devices")
@@ -102,6 +104,10 @@ def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
     said = once.communicate(timeout=20)[0]
     assert once.returncode == 0
     assert "as were asked for" in said
+    fleet.kill()
+    fleet = start("fleet", "--sources-random", "1")
+    assert fleet.stdout
+    assert fleet.stdout.readline().startswith("6 devices")
     serve = start("serve")
     found = _map(site, 3)
     serve.send_signal(signal.SIGTERM)
@@ -115,6 +121,11 @@ def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
     assert "the page stays up at http://" in told
     (secrets,) = site.parent.glob("secrets.json")
     assert secrets.stat().st_mode & 0o77 == 0
+    with closing(sqlite3.connect(site.with_name("heatveil.sqlite"))) as database:
+        answers = database.execute("SELECT device, epoch, seq FROM reports").fetchall()
+    # After kill -9 another epoch, and neither an answer too few nor one twice.
+    expected = {(f"node-{i}", *sent) for i in range(6) for sent in ((1, 1), (2, 1), (2, 2))}
+    assert sorted(answers) == sorted(expected)
 
 
 def test_old_keys_are_not_overwritten(site: Path, heatveil: Callable[..., Any]) -> None:
