@@ -11,7 +11,7 @@ import numpy as np
 from physics.fleet import Fleet
 from recovery.thermal import Query
 
-from .. import budgets, config, enrol, logs
+from .. import budgets, config, enrol, logs, tightened
 from ..deployment import Deployment
 from ..faults import OperatorFault
 from ..granting import granted
@@ -124,6 +124,7 @@ def _enrol(deployment: Deployment, query: Query, kept: Path) -> None:
         enrol.save_roots(made, holder)
     enrol.save_secrets(made.secrets, kept)
     enrol.save_devices(enrol.known(made.secrets), deployment.site.devices)
+    tightened.enrolled(deployment.site.devices, enrol.known(made.secrets), limits)
 
 
 def _first(secrets: enrol.Secrets, nodes: int | None) -> enrol.Secrets:
