@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from .commands import flags, questions
+from .commands import flags, owning, questions
 from .faults import OperatorFault
 
 app = typer.Typer(
@@ -142,6 +142,9 @@ def broker_init(
     init(config, host or [], folder, secrets, typer.echo)
 
 
+app.command()(owning.unveil)
+app.command()(owning.tighten)
+app.add_typer(owning.keys, name="keys", no_args_is_help=True)
 app.command()(questions.play)
 app.command()(questions.recover)
 app.command()(questions.calibrate)
