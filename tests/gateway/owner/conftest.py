@@ -1,0 +1,154 @@
+"""A small site whose owner kept the keys: its files, its devices, and what they really saw."""
+
+import random
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge import keys, wire
+from edge.node import Node
+from edge.thermal import Params
+from gateway import budgets, config, enrol, tightened
+from gateway.commands.choices import first_round
+from gateway.granting import granted
+from gateway.ledger import price
+from gateway.outcomes import Asked, Kept
+from gateway.store import Store
+
+SITE = "owned"
+DEPLOYMENT = """
+[site]
+name = "{site}"
+[room]
+cells = 40
+length_m = 10.0
+[heat]
+spread_m2 = 1.0
+[sensors]
+count = {sensors}
+[privacy]
+epsilon = "{epsilon}"
+delta = "1/100000"
+readings = {readings}
+keyholder = {keyholder}
+[rounds]
+gather_s = 5
+every_s = {every_s}
+[mqtt]
+port = {port}
+insecure = true
+[page]
+port = {page}
+"""
+DEFAULTS = {"site": SITE, "sensors": 3, "epsilon": "8/1", "readings": 40, "keyholder": "true"}
+DEFAULTS |= {"every_s": "0.1", "port": 1, "page": 1}
+
+
+def written(path: Path, **changes: Any) -> Path:
+    """Write a deployment file with these values, and return where."""
+    path.write_text(DEPLOYMENT.format(**{**DEFAULTS, **changes}))
+    return path
+
+
+class Owned:
+    """Devices with budgets, a gateway's database that they filled, and the owner's files."""
+
+    def __init__(self, folder: Path, **changes: Any) -> None:
+        self.folder, self.config = folder, folder / "site.toml"
+        self.holder, self.database = folder / "keyholder.json", folder / "heatveil.sqlite"
+        self.write(**changes)
+        self.deployment = config.load(self.config)
+        self.query = config.query(self.deployment)
+        self.made = enrol.make(
+            self.deployment.site.name,
+            self.query.sensors[0],
+            keyholder=self.query.keyholder,
+            fresh=random.Random(7).randbytes,
+        )
+        self.devices = enrol.known(self.made.secrets)
+        self.limits = granted(self.query, self.deployment.rounds.every_s)
+        enrol.save_devices(self.devices, self.deployment.site.devices)
+        enrol.save_roots(self.made, self.holder)
+        tightened.enrolled(self.deployment.site.devices, self.devices, self.limits)
+        self._place = budgets.in_memory()
+        budgets.provision(self.made, self.limits, self._place)
+        self._rounds = 0
+        self.nodes: dict[str, Any] = {}
+        # (device, epoch, seq, number of the round, sensor): what the sensor gave, in grains
+        self.seen: dict[tuple[str, int, int, int, int], int] = {}
+
+    def write(self, **changes: Any) -> None:
+        """Write the deployment file, anew."""
+        written(self.config, **changes)
+
+    @property
+    def params(self) -> Any:
+        """The whole numbers of every round."""
+        return Params(*first_round(self.query).params)
+
+    def started(self) -> list[tuple[Any, Any]]:
+        """Return all devices in their next boot, with their budgets."""
+        return budgets.boot(self.made.secrets, self._place).devices
+
+    def boot(self) -> None:
+        """Start all devices, or start them again."""
+        self.nodes = {who.name: Node(who, budget) for who, budget in self.started()}
+        self._seq = 0
+
+    def ask(self, values: Sequence[int]) -> None:
+        """Run a round in which the sensors see these grains, and keep what comes in the store."""
+        self._rounds, self._seq = self._rounds + 1, self._seq + 1
+        plan = first_round(self.query)._replace(number=self._rounds)
+        topic = wire.round_topic(self.devices.site, "thermal")
+        message, name = wire.pack_round(plan, self.devices.site_key, topic), wire.name_of(plan)
+        store = Store(self.database, self.devices.site)
+        rho = price(plan.guarantee)
+        assert not store.open_round(Asked(name, name, plan, message, rho), Fraction(1000))
+        kept = []
+        for sensor, (device, node) in enumerate(self.nodes.items()):
+            frame = node.answer(message, lambda _, value=values[sensor]: [value])
+            assert frame, node.refusal
+            epoch = node.meta()["boot"]
+            key_id = self.devices.by_name[device].key_id
+            kept.append(Kept(device, epoch, self._seq, name, frame, key_id))
+            self.seen[device, epoch, self._seq, self._rounds, sensor] = values[sensor]
+        store.keep(kept)
+        store.close()
+
+    def root(self, name: str) -> bytes:
+        """Return what all keys of a device come from."""
+        root = self.made.roots[name]
+        assert keys.key_id(root) == self.devices.by_name[name].key_id
+        return root
+
+
+@pytest.fixture
+def write_site(tmp_path: Path) -> Callable[..., Path]:
+    """Return the writer of a deployment file, in a folder with nothing else in it."""
+    return partial(written, tmp_path / "site.toml")
+
+
+@pytest.fixture
+def site_of(tmp_path: Path) -> Callable[..., Owned]:
+    """Return the maker of a site whose deployment file has these values."""
+    return partial(Owned, tmp_path)
+
+
+@pytest.fixture
+def owned(site_of: Callable[..., Owned]) -> Owned:
+    """Return a keyholder site with three devices, two boots and five rounds."""
+    owned = site_of()
+    low, high = owned.params.low, owned.params.high
+    owned.boot()
+    owned.ask([0, 1, -1])
+    owned.ask([high, low, 7])  # at the clamp
+    owned.boot()
+    owned.ask([high - 1, low + 1, 100])
+    owned.ask([-3, high + 5000, 2])  # beyond the clamp: what the device saw is not to be had
+    owned.boot()
+    owned.ask([11, 12, 13])
+    return owned

@@ -1,0 +1,115 @@
+"""A real fleet, a real broker, the real gateway; and then the owner's key takes the noise off."""
+
+import hashlib
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gateway.deployment import Mqtt
+from gateway.nodes import Nodes
+from gateway.serving import Service
+from physics.fleet import Fleet
+from physics.sensors import PointSensors
+
+PROGRAM = Path(sys.executable).with_name("heatveil")
+SENSORS, ROUNDS = 6, 3
+
+
+class Witness(Fleet):
+    """A fleet that notes what its sensors give, which no device ever says."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.gave: dict[str, list[int]] = {name: [] for name in self.names}
+
+    def read(self, name: str, params: Any) -> tuple[int, ...]:
+        """Read as every device does, and note it."""
+        values = super().read(name, params)
+        self.gave[name] += values
+        return values
+
+
+def unveiled(owned: Any, *words: object) -> subprocess.CompletedProcess[str]:
+    """Run the command as the owner does: in a process of its own."""
+    command = [PROGRAM, "unveil", "--config", owned.config, *words]
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True)
+
+
+def test_the_owner_gets_what_the_sensors_gave_and_the_public_store_stays_as_it_was(
+    mosquitto: Mqtt, site_of: Callable[..., Any]
+) -> None:
+    """Over two starts of the fleet: to the bit, and nobody else notices anything."""
+    owned = site_of(site="end-to-end", port=mosquitto.port, sensors=SENSORS, readings=2 * ROUNDS)
+    places = np.linspace(1, 9, SENSORS)
+    sensors = PointSensors(places, 0.02, None)
+    gave: dict[tuple[str, int], list[int]] = {}
+    for epoch in (1, 2):
+        world = np.random.default_rng(epoch)
+        fleet = Witness(owned.started(), sensors, world)
+        fleet.show(np.linspace(0.1, 0.9, SENSORS) * epoch)
+        with (
+            Service(owned.deployment, owned.devices) as service,
+            Nodes(owned.deployment.mqtt, owned.deployment.site.name, "thermal", fleet),
+        ):
+            service.run(ROUNDS)
+        gave |= {(name, epoch): values for name, values in fleet.gave.items()}
+    before = hashlib.sha256(owned.database.read_bytes()).hexdigest()
+    files = {path.name for path in owned.folder.iterdir()}
+    said = unveiled(owned, "--out", owned.folder / "readings.sqlite")
+
+    assert said.returncode == 0, said.stderr
+    with sqlite3.connect(owned.folder / "readings.sqlite") as file:
+        rows = file.execute(
+            "SELECT device, epoch, grains, note FROM readings ORDER BY device, epoch, seq"
+        ).fetchall()
+    found: dict[tuple[str, int], list[int]] = {}
+    for device, epoch, grains, note in rows:
+        assert note == ""
+        found.setdefault((device, epoch), []).append(grains)
+    assert found == gave
+    assert {len(values) for values in gave.values()} == {ROUNDS}
+    assert len({value for values in gave.values() for value in values}) > SENSORS
+    assert hashlib.sha256(owned.database.read_bytes()).hexdigest() == before
+    assert {path.name for path in owned.folder.iterdir()} == files | {"readings.sqlite"}
+    released = sqlite3.connect(owned.database).execute('SELECT "values" FROM releases').fetchall()
+    public = {value for row in released for value in json.loads(row[0])}
+    assert len(public & {value for values in gave.values() for value in values}) < len(rows) // 2
+
+
+def test_a_sealed_fleet_is_opened_by_nobody(mosquitto: Mqtt, site_of: Callable[..., Any]) -> None:
+    """Not even with the root, had somebody kept it against all advice."""
+    owned = site_of(
+        site="end-to-end-sealed", port=mosquitto.port, sensors=SENSORS, keyholder="false"
+    )
+    fleet = Witness(
+        owned.started(),
+        PointSensors(np.linspace(1, 9, SENSORS), 0.0, None),
+        np.random.default_rng(1),
+    )
+    with (
+        Service(owned.deployment, owned.devices) as service,
+        Nodes(owned.deployment.mqtt, owned.deployment.site.name, "thermal", fleet),
+    ):
+        service.run(1)
+    assert owned.holder.exists()  # roots that should have been forgotten
+    said = unveiled(owned, "--out", owned.folder / "readings.csv")
+
+    assert said.returncode == 1
+    assert "is sealed" in said.stderr
+    assert not (owned.folder / "readings.csv").exists()
+    # The claim behind the refusal: even the right root does not repeat the noise.
+    body = json.loads((owned.folder / "devices.json").read_text())
+    for row in body["devices"]:
+        row["mode"] = "keyholder"
+    (owned.folder / "devices.json").write_text(json.dumps(body))
+    unveiled(owned, "--out", owned.folder / "lie.sqlite")
+    if (owned.folder / "lie.sqlite").exists():
+        with sqlite3.connect(owned.folder / "lie.sqlite") as file:
+            opened = dict(file.execute("SELECT device, grains FROM readings"))
+        assert sum(opened[name] == fleet.gave[name][0] for name in opened) <= 1

@@ -1,0 +1,281 @@
+"""`heatveil keys`: single boots handed out, old ones forgotten, and no key ever shown."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge import keys
+from gateway import keyfile, ringfile
+from gateway.keyring import FURTHEST, Boots, Chain, boots, spans
+
+Heatveil = Callable[..., Any]
+ROOT = bytes(range(32))
+
+
+def run(heatveil: Heatveil, owned: Any, verb: str, *words: object) -> Any:
+    """Run one of the commands on a site."""
+    return heatveil("keys", verb, "--config", owned.config, *words)
+
+
+def opened(heatveil: Heatveil, owned: Any, key_file: Path) -> set[tuple[str, int]]:
+    """Return the (device, boot) that a file of keys opens, each reading right."""
+    out = owned.folder / f"{key_file.name}.sqlite"
+    said = heatveil("unveil", "--config", owned.config, "--keys", key_file, "--out", out)
+    if said.status:
+        assert "no frame could be opened" in said.err
+        return set()
+    with sqlite3.connect(out) as file:
+        found = file.execute(
+            "SELECT device, epoch, seq, round, sensor, grains FROM readings WHERE note = ''"
+        ).fetchall()
+    out.unlink()
+    assert all(owned.seen[row[:5]] == row[5] for row in map(tuple, found))
+    return {(row[0], row[1]) for row in found}
+
+
+def test_a_chain_walks_to_the_same_keys_in_any_order() -> None:
+    """Rows come by boot; a restart of the walk must not change a key."""
+    chain = Chain.of(ROOT)
+    straight = {n: bytes(keys.epoch_key(keys.chain_at(ROOT, n), n)) for n in (1, 2, 5, 9)}
+
+    for epoch in (1, 5, 2, 9, 9, 1):
+        assert chain.epoch_key(epoch) == straight[epoch]
+    assert chain.epoch_key(0) is None
+    assert chain.epoch_key(FURTHEST + 2) is None
+
+
+def test_a_chain_that_was_stepped_on_opens_what_is_left_and_nothing_before() -> None:
+    """That is what shredding is for."""
+    whole = Chain.of(ROOT)
+    left = Chain(whole.key_id, 4, whole.chain_at(4) or b"")
+
+    assert [left.epoch_key(epoch) for epoch in (1, 3)] == [None, None]
+    assert [left.epoch_key(e) for e in (4, 7)] == [whole.epoch_key(e) for e in (4, 7)]
+
+
+def test_keys_are_not_shown_when_they_are_printed() -> None:
+    """A traceback or a log line must not hold one."""
+    whole = Chain.of(ROOT)
+    some = Boots(whole.key_id, {1: ROOT})
+
+    assert ROOT.hex() not in repr(whole) + repr(some)
+    assert "\\x01\\x02" not in repr(whole) + repr(some)
+
+
+@pytest.mark.parametrize("text", ["", "0", "3-", "7-3", "a", "1-99999999", "-2", "3;4"])
+def test_boots_that_mean_nothing_are_refused(text: str) -> None:
+    """Whose readings are given away must not rest on a guess."""
+    with pytest.raises(Exception, match="names no boots"):
+        boots(text)
+
+
+def test_boots_are_written_as_they_are_read() -> None:
+    """What was granted is told in the words in which it was asked."""
+    assert spans(boots("9, 3-5,4")) == "3-5,9"
+
+
+def test_the_list_shows_what_opens_what_and_no_key(heatveil: Heatveil, owned: Any) -> None:
+    """An owner with three files in hand must see which is which."""
+    run(heatveil, owned, "shred", "--before", 2, "--device", "node-2")
+    granted = owned.folder / "epochs.json"
+    run(heatveil, owned, "grant", "--device", "node-1", "--epochs", "2-3", "--out", granted)
+    said = run(heatveil, owned, "list")
+    other = run(heatveil, owned, "list", "--keys", granted)
+    by_device = {line.split()[0]: line for line in said.out.splitlines()}
+
+    assert by_device["node-0"].endswith("keyholder  every boot")
+    assert by_device["node-2"].endswith("keyholder  boots from 2 on")
+    assert owned.devices.by_name["node-0"].key_id.hex() in by_device["node-0"]
+    assert "boots 2-3 alone" in other.out
+    assert other.out.count("nothing") == 2
+    shown = said.out + other.out
+    for name, root in owned.made.roots.items():
+        device = owned.devices.by_name[name]
+        for secret in (root, device.mac_key, device.config_key, keys.first_chain(root)):
+            assert secret.hex() not in shown
+
+
+def test_the_list_needs_no_owner_s_file(heatveil: Heatveil, site_of: Any) -> None:
+    """Of a sealed fleet there is none, and that is the point of it."""
+    sealed = site_of(keyholder="false")
+    sealed.holder.unlink()
+    said = run(heatveil, sealed, "list")
+
+    assert said.status == 0, said.err
+    assert said.out.count("sealed     nothing") == 3
+
+
+def test_granted_boots_are_opened_and_no_other(heatveil: Heatveil, owned: Any) -> None:
+    """The key of one boot gives away neither the one before nor the one after."""
+    granted = owned.folder / "epochs.json"
+    said = run(heatveil, owned, "grant", "--device", "node-0", "--epochs", "2", "--out", granted)
+
+    assert said.status == 0, said.err
+    assert "boots 2 of node-0" in said.out
+    assert granted.stat().st_mode & 0o777 == 0o600
+    assert opened(heatveil, owned, granted) == {("node-0", 2)}
+    text = granted.read_text()
+    for epoch in (1, 2, 3):
+        chain = keys.chain_at(owned.root("node-0"), epoch)
+        assert chain.hex() not in text
+        assert (keys.epoch_key(chain, epoch).hex() in text) == (epoch == 2)
+    assert owned.root("node-0").hex() not in text
+
+
+def test_what_was_shredded_is_never_opened_again(heatveil: Heatveil, owned: Any) -> None:
+    """Frames that somebody recorded years ago stay blurred, whoever gets the file now."""
+    everything = {(name, boot) for name in owned.nodes for boot in (1, 2, 3)}
+    assert opened(heatveil, owned, owned.holder) == everything
+    roots = [root.hex() for root in owned.made.roots.values()]
+    said = run(heatveil, owned, "shred", "--before", 3)
+
+    assert said.status == 0, said.err
+    assert "copy or a backup" in said.out
+    assert opened(heatveil, owned, owned.holder) == {(name, 3) for name in owned.nodes}
+    text = owned.holder.read_text()
+    assert not [root for root in roots if root in text]
+    for name in owned.nodes:
+        for boot in (1, 2):
+            assert keys.chain_at(owned.root(name), boot).hex() not in text
+    again = run(heatveil, owned, "shred", "--before", 2)
+    assert again.status == 1
+    assert "keys only step on" in again.err
+
+
+def test_the_old_bytes_are_overwritten_where_they_lay(heatveil: Heatveil, owned: Any) -> None:
+    """Replacing a file leaves its blocks on the disk; whoever still has it open sees noughts."""
+    with owned.holder.open("rb") as old:
+        size = os.fstat(old.fileno()).st_size
+        said = run(heatveil, owned, "shred", "--before", 2)
+
+        assert said.status == 0, said.err
+        assert old.read() == bytes(size)
+    assert owned.holder.stat().st_mode & 0o777 == 0o600
+
+
+def test_behind_a_link_it_is_the_file_that_is_shredded(heatveil: Heatveil, owned: Any) -> None:
+    """Somebody keeps the keys on a stick and links to them."""
+    stick = owned.folder / "stick"
+    stick.mkdir()
+    owned.holder.rename(stick / "keys.json")
+    owned.holder.symlink_to(stick / "keys.json")
+    run(heatveil, owned, "shred", "--before", 2)
+
+    assert owned.holder.is_symlink()
+    assert owned.root("node-0").hex() not in (stick / "keys.json").read_text()
+    assert json.loads((stick / "keys.json").read_text())["devices"][0]["from_epoch"] == 2
+
+
+def test_a_shredding_that_cannot_be_written_keeps_every_key(
+    heatveil: Heatveil, owned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk must not cost the keys that were to be kept."""
+    before = owned.holder.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(keyfile.os, "fsync", full)
+    said = run(heatveil, owned, "shred", "--before", 2)
+
+    assert said.status == 1
+    assert "No space left" in said.err
+    assert owned.holder.read_bytes() == before
+    assert not owned.holder.with_name("keyholder.json.new").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("grant", "--device", "node-9", "--epochs", "1", "--out", "o.json"), "is not in"),
+        (("grant", "--device", "node-1", "--epochs", "0", "--out", "o.json"), "names no boots"),
+        (
+            ("grant", "--device", "node-1", "--epochs", "9999999", "--out", "o.json"),
+            "boot 9999999 of node-1 cannot be given",
+        ),
+        (("shred", "--before", "3000000"), "cannot be shredded"),
+        (("shred", "--before", "2", "--device", "node-x"), "is not in"),
+    ],
+)
+def test_what_is_not_there_cannot_be_given_or_forgotten(
+    heatveil: Heatveil, owned: Any, words: tuple[str, ...], why: str
+) -> None:
+    """Refused in one line, and the owner's file is as it was."""
+    before = owned.holder.read_bytes()
+    placed = [owned.folder / word if word.endswith(".json") else word for word in words]
+    said = run(heatveil, owned, *placed)
+
+    assert said.status == 1
+    assert why in said.err
+    assert said.err.count("\n") == 1
+    assert owned.holder.read_bytes() == before
+    assert not (owned.folder / "o.json").exists()
+
+
+def test_boots_before_a_shredding_cannot_be_given(heatveil: Heatveil, owned: Any) -> None:
+    """And the refusal says from where on there are keys."""
+    run(heatveil, owned, "shred", "--before", 3)
+    out = owned.folder / "epochs.json"
+    said = run(heatveil, owned, "grant", "--device", "node-1", "--epochs", "2-4", "--out", out)
+
+    assert said.status == 1
+    assert "boot 2 of node-1 cannot be given" in said.err
+    assert not out.exists()
+
+
+def test_who_was_given_boots_cannot_give_them_on_as_the_owner(
+    heatveil: Heatveil, owned: Any
+) -> None:
+    """Nor shred: these keys step nowhere."""
+    granted = owned.folder / "epochs.json"
+    run(heatveil, owned, "grant", "--device", "node-1", "--epochs", "2", "--out", granted)
+    said = run(heatveil, owned, "shred", "--before", 3, "--keys", granted)
+
+    assert said.status == 1
+    assert "holds the epoch keys" in said.err
+
+
+def test_an_old_grant_is_not_overwritten(heatveil: Heatveil, owned: Any) -> None:
+    """It may be the only file left that opens those boots."""
+    (owned.folder / "epochs.json").write_text("precious")
+    words = ("--device", "node-1", "--epochs", "2", "--out", owned.folder / "epochs.json")
+    said = run(heatveil, owned, "grant", *words)
+
+    assert said.status == 1
+    assert (owned.folder / "epochs.json").read_text() == "precious"
+
+
+def test_a_sealed_device_has_no_keys_to_give(heatveil: Heatveil, site_of: Any) -> None:
+    """Whatever file somebody kept, its noise is mixed with what never left the board."""
+    sealed = site_of(keyholder="false")
+    words = ("--device", "node-1", "--epochs", "1", "--out", sealed.folder / "epochs.json")
+    said = run(heatveil, sealed, "grant", *words)
+
+    assert said.status == 1
+    assert "is sealed" in said.err
+
+
+@pytest.mark.parametrize("kind", ["grant", "shred"])
+def test_a_damaged_key_is_noticed_before_it_is_used(
+    heatveil: Heatveil, owned: Any, kind: str
+) -> None:
+    """With one wrong bit it would give readings that nobody ever had."""
+    path = owned.holder
+    if kind == "grant":
+        path = owned.folder / "epochs.json"
+        words = ("--device", "node-1", "--epochs", "2", "--out", path)
+        run(heatveil, owned, "grant", *words)
+    else:
+        run(heatveil, owned, "shred", "--before", 2)
+    body = json.loads(path.read_text())
+    row = body["devices"][0]
+    key = row["epochs"]["2"] if kind == "grant" else row["chain"]
+    path.write_text(path.read_text().replace(key, ("0" if key[0] != "0" else "1") + key[1:]))
+
+    with pytest.raises(Exception, match="its check|does not fit its keys"):
+        ringfile.read(path, "owned", *ringfile.KINDS)

@@ -1,0 +1,335 @@
+"""`heatveil tighten`: over the air privacy goes up, and nobody can make it go down."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge import limits, wire
+from gateway import tightened
+from gateway.deployment import Mqtt
+from gateway.nodes import Nodes
+from gateway.pump import Pump
+from gateway.service import Link
+from gateway.session import Message
+from physics.fleet import Fleet
+from physics.sensors import PointSensors
+
+Heatveil = Callable[..., Any]
+
+
+@pytest.fixture
+def site(mosquitto: Mqtt, site_of: Callable[..., Any], request: pytest.FixtureRequest) -> Any:
+    """Return a site on the broker that no other test has."""
+    name = f"tight-{abs(hash(request.node.name)) % 10**9}"
+    return site_of(site=name, port=mosquitto.port)
+
+
+@contextmanager
+def fleet(owned: Any) -> Iterator[Fleet]:
+    """Put the site's devices on the broker."""
+    there = Fleet(
+        owned.started(),
+        PointSensors(np.array([1.0, 5.0, 9.0]), 0.0, None),
+        np.random.default_rng(1),
+    )
+    with Nodes(owned.deployment.mqtt, owned.deployment.site.name, "thermal", there):
+        yield there
+
+
+@contextmanager
+def listener(owned: Any, leaf: str) -> Iterator[list[tuple[str, bytes]]]:
+    """Hear a leaf of every device."""
+    heard: list[tuple[str, bytes]] = []
+
+    def take(link: Link, message: Message) -> None:
+        link.ack(message)
+        heard.append((message.topic.split("/")[3], message.payload))
+
+    site = owned.deployment.site.name
+    with Pump("listener") as pump:
+        topic = wire.topic(site, "+", leaf)
+        link = Link(
+            owned.deployment.mqtt,
+            f"hear-{site}-{leaf[:3]}",
+            pump,
+            subscribe=[topic],
+            on_message=take,
+        ).wait()
+        yield heard
+        link.close()
+
+
+def publish(owned: Any, topic: str, payload: bytes) -> None:
+    """Say something on the broker as anybody might."""
+    with Pump("forger") as pump:
+        link = Link(owned.deployment.mqtt, f"forger-{owned.deployment.site.name}", pump).wait()
+        link.publish(topic, payload, retain=True)
+        link.close()
+
+
+def eventually(true: Callable[[], Any], patience_s: float = 5.0) -> bool:
+    """Wait until it is true; return whether it came to that."""
+    until_s = time.monotonic() + patience_s
+    while not true() and time.monotonic() < until_s:
+        time.sleep(0.01)
+    return bool(true())
+
+
+def tighten(heatveil: Heatveil, owned: Any, *words: object) -> Any:
+    """Run the command on a site."""
+    return heatveil("tighten", "--config", owned.config, "--patience", 5, *words)
+
+
+def held(there: Fleet) -> dict[str, Any]:
+    """Return the limits that each device holds."""
+    return {name: there.node(name)._budget.limits for name in there.names}
+
+
+def test_devices_take_tighter_limits_and_keep_them(heatveil: Heatveil, site: Any) -> None:
+    """Half of the epsilon: from now on every answer has the noise for it, after a restart too."""
+    before = site.limits
+    with fleet(site) as there:
+        site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, epsilon="4/1")
+        said = tighten(heatveil, site)
+        now = held(there)
+    with fleet(site) as again:
+        kept = held(again)
+
+    assert said.status == 0, said.err
+    assert "taken by 3 of 3" in said.out
+    assert len(set(now.values())) == 1
+    new = now["node-0"]
+    assert new.version == 2
+    assert new.variance > before.variance
+    assert new.budget < before.budget
+    assert kept == now
+
+
+def test_a_device_that_sleeps_has_them_when_it_wakes(heatveil: Heatveil, site: Any) -> None:
+    """The broker keeps the message; the operator hears who has not answered."""
+    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
+    said = heatveil("tighten", "--config", site.config, "--patience", 0.2)
+
+    assert said.status == 0, said.err
+    assert "taken by 0 of 3" in said.out
+    assert "silent: node-0 and 2 others" in said.out
+    with fleet(site) as there:
+        assert eventually(lambda: {each.version for each in held(there).values()} == {2})
+        again = tighten(heatveil, site)
+        assert held(there)["node-1"].pace_ms > site.limits.pace_ms
+
+    assert "taken by 3 of 3" in again.out
+    assert "version 2 goes to" in again.out  # what was sent already is sent again, not anew
+
+
+def test_one_device_can_be_tightened_alone(heatveil: Heatveil, site: Any) -> None:
+    """A sensor over a bed may deserve more than one in a corridor."""
+    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
+    with fleet(site) as there:
+        said = tighten(heatveil, site, "--device", "node-1")
+        versions = {name: each.version for name, each in held(there).items()}
+
+    assert said.status == 0, said.err
+    assert versions == {"node-0": 1, "node-1": 2, "node-2": 1}
+    known = tightened.load(site.deployment.site.devices, site.devices)
+    assert {name: given.limits.version for name, given in known.items()} == versions
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"epsilon": "9/1"}, "less noise"),
+        ({"readings": 20}, "less noise"),
+        ({"every_s": "0.02"}, "a faster pace"),
+        ({"readings": 60}, "coarser grains|a larger budget|less noise"),
+    ],
+)
+def test_what_is_looser_is_not_even_sent(
+    heatveil: Heatveil, site: Any, changes: dict[str, Any], words: str
+) -> None:
+    """The operator hears at once which field it is; the version is not used up."""
+    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, **changes)
+    file = tightened.beside(site.deployment.site.devices)
+    before = file.read_bytes()
+    with listener(site, "cmd/limits") as heard:
+        said = tighten(heatveil, site)
+        time.sleep(0.2)
+
+    assert said.status == 1
+    assert any(word in said.err for word in words.split("|")), said.err
+    assert "nothing was sent" in said.err
+    assert heard == []
+    assert file.read_bytes() == before
+
+
+def test_a_looser_message_with_the_right_key_is_refused_by_the_device(
+    heatveil: Heatveil, site: Any
+) -> None:
+    """Whoever steals the config key can make a device noisier, slower or silent: not talkative."""
+    looser = site.limits._replace(version=7, variance=site.limits.variance // 2)
+    where = limits.topic(site.deployment.site.name, "node-1")
+    key = site.devices.by_name["node-1"].config_key
+    with fleet(site) as there, listener(site, "ack") as acks:
+        publish(site, where, limits.pack_limits(looser, key, where))
+        assert eventually(lambda: acks)
+        now = held(there)
+
+    assert set(now.values()) == {site.limits}
+    (name, said), *_ = [(name, json.loads(payload)) for name, payload in acks]
+    assert (name, said["taken"], said["version"]) == ("node-1", False, 7)
+    assert "less noise" in said["why"]
+
+
+@pytest.mark.parametrize("spoil", ["another key", "another device", "a bit"])
+def test_a_message_that_was_not_signed_for_this_device_changes_nothing(
+    site: Any, spoil: str
+) -> None:
+    """A broker can copy, change and replay; it cannot sign."""
+    tighter = site.limits._replace(version=2, pace_ms=site.limits.pace_ms + 1000)
+    own, other = (limits.topic(site.deployment.site.name, f"node-{n}") for n in (1, 2))
+    key = site.devices.by_name["node-1"].config_key
+    message = {
+        "another key": limits.pack_limits(tighter, bytes(32), own),
+        "another device": limits.pack_limits(
+            tighter, site.devices.by_name["node-2"].config_key, other
+        ),
+        "a bit": b"\xa7" + limits.pack_limits(tighter, key, own)[1:-1] + b"\x00",
+    }[spoil]
+    with fleet(site) as there, listener(site, "ack") as acks:
+        publish(site, own, message)
+        assert eventually(lambda: acks)
+        assert set(held(there).values()) == {site.limits}
+
+    assert "the MAC is not that of this message" in json.loads(acks[0][1])["why"]
+
+
+def test_an_older_message_that_is_played_again_is_refused(heatveil: Heatveil, site: Any) -> None:
+    """It was genuine once; the version says that it is over."""
+    name, port = site.deployment.site.name, site.deployment.mqtt.port
+    with fleet(site) as there, listener(site, "cmd/limits") as heard:
+        site.write(site=name, port=port, every_s="10")
+        tighten(heatveil, site)
+        old = dict(heard)["node-1"]
+        site.write(site=name, port=port, every_s="20")
+        said = tighten(heatveil, site)
+        newest = held(there)["node-1"]
+        with listener(site, "ack") as acks:
+            publish(site, limits.topic(name, "node-1"), old)
+            assert eventually(lambda: [a for a in acks if not json.loads(a[1])["taken"]])
+        after = held(there)["node-1"]
+
+    assert said.status == 0, said.err
+    assert newest.version == 3
+    assert after == newest
+    why = next(json.loads(a[1])["why"] for a in acks if not json.loads(a[1])["taken"])
+    assert "version 2 came, and version 3 is in force" in why
+
+
+def test_a_refusal_is_told_and_leaves_status_one(heatveil: Heatveil, site: Any) -> None:
+    """Noise counts together: one device that keeps its old limits is the operator's business."""
+    with fleet(site) as there:
+        for_good = site.limits._replace(version=9)
+        there.node("node-2")._budget.tighten(for_good)
+        site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
+        said = tighten(heatveil, site)
+
+    assert said.status == 1
+    assert "taken by 2 of 3" in said.out
+    assert "refused by node-2: limits of version 2 came, and version 9" in said.out
+    assert "node-2 refused" in said.err
+
+
+def test_the_version_is_on_the_disk_before_anything_is_sent(
+    heatveil: Heatveil, site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed in between, it must not give one version to two different limits."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: Any) -> None:
+        raise Killed
+
+    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
+    monkeypatch.setattr("gateway.commands.tightening.exchange", killed)
+    with pytest.raises(Killed):
+        tighten(heatveil, site)
+    known = tightened.load(site.deployment.site.devices, site.devices)
+
+    assert {given.limits.version for given in known.values()} == {2}
+
+
+def test_nothing_tighter_is_said_at_once(heatveil: Heatveil, site: Any) -> None:
+    """Or an operator who forgot to save the file would believe it done."""
+    said = tighten(heatveil, site)
+
+    assert said.status == 1
+    assert "the limits that these devices were enrolled with" in said.err
+
+
+def test_lost_memory_asks_for_the_version_in_force(heatveil: Heatveil, site: Any) -> None:
+    """What was last sent is then the devices' to judge."""
+    tightened.beside(site.deployment.site.devices).unlink()
+    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
+    with fleet(site) as there:
+        lost = tighten(heatveil, site)
+        said = tighten(heatveil, site, "--version", 1)
+        versions = {each.version for each in held(there).values()}
+
+    assert lost.status == 1
+    assert "Give --version" in lost.err
+    assert said.status == 0, said.err
+    assert versions == {2}
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"holds": "limits"}'])
+def test_a_damaged_memory_is_not_taken_for_none(heatveil: Heatveil, site: Any, text: str) -> None:
+    """Versions would start anew, and be refused by every device."""
+    tightened.beside(site.deployment.site.devices).write_text(text)
+    said = tighten(heatveil, site)
+
+    assert said.status == 1
+    assert "the limits that were sent cannot be read" in said.err
+
+
+def test_limits_of_an_older_enrolment_do_not_count(site: Any) -> None:
+    """New keys begin anew, with the limits that they were enrolled with."""
+    path = Path(site.deployment.site.devices)
+    given = {"node-0": tightened.Given(b"\x00" * 4, site.limits._replace(version=8))}
+    tightened.save(path, site.devices.site, given)
+
+    assert tightened.load(path, site.devices) == {}
+
+
+@pytest.mark.parametrize(
+    ("topic", "said"),
+    [
+        ("node-0", {"verb": "limits", "version": 2, "taken": "yes", "why": "\x1b[2Jowned"}),
+        ("node-0", {"verb": "limits", "version": 3, "taken": True, "why": ""}),
+        ("node-9", {"verb": "limits", "version": 2, "taken": True, "why": ""}),
+        ("node-0", {"verb": "reboot", "version": 2, "taken": True, "why": ""}),
+        ("node-0", ["limits", 2, True, ""]),
+    ],
+)
+def test_an_answer_to_something_else_is_none(topic: str, said: Any) -> None:
+    """And what somebody writes on the broker does not reach the terminal as it is."""
+    from gateway.tighter import Answers
+
+    sent = {"node-0": limits.Limits(2, 8, 1, 1, 1, 0)}
+    answers = Answers(sent)
+
+    class Deaf:
+        def ack(self, message: Message) -> None:
+            pass
+
+    message = Message(f"heatveil/1/x/{topic}/ack", json.dumps(said).encode(), (1, 1))
+    answers.take(Deaf(), message)
+
+    assert answers.taken == set()
+    assert "\x1b" not in "".join(answers.refused.values())

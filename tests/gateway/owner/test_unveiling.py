@@ -1,0 +1,408 @@
+"""`heatveil unveil`: the exact reading for the owner of the keys, and for nobody else."""
+
+import csv
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge import wire
+from gateway import ringfile
+from gateway.faults import OperatorFault
+from gateway.keyring import Boots, Chain
+from gateway.sqlite import opened
+
+Heatveil = Callable[..., Any]
+
+
+def rows(path: Path) -> dict[tuple[str, int, int, int, int], tuple[int | None, str]]:
+    """Return (grains, note) of each reading in a file that was written."""
+    with sqlite3.connect(path) as file:
+        found = file.execute(
+            "SELECT device, epoch, seq, round, sensor, grains, note FROM readings"
+        ).fetchall()
+    return {tuple(row[:5]): (row[5], row[6]) for row in found}
+
+
+def left_out(path: Path) -> dict[tuple[str, int], tuple[str, int]]:
+    """Return what was left out of a file, by device and boot."""
+    with sqlite3.connect(path) as file:
+        return {row[:2]: row[2:] for row in file.execute("SELECT * FROM left_out")}
+
+
+def unveil(heatveil: Heatveil, owned: Any, *words: object, out: str = "readings.sqlite") -> Any:
+    """Run the command on a site."""
+    return heatveil("unveil", "--config", owned.config, "--out", owned.folder / out, *words)
+
+
+def change(owned: Any, statement: str, *values: object) -> None:
+    """Do something to the gateway's database behind its back."""
+    with sqlite3.connect(owned.database) as file:
+        file.execute(statement, values)
+    file.close()
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+
+def test_the_readings_come_back_bit_for_bit(heatveil: Heatveil, owned: Any) -> None:
+    """What the sensors gave, in every boot; at the clamp and beyond it is marked as such."""
+    low, high = owned.params.low, owned.params.high
+    said = unveil(heatveil, owned)
+
+    assert said.status == 0, said.err
+    expected = {
+        key: (
+            min(max(value, low), high),
+            "at the clamp" if not low < value < high else "",
+        )
+        for key, value in owned.seen.items()
+    }
+    assert rows(owned.folder / "readings.sqlite") == expected
+    assert [note for _, note in expected.values()].count("at the clamp") == 3
+    assert said.out.startswith("NOT PRIVATE")
+    assert "15 frames, 15 in all" in said.out
+
+
+def test_a_kelvin_is_as_many_grains_as_the_round_says(heatveil: Heatveil, owned: Any) -> None:
+    """Grains are powers of two of a kelvin, so both columns hold the same number exactly."""
+    unveil(heatveil, owned)
+    with sqlite3.connect(owned.folder / "readings.sqlite") as file:
+        found = file.execute("SELECT grains, exponent, kelvin FROM readings").fetchall()
+
+    assert {exponent for _, exponent, _ in found} == {owned.params.exponent}
+    assert all(kelvin * 2**exponent == grains for grains, exponent, kelvin in found)
+
+
+def test_the_gateway_s_files_stay_as_they_were(heatveil: Heatveil, owned: Any) -> None:
+    """The key holder's view reads; a file laid beside the store could shut the gateway out."""
+    before = digests(owned.folder)
+    unveil(heatveil, owned)
+    after = digests(owned.folder)
+
+    assert after.pop("readings.sqlite")
+    assert after == before
+
+
+def test_a_gateway_that_runs_is_read_as_it_stands(heatveil: Heatveil, owned: Any) -> None:
+    """What it has committed counts, though it lies in the log still."""
+    engine = opened(owned.database, "owned")
+    before = digests(owned.folder)
+    with engine.begin() as gateway:
+        gateway.exec_driver_sql("DELETE FROM reports WHERE epoch = 3")
+    assert owned.database.with_name("heatveil.sqlite-wal").stat().st_size
+    said = unveil(heatveil, owned)
+    engine.dispose()
+
+    assert said.status == 0, said.err
+    assert "12 frames" in said.out
+    assert before["heatveil.sqlite"]
+
+
+def test_csv_says_what_it_is_before_anything_else(heatveil: Heatveil, owned: Any) -> None:
+    """A table is opened by somebody who never saw the command."""
+    said = unveil(heatveil, owned, out="readings.csv")
+    lines = (owned.folder / "readings.csv").read_text().splitlines()
+    table = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+    assert said.status == 0, said.err
+    assert lines[0].startswith("# NOT PRIVATE")
+    assert {
+        (row["device"], int(row["epoch"]), int(row["seq"]), int(row["round"]), int(row["sensor"]))
+        for row in table
+    } == set(owned.seen)
+    assert all(float(r["kelvin"]) * 2 ** int(r["exponent"]) == int(r["grains"]) for r in table)
+
+
+@pytest.mark.parametrize("out", ["readings.sqlite", "readings.csv"])
+def test_the_file_is_for_its_owner_alone(heatveil: Heatveil, owned: Any, out: str) -> None:
+    """It shows where every source of warmth stood."""
+    unveil(heatveil, owned, out=out)
+
+    assert (owned.folder / out).stat().st_mode & 0o777 == 0o600
+    assert not list(owned.folder.glob(".*part"))
+
+
+def test_the_service_will_not_have_the_file(heatveil: Heatveil, owned: Any) -> None:
+    """Named as the gateway's database by mistake, it would be served and added to."""
+    unveil(heatveil, owned)
+
+    with pytest.raises(OperatorFault, match="schema NOT PRIVATE"):
+        opened(owned.folder / "readings.sqlite", "owned")
+
+
+def test_nothing_that_is_printed_depends_on_a_reading(heatveil: Heatveil, owned: Any) -> None:
+    """A terminal is scrolled back by whoever comes next."""
+    said = unveil(heatveil, owned)
+    warmer = owned.seen.copy()
+    with sqlite3.connect(owned.folder / "readings.sqlite") as file:
+        written = {str(row[0]) for row in file.execute("SELECT kelvin FROM readings")}
+
+    assert warmer
+    assert not [text for text in written if len(text) > 3 and text in said.out + said.err]
+    assert owned.made.roots["node-0"].hex() not in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"), [(("--since", 4), {4, 5}), (("--round", 2), {2}), ((), {1, 2, 3, 4, 5})]
+)
+def test_rounds_can_be_chosen(
+    heatveil: Heatveil, owned: Any, words: tuple[object, ...], numbers: set[int]
+) -> None:
+    """Nobody should have to open a year to look at an hour."""
+    unveil(heatveil, owned, *words)
+
+    assert {key[3] for key in rows(owned.folder / "readings.sqlite")} == numbers
+
+
+FORGERIES = {
+    "UPDATE reports SET frame = x'00' || substr(frame, 2) WHERE {}": "did not sign these bytes",
+    "UPDATE reports SET frame = x'' WHERE {}": "did not sign these bytes",
+    "UPDATE reports SET frame = 'text' WHERE {}": "did not sign these bytes",
+    "UPDATE reports SET seq = 99 WHERE {}": "the columns beside the frame",
+    "UPDATE reports SET device = 'node-9' WHERE {}": "not enrolled",
+    "UPDATE OR REPLACE reports SET device = 'node-2' WHERE {}": "came under another key",
+    "DELETE FROM rounds WHERE number = 3 AND 'x' <> '{}'": "the round that it answers",
+    "UPDATE rounds SET message = x'0011' WHERE number = 3": "the round that it answers",
+}
+
+
+@pytest.mark.parametrize("statement", FORGERIES)
+def test_a_row_that_was_forged_is_left_out(heatveil: Heatveil, owned: Any, statement: str) -> None:
+    """Whoever can write to the gateway's disk must not put readings into the owner's mouth."""
+    forged = "device = ''node-1'' AND round = (SELECT name FROM rounds WHERE number = 3)"
+    where = forged if "<>" in statement else forged.replace("''", "'")
+    change(owned, statement.format(where))
+    said = unveil(heatveil, owned)
+
+    assert said.status == 0, said.err
+    assert FORGERIES[statement] in said.out
+    found = rows(owned.folder / "readings.sqlite")
+    assert found
+    assert ("node-1", 2, 1, 3, 1) not in found
+    assert all(owned.seen[key] == grains for key, (grains, note) in found.items() if not note)
+
+
+def test_frames_of_an_older_enrolment_are_told_apart_from_forged_ones(
+    heatveil: Heatveil, owned: Any
+) -> None:
+    """After new keys the old frames are still there; their own key file opens them."""
+    change(owned, "UPDATE reports SET key_id = x'00000000', frame = x'00' WHERE device = 'node-1'")
+    said = unveil(heatveil, owned)
+
+    assert "5 of node-1 left out: it came under another key" in said.out
+
+
+def test_a_round_of_less_noise_put_in_its_place_opens_nothing(
+    heatveil: Heatveil, owned: Any
+) -> None:
+    """The frame names its round by a hash, so another one cannot be slipped under it."""
+    with sqlite3.connect(owned.database) as file:
+        other = file.execute("SELECT message FROM rounds WHERE number = 1").fetchone()[0]
+    change(owned, "UPDATE rounds SET message = ? WHERE number = 3", other)
+    said = unveil(heatveil, owned)
+
+    assert "3 of node-0 and 2 others left out: the round that it answers" in said.out
+
+
+def test_a_boot_whose_key_does_not_fit_is_left_out_whole(
+    heatveil: Heatveil, tmp_path: Path, site_of: Callable[..., Any]
+) -> None:
+    """A wrong key gives numbers too. Where the noise is wide they are none that a sensor has."""
+    owned = site_of(epsilon="1/20")
+    owned.boot()
+    for value in range(12):
+        owned.ask([value, -value, value])
+    given = {
+        name: Boots(device.key_id, {1: bytes(32)})
+        for name, device in owned.devices.by_name.items()
+    }
+    right = Chain.of(owned.root("node-2")).epoch_key(1)
+    given["node-2"] = Boots(owned.devices.by_name["node-2"].key_id, {1: right or b""})
+    ringfile.grant(tmp_path / "mixed.json", "owned", given)
+    said = unveil(heatveil, owned, "--keys", tmp_path / "mixed.json")
+
+    assert "24 of node-0 and node-1 left out: the key of this boot does not fit" in said.out
+    found = rows(tmp_path / "readings.sqlite")
+    assert {key: grains for key, (grains, _) in found.items()} == {
+        key: grains for key, grains in owned.seen.items() if key[0] == "node-2"
+    }
+
+
+def test_boots_without_a_key_are_counted_and_told(heatveil: Heatveil, owned: Any) -> None:
+    """Or half of the readings would be taken for all of them."""
+    granted = owned.folder / "epochs.json"
+    heatveil(
+        *("keys", "grant", "--config", owned.config, "--device", "node-1"),
+        *("--epochs", "2", "--out", granted),
+    )
+    said = unveil(heatveil, owned, "--keys", granted)
+    out = owned.folder / "readings.sqlite"
+
+    assert said.status == 0, said.err
+    assert "13 of node-0 and 2 others left out: no key was given for this boot" in said.out
+    assert {key[:2] for key in rows(out)} == {("node-1", 2)}
+    assert sum(frames for _, frames in left_out(out).values()) == 13
+
+
+def wrong_id(owned: Any) -> None:
+    body = json.loads(owned.holder.read_text())
+    body["devices"][0], body["devices"][1] = (
+        {**body["devices"][1], "name": "node-0"},
+        {**body["devices"][0], "name": "node-1"},
+    )
+    owned.holder.write_text(json.dumps(body))
+
+
+def damaged(owned: Any) -> None:
+    body = json.loads(owned.holder.read_text())
+    root = body["devices"][0]["root"]
+    body["devices"][0]["root"] = ("1" if root[0] != "1" else "2") + root[1:]
+    owned.holder.write_text(json.dumps(body))
+
+
+def cut_short(owned: Any) -> None:
+    body = json.loads(owned.holder.read_text())
+    body["devices"][0]["root"] = body["devices"][0]["root"][:-2]
+    owned.holder.write_text(json.dumps(body))
+
+
+def stranger(owned: Any) -> None:
+    body = json.loads(owned.holder.read_text())
+    body["devices"][0]["name"] = "node-7"
+    owned.holder.write_text(json.dumps(body))
+
+
+def no_json(owned: Any) -> None:
+    owned.holder.write_text(owned.holder.read_text()[:-30])
+
+
+def other_keys(owned: Any) -> None:
+    shutil.copy(owned.folder / "devices.json", owned.holder)
+
+
+def sealed(owned: Any) -> None:
+    body = json.loads((owned.folder / "devices.json").read_text())
+    for row in body["devices"]:
+        row["mode"] = "sealed"
+    (owned.folder / "devices.json").write_text(json.dumps(body))
+
+
+def mac_key(owned: Any) -> None:
+    body = json.loads((owned.folder / "devices.json").read_text())
+    for row in body["devices"]:
+        row["mac_key"] = "00" * 32
+    (owned.folder / "devices.json").write_text(json.dumps(body))
+
+
+def no_database(owned: Any) -> None:
+    owned.database.unlink()
+
+
+def no_sqlite(owned: Any) -> None:
+    owned.database.write_bytes(b"precious" * 1000)
+
+
+def other_schema(owned: Any) -> None:
+    change(owned, "UPDATE about SET schema = 99")
+
+
+def other_site(owned: Any) -> None:
+    change(owned, "UPDATE about SET site = 'elsewhere'")
+
+
+def no_reports(owned: Any) -> None:
+    change(owned, "DELETE FROM reports")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (wrong_id, "is enrolled with key"),
+        (damaged, "the root of node-0 is not that of key"),
+        (cut_short, "a key is damaged"),
+        (stranger, "keys of node-7, which is not enrolled"),
+        (no_json, "it is no JSON"),
+        (other_keys, "holds the mac keys of site owned"),
+        (sealed, "node-0 is sealed; its noise is mixed with bytes that never left the board"),
+        (mac_key, "the devices file has another key for node-0's frames"),
+        (no_database, "cannot be read (unable to open"),
+        (no_sqlite, "cannot be read (file is not a database)"),
+        (other_schema, "holds schema 99"),
+        (other_site, "belongs to site elsewhere"),
+        (no_reports, "no frame could be opened"),
+    ],
+)
+def test_what_cannot_be_opened_is_refused_and_leaves_nothing(
+    heatveil: Heatveil, owned: Any, spoil: Callable[[Any], None], words: str
+) -> None:
+    """In one line, without a key in it, and without a file that could be taken for an answer."""
+    spoil(owned)
+    before = digests(owned.folder)
+    said = unveil(heatveil, owned)
+
+    assert said.status == 1
+    assert words in said.err
+    assert said.err.count("\n") == 1
+    assert not any(root.hex()[:16] in said.err for root in owned.made.roots.values())
+    assert digests(owned.folder) == before
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [
+        ("heatveil.sqlite", "is the gateway's database"),
+        ("heatveil.sqlite-wal", "is the gateway's database or a part of it"),
+        ("link.sqlite", "is the gateway's database"),
+        ("heatveil.sqlite/readings.csv", "is the gateway's database or a part of it"),
+        ("keyholder.json", "is there already"),
+        ("dangling.csv", "is there already"),
+        ("readings.parquet", "must be .sqlite or .csv"),
+        ("absent/readings.csv", "in no folder that we may write to"),
+    ],
+)
+def test_readings_go_to_a_new_file_of_their_own(
+    heatveil: Heatveil, owned: Any, out: str, words: str
+) -> None:
+    """Beside what is served to everybody they would be served to everybody."""
+    (owned.folder / "link.sqlite").symlink_to(owned.database)
+    (owned.folder / "dangling.csv").symlink_to(owned.folder / "nowhere.csv")
+    before = digests_of_files(owned.folder)
+    said = unveil(heatveil, owned, out=out)
+
+    assert said.status == 1
+    assert words in said.err
+    assert digests_of_files(owned.folder) == before
+
+
+def digests_of_files(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_bytes().hex() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_gateway_that_starts_meanwhile_stops_it(
+    heatveil: Heatveil, owned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it commits from then on would be missing without a word."""
+    unpack = wire.unpack_report
+    engines = []
+
+    def late(*given: Any) -> Any:
+        if not engines:
+            engines.append(opened(owned.database, "owned"))
+            with engines[0].begin() as gateway:
+                gateway.exec_driver_sql("DELETE FROM reports WHERE epoch = 3")
+        return unpack(*given)
+
+    monkeypatch.setattr("gateway.unveil.opening.wire.unpack_report", late)
+    said = unveil(heatveil, owned)
+    engines[0].dispose()
+
+    assert said.status == 1
+    assert "a gateway opened its database meanwhile" in said.err
+    assert not (owned.folder / "readings.sqlite").exists()
