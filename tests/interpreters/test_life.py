@@ -10,7 +10,7 @@ from typing import Any
 # What the device needs, with 32-bit words and with 64; the tests' own baggage takes more.
 HEAP_KB = {"unix": 128, "i386": 64}
 
-SCRIPT = r'''
+SCRIPT = r"""
 import gc
 
 if hasattr(gc, "threshold"):
