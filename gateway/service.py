@@ -38,6 +38,7 @@ class Link:
         subscribe: Sequence[str] = (),
         on_message: Taker | None = None,
         will: tuple[str, bytes] | None = None,
+        lasting: bool = True,
     ) -> None:
         """Begin to connect; `wait` says when it has succeeded.
 
@@ -46,6 +47,7 @@ class Link:
             subscribe: topic filters.
             on_message: called on the pump's thread; it must return at once and never raise.
             will: topic and payload that the broker publishes, retained, when we are lost.
+            lasting: the broker keeps for us what comes while we are away.
         """
         self._broker, self._session = broker, Session(f"{broker.host}:{broker.port}", client_id)
         self._closing, self._complaint = False, ""
@@ -54,7 +56,7 @@ class Link:
         client = Client(
             CallbackAPIVersion.VERSION2,
             client_id=access.client_id(broker, client_id),
-            clean_session=False,
+            clean_session=not lasting,
             protocol=MQTTv311,
             manual_ack=True,
         )

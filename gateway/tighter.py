@@ -70,6 +70,7 @@ def exchange(
             pump,
             subscribe=[wire.topic(site, "+", "ack")],
             on_message=answers.take,
+            lasting=False,  # an answer to something older is none
         ).wait()
         try:
             for name, one in sent.items():

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -113,3 +114,20 @@ def test_a_sealed_fleet_is_opened_by_nobody(mosquitto: Mqtt, site_of: Callable[.
         with sqlite3.connect(owned.folder / "lie.sqlite") as file:
             opened = dict(file.execute("SELECT device, grains FROM readings"))
         assert sum(opened[name] == fleet.gave[name][0] for name in opened) <= 1
+
+
+def test_a_full_disk_leaves_no_half_of_the_readings(owned: Any) -> None:
+    """Half of them would look like all of them, and lie about in the clear."""
+    before = {path.name for path in owned.folder.iterdir()}
+    for out in ("readings.sqlite", "readings.csv"):
+        ran = subprocess.run(
+            [PROGRAM, "unveil", "--config", owned.config, "--out", owned.folder / out],
+            capture_output=True,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512)),
+        )
+
+        assert ran.returncode == 1, ran.stderr
+        assert "cannot be written" in ran.stderr
+        assert ran.stderr.count("\n") == 1
+        assert {path.name for path in owned.folder.iterdir()} == before

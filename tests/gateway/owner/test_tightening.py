@@ -298,6 +298,32 @@ def test_a_damaged_memory_is_not_taken_for_none(heatveil: Heatveil, site: Any, t
     assert "the limits that were sent cannot be read" in said.err
 
 
+def test_the_broker_keeps_nothing_for_a_command_that_is_over(
+    heatveil: Heatveil, site: Any
+) -> None:
+    """Answers of years would wait there, each for a command that asked something else."""
+    site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
+    name = site.deployment.site.name
+    heatveil("tighten", "--config", site.config, "--patience", 0)
+    came: list[Message] = []
+
+    def take(link: Link, message: Message) -> None:
+        link.ack(message)
+        came.append(message)
+
+    with Pump("late") as pump:
+        speaker = Link(site.deployment.mqtt, f"late-{name}", pump).wait()
+        speaker.publish(wire.topic(name, "node-0", "ack"), b"{}")
+        assert speaker.sent(5)
+        again = Link(site.deployment.mqtt, f"heatveil-{name}-tighten", pump, on_message=take)
+        again.wait()
+        time.sleep(0.3)
+        speaker.close()
+        again.close()
+
+    assert came == []
+
+
 def test_limits_of_an_older_enrolment_do_not_count(site: Any) -> None:
     """New keys begin anew, with the limits that they were enrolled with."""
     path = Path(site.deployment.site.devices)
