@@ -1,7 +1,8 @@
 """Time exact discrete Gaussians: here, on MicroPython, and beside OpenDP's.
 
 Run: python tests/bench/bench_noise.py. The peer is what a Python user would take instead, a
-compiled sampler of the same law; `pip install opendp` puts it into the same run.
+compiled sampler of the same law; `pip install opendp` puts it into the same run. All the
+MicroPythons, and what a key holder makes of it, are in bench_keyed.py.
 """
 
 import os
@@ -20,13 +21,13 @@ DRAWS = 5000
 SCRIPT = """
 import time
 from edge import noise
-from edge.entropy import keyed
+from edge.entropy import opened
 clock = getattr(time, "perf_counter", None) or (lambda: time.ticks_us() / 1e6)
 for sigma in {sigmas}:
     blocks = 0
     begun = clock()
     for seq in range({draws}):
-        rng = keyed(bytes(32), "bench", 1, seq, 0)
+        rng = opened(bytes(32), "bench", 1, seq, 0)
         noise.dgauss(sigma * sigma, 1, rng)
         blocks += rng._counter
     spent = clock() - begun
@@ -35,7 +36,7 @@ for sigma in {sigmas}:
 
 
 def edge_times(command: list[str]) -> list[tuple[float, float]]:
-    """Return (microseconds, HMAC blocks) a sample on one interpreter, each keyed afresh."""
+    """Return (microseconds, HMAC blocks) a sample on one interpreter, a stream each."""
     script = SCRIPT.format(sigmas=SIGMAS, draws=DRAWS)
     ran = subprocess.run([*command, script], cwd=ROOT, capture_output=True, text=True, check=True)
     rows = [line.split() for line in ran.stdout.splitlines()]
