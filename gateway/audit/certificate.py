@@ -103,7 +103,7 @@ def misfit(noise: Floats, sigma: float, cells: int) -> tuple[float, int]:
     one part in 10**5 of it.
     """
     tails = np.array([_FEW + 5, 4 * _FEW, 16 * _FEW]) / noise.size  # a capped tail gives away much
-    tails = tails[tails < 1 / cells]
+    tails = tails[tails <= 1 / cells - _FEW / noise.size]
     ladder = np.concatenate([np.arange(1, cells) / cells, tails, 1 - tails])
     edges = np.unique(np.floor(ndtri(np.sort(ladder)) * sigma)) + 0.5
     chances = np.diff(ndtr(np.concatenate([[-np.inf], edges / sigma, [np.inf]])))
