@@ -52,8 +52,9 @@ def granted(query: Query, every_s: float) -> Any:
     if given > promised:
         raise OperatorFault(
             f"{query.readings} readings at {cost} nano-rho, the unit of a device's budget, would "
-            f"give epsilon {given:.6g} and {promised:.6g} is promised: the prices are so small "
-            "that rounding them up breaks it. Ask for fewer readings, or for a larger epsilon"
+            f"give epsilon {given:.9g} and {promised:.9g} is promised: the prices are so small "
+            "that rounding them up breaks it. Ask for a slightly larger epsilon, or for fewer "
+            "readings"
         )
     return whole
 
