@@ -16,7 +16,7 @@ def test_a_fleet_that_was_enrolled_by_hand_is_tightened_and_opened_by_hand(
     mosquitto: Mqtt, write_site: Callable[..., Path]
 ) -> None:
     """What enrolling leaves on the disk is what the owner's commands need, no more and no less."""
-    changes = {"site": "by-hand", "port": mosquitto.port, "page": free_port(), "readings": 4}
+    changes = {"site": "by-hand", "port": mosquitto.port, "page": free_port()}
     path = write_site(**changes)
 
     def run(*words: str) -> Any:
@@ -30,8 +30,9 @@ def test_a_fleet_that_was_enrolled_by_hand_is_tightened_and_opened_by_hand(
             assert fleet.stdout
             assert fleet.stdout.readline().startswith("3 devices")
             served = run("serve", "--rounds", "2")
-            write_site(**changes, every_s="0.4")
+            write_site(**changes, epsilon="4/1")
             tighter = run("tighten")
+            again = run("serve", "--rounds", "1")
         finally:
             fleet.terminate()
     listed = run("keys", "list")
@@ -39,11 +40,12 @@ def test_a_fleet_that_was_enrolled_by_hand_is_tightened_and_opened_by_hand(
 
     assert served.returncode == 0, served.stderr
     assert tighter.returncode == 0, tighter.stderr
+    assert again.returncode == 0, again.stderr
     assert "version 2 goes to" in tighter.stdout
     assert "taken by 3 of 3 devices" in tighter.stdout
     assert listed.stdout.count("every boot") == 3
     assert opened.returncode == 0, opened.stderr
-    assert "6 frames, 6 in all" in opened.stdout
+    assert "9 frames, 9 in all" in opened.stdout
     kept = {"site.toml", "devices.json", "secrets.json", "keyholder.json", "limits.json"}
     assert {one.name for one in path.parent.iterdir()} == kept | {
         "state",
