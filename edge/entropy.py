@@ -63,14 +63,14 @@ def Tape(seed_bytes):
     return Stream(hmac_sha256(b"heatveil-tape-v1", bytes(seed_bytes)), b"")
 
 
-def keyed(chain, device, epoch, seq, channel):
-    """Return the noise stream of one reading, repeatable by who holds the boot's chain key.
+def keyed(root_key, device, epoch, seq, channel):
+    """Return the noise stream of one reading, repeatable by who holds the 32-byte key.
 
-    chain is the 32-byte chain key of the boot (`keys.chain_at`), device a name of at most 255
-    bytes, epoch the boot counter, seq the message counter, channel the index of the sensor:
-    no two readings may ever share all four.
+    root_key is the root of the boot's noise: on a device the chain key of that boot
+    (`keys.chain_at`). device is a name of at most 255 bytes, epoch the boot counter, seq the
+    message counter, channel the index of the sensor: no two readings may ever share all four.
     """
-    return opened(epoch_key(chain, epoch), device, epoch, seq, channel)
+    return opened(epoch_key(root_key, epoch), device, epoch, seq, channel)
 
 
 def opened(epoch_key, device, epoch, seq, channel):
