@@ -26,12 +26,11 @@ from gateway.mechanisms import named, play
 from physics.places import cell_places, sensor_places
 from physics.scenes import Scene
 from physics.sensors import grains
-from recovery.calibrate import distance_curve, presence_epsilon
 from recovery.distance import earth_movers
 from recovery.guarantee import sentences
 from recovery.sparse import minimise_l1
 from recovery.thermal import Query, calibration, operator
-from recovery.thermal_query import operators
+from recovery.thermal_curve import curve, presence
 
 corridor = Grid(shape=(100, 1), cell_mm=100)
 query = Query(
@@ -138,12 +137,10 @@ for sentence in sentences(veiled.guarantee):
 made = calibration(query)
 print(f"each reading is blurred by {made.sigma:.2f} K, at most {warmth.max():.2f} K are read")
 print(" way, m   epsilon   best test right")
-for row in distance_curve(
-    operators(query), corridor.shape, made, query.delta, (1, 2, 5, 10, 20, 50)
-):
+for row in curve(query, (1, 2, 5, 10, 20, 50)):
     print(f"{row.cells / 10:7.1f} {row.epsilon:9.2f} {row.right:17.2f}")
-presence = presence_epsilon(operators(query), made, query.delta)
-print(f"\nand that somebody is there at all: epsilon {presence:.0f}. That is not protected.")
+seen = presence(query)
+print(f"\nand that somebody is there at all: epsilon {seen:.0f}. That is not protected.")
 
 # %% [markdown]
 # One corridor, one throw of the noise. Over forty corridors with two people at random places:

@@ -11,6 +11,7 @@ Differs from the paper:
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,15 +99,16 @@ def _differences(matrix: Floats, steps: list[tuple[int, int]]) -> Iterator[Float
         yield (here - there).reshape(len(matrix), -1)
 
 
-def _ring(cells: int, flat: bool) -> list[tuple[int, int]]:
+@lru_cache(maxsize=1024)  # the same rings are asked for at every spread
+def _ring(cells: int, flat: bool) -> tuple[tuple[int, int], ...]:
     """Return the steps (right, down) longer than cells - 1 and at most cells, one of each pair."""
     if cells != int(cells) or cells < 1:
-        return []
+        return ()
     if flat:
-        return [(int(cells), 0)]
-    return [
+        return ((int(cells), 0),)
+    return tuple(
         (right, down)
         for down in range(int(cells) + 1)
         for right in range(-int(cells), int(cells) + 1)
         if (cells - 1) ** 2 < right**2 + down**2 <= cells**2 and (down > 0 or right > 0)
-    ]
+    )

@@ -18,17 +18,19 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr
 
+from edge.limits import NANO
+
 from .gaussian import gaussian_sigma
 from .paper import paper_sigma
 from .ratio import Ratio, check_ratio
-from .settle import DISCRETE, Calibration, Floats, exact_epsilon, moved, settle
-from .whole import shifts, whole_square, widest
+from .settle import DISCRETE, Calibration, Floats, Moved, exact_epsilon, moved, settle
+from .whole import bounded, shifts, whole_square, widest
 from .zcdp import zcdp_rho
 
 Method = Literal["exact", "paper"]
 
-# The width is a float and the promise is not: so little more makes up for its last digit.
-_WIDER = 1 + 1e-12
+# The price is a float and the promise is not: so little less makes up for its last digits.
+_DIGITS = Fraction(1, 10**12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +71,26 @@ def calibrate(
     Raises:
         ValueError: a parameter is out of range, or the printed formula is not private here.
     """
-    epsilon_asked, delta_asked = check_ratio(epsilon, "epsilon"), check_ratio(delta, "delta")
     change = moved(operator, shape, cells, intensity_max, step, readings)
+    return granted(change, epsilon, delta, method)
+
+
+def granted(change: Moved, epsilon: Ratio, delta: Ratio, method: Method) -> Calibration:
+    """Return the least noise that hides this change, as `calibrate`."""
+    epsilon_asked, delta_asked = check_ratio(epsilon, "epsilon"), check_ratio(delta, "delta")
     if method == "paper":
-        factor = paper_sigma(epsilon_asked, delta_asked) * math.sqrt(readings)
+        factor = Fraction(paper_sigma(epsilon_asked, delta_asked)) ** 2 * change.readings
         spread = change.continuous
     else:
-        one_sigma = gaussian_sigma(epsilon_asked, delta_asked) * DISCRETE
-        several = math.sqrt(readings / (2 * zcdp_rho(epsilon_asked, delta_asked)))
-        factor = _WIDER * (one_sigma if readings == 1 else several)
+        factor = Fraction(NANO, 2 * _nano_rho(epsilon, delta, change.readings))
         spread = change.counted
 
     def variance(grain: Fraction, square: int) -> Fraction:
         """Return it in exact fractions of the floats."""
         hidden = (Fraction(change.continuous) / grain) ** 2 if method == "paper" else square
-        return Fraction(factor) ** 2 * hidden
+        return factor * hidden
 
-    made = settle(change, spread, factor * spread, variance, delta_asked)
+    made = settle(change, spread, math.sqrt(factor) * spread, variance, delta_asked)
     if method == "paper" and made.epsilon > epsilon_asked:
         raise ValueError(
             f"the paper's formula gives epsilon {made.epsilon:.4g} at delta {delta_asked:g} but "
@@ -93,6 +98,23 @@ def calibrate(
             "private. Use the exact calibration."
         )
     return made
+
+
+def _nano_rho(epsilon: Ratio, delta: Ratio, readings: int) -> int:
+    """Return what one reading may cost, in the billionths of rho that devices count in.
+
+    Rounded down: so that their ledgers, which round up, never run out before the promise does.
+    """
+    asked = check_ratio(epsilon, "epsilon"), check_ratio(delta, "delta")
+    rho = zcdp_rho(*asked) if readings > 1 else (DISCRETE * gaussian_sigma(*asked)) ** -2 / 2
+    each = math.floor(Fraction(rho) * (1 - _DIGITS) * NANO / readings)
+    if not each:
+        raise ValueError(
+            f"epsilon {asked[0]:.3g} for {readings} readings is rho {rho / readings:.3g} a "
+            "reading but a device counts in billionths and rounds up: it could never answer. "
+            "Ask for a larger epsilon, or for fewer readings."
+        )
+    return each
 
 
 def distance_curve(
@@ -104,7 +126,8 @@ def distance_curve(
 ) -> list[Distance]:
     """Return what the same noise promises for moves of other distances, in cells.
 
-    A promise for one cell says little about ten: this is the page to show an operator.
+    A promise for one cell says little about ten: this is the page to show an operator. It is
+    true of these operators; `recovery.thermal_curve` looks at every spread for each distance.
     """
     longest = max(shape) - 1
     found = []
@@ -118,7 +141,9 @@ def distance_curve(
 
 def presence_epsilon(operator: Floats, calibration: Calibration, delta: Ratio) -> float:
     """Return the epsilon of a source's very presence: so large that it is not protected."""
-    blocks = np.abs(operator).reshape(-1, *operator.shape[-2:]) * calibration.intensity_max
+    warmest = float(np.abs(operator).max())
+    layers = operator.reshape(-1, *operator.shape[-2:])
+    blocks = (bounded(layer, calibration.intensity_max, warmest) for layer in layers)
     return _hidden(blocks, calibration, delta)[0]
 
 

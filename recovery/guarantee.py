@@ -2,6 +2,7 @@
 
 import json
 import math
+from decimal import ROUND_CEILING, Context, Decimal
 
 from edge.records import Guarantee
 
@@ -70,6 +71,21 @@ def ratio_text(ratio: Ratio) -> str:
     ('1/2', '4')
     """
     return str(ratio[0]) if ratio[1] == 1 else f"{ratio[0]}/{ratio[1]}"
+
+
+def upward(value: float, digits: int = 3) -> str:
+    """Return a number with so many digits, never one that is too small.
+
+    What is priced or promised is printed so. A billionth is let go of: the answers of
+    `recovery.gaussian` are that much above the truth.
+
+    >>> upward(0.13341), upward(8.0), upward(1.3e-8, 2), upward(0.0)
+    ('0.134', '8', '1.3e-08', '0')
+    """
+    if not 0 < value < math.inf:
+        return f"{value:g}"
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{float(context.create_decimal(Decimal(value * (1 - 1e-9)))):.{digits}g}"
 
 
 def _pair(value: list[int] | None) -> Ratio | None:

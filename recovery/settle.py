@@ -47,14 +47,30 @@ class Calibration:
 class Moved:
     """What a move of one source changes, at its most. The unit is that of the temperatures."""
 
-    operator: Floats  # A, (sensors, cells), or one for each spread, (spreads, sensors, cells)
-    shape: tuple[int, int]
-    cells: range  # how far the source moves
+    sensors: int
     intensity_max: float
-    step: Fraction | None
-    readings: int
+    step: Fraction | None  # of the converter
+    readings: int  # how many times every sensor reports the same scene
     continuous: float  # l2 norm of the temperatures' change
     counted: float  # l2 norm of what the converters show of it
+    square: Callable[[int], int]  # squared l2 norm of what is sent, in grains of this exponent
+
+
+def check_scales(
+    cells: int, intensity_max: float, step: Fraction | None, readings: int, continuous: float
+) -> None:
+    """Refuse what the noise cannot be scaled by with a ValueError."""
+    if min(cells, readings, step or 1) <= 0 or not 0 < intensity_max < math.inf:
+        raise ValueError(
+            f"cells is {cells}, readings {readings}, step {step} and intensity_max "
+            f"{intensity_max:g} but all must be positive and finite: the noise is scaled by "
+            "them. Correct the query."
+        )
+    if not continuous > 0:
+        raise ValueError(
+            f"the operator changes by {continuous:g} when a source moves but must change by "
+            "more: no sensor feels any heat. Place sensors nearer, or wait for a longer spread."
+        )
 
 
 def moved(
@@ -65,29 +81,26 @@ def moved(
     step: Fraction | None,
     readings: int,
 ) -> Moved:
-    """Return what a move of one source by up to so many cells changes.
+    """Return what a move of one source by up to so many cells changes, with these operators.
 
     Args:
+        operator: A, (sensors, cells), or one for each of several spreads, (spreads, sensors,
+            cells).
         readings: how many times every sensor reports the same scene.
 
     Raises:
         ValueError: a parameter is not positive, or no sensor feels any heat.
     """
-    if min(cells, readings, step or 1) <= 0 or not 0 < intensity_max < math.inf:
-        raise ValueError(
-            f"cells is {cells}, readings {readings}, step {step} and intensity_max "
-            f"{intensity_max:g} but all must be positive and finite: the noise is scaled by "
-            "them. Correct the query."
-        )
+    check_scales(cells, intensity_max, step, readings, math.inf)
     distances = reach(shape, cells)
     continuous = intensity_max * max(widest(operator, one, shape) for one in distances)
-    if not continuous > 0:
-        raise ValueError(
-            f"the operator changes by {continuous:g} when a source moves but must change by "
-            "more: no sensor feels any heat. Place sensors nearer, or wait for a longer spread."
-        )
+    check_scales(cells, intensity_max, step, readings, continuous)
+
+    def square(exponent: int) -> int:
+        return whole_square(shifts(operator, shape, distances, intensity_max), exponent, step)
+
     counted = counted_norm(shifts(operator, shape, distances, intensity_max), step)
-    return Moved(operator, shape, distances, intensity_max, step, readings, continuous, counted)
+    return Moved(operator.shape[-2], intensity_max, step, readings, continuous, counted, square)
 
 
 def settle(
@@ -109,10 +122,9 @@ def settle(
     Raises:
         ValueError: no whole number is exact any more.
     """
-    exponent = coarsest_exponent(spread, sigma, change.operator.shape[-2], change.step)
+    exponent = coarsest_exponent(spread, sigma, change.sensors, change.step)
     grain = Fraction(2) ** -exponent
-    blocks = shifts(change.operator, change.shape, change.cells, change.intensity_max)
-    square = whole_square(blocks, exponent, change.step)
+    square = change.square(exponent)
     whole = math.ceil(variance(grain, square))
     return Calibration(
         exponent=exponent,

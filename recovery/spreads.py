@@ -10,8 +10,8 @@ slowest mode alone is left by length**2. So the search ends there.
 """
 
 import math
-from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,89 +21,97 @@ from physics.kernel import Walls, forward
 from physics.places import cell_places, length_m, sensor_places
 from physics.sensitivity import sensitivity
 
-from .whole import counted_norm, reach, shifts
+from .whole import reach
 
 Floats = NDArray[np.float64]
 
-# Between two rungs so far apart a peak rises less than one in three hundred above both: with
-# x = log(spread), log g'(r) has the second derivative -3/2 where it is greatest.
-_RUNG = 1.12
-_FINE = 16  # between the rungs beside the worst, which leaves less than one in ten thousand
-_ROUNDED = 0.98  # rounding to grains adds two per cent at most, see `coarsest_exponent`
+_RUNG = 1.12  # between neighbours of the first search
+# About its peak the logarithm of what is felt falls by at most so much times the square of the
+# logarithm of the spread: by 3/4 along a line and by 1 in a plane, where log g'(r) has second
+# derivatives of -3/2 and -2. Walls bring in mirror images, so there is room to spare.
+BENDS = 3.0
+_LEFT = 1e-7  # of a peak: the search ends when no more than this can hide between two spreads
+_SPLITS, _ROUNDS = 4, 8
 
 
-def operator_at(grid: Grid, sensors: tuple[int, ...], spread_m2: float, walls: Walls) -> Floats:
-    """Return A, (sensors, cells), for evenly spread sensors."""
-    places = cell_places(grid), sensor_places(sensors, grid)
-    return forward(*places, spread_m2, walls, length_m(grid))
+class Room(NamedTuple):
+    """Where warmth is hidden: its cells and sensors, and how far heat has spread at the least."""
+
+    grid: Grid
+    sensors: tuple[int, ...]  # evenly spread
+    spread_m2: float
+    walls: Walls
+
+    def operator(self, spread_m2: float | None = None) -> Floats:
+        """Return A, (sensors, cells), at the stated spread or at another."""
+        places = cell_places(self.grid), sensor_places(self.sensors, self.grid)
+        spread = self.spread_m2 if spread_m2 is None else spread_m2
+        return forward(*places, spread, self.walls, length_m(self.grid))
 
 
-@lru_cache(maxsize=2)  # however many promises are tried in one room
-def most_felt(
-    grid: Grid,
-    sensors: tuple[int, ...],
-    spread_m2: float,
-    walls: Walls,
-    cells: int,
-    intensity_max: float,
-    step: Fraction | None,
-) -> Floats:
-    """Return the operators that noise must be enough for, (spreads, sensors, cells).
+class Felt(NamedTuple):
+    """How much of a unit source all sensors together feel, at every spread that was looked at."""
 
-    The first is that of the stated spread. The others are those at which a move changes what
-    is sent as much, or might once it is rounded; often there are none.
+    spreads_m2: Floats  # (spreads,), growing, the first the stated one
+    moves: Floats  # (spreads, distances), l2 norms of what a move up to each distance changes
+    presence: Floats  # (spreads,), l2 norms of what a source that comes changes
+
+
+@lru_cache(maxsize=32)
+def felt(room: Room, cells: tuple[int, ...]) -> Felt:
+    """Return what is felt at the stated spread, at longer ones, and closely about the worst.
+
+    Where a spread cannot be the worst of a distance, its entry is an upper bound.
 
     Args:
-        grid, sensors, walls: the room.
-        spread_m2: the shortest that the room can meet.
-        cells: how far a source may move and stay hidden, in cells.
-        intensity_max: the most heat of one source.
-        step: of the sensors' converter, or None.
+        cells: distances, in cells, growing.
     """
-
-    def made(spread: float) -> Floats:
-        return operator_at(grid, sensors, spread, walls)
-
-    shape, longest_m2 = grid.shape, float(np.max(length_m(grid))) ** 2
-    rungs = max(0, math.ceil(math.log(longest_m2 / spread_m2) / math.log(_RUNG)))
-    spreads = spread_m2 * _RUNG ** np.arange(rungs + 1)
-    felt = _Felt(shape, cells)
-    norms = [felt(made(spread)) for spread in spreads]
-    worst = int(np.argmax(norms))
-    beside = spreads[max(0, worst - 1)], spreads[min(rungs, worst + 1)]
-    fine = np.geomspace(*beside, _FINE + 2)[1:-1] if rungs else np.empty(0)
-    spreads = np.append(spreads, fine)
-    upper = intensity_max * np.append(norms, [felt(made(spread)) for spread in fine])
-    least = float(upper.max())
-    if step is not None:
-        # A converter shows each sensor's change by at most a step more than it is.
-        upper = upper + math.sqrt(len(made(spread_m2))) * float(step)
-        here = shifts(made(spread_m2), shape, reach(shape, cells), intensity_max)
-        least = max(least, counted_norm(here, step))
-    kept = upper >= _ROUNDED * least
-    kept[0] = True
-    found = np.stack([made(spread) for spread in spreads[kept]])
-    found.setflags(write=False)  # shared by every caller
-    return found
+    longest_m2 = float(np.max(length_m(room.grid))) ** 2
+    rungs = max(0, math.ceil(math.log(longest_m2 / room.spread_m2) / math.log(_RUNG)))
+    spreads: Floats = room.spread_m2 * _RUNG ** np.arange(rungs + 1.0)
+    rows: Floats = np.zeros((0, len(cells) + 1))
+    for more in range(_ROUNDS):
+        best = rows.max(axis=0, initial=0.0)
+        for spread in spreads[len(rows) :]:
+            row = _row(room.operator(spread), room.grid.shape, cells, best)
+            rows, best = np.vstack([rows, row]), np.maximum(best, row)
+        order = np.argsort(spreads)
+        spreads, rows = spreads[order], rows[order]
+        gaps = _gaps(spreads, rows)
+        if not len(gaps) or more == _ROUNDS - 1:
+            break
+        parts = np.arange(1, _SPLITS) / _SPLITS
+        between = spreads[gaps, None] * (spreads[gaps + 1] / spreads[gaps])[:, None] ** parts
+        spreads = np.append(spreads, between)
+    for part in (spreads, rows):
+        part.setflags(write=False)  # shared by every caller
+    return Felt(spreads, rows[:, :-1], rows[:, -1])
 
 
-class _Felt:
-    """The greatest l2 norm of what a move of a unit source changes, quickly."""
+def _row(operator: Floats, shape: tuple[int, int], cells: tuple[int, ...], best: Floats) -> Floats:
+    """Return what moves up to each distance change, and in the end what presence does."""
+    presence = float(np.sqrt(np.einsum("ij,ij->j", operator, operator).max()))
+    row, widest, done = np.empty(len(cells) + 1), 0.0, 0
+    for nth, distance in enumerate(cells):
+        # No move changes more than the two places together are felt.
+        if math.sqrt(2) * presence <= best[nth]:
+            row[nth:] = math.sqrt(2) * presence
+            break
+        for cell in reach(shape, distance)[done:]:
+            widest = max(widest, sensitivity(operator, cell, shape))
+        row[nth], done = widest, distance
+    row[-1] = presence
+    return row
 
-    def __init__(self, shape: tuple[int, int], cells: int) -> None:
-        self.shape, self.cells = shape, cells
-        self.near: NDArray[np.bool_] | None = None
-        if cells**2 > 8:
-            row, column = np.divmod(np.arange(shape[0] * shape[1]), shape[0])
-            across = np.subtract.outer(column, column) ** 2 + np.subtract.outer(row, row) ** 2
-            self.near = across <= cells**2
 
-    def __call__(self, operator: Floats) -> float:
-        if self.near is None:
-            moved = reach(self.shape, self.cells)
-            return max(sensitivity(operator, cells, self.shape) for cells in moved)
-        # All moves at once: |a - b|**2 = |a|**2 + |b|**2 - 2 a'b.
-        inner = operator.T @ operator
-        own = np.diag(inner)
-        apart = own[:, None] + own - 2 * inner
-        return math.sqrt(max(0.0, float(apart[self.near].max())))
+def _gaps(spreads: Floats, rows: Floats) -> NDArray[np.intp]:
+    """Return after which spreads a higher peak may hide, of any of the columns."""
+    with np.errstate(divide="ignore"):
+        height = np.log(np.maximum(rows, 1e-300))
+    wide = np.diff(np.log(spreads))[:, None]
+    apart = np.abs(np.diff(height, axis=0))
+    # A peak between two spreads is at most BENDS x**2 above the higher, x away from it.
+    away = np.maximum(0, (wide - apart / (BENDS * wide)) / 2)
+    peak = np.maximum(height[:-1], height[1:]) + BENDS * away**2
+    hidden = (away > 0) & (peak > height.max(axis=0) + _LEFT) & (rows.max(axis=0) > 0)
+    return np.flatnonzero(hidden.any(axis=1))

@@ -8,7 +8,7 @@ import math
 from fractions import Fraction
 
 from .ratio import Ratio, check_ratio, lowest
-from .settle import Calibration, Floats, moved, settle
+from .settle import Calibration, Floats, Moved, moved, settle
 
 # An epsilon is rounded up to whole thousandths, so that it is a ratio and never too small.
 _PARTS = 1000
@@ -35,8 +35,14 @@ def stated(
     Raises:
         ValueError: no sensor feels any heat, a parameter is not positive, or sigma no ratio.
     """
-    wide, delta_asked = check_ratio(sigma, "sigma"), check_ratio(delta, "delta")
+    check_ratio(sigma, "sigma")
     change = moved(operator, shape, cells, intensity_max, step, readings)
+    return with_sigma(change, sigma, delta)
+
+
+def with_sigma(change: Moved, sigma: Ratio, delta: Ratio) -> Calibration:
+    """Return noise of this width beside this change, as `stated`."""
+    wide, delta_asked = check_ratio(sigma, "sigma"), check_ratio(delta, "delta")
 
     def variance(grain: Fraction, square: int) -> Fraction:
         """Return it whatever the sensitivity: it was stated."""

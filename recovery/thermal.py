@@ -22,10 +22,10 @@ from edge.thermal import Params, bits
 
 from .heatmap import Heatmap, Unresolved
 from .sparse import Solution, minimise_l1
+from .thermal_noise import calibration as calibration
+from .thermal_noise import operator as operator
 from .thermal_promise import promise
 from .thermal_query import Query as Query
-from .thermal_query import calibration as calibration
-from .thermal_query import operator as operator
 
 NAME = "thermal"
 

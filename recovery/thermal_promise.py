@@ -2,9 +2,9 @@
 
 from edge.records import Guarantee
 
-from .guarantee import ratio_text
+from .guarantee import ratio_text, upward
 from .ratio import lowest
-from .settle import Calibration
+from .settle import Calibration, delivered_delta
 from .stated import epsilon_of
 from .thermal_query import Query, cell_m, protected_cells
 
@@ -58,8 +58,20 @@ def _unit(query: Query, made: Calibration) -> str:
     window = f"the window of {made.readings} reading{'s' * (made.readings > 1)} of every sensor"
     if query.calibration == "exact" or query.sigma is not None:
         return f"{window} together"
+    epsilon, delta = really_given(query, made)
     return (
         f"{window} together; the noise is the paper's printed formula and really gives epsilon "
-        f"{made.epsilon:.3g} at delta {ratio_text(lowest(query.delta))}, at the stated spread "
-        "alone and not at longer ones"
+        f"{upward(epsilon)} at delta {ratio_text(lowest(query.delta))}, or delta {upward(delta)} "
+        f"at epsilon {ratio_text(lowest(query.epsilon))}, at the stated spread alone and not at "
+        "longer ones"
     )
+
+
+def really_given(query: Query, made: Calibration) -> tuple[float, float]:
+    """Return the epsilon at the query's delta, and the delta at its epsilon, of this noise.
+
+    The printed formula's label is neither; noise that was calibrated gives just what it says.
+    """
+    asked = query.epsilon[0] / query.epsilon[1]
+    delta = delivered_delta(made.sensitivity_squared, made.variance, made.readings, asked)
+    return made.epsilon, delta

@@ -3,25 +3,16 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
 
 from edge.records import Grid
 from physics.kernel import Walls
 from physics.places import sensor_places
 
-from .calibrate import calibrate
 from .gaussian import check_delta
 from .paper import paper_sigma
 from .ratio import Ratio, check_ratio
-from .settle import Calibration
-from .spreads import most_felt, operator_at
-from .stated import stated
 
-Floats = NDArray[np.float64]
 Estimator = Literal["l1", "l1-printed"]
 
 
@@ -96,56 +87,6 @@ def protected_cells(query: Query) -> int:
     if query.protect_distance_m is None:
         return 1
     return math.ceil(query.protect_distance_m / cell_m(query.grid) - 1e-9)
-
-
-@lru_cache(maxsize=8)
-def operator(query: Query) -> Floats:
-    """Return A, (sensors, cells): the warmth at each sensor of one unit of heat in each cell."""
-    made = operator_at(query.grid, query.sensors, query.spread_m2, query.walls)
-    made.setflags(write=False)  # shared by every caller
-    return made
-
-
-def operators(query: Query) -> Floats:
-    """Return A at every spread that the noise must be enough for, (spreads, sensors, cells).
-
-    The paper's formula is kept as printed, at the stated spread alone; its promise says so.
-    """
-    if query.calibration == "paper" and query.sigma is None:
-        return operator(query)[None]
-    room = (query.grid, query.sensors, query.spread_m2, query.walls)
-    return most_felt(*room, protected_cells(query), query.intensity_max, query.step)
-
-
-@lru_cache(maxsize=8)
-def calibration(query: Query) -> Calibration:
-    """Return the noise that the query asks for, enough at its spread and at every longer one.
-
-    Raises:
-        ValueError: the printed formula is asked for where it is not private.
-    """
-    if query.sigma is not None:
-        return stated(
-            operators(query),
-            query.grid.shape,
-            protected_cells(query),
-            query.sigma,
-            query.delta,
-            intensity_max=query.intensity_max,
-            step=query.step,
-            readings=query.readings,
-        )
-    return calibrate(
-        operators(query),
-        query.grid.shape,
-        protected_cells(query),
-        query.epsilon,
-        query.delta,
-        intensity_max=query.intensity_max,
-        step=query.step,
-        readings=query.readings,
-        method=query.calibration,
-    )
 
 
 def _check_room(query: Query) -> None:

@@ -50,11 +50,21 @@ def shifts(
         cells: the distances, in cells, that a source moves; see `physics.sensitivity.moves`.
         intensity_max: the most heat of one source.
     """
-    hair = _SLACK * intensity_max * float(np.abs(operator).max())
+    warmest = float(np.abs(operator).max())
     for distance in cells:
         for layer in operator.reshape(-1, *operator.shape[-2:]):
             for block in moves(layer, distance, shape):
-                yield np.abs(block) * (intensity_max * (1 + _SLACK)) + hair
+                yield bounded(block, intensity_max, warmest)
+
+
+def bounded(block: Floats, intensity_max: float, warmest: float) -> Floats:
+    """Return what a unit source's changes come to at the most, none of them negative.
+
+    Args:
+        warmest: the largest entry of the operator that they are differences of.
+    """
+    hair = _SLACK * intensity_max * warmest
+    return np.asarray(np.abs(block) * (intensity_max * (1 + _SLACK)) + hair)
 
 
 def counted_norm(blocks: Iterable[Floats], step: Fraction | None) -> float:
@@ -108,6 +118,8 @@ def sent(block: Floats, exponent: int, step: Fraction | None) -> Floats:
     # Step by step in whole numbers, for a step need not be a whole number of grains.
     num, den = (step * Fraction(2) ** exponent).as_integer_ratio()
     counts = np.ceil(block / float(step))
+    if den == 1 and int(counts.max()) * num < 2**53:
+        return counts * num
     if max(int(counts.max()) * num, den) < 2**62:
         return (-(-counts.astype(np.int64) * num // den)).astype(np.float64)
     # 64 bits would wrap; what cannot be squared anyway is cut, and refused by `whole_square`.

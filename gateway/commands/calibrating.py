@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from recovery import thermal
-from recovery.calibrate import distance_curve, presence_epsilon
 from recovery.guarantee import ratio_text
 from recovery.thermal import Query
-from recovery.thermal_query import cell_m, operators
+from recovery.thermal_curve import curve, presence
+from recovery.thermal_query import cell_m
 
 from ..faults import OperatorFault
 from .choices import first_round
@@ -30,11 +30,11 @@ def calibrated(query: Query, as_json: bool) -> list[str]:
 
 
 def _numbers(query: Query) -> dict[str, Any]:
-    made, worst = thermal.calibration(query), operators(query)
+    made = thermal.calibration(query)
     promise = first_round(query).guarantee
     return {
         "unprotected": promise.unprotected,
-        "presence_epsilon": presence_epsilon(worst, made, query.delta),
+        "presence_epsilon": presence(query),
         "epsilon": list(promise.epsilon),
         "delta": list(promise.delta),
         "neighbours": promise.neighbours,
@@ -55,7 +55,7 @@ def _numbers(query: Query) -> dict[str, Any]:
                 "epsilon": row.epsilon,
                 "best_test_right": row.right,
             }
-            for row in distance_curve(worst, query.grid.shape, made, query.delta)
+            for row in curve(query)
         ],
     }
 

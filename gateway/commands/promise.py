@@ -4,10 +4,10 @@ from typing import Any
 
 from edge.records import Guarantee
 from recovery import thermal
-from recovery.calibrate import distance_curve
 from recovery.guarantee import ratio_text, sentences
 from recovery.thermal import Query
-from recovery.thermal_query import cell_m, operators, protected_cells
+from recovery.thermal_curve import curve
+from recovery.thermal_query import cell_m, protected_cells
 
 # Instead of the trust that a play names: where readings come from, a table of them does not say.
 ELSEWHERE = (
@@ -39,11 +39,12 @@ def as_stated(query: Query, guarantee: Guarantee) -> list[str]:
 
 
 def _chances(query: Query) -> str:
-    made, worst = thermal.calibration(query), operators(query)
     near = min(protected_cells(query), max(query.grid.shape) - 1)
     cells = tuple(one for one in (near, _FURTHER * near) if one < max(query.grid.shape))
-    rows = distance_curve(worst, query.grid.shape, made, query.delta, cells)
-    away = [f"one {_far(query.grid, row.cells)} away {_share(row.right)}" for row in rows]
+    away = [
+        f"one {_far(query.grid, row.cells)} away {_share(row.right)}"
+        for row in curve(query, cells)
+    ]
     return (
         "Whoever sees everything that the sensors send, and knows all but where one source "
         f"stands, can tell its place at best from {' of the time, and from '.join(away)} of the "

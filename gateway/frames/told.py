@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recovery.calibrate import distance_curve
 from recovery.guarantee import sentences
 from recovery.thermal import Query, calibration, operator
-from recovery.thermal_query import operators, protected_cells
+from recovery.thermal_curve import curve
+from recovery.thermal_query import protected_cells
 
 from ..commands.summary import found_lines
 from .recorded import Clips, Recorded
@@ -56,11 +56,11 @@ def why_lines(query: Query, rows: Sequence[Row]) -> list[str]:
     whole = math.sqrt(made.sensitivity_squared) * 2.0**-made.exponent
     further = []
     if protected_cells(query) < side - 1:
-        far = distance_curve(operators(query), query.grid.shape, made, query.delta, (side - 1,))[0]
+        (far,) = curve(query, (side - 1,))
         further.append(
             "And it is one step: what all frames together hide with epsilon "
             f"{epsilon_text(made.epsilon)} is hidden with epsilon {epsilon_text(far.epsilon)} "
-            f"when it moves by {far.cells} pixels."
+            f"when it moves by up to {far.cells} pixels."
         )
     beats = [
         f"{what} {'at no epsilon here' if least is None else f'from epsilon {least} a frame on'}"

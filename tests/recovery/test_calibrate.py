@@ -35,9 +35,25 @@ def test_the_noise_grants_what_was_asked_and_hardly_more(
 
     assert dp_accounting.get_epsilon_gaussian(sigma, 1e-5) <= epsilon[0] / epsilon[1]
     assert made.epsilon <= epsilon[0] / epsilon[1]
-    # Rounded up, never down: one grain squared less breaks the promise with its margin.
-    fewer = math.sqrt((made.variance - 1) / made.sensitivity_squared) / 1.001
-    assert gaussian_epsilon(fewer, 1e-5) > epsilon[0] / epsilon[1]
+    # Rounded up to a whole variance and to a billionth of rho: one less of either breaks it.
+    less = Fraction(made.sensitivity_squared, 2 * (made.variance - 1))
+    rho = max(less, Fraction(math.ceil(10**9 * Fraction(*made.rho)) + 2, 10**9))
+    assert gaussian_epsilon(math.sqrt(0.5 / rho) / 1.001, 1e-5) > epsilon[0] / epsilon[1]
+
+
+def test_a_devices_ledger_lasts_as_long_as_the_promise() -> None:
+    """It counts in billionths and rounds up: so many answers must still be within epsilon."""
+    for epsilon, readings in [((1, 1), 1), ((1, 100), 1), ((8, 1), 24), ((1, 10), 1000)]:
+        made = line(epsilon=epsilon, readings=readings)
+        spent = Fraction(math.ceil(10**9 * Fraction(*made.rho)), 10**9) * readings
+        one, wide = readings == 1, math.sqrt(1 / (2 * spent))
+
+        asked = epsilon[0] / epsilon[1]
+        assert (
+            gaussian_epsilon(wide / 1.001, 1e-5) if one else zcdp_epsilon(spent, 1e-5)
+        ) <= asked
+    with pytest.raises(ValueError, match="could never answer"):
+        line(epsilon=(1, 1000), readings=1000)
 
 
 def test_whole_numbers_cost_at_most_two_per_cent() -> None:

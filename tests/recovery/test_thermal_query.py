@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from edge.records import Grid
-from recovery.thermal_query import Query, calibration, operator, protected_cells
+from recovery.thermal_noise import calibration, operator
+from recovery.thermal_query import Query, protected_cells
 
 LINE = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))
 ROOM = Query(Grid((40, 24), 250), (8, 8), 0.5, (1, 1))

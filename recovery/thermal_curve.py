@@ -1,0 +1,93 @@
+"""What a thermal query's noise hides and does not hide, each at the spread where it is felt most.
+
+The noise is made for the protected distance. Another distance, or a source that comes or goes,
+may be felt most at another spread, so each is looked for by itself.
+"""
+
+import math
+from collections.abc import Iterable
+
+from scipy.special import ndtr
+
+from .calibrate import Distance
+from .ratio import check_ratio
+from .settle import Calibration, delivered, exact_epsilon, moved
+from .spreads import felt
+from .thermal_noise import as_printed, calibration, operator, room
+from .thermal_query import Query, protected_cells
+from .whole import bounded, whole_square
+from .worst import PRESENCE, Grains, worst_squares
+
+_SERIES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def distances(query: Query) -> tuple[int, ...]:
+    """Return the distances, in cells, that tell most: a series, the protected one, the room."""
+    longest = max(query.grid.shape) - 1
+    own = min(protected_cells(query), longest)
+    return tuple(sorted({own, longest, *(d for d in _SERIES if d < longest)}))
+
+
+def curve(query: Query, cells: Iterable[int] | None = None) -> list[Distance]:
+    """Return how well the query's noise hides a move of up to each of these distances.
+
+    For all readings of the window together, by the exact curve of the Gaussian; none of the
+    numbers is smaller than the truth at any spread from the stated one up.
+
+    Args:
+        cells: the distances, growing; `distances(query)` by default.
+    """
+    made, asked = calibration(query), tuple(cells or distances(query))
+    delta = check_ratio(query.delta, "delta")
+    continuous, squares = _changes(query, made, asked)
+    found = []
+    for distance, change, square in zip(asked, continuous, squares, strict=True):
+        epsilon = exact_epsilon(square, made.variance, made.readings, delta)
+        apart = math.sqrt(square * made.readings / made.variance)
+        found.append(Distance(distance, change, epsilon, float(ndtr(apart / 2))))
+    return found
+
+
+def presence(query: Query) -> float:
+    """Return the epsilon of a source that comes or goes, for all readings of the window.
+
+    Readings add up, so it is that of one more source beside any number of others, too.
+    """
+    made, delta = calibration(query), check_ratio(query.delta, "delta")
+    return exact_epsilon(presence_square(query, made), made.variance, made.readings, delta)
+
+
+def presence_square(query: Query, made: Calibration) -> int:
+    """Return how much a source that comes or goes changes what is sent, squared in grains."""
+    if as_printed(query):
+        warmth = operator(query)
+        block = bounded(warmth, query.intensity_max, float(warmth.max()))
+        return whole_square([block], made.exponent, query.step)
+    grains = Grains(made.exponent, query.step, query.intensity_max)
+    return worst_squares(room(query), (PRESENCE,), grains)[0]
+
+
+def given(query: Query, made: Calibration) -> float:
+    """Return the epsilon that this noise gives in the world of that query, at its delta.
+
+    Args:
+        query: the room, its sensors and sources as they really are, and the readings.
+        made: the noise, made for another world or for fewer readings.
+    """
+    changed = _changes(query, made, (protected_cells(query),))[1][0]
+    return delivered(changed, made.variance, query.readings, check_ratio(query.delta, "delta"))
+
+
+def _changes(
+    query: Query, made: Calibration, cells: tuple[int, ...]
+) -> tuple[list[float], list[int]]:
+    """Return the most that moves up to each distance change: in kelvin, and squared in grains."""
+    if as_printed(query):
+        here = [
+            moved(operator(query), query.grid.shape, far, query.intensity_max, query.step, 1)
+            for far in cells
+        ]
+        return [one.continuous for one in here], [one.square(made.exponent) for one in here]
+    continuous = query.intensity_max * felt(room(query), cells).moves.max(axis=0)
+    grains = Grains(made.exponent, query.step, query.intensity_max)
+    return continuous.tolist(), worst_squares(room(query), cells, grains)

@@ -1,0 +1,76 @@
+"""The noise that a thermal query asks for: enough at its spread, and at every longer one."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .calibrate import granted
+from .settle import Calibration, Moved, check_scales, moved
+from .spreads import Room, felt
+from .stated import with_sigma
+from .thermal_query import Query, protected_cells
+from .worst import Grains, worst_squares
+
+Floats = NDArray[np.float64]
+
+
+def room(query: Query) -> Room:
+    """Return where the query's warmth is hidden."""
+    return Room(query.grid, query.sensors, query.spread_m2, query.walls)
+
+
+@lru_cache(maxsize=8)
+def operator(query: Query) -> Floats:
+    """Return A, (sensors, cells): the warmth at each sensor of one unit of heat in each cell."""
+    made = room(query).operator()
+    made.setflags(write=False)  # shared by every caller
+    return made
+
+
+def as_printed(query: Query) -> bool:
+    """Say whether the noise is the printed formula, which knows the stated spread alone."""
+    return query.calibration == "paper" and query.sigma is None
+
+
+@lru_cache(maxsize=64)  # whole-number answers, not operators: they take no room
+def calibration(query: Query) -> Calibration:
+    """Return the noise that the query asks for, enough at its spread and at every longer one.
+
+    Raises:
+        ValueError: the printed formula is asked for where it is not private.
+    """
+    change = _at_its_spread(query) if as_printed(query) else _at_every_spread(query)
+    if query.sigma is not None:
+        return with_sigma(change, query.sigma, query.delta)
+    return granted(change, query.epsilon, query.delta, query.calibration)
+
+
+def _at_its_spread(query: Query) -> Moved:
+    cells, shape = protected_cells(query), query.grid.shape
+    return moved(operator(query), shape, cells, query.intensity_max, query.step, query.readings)
+
+
+def _at_every_spread(query: Query) -> Moved:
+    cells, here = (protected_cells(query),), room(query)
+    continuous = query.intensity_max * float(felt(here, cells).moves.max())
+    check_scales(cells[0], query.intensity_max, query.step, query.readings, continuous)
+    counted = continuous
+    if query.step is not None:
+        # In steps of the converter, as if they were the grains.
+        steps = Grains(0, None, query.intensity_max / float(query.step))
+        counted = math.sqrt(worst_squares(here, cells, steps)[0]) * float(query.step)
+
+    def square(exponent: int) -> int:
+        return worst_squares(here, cells, Grains(exponent, query.step, query.intensity_max))[0]
+
+    return Moved(
+        math.prod(query.sensors),
+        query.intensity_max,
+        query.step,
+        query.readings,
+        continuous,
+        counted,
+        square,
+    )

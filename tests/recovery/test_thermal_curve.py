@@ -1,0 +1,149 @@
+"""What is said of other distances and of presence is true at every spread, not at one alone."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import dp_accounting
+import numpy as np
+import pytest
+
+from edge.records import Grid
+from physics.places import length_m
+from recovery.calibrate import distance_curve, presence_epsilon
+from recovery.spreads import Room, felt
+from recovery.thermal_curve import curve, distances, given, presence
+from recovery.thermal_noise import calibration, operator, room
+from recovery.thermal_query import Query
+
+SPARSE = Query(Grid((20, 1), 500), (10,), 0.01, (1, 1), walls="insulated")
+PLANE = Query(Grid((7, 5), 500), (3, 2), 0.02, (2, 1))
+COARSE = replace(SPARSE, walls="none", step=Fraction(1, 4), intensity_max=8.0, readings=6)
+AWKWARD = replace(PLANE, step=Fraction(1, 10), intensity_max=3.0, protect_distance_m=1.0)
+ROOMS = [SPARSE, PLANE, COARSE, AWKWARD]
+
+
+def rounded(changes: np.ndarray, query: Query, exponent: int) -> np.ndarray:
+    """How far whole numbers can move apart: a step at least where anything changes at all."""
+    grain = 2.0**-exponent
+    if query.step is None:
+        return np.ceil(changes / grain)
+    counts = np.ceil(changes / float(query.step))
+    return np.ceil(counts * float(query.step) / grain - 1e-9)
+
+
+def worst(query: Query, cells: int | None) -> float:
+    """The most sigmas that any pair of cells, or presence, is apart at any of many spreads."""
+    made, total = calibration(query), math.prod(query.grid.shape)
+    longest = float(np.max(length_m(query.grid)))
+    x, y = np.arange(total) % query.grid.shape[0], np.arange(total) // query.grid.shape[0]
+    pairs = [
+        (i, j)
+        for i in range(total)
+        for j in range(i)
+        if (x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2 <= (cells or 0) ** 2
+    ]
+    greatest = 0.0
+    for spread in np.geomspace(query.spread_m2, 4 * longest**2, 250):
+        heat = query.intensity_max * room(query).operator(spread)
+        changes = (
+            heat if cells is None else np.array([heat[:, i] - heat[:, j] for i, j in pairs]).T
+        )
+        whole = rounded(np.abs(changes), query, made.exponent)
+        greatest = max(greatest, float(np.square(whole).sum(axis=0).max()))
+    return math.sqrt(greatest * query.readings / made.variance)
+
+
+def truly(query: Query, cells: int | None) -> float:
+    """The epsilon of that, by another accountant."""
+    return dp_accounting.get_epsilon_gaussian(1 / worst(query, cells), 1e-5)
+
+
+@pytest.mark.parametrize("query", ROOMS)
+def test_no_row_of_the_curve_is_below_the_truth(query: Query) -> None:
+    """Every pair of cells within the distance, at two hundred and fifty spreads."""
+    rows = curve(query)
+
+    assert [row.cells for row in rows] == list(distances(query))
+    for row in rows:
+        assert truly(query, row.cells) <= row.epsilon <= 1.01 * truly(query, row.cells) + 0.01
+        assert row.right >= dp_accounting_right(worst(query, row.cells)) - 1e-12
+
+
+def dp_accounting_right(apart: float) -> float:
+    """The best test's chance between two bells so many sigmas apart."""
+    return (1 + math.erf(apart / 2 / math.sqrt(2))) / 2
+
+
+@pytest.mark.parametrize("query", ROOMS)
+def test_presence_is_not_below_the_truth(query: Query) -> None:
+    """It is the first number that is printed, and must not flatter."""
+    true = truly(query, None)
+
+    assert true <= presence(query) <= 1.01 * true + 0.01
+
+
+def test_the_spreads_of_the_protected_distance_would_flatter_others() -> None:
+    """The control: what stood here before was below the truth where sensors are sparse."""
+    made, tried = calibration(SPARSE), felt(room(SPARSE), (1,))
+    own = room(SPARSE).operator(float(tried.spreads_m2[tried.moves[:, 0].argmax()]))
+    (far,) = distance_curve(own, (20, 1), made, SPARSE.delta, (5,))
+
+    assert far.epsilon < truly(SPARSE, 5)
+    assert presence_epsilon(own, made, SPARSE.delta) < truly(SPARSE, None)
+
+
+def test_a_shorter_move_never_costs_more_than_a_longer_one() -> None:
+    """A row is of moves up to a distance; with sparse sensors the longest is not the worst."""
+    for query in ROOMS:
+        epsilons = [row.epsilon for row in curve(query)]
+
+        assert epsilons == sorted(epsilons)
+
+
+@pytest.mark.parametrize("query", ROOMS)
+def test_at_the_protected_distance_it_is_what_was_promised(query: Query) -> None:
+    """The curve and the calibration count the same whole numbers."""
+    own = round((query.protect_distance_m or 0.5) / 0.5)
+    (row,) = curve(query, (own,))
+
+    assert given(query, calibration(query)) == pytest.approx(calibration(query).epsilon, rel=1e-9)
+    assert row.epsilon <= calibration(query).epsilon * (1 + 1e-9)
+
+
+def test_the_printed_formula_is_judged_at_the_stated_spread_alone() -> None:
+    """It promises nothing of longer ones, and says so in the promise."""
+    paper = replace(SPARSE, delta=(1, 10), calibration="paper")
+    made = calibration(paper)
+    (alone,) = distance_curve(operator(paper), (20, 1), made, paper.delta, (1,))
+
+    assert curve(paper, (1,))[0].epsilon == alone.epsilon
+
+
+def test_more_than_was_stated_costs_more() -> None:
+    """The same noise in a world of warmer sources, fresher heat or more readings."""
+    room = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))
+    made = calibration(room)
+
+    assert given(replace(room, intensity_max=2.0), made) == pytest.approx(2.15, rel=0.02)
+    assert given(replace(room, spread_m2=0.01), made) == pytest.approx(4.3, rel=0.02)
+    assert given(replace(room, sensors=(100,)), made) == pytest.approx(1.47, rel=0.02)
+    # Several readings are paid in zCDP, which costs a little more than the curve's 6.02.
+    assert 6.0 <= given(replace(room, readings=24), made) <= 6.6
+
+
+@pytest.mark.parametrize(("walls", "spread"), [("none", 0.02), ("insulated", 0.003)])
+def test_the_search_over_spreads_ends_at_the_peak(walls: str, spread: float) -> None:
+    """A part in a million: less is left than any rounding of the noise adds."""
+    here, cells = Room(Grid((15, 1), 500), (6,), spread, walls), (1, 2, 5)
+    found = felt(here, cells)
+    for nth, distance in enumerate(cells):
+        most = 0.0
+        for each in np.geomspace(spread, 300, 3000):
+            operator = here.operator(each)
+            for apart in range(1, distance + 1):
+                change = operator[:, apart:] - operator[:, :-apart]
+                most = max(most, float(np.square(change).sum(axis=0).max()))
+
+        assert found.moves[:, nth].max() >= math.sqrt(most) * (1 - 1e-6)
+        assert found.moves[:, nth].max() <= math.sqrt(most) * (1 + 1e-4)
