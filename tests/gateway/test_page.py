@@ -192,6 +192,19 @@ def test_round_and_budget_are_followed(live: server.Page, tab: Page) -> None:
     assert "6.50 of 8.00" in tab.inner_text("#budget-note")
 
 
+def test_a_device_that_needs_a_new_key_is_seen_at_once(live: server.Page, tab: Page) -> None:
+    """The one thing on the page that somebody has to do something about."""
+    assert not tab.is_visible("#alarm")
+    why = f"north sent message 3.7 after 4.1: {HOSTILE}"
+    rows = [{"device": "north", "why": why, "times": 3}, {"device": "x", "why": "y", "times": 1}]
+    live.feed.put({"kind": "alarm", "alarms": rows})
+    until(tab, "!document.getElementById('alarm').hidden")
+
+    assert tab.inner_text("#alarms").splitlines() == [f"{why} (3 times)", "y"]
+    assert tab.get_attribute("#alarm", "role") == "alert"
+    assert tab.locator("img").count() == 0
+
+
 def test_a_link_in_the_clear_is_said_on_the_page(live: server.Page, tab: Page) -> None:
     """Who looks at the page must not take a trial without TLS for a building's installation."""
     live.feed.put({**READY, "site": "open", "insecure": True})

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from gateway.commands.choices import query
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
-from recovery.heatmap import from_npz
+from recovery.heatmap import Unresolved, from_npz
 
 
 @pytest.fixture
@@ -93,6 +94,26 @@ def test_silent_sensors_and_cold_readings_are_no_fault(
 
     assert said.status == 0
     assert "2 of 50 sensors were heard" in said.out
+
+
+def test_an_older_map_does_not_stand_for_one_that_was_not_found(
+    heatveil: Callable[..., Any],
+    published: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever opens the file afterwards would take it for the answer to these readings."""
+    out = tmp_path / "map.npz"
+    before = from_npz(out).guarantee
+    monkeypatch.setattr(
+        "gateway.commands.recovering.recover",
+        lambda query, _: Unresolved(query.grid, before, inf, inf, "nothing fits"),
+    )
+    said = heatveil("recover", published, "--out", out)
+
+    assert said.status == 0
+    assert "nothing fits" in said.out
+    assert not out.exists()
 
 
 def test_a_picture_of_published_readings_shows_what_is_known(

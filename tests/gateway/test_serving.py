@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from edge import wire
+from edge.records import Report
 from gateway import broker, budgets, config, enrol
 from gateway.deployment import Deployment, Mqtt
 from gateway.faults import LinkFault, OperatorFault
@@ -314,6 +315,47 @@ def test_bad_messages_during_a_round_stop_nothing(room: Room) -> None:
         assert eventually(lambda: service.state()["reports"]["refused"] >= 50)
 
     assert room.told("release")[0]["reports"] == SENSORS
+
+
+@pytest.mark.usefixtures("here")
+def test_a_device_that_comes_back_from_its_past_is_an_alarm_until_it_has_a_new_key(
+    room: Room,
+) -> None:
+    """Told at once, and told again at every start: a restart at night must not bury it."""
+    name, device = next(iter(room.devices.by_name.items()))
+    topic = wire.topic(room.site, name, "data")
+
+    def frame(epoch: int, key: bytes) -> bytes:
+        report = Report(b"none", name, epoch, 1, [0, 5])
+        return bytes(wire.pack_report(report, key, topic, 32))
+
+    with room.service() as service, Pump("past") as pump:
+        service._intake.begin()
+        past = Link(room.mqtt, f"past-{room.site}", pump).wait()
+        past.publish(topic, frame(7, device.mac_key))
+        past.publish(topic, frame(3, device.mac_key))
+        assert eventually(lambda: room.told("alarm"))
+        past.close()
+    (alarm,) = room.told("alarm")
+    room.events = []
+    with room.service():
+        again = room.told("alarm")
+    room.events, key = [], bytes(32)
+    renewed = device._replace(key_id=b"new!", mac_key=key)
+    room.devices = room.devices._replace(by_name={**room.devices.by_name, name: renewed})
+    with room.service() as service, Pump("new") as pump:
+        service._intake.begin()
+        new = Link(room.mqtt, f"new-{room.site}", pump).wait()
+        new.publish(topic, frame(1, key))
+        assert eventually(
+            lambda: room.told("reports") or service._intake._newest.get((name, b"new!"))
+        )
+        new.close()
+
+    assert [(one["device"], one["times"]) for one in alarm["alarms"]] == [(name, 1)]
+    assert "3.1 after 7.1" in alarm["alarms"][0]["why"]
+    assert again == [alarm]
+    assert room.told("alarm") == []
 
 
 @pytest.mark.usefixtures("here")

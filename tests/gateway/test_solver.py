@@ -2,10 +2,12 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,46 @@ def test_the_worker_goes_when_its_gateway_is_killed() -> None:
         time.sleep(0.05)
 
     assert not running(pid)
+
+
+HUNG = """
+import socket, sys, time
+from multiprocessing.connection import Connection
+from types import SimpleNamespace
+from gateway import mechanisms, solver
+
+class Library:
+    def recover(self, query, releases):
+        if query == "hang":
+            while True:
+                time.sleep(0.05)
+        return "a map"
+
+mechanisms.named = lambda name: Library()
+solver.work(Connection(int(sys.argv[1])), 0.1)
+"""
+
+
+def test_a_worker_that_hangs_ends_itself_when_nobody_is_left_to_end_it() -> None:
+    """The gateway was killed while a library never came back: nothing may run on for ever.
+
+    A worker that waits between two maps is not hung, however long that is.
+    """
+    near, far = socket.socketpair()
+    with far:
+        command = [sys.executable, "-c", HUNG, str(far.fileno())]
+        worker = subprocess.Popen(command, pass_fds=[far.fileno()], stderr=subprocess.DEVNULL)
+    pipe = Connection(near.detach())
+    assert pipe.poll(solvers.IMPORT_S)
+    assert pipe.recv() == "ready"
+    pipe.send(("thermal", "draw", []))
+    assert pipe.recv() == "a map"
+    time.sleep(2 * 0.1 + 1 + 0.3)
+    assert worker.poll() is None
+    pipe.send(("thermal", "hang", []))
+
+    assert worker.wait(10) == -signal.SIGALRM
+    pipe.close()
 
 
 def running(pid: int) -> bool:
