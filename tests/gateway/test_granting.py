@@ -12,6 +12,7 @@ from edge.limits import NANO, price
 from edge.node import Node
 from edge.records import Grid
 from edge.slots import Ram
+from gateway import granting
 from gateway.faults import OperatorFault
 from gateway.granting import granted, worth
 from recovery.thermal import Query, plan
@@ -48,8 +49,8 @@ def test_a_device_answers_as_often_as_was_promised_and_never_again() -> None:
     assert budget.left == 0
 
 
-@pytest.mark.parametrize("readings", [2, 24, 1000])
-@pytest.mark.parametrize("epsilon", [(8, 1), (1, 1), (1, 10)])
+@pytest.mark.parametrize("readings", [1, 2, 24, 1000])
+@pytest.mark.parametrize("epsilon", [(8, 1), (1, 1), (1, 10), (1, 100)])
 def test_what_a_whole_budget_can_buy_is_within_the_promise(
     readings: int, epsilon: tuple[int, int]
 ) -> None:
@@ -57,11 +58,23 @@ def test_what_a_whole_budget_can_buy_is_within_the_promise(
     query = dataclasses.replace(QUERY, readings=readings, epsilon=epsilon)
     limits = granted(query, 3600.0)
 
-    # By the Gaussian's own curve; by zCDP, which is looser, within what one reading rounds.
-    assert worth(limits.budget, QUERY.delta) <= epsilon[0] / epsilon[1]
+    promised, rho = epsilon[0] / epsilon[1], Fraction(limits.budget, NANO)
     exact = Fraction(limits.square, 2 * limits.variance) * readings
-    assert exact <= Fraction(limits.budget, NANO) < exact + Fraction(readings, NANO)
-    assert zcdp_epsilon(exact, 1e-5) <= epsilon[0] / epsilon[1]
+    assert worth(limits.budget, QUERY.delta) <= promised
+    assert readings == 1 or zcdp_epsilon(rho, 1e-5) <= promised  # the looser currency too
+    assert exact <= rho < exact + Fraction(readings, NANO)
+
+
+def test_one_nano_rho_more_than_the_promise_is_not_granted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The negative control: whatever planned the noise, a budget is held against the promise."""
+    query = dataclasses.replace(QUERY, readings=1, epsilon=(1, 10))
+    made = granting.calibration(query)
+    less = dataclasses.replace(made, variance=made.variance * 9999 // 10000)
+    monkeypatch.setattr(granting, "calibration", lambda query: less)
+    with pytest.raises(OperatorFault, match=r"epsilon 0\.10000\d+ and 0\.1 is promised"):
+        granted(query, 0.0)
 
 
 def test_the_planned_noise_is_the_least_and_its_price_the_round_s_own() -> None:
@@ -87,7 +100,7 @@ def test_the_pace_leaves_room_for_messages_that_are_late_by_turns(
 def test_a_promise_finer_than_a_budget_can_count_is_refused() -> None:
     """A thousand readings that cost less than a nano-rho each cannot be told apart from none."""
     query = dataclasses.replace(QUERY, epsilon=(1, 1000), readings=1000)
-    with pytest.raises(OperatorFault, match="1000 readings at 1 nano-rho"):
+    with pytest.raises(OperatorFault, match="for fewer readings"):
         granted(query, 0.0)
 
 
