@@ -17,11 +17,11 @@ from typing import Any
 from edge import limits
 from recovery.gaussian import gaussian_epsilon
 from recovery.ratio import check_ratio
+from recovery.settle import DISCRETE
 from recovery.thermal import Query, calibration
 
 from .faults import OperatorFault
 
-DISCRETE = 1.001  # how much wider a discrete Gaussian is, at most, than one of the same curve
 # Messages are late by turns, so a device that held answers this far apart and no less would
 # refuse a round now and then.
 PACE = 0.5  # of the time from one round to the next
