@@ -89,9 +89,13 @@ topic read heatveil/1/{site}/round/#
 def configuration(site: str, folder: Path, hosts: Iterable[str], port: int, user: str) -> str:
     """Return mosquitto.conf for a broker that goes by these hosts; folder is absolute.
 
-    A broker that is only known by this machine's own names listens to this machine alone.
+    A broker that is only known by this machine's own names listens to this machine alone, and
+    by number: a machine may have the name of IPv6 for itself, and no IPv6.
     """
-    listen = f"{port} localhost" if all(map(_is_here, hosts)) else str(port)
+    known_as = list(hosts)
+    listen = f"{port} {'::1' if known_as == ['::1'] else '127.0.0.1'}"
+    if not all(map(_is_here, known_as)):
+        listen = str(port)
     return CONFIGURATION.format(site=site, folder=folder, listen=listen, user=user)
 
 

@@ -115,7 +115,7 @@ def test_a_broker_known_by_this_machines_names_alone_listens_here_alone(
 ) -> None:
     """A trial must not open a port to the building."""
     init()
-    assert "listener 8883 localhost\n" in (site.parent / "broker" / "mosquitto.conf").read_text()
+    assert "listener 8883 127.0.0.1\n" in (site.parent / "broker" / "mosquitto.conf").read_text()
     init("--host", "broker.example", "--folder", site.parent / "other")
 
     assert "listener 8883\n" in (site.parent / "other" / "mosquitto.conf").read_text()

@@ -240,14 +240,15 @@ def test_a_file_that_is_no_store_is_the_operators_fault(
     assert content is None or path.read_bytes() == content
 
 
-def test_a_store_of_a_newer_heatveil_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("schema", [2, 99])
+def test_a_store_of_another_heatveil_is_refused(tmp_path: Path, schema: int) -> None:
     """Misread charges would be spent twice."""
     path = tmp_path / "heatveil.sqlite"
     Store(path, "lab").close()
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE about SET schema = 99")
+        connection.execute("UPDATE about SET schema = ?", [schema])
     connection.close()
-    with pytest.raises(OperatorFault, match="schema 99"):
+    with pytest.raises(OperatorFault, match=f"schema {schema}, and"):
         Store(path, "lab")
 
 

@@ -332,6 +332,17 @@ def test_this_broker_says_nothing_in_the_clear(wall: Wall, pump: Pump) -> None:
     assert "no MQTT broker at" in refused(open_way, pump, 1)
 
 
+def test_the_certificates_hold_what_the_strictest_check_asks_for(wall: Wall) -> None:
+    """Newer Pythons check by it without being asked, and would not speak to a sloppy broker."""
+    context = ssl.create_default_context(cafile=wall.mqtt.ca_file)
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    with (
+        socket.create_connection((wall.mqtt.host, wall.mqtt.port)) as plain,
+        context.wrap_socket(plain, server_hostname=wall.mqtt.host) as link,
+    ):
+        assert link.version() in ("TLSv1.2", "TLSv1.3")
+
+
 def test_old_versions_of_tls_are_refused_by_both(wall: Wall) -> None:
     """TLS 1.0 and 1.1 are broken: RFC 8996."""
     ours = access.tls(wall.mqtt)
