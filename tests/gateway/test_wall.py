@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from structlog.testing import capture_logs
 
 from gateway import access, certificates, config, enrol, mosquitto
 from gateway.broker import free_port
@@ -313,6 +314,47 @@ def test_a_certificate_out_of_its_time_is_refused(
 
     assert f"shows a certificate that {word}" in said
     assert "clock" in said
+
+
+def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
+    wall: Wall, pump: Pump, tmp_path: Path, need: Callable[[str], str]
+) -> None:
+    """Trust is asked for anew at every connection; what waits is said to the right one alone."""
+    folders, port = [tmp_path / "ours", tmp_path / "theirs"], free_port()
+    for folder in folders:
+        shutil.copytree(wall.folder / "broker", folder)
+        settings = (folder / "mosquitto.conf").read_text()
+        settings = settings.replace(str(wall.folder / "broker"), str(folder))
+        settings = settings.replace(f"listener {wall.mqtt.port}", f"listener {port}")
+        (folder / "mosquitto.conf").write_text(settings)
+    now = datetime.now(UTC)
+    posing = certificates.server(["127.0.0.1"], certificates.authority("a stranger", now), now)
+    (folders[1] / "server.pem").write_bytes(posing.certificate)
+    (folders[1] / "server.key").write_bytes(posing.key)
+    program, ears = need("mosquitto"), Ears()
+    mqtt = wall.mqtt.model_copy(update={"port": port})
+    ours, theirs = (folder / "mosquitto.conf" for folder in folders)
+    with capture_logs() as logged:
+        with running(program, ours, port):
+            topics = [leaf("+", "data")]
+            gateway = Link(mqtt, "gateway", pump, subscribe=topics, on_message=ears).wait()
+            own = access.as_device(mqtt, "node-0", wall.passwords["node-0"])
+            device = Link(own, "device", pump).wait()
+        device.publish(DATA, b"for the right one")
+        with running(program, theirs, port):
+            until_s = time.monotonic() + 20
+            while not any("did not sign" in str(line.get("why")) for line in logged):
+                assert time.monotonic() < until_s
+                time.sleep(0.02)
+            time.sleep(1)
+        with running(program, ours, port):
+            heard = ears.wait(1, 20)
+            gateway.close()
+            device.close()
+
+    assert heard == [(DATA, b"for the right one")]
+    told = [line for line in logged if line["event"] == "the broker is not trusted"]
+    assert 1 <= len(told) <= 2  # by each of the two, once
 
 
 def test_a_broker_in_the_clear_is_not_spoken_to(wall: Wall, mosquitto: Mqtt, pump: Pump) -> None:
