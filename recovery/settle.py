@@ -143,9 +143,14 @@ def settle(
 
 def delivered(square: int, variance: int, readings: int, delta: float) -> float:
     """Return the epsilon of so many readings with this variance, both in grains squared."""
+    return worth(Fraction(square, 2 * variance), readings, delta)
+
+
+def worth(rho: Fraction, readings: int, delta: float) -> float:
+    """Return the epsilon of so many readings at this price each: by its curve where it is one."""
     if readings == 1:
-        return exact_epsilon(square, variance, readings, delta)
-    return zcdp_epsilon(Fraction(readings * square, 2 * variance), delta)
+        return gaussian_epsilon(1 / (math.sqrt(2 * rho) * DISCRETE), delta)
+    return zcdp_epsilon(readings * rho, delta)
 
 
 def delivered_delta(square: int, variance: int, readings: int, epsilon: float) -> float:

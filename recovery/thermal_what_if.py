@@ -1,0 +1,114 @@
+"""What other readings, sensors, walls, spreads and sources would do to the promise.
+
+Each answer has two halves: what the noise as it is would give there, for noise is not made
+anew by itself; and how wide it would have to be for the same promise.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from .compose import price
+from .ratio import check_ratio
+from .settle import Calibration, worth
+from .spreads import felt
+from .thermal_curve import given
+from .thermal_noise import calibration, room
+from .thermal_query import Query, protected_cells
+from .whole import reach, sent, shifts
+
+_SHORTER = 5  # heat that had a fifth of the stated spread
+_WARMER = 2  # a source of twice the stated intensity
+_PAIRS_MAX = 50_000_000  # of cells and sensors, that fit in memory
+
+
+class WhatIf(NamedTuple):
+    """A world or a plan that differs in one thing, and what it does to the promise."""
+
+    name: str  # stable, for programs
+    said: str  # for people
+    query: Query
+    epsilon: float  # that the noise of the query as it is gives there
+    sigma: float | None  # that keeps the promise there, None where it cannot be had
+
+
+def what_if(query: Query) -> Iterator[WhatIf]:
+    """Yield every such difference that has a meaning for this query."""
+    made = calibration(query)
+    yield _row("as_planned", "as planned", query, made)
+    if query.readings > 1:
+        half = query.readings // 2
+        said = f"half the cadence: {half} readings in the same time"
+        yield _row("half_the_cadence", said, replace(query, readings=half), made)
+    twice = replace(query, readings=2 * query.readings)
+    said = f"twice the cadence: {twice.readings} readings in the same time"
+    yield _row("twice_the_cadence", said, twice, made)
+    yield from _more_sensors(query, made)
+    yield from _other_walls(query, made)
+    shorter = replace(query, spread_m2=query.spread_m2 / _SHORTER)
+    said = f"heat with a fifth of the stated spread, {shorter.spread_m2:g}"
+    yield _row("shorter_spread", said, shorter, made)
+    warmer = replace(query, intensity_max=_WARMER * query.intensity_max)
+    said = f"a source twice as strong as stated, {warmer.intensity_max:g}"
+    yield _row("warmer_source", said, warmer, made)
+
+
+def _more_sensors(query: Query, made: Calibration) -> Iterator[WhatIf]:
+    more = replace(query, sensors=(2 * query.sensors[0], *query.sensors[1:]))
+    total = math.prod(more.sensors)
+    if total * math.prod(query.grid.shape) > _PAIRS_MAX:
+        return
+    row = _row("twice_the_sensors", f"twice the sensors, {total}", more, made)
+    yield row
+    if row.sigma is not None:
+        said = "   and every second one still at the old noise"
+        yield WhatIf("half_renewed", said, more, mixed_epsilon(more, made), row.sigma)
+
+
+def _other_walls(query: Query, made: Calibration) -> Iterator[WhatIf]:
+    """Yield this noise in the other room, and noise that was made for the other room in this."""
+    shut = query.walls == "insulated"
+    other = replace(query, walls="none" if shut else "insulated")
+    said = "no walls in truth" if shut else "walls in truth, which no heat passes"
+    yield _row("other_walls", said, other, made)
+    try:
+        theirs = calibration(other)
+    except ValueError:
+        return
+    said = f"noise made for a room {'without' if shut else 'with'} walls, in this one"
+    yield WhatIf("noise_for_other_walls", said, query, given(query, theirs), made.sigma)
+
+
+def _row(name: str, said: str, world: Query, made: Calibration) -> WhatIf:
+    try:
+        sigma = calibration(world).sigma
+    except ValueError:  # the printed formula is not private everywhere
+        sigma = None
+    return WhatIf(name, said, world, given(world, made), sigma)
+
+
+def mixed_epsilon(query: Query, old: Calibration) -> float:
+    """Return the epsilon while every second sensor still has the old noise, the others the new.
+
+    At the stated spread and at the one where a move is felt most.
+    """
+    new, cells = calibration(query), protected_cells(query)
+    fine = max(new.exponent, old.exponent)
+    variances = [
+        made.variance * 4 ** (fine - made.exponent)
+        for made in (old if sensor % 2 else new for sensor in range(math.prod(query.sensors)))
+    ]
+    tried = felt(room(query), (cells,))
+    worst = float(tried.spreads_m2[tried.moves[:, 0].argmax()])
+    blocks = (
+        sent(block, fine, query.step)
+        for spread in {query.spread_m2, worst}
+        for block in shifts(
+            room(query).operator(spread),
+            query.grid.shape,
+            reach(query.grid.shape, cells),
+            query.intensity_max,
+        )
+    )
+    return worth(price(blocks, variances), query.readings, check_ratio(query.delta, "delta"))

@@ -1,0 +1,91 @@
+"""When a converter's steps are so coarse that the noise for them hides everything."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from edge.records import Grid
+from recovery.thermal_converter import BLIND, converter, finer_step, larger_epsilon
+from recovery.thermal_noise import calibration, operator
+from recovery.thermal_query import Query
+
+CORRIDOR = Query(
+    Grid((80, 1), 250), (50,), 4.0, (8, 1), walls="insulated", readings=24, protect_distance_m=0.5
+)
+FULL = replace(CORRIDOR, step=Fraction(1))
+# One person after one minute and after twenty, in a corridor of ten metres: peaks of .09, 2 K.
+PERSON = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("peak_kelvin", "step", "times"),
+    [
+        (0.09, Fraction(1, 128), 5.4),
+        (0.09, Fraction(1, 16), 44),
+        (0.09, Fraction(1, 4), 174),
+        (2.0, Fraction(1, 128), 1.1),
+        (2.0, Fraction(1, 16), 2.1),
+        (2.0, Fraction(1, 4), 8.4),
+    ],
+)
+def test_the_step_widens_the_noise_as_was_found(
+    peak_kelvin: float, step: Fraction, times: float
+) -> None:
+    """The figures of three real sensors, computed elsewhere."""
+    query = replace(PERSON, intensity_max=peak_kelvin / operator(PERSON).max(), step=step)
+
+    assert converter(query).inflation == pytest.approx(times, rel=0.15)
+
+
+def test_a_step_of_a_kelvin_leaves_nothing_to_be_seen() -> None:
+    """Fifty sensors that may all flip by a kelvin, and a source that warms none by a third."""
+    found, made = converter(FULL), calibration(FULL)
+
+    assert found.blinds
+    # By hand: the two ends of the room over the noise of 24 readings.
+    ends = max(
+        math.dist(operator(FULL)[:, 0], operator(FULL)[:, cell]) for cell in range(80)
+    ) * math.sqrt(24)
+    right = 0.5 + 0.5 * math.erf(ends / made.sigma / 2 / math.sqrt(2))
+    assert 0.5 < right <= found.right < BLIND < 0.99 < found.right_without
+
+
+def test_a_fine_converter_blinds_nobody() -> None:
+    """Neither one that costs a third more noise, nor one that makes it twenty times wider."""
+    for step, least, most in [(Fraction(1, 128), 1.2, 1.4), (Fraction(1, 4), 20, 30)]:
+        found = converter(replace(CORRIDOR, step=step))
+
+        assert not found.blinds
+        assert least < found.inflation < most
+    assert converter(CORRIDOR).inflation == 1.0
+
+
+def test_what_would_help_helps_and_the_half_of_it_would_not() -> None:
+    """A step half as coarse, an epsilon twice as large: the first of each that will do."""
+    step, epsilon = finer_step(FULL), larger_epsilon(FULL)
+
+    assert step is not None
+    assert epsilon is not None
+    assert not converter(replace(FULL, step=step)).blinds
+    assert converter(replace(FULL, step=2 * step)).blinds
+    assert not converter(replace(FULL, epsilon=epsilon)).blinds
+    assert converter(replace(FULL, epsilon=(epsilon[0], 2 * epsilon[1]))).blinds
+
+
+def test_more_readings_would_not_help() -> None:
+    """They share the promise, so each is blurred more: what all of them tell stays the same."""
+    assert converter(replace(FULL, readings=24 * 50)).right == pytest.approx(
+        converter(FULL).right, abs=1e-3
+    )
+
+
+def test_a_promise_that_hides_everything_is_not_laid_to_the_converter() -> None:
+    """A small epsilon over the whole room is blind with every sensor, and that is meant."""
+    meant = replace(CORRIDOR, epsilon=(1, 10), protect_distance_m=20.0, step=Fraction(1, 128))
+
+    found = converter(meant)
+    assert found.right < BLIND
+    assert found.right_without < BLIND
+    assert not found.blinds
