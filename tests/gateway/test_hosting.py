@@ -128,6 +128,23 @@ def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
     assert sorted(answers) == sorted(expected)
 
 
+@pytest.mark.parametrize("name", ["serve", "fleet"])
+def test_without_insecure_neither_speaks_in_the_clear(
+    site: Path, heatveil: Callable[..., Any], name: str
+) -> None:
+    """Old deployment files say nothing of TLS: they must not go on as before, and learn why."""
+    site.write_text(site.read_text().replace("insecure = true\n", ""))
+    enrolled = heatveil("enrol", "--config", site)
+    refused = heatveil(name, "--config", site)
+    last = refused.err.splitlines()[-1]
+
+    assert enrolled.status == 0
+    assert refused.status == 1
+    assert last.startswith("heatveil: the broker at 127.0.0.1:")
+    assert "ca_file" in last
+    assert "insecure = true" in last
+
+
 def test_old_keys_are_not_overwritten(site: Path, heatveil: Callable[..., Any]) -> None:
     """New keys would shut out every device in the building."""
     (site.parent / "secrets.json").write_text("precious")

@@ -142,6 +142,7 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
         ledger = service.ledger()
 
     assert "all 2 readings" in why
+    assert room.told("ready")[0]["insecure"] is True  # the page says so
     assert [event["reports"] for event in room.told("release")] == [SENSORS, SENSORS]
     assert ledger.spent == ledger.budget
     maps = room.told("map")
