@@ -17,8 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
-from bench_noise import opendp_sampler
-
 from gateway.audit.agreement import Side, source
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,6 +116,8 @@ def cost(command: list[str], sigma: int, values: int) -> tuple[float, float]:
 
 def opendp_us(sigma: int) -> float | None:
     """Return the microseconds of one number from OpenDP, None where it is not installed."""
+    from bench_noise import opendp_sampler  # beside this script, and found from it alone
+
     sampler = opendp_sampler(sigma)
     if sampler is None:
         return None
