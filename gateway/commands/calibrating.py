@@ -1,89 +1,132 @@
 """The noise that a deployment needs, and what it does and does not hide: `heatveil calibrate`."""
 
 import json
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from recovery import thermal
 from recovery.guarantee import ratio_text
-from recovery.thermal import Query
-from recovery.thermal_curve import curve, presence
-from recovery.thermal_query import cell_m
+from recovery.thermal import Query, calibration
+from recovery.thermal_converter import (
+    BLIND,
+    Converter,
+    converter,
+    finer_step,
+    larger_epsilon,
+)
 
 from ..faults import OperatorFault
-from .choices import first_round
+from .calibrating_lines import lines
+from .calibrating_numbers import SCHEMA, numbers
+from .choices import first_round, refused
+from .outputs import check_places, write_all
+from .stages import Stage
 
 
-def calibrated(query: Query, as_json: bool) -> list[str]:
-    """Return the lines to print.
+class Calibrated(NamedTuple):
+    """What to print, and why there is no promise; nothing where there is one."""
+
+    lines: list[str]
+    refusal: str
+
+
+def calibrated(
+    query: Query,
+    *,
+    every_s: float | None,
+    as_json: bool,
+    plot: Path | None,
+    inputs: list[Path],
+    stage: Stage,
+) -> Calibrated:
+    """Return what to print, and draw the picture.
 
     Args:
+        every_s: seconds from one reading to the next, or None where nobody said.
         as_json: one JSON object and nothing else.
+        plot: where the picture goes, or None.
+        inputs: files that it must not replace.
+        stage: hears what is being computed.
 
     Raises:
-        OperatorFault: the noise cannot be had.
+        OperatorFault: the noise cannot be had, for a reason that is not the converter's.
+    """
+    check_places([plot] if plot else [], inputs)
+    stage("scaling the noise")
+    seen = _seen(query)
+    if isinstance(seen, str):
+        alone = {"schema": SCHEMA, "refusal": _refusal(seen, None, None)}
+        return Calibrated([json.dumps(alone, indent=2)] if as_json else [], seen)
+    reason, refusal = "", None
+    if seen.blinds:
+        stage("looking for a converter that would do")
+        step, epsilon = finer_step(query), larger_epsilon(query)
+        reason = _blind(query, seen, step, epsilon)
+        refusal = _refusal(reason, step and step.as_integer_ratio(), epsilon)
+        if not as_json:
+            return Calibrated([], reason)
+    with refused():
+        found = numbers(query, every_s, seen, refusal, stage)
+    if plot is not None and not reason:
+        stage("drawing")
+        # Imported here alone: it takes half a second, and few calibrations are drawn.
+        from .calibrating_picture import draw
+
+        write_all({plot: lambda path: draw(query, found, path)})
+    if as_json:
+        return Calibrated([json.dumps(found, indent=2, allow_nan=False)], reason)
+    return Calibrated(lines(query, found), reason)
+
+
+def _seen(query: Query) -> Converter | str:
+    """Return what the converter costs, or why no report carries what it makes necessary.
+
+    Raises:
+        OperatorFault: the noise cannot be had, and a finer converter would not help.
     """
     try:
-        numbers = _numbers(query)
-    except ValueError as fault:
-        raise OperatorFault(str(fault)) from fault
-    return [json.dumps(numbers, indent=2)] if as_json else _lines(query, numbers)
+        first_round(query)
+        with refused():
+            return converter(query)
+    except OperatorFault as fault:
+        if query.step is None:
+            raise
+        try:
+            first_round(replace(query, step=None))
+        except OperatorFault:
+            raise fault from None
+        return (
+            f"the converter's step is {ratio_text(query.step.as_integer_ratio())}, and without it "
+            f"this promise could be kept: use a finer converter. With this one, {fault}"
+        )
 
 
-def _numbers(query: Query) -> dict[str, Any]:
-    made = thermal.calibration(query)
-    promise = first_round(query).guarantee
+def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
+    """Return why a converter that blinds is refused, and what would help."""
+    unit, own = " K" if query.grid.cell_mm else "", (query.step or 1).as_integer_ratio()
+    sigma = calibration(query).sigma
+    would = " and ".join(
+        [f"a step of {ratio_text(step.as_integer_ratio())}{unit} would do"] * bool(step)
+        + [f"epsilon {ratio_text(epsilon)} would do"] * bool(epsilon)
+    )
+    return (
+        f"the converter's step is {ratio_text(own)}{unit}: as it may flip on all sensors at once, "
+        f"sigma must be {sigma:.4g}{unit}, {seen.inflation:.3g} times what heat alone needs. The "
+        f"best test of all {query.readings} reading(s) then tells the two ends of the room apart "
+        f"{seen.right:.1%} of the time, where half is a blind guess; {BLIND:.0%} is needed, or no "
+        f"map is worth drawing, and without the step it were {_chance(seen.right_without)}. Use a "
+        f"finer converter or a larger epsilon{f' ({would})' * bool(would)}; more readings would "
+        "not help, for they share the promise"
+    )
+
+
+def _chance(chance: float) -> str:
+    return f"{chance:.1%}" if chance < 0.999 else "over 99.9%"
+
+
+def _refusal(reason: str, step: Any, epsilon: Any) -> dict[str, Any]:
     return {
-        "unprotected": promise.unprotected,
-        "presence_epsilon": presence(query),
-        "epsilon": list(promise.epsilon),
-        "delta": list(promise.delta),
-        "neighbours": promise.neighbours,
-        "delivered_epsilon": made.epsilon,
-        "sensitivity": made.sensitivity,
-        "sigma": made.sigma,
-        "exponent": made.exponent,
-        "variance_grains": made.variance,
-        "step_grains": made.step,
-        "sensitivity_squared_grains": made.sensitivity_squared,
-        "rho": list(made.rho),
-        "readings": made.readings,
-        "distances": [
-            {
-                "cells": row.cells,
-                "distance": row.cells * cell_m(query.grid),
-                "sensitivity": row.sensitivity,
-                "epsilon": row.epsilon,
-                "best_test_right": row.right,
-            }
-            for row in curve(query)
-        ],
+        "reason": reason,
+        "adc_step": None if step is None else list(step),
+        "epsilon": None if epsilon is None else list(epsilon),
     }
-
-
-def _lines(query: Query, numbers: dict[str, Any]) -> list[str]:
-    unit, kelvin = ("m", "K") if query.grid.cell_mm else ("part", "")
-    delta = ratio_text(query.delta)
-    grain = f"2**{-numbers['exponent']} {kelvin}".strip()
-    return [
-        f"NOT PROTECTED: {numbers['unprotected']}.",
-        "A source that comes or goes is seen by everybody: epsilon "
-        f"{numbers['presence_epsilon']:.4g} at delta {delta}.",
-        "",
-        f"Protected: {numbers['neighbours']}.",
-        f"Promised: epsilon {ratio_text(tuple(numbers['epsilon']))} at delta {delta}, for "
-        f"{numbers['readings']} reading(s) of every sensor; really given: epsilon "
-        f"{numbers['delivered_epsilon']:.4g}.",
-        f"Noise: sigma {numbers['sigma']:.6g} {kelvin}".rstrip()
-        + f"; variance {numbers['variance_grains']} grains squared, a grain is {grain}.",
-        f"Sensitivity {numbers['sensitivity']:.6g} {kelvin}".rstrip()
-        + f"; in whole grains, squared, {numbers['sensitivity_squared_grains']}.",
-        "",
-        f"  {'moved by':>10}  {unit:>8}  {'epsilon':>10}   the best test is right",
-        *(
-            f"  {row['cells']:4d} cells  {row['distance']:8.4g}  {row['epsilon']:10.4g}"
-            f"   {row['best_test_right']:.4f}"
-            for row in numbers["distances"]
-        ),
-        "",
-        "A blind guess is right half of the time. Further away the same noise hides less.",
-    ]

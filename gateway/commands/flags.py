@@ -100,6 +100,20 @@ def check_file(context: typer.Context, file: Path) -> None:
         )
 
 
+def one_file(first: Path | None, second: Path | None) -> Path | None:
+    """Return the deployment file, however it was named; None where it was not.
+
+    Raises:
+        OperatorFault: two were named.
+    """
+    if first is not None and second is not None:
+        raise OperatorFault(
+            f"{first} and --config {second} both came; one deployment is asked about at a time, "
+            "or it is not known which. Leave one out"
+        )
+    return first or second
+
+
 def _given(context: typer.Context, names: list[str]) -> str:
     """Return those of these flags that stand on the command line, joined for a sentence."""
     sources = {name: context.get_parameter_source(name) for name in names}

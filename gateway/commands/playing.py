@@ -16,7 +16,7 @@ from recovery.thermal import Query
 
 from .. import mechanisms
 from .outputs import Writer, as_json, check_places, write_all
-from .promise import in_words
+from .promise import in_words, label
 from .published import as_public
 from .scores import data_free, scores
 from .simulated import Room, scene_of
@@ -131,7 +131,7 @@ def _picture(played: Played, numbers: dict[str, Any], path: Path) -> None:
     # Imported here alone: it takes half a second, and few plays are drawn.
     from .pictures import Picture, draw
 
-    room, epsilon = played.room, played.found.guarantee.epsilon
+    room, carried = played.room, label(played.room.query, played.found.guarantee)
     score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
     found = "no map" if score is None else f"earth mover's distance {score:.3f}"
     draw(
@@ -144,7 +144,7 @@ def _picture(played: Played, numbers: dict[str, Any], path: Path) -> None:
             played.mass,
             (
                 "The truth, which only the simulator knows",
-                f"What the wire carried: epsilon {epsilon[0] / epsilon[1]:g}",
+                f"What the wire carried: {carried}",
                 f"What was recovered: {found}"
                 + (f" (a guess without data: {guess:.3f})" if guess is not None else ""),
             ),

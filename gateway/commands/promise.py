@@ -4,9 +4,11 @@ from typing import Any
 
 from edge.records import Guarantee
 from recovery import thermal
-from recovery.guarantee import ratio_text, sentences
+from recovery.guarantee import ratio_text, sentences, upward
 from recovery.thermal import Query
 from recovery.thermal_curve import curve
+from recovery.thermal_noise import as_printed
+from recovery.thermal_promise import really_given
 from recovery.thermal_query import cell_m, protected_cells
 
 # Instead of the trust that a play names: where readings come from, a table of them does not say.
@@ -26,6 +28,15 @@ def in_words(query: Query, guarantee: Guarantee) -> list[str]:
     """
     said = sentences(guarantee._replace(epsilon=None))
     return [said[0], _chances(query), _formally(guarantee), *said[1:]]
+
+
+def label(query: Query, guarantee: Guarantee) -> str:
+    """Return the epsilon for a title; beside that of the printed formula, what it really gives."""
+    epsilon = f"epsilon {guarantee.epsilon[0] / guarantee.epsilon[1]:g}"
+    if not as_printed(query):
+        return epsilon
+    given, delta = really_given(query, thermal.calibration(query))
+    return f"{epsilon} as printed, really {upward(given)} (or delta {upward(delta, 2)})"
 
 
 def as_stated(query: Query, guarantee: Guarantee) -> list[str]:

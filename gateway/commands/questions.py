@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..faults import OperatorFault
 from . import flags
 
 
@@ -121,6 +122,10 @@ def recover(
 
 def calibrate(
     context: typer.Context,
+    deployment: Annotated[
+        Path | None,
+        typer.Argument(help="A deployment file instead of the flags of room and noise."),
+    ] = None,
     cells: flags.Cells = "100",
     length: flags.Length = None,
     sensors: flags.Sensors = "50",
@@ -129,15 +134,17 @@ def calibrate(
     delta: flags.Delta = "1/100000",
     calibration: flags.Calibration = "exact",
     settings: flags.Settings = None,
-    config: Annotated[
-        Path | None, typer.Option(help="A deployment file instead of these flags.")
+    config: Annotated[Path | None, typer.Option(help="The same as DEPLOYMENT.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw epsilon by distance here, as PNG.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Say which noise a promise needs, and what it hides and does not hide."""
-    from . import calibrating, choices
+    """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
+    from . import calibrating, choices, stages
 
-    if config is None:
+    file, every_s = flags.one_file(deployment, config), None
+    if file is None:
         query = choices.query(
             cells=cells,
             length=length,
@@ -149,9 +156,22 @@ def calibrate(
             settings=settings or (),
         )
     else:
-        flags.check_file(context, config)
+        flags.check_file(context, file)
         from ..config import load
         from ..config import query as query_of
 
-        query = query_of(load(config))
-    typer.echo("\n".join(calibrating.calibrated(query, as_json)))
+        loaded = load(file)
+        query, every_s = query_of(loaded), loaded.rounds.every_s
+    with stages.stages() as stage:
+        made = calibrating.calibrated(
+            query,
+            every_s=every_s,
+            as_json=as_json,
+            plot=plot,
+            inputs=[file] if file else [],
+            stage=stage,
+        )
+    if made.lines:
+        typer.echo("\n".join(made.lines))
+    if made.refusal:
+        raise OperatorFault(made.refusal)
