@@ -115,10 +115,15 @@ def passwords(secrets: Mapping[str, str], salts: Iterable[bytes]) -> str:
     return "".join(rows)
 
 
+def names(file: str) -> list[str]:
+    """Return whom a password file lets in."""
+    return [line.split(":", 1)[0] for line in file.splitlines() if ":" in line]
+
+
 def holds(file: str, secrets: Mapping[str, str]) -> bool:
-    """Return whether a password file lets in exactly these, each with its password."""
+    """Return whether a password file lets in all of these, each with its password."""
     rows = dict(line.split(":", 1) for line in file.splitlines() if ":" in line)
-    if rows.keys() != secrets.keys():
+    if not rows.keys() >= secrets.keys():
         return False
     try:
         salts = [base64.b64decode(rows[name].split("$")[3], validate=True) for name in secrets]

@@ -15,10 +15,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from .. import certificates, config, enrol, mosquitto
-from ..deployment import Deployment
+from ..deployment import Deployment, Mqtt
 from ..faults import OperatorFault
 from .broker_files import Files
 
+TLS_PORT = 8883
 GATEWAY = "gateway"  # its name at the broker, unless [mqtt] username says another
 
 
@@ -52,9 +53,9 @@ def init(
     names = list(dict.fromkeys([deployment.mqtt.host, *hosts]))
     until = _certificates(files, site, names)
     own = files.text("gateway.password", lambda: chance.token_hex(32) + "\n", private=True)
-    _access(files, site, gateway, {gateway: own.strip(), **devices})
+    others = _access(files, site, gateway, {gateway: own.strip(), **devices})
     user = pwd.getpwuid(os.getuid()).pw_name
-    port = deployment.mqtt.port
+    port = _port(deployment.mqtt)
     files.text(
         "mosquitto.conf",
         lambda: mosquitto.configuration(site, files.folder, names, port, user),
@@ -62,6 +63,8 @@ def init(
     files.write("data")
     for line in _told(deployment, path, files, gateway, until):
         say(line)
+    if others:
+        say(f"The broker lets in others too, whom you have added: {', '.join(others)}")
 
 
 def link_passwords(deployment: Deployment, path: Path) -> Mapping[str, str]:
@@ -105,8 +108,13 @@ def _certificates(files: Files, site: str, hosts: list[str]) -> datetime:
     return found.not_valid_after_utc
 
 
-def _access(files: Files, site: str, gateway: str, everybody: Mapping[str, str]) -> None:
-    """See to the passwords and to the access list."""
+def _port(mqtt: Mqtt) -> int:
+    """Return where TLS is spoken: where it was in the clear, another broker may still listen."""
+    return TLS_PORT if mqtt.insecure else mqtt.port
+
+
+def _access(files: Files, site: str, gateway: str, everybody: Mapping[str, str]) -> list[str]:
+    """See to the passwords and to the access list; return who else has a password."""
     salts = (chance.token_bytes(mosquitto.SALT_BYTES) for _ in everybody)
     hashed = files.text("passwords", lambda: mosquitto.passwords(everybody, salts), private=True)
     if not mosquitto.holds(hashed, everybody):
@@ -115,6 +123,7 @@ def _access(files: Files, site: str, gateway: str, everybody: Mapping[str, str])
     rules = files.text("acl", lambda: mosquitto.access_list(site, gateway, devices))
     if missing := [name for name in everybody if f"user {name}\n" not in rules]:
         raise files.unfit("acl", f"does not know {missing[0]}")
+    return [name for name in mosquitto.names(hashed) if name not in everybody]
 
 
 def _told(
@@ -124,6 +133,7 @@ def _told(
     yield f"{files.told()} The broker's certificate is good until {until:%Y-%m-%d}."
     wanted = deployment.mqtt.model_copy(
         update={
+            "port": _port(deployment.mqtt),
             "username": gateway,
             "password_file": files.folder / "gateway.password",
             "ca_file": files.folder / "ca.pem",

@@ -124,12 +124,15 @@ def test_a_broker_known_by_this_machines_names_alone_listens_here_alone(
 def test_another_folder_is_said_to_be_written_down(init: Any, site: Path) -> None:
     """And a deployment that spoke in the clear is told to stop."""
     text = config.sample().replace("# insecure", "insecure").replace("ca_file", "# ca_file")
+    text = text.replace("port = 8883", "port = 1883")
     site.write_text(text)
     said = init("--folder", site.parent / "other")
 
     assert "leave insecure out" in said.out
     assert f'ca_file = "{site.parent / "other" / "ca.pem"}"' in said.out
     assert 'username = "gateway"' in said.out
+    assert "port = 8883" in said.out
+    assert "listener 8883 " in (site.parent / "other" / "mosquitto.conf").read_text()
 
 
 @pytest.mark.parametrize(
@@ -190,6 +193,19 @@ def test_new_devices_are_not_forgotten_in_silence(init: Any, site: Path) -> None
     (site.parent / "broker" / "acl").unlink()
     assert init().status == 0
     assert "user node-3\n" in (site.parent / "broker" / "acl").read_text()
+
+
+def test_somebody_whom_the_operator_added_stays_and_is_named(init: Any, site: Path) -> None:
+    """A dashboard that reads the maps must not be in the way of a new certificate."""
+    init()
+    with (site.parent / "broker" / "passwords").open("a") as file:
+        file.write(mosquitto.passwords({"dashboard": "sesame"}, [bytes(12)]))
+    before = contents(site.parent / "broker")
+    said = init()
+
+    assert said.status == 0
+    assert said.out.endswith("whom you have added: dashboard\n")
+    assert contents(site.parent / "broker") == before
 
 
 def test_an_expired_certificate_is_said_to_be(init: Any, site: Path) -> None:
@@ -255,8 +271,8 @@ def test_a_password_file_of_mosquittos_own_is_understood(
     assert not mosquitto.holds(made, {"ada": "Sesame"})
 
 
-def test_a_password_file_holds_exactly_who_is_in_it() -> None:
-    """Somebody more, somebody less or another password: then it is another enrolment's."""
+def test_a_password_file_holds_who_is_in_it() -> None:
+    """Somebody less or another password: then it is another enrolment's."""
     (row,) = mosquitto.passwords({"ada": "sesame"}, [bytes(12)]).splitlines()
     name, rest = row.split(":")
     _, kind, turns, salt, hashed = rest.split("$")
@@ -266,4 +282,5 @@ def test_a_password_file_holds_exactly_who_is_in_it() -> None:
     assert mosquitto.holds(row, {"ada": "sesame"})
     assert not mosquitto.holds(row, {"ada": "Sesame"})
     assert not mosquitto.holds(row, {"ada": "sesame", "bob": "sesame"})
+    assert mosquitto.holds(row + "\n" + row.replace("ada", "bob"), {"bob": "sesame"})
     assert not mosquitto.holds("", {"ada": "sesame"})
