@@ -11,6 +11,7 @@ from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 
 DIGITS = 80
+SURE = 40  # standard deviations, beyond which eighty digits are all nought or all nine
 ROOT = Decimal("1e-20")  # relative width at which a root is found
 PI = Decimal(
     "3.1415926535897932384626433832795028841971693993751058209749445923078164062862089986280348253"
@@ -72,6 +73,8 @@ def _exchange(alpha: Decimal, at_delta: Number) -> Decimal:
 
 def _phi(x: Decimal) -> Decimal:
     """Return the normal distribution function, by a series whose terms are of one sign."""
+    if abs(x) > SURE:
+        return Decimal(int(x > 0))
     term = total = x
     n = 1
     while abs(term) > abs(total) * Decimal(10) ** -DIGITS:
