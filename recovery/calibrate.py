@@ -10,37 +10,21 @@ Differs from the paper:
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
-
-import numpy as np
-from scipy.special import ndtr
 
 from edge.limits import NANO
 
 from .gaussian import gaussian_sigma
 from .paper import paper_sigma
 from .ratio import Ratio, check_ratio
-from .settle import DISCRETE, Calibration, Floats, Moved, exact_epsilon, moved, settle
-from .whole import bounded, shifts, whole_square, widest
+from .settle import DISCRETE, Calibration, Floats, Moved, moved, settle
 from .zcdp import zcdp_rho
 
 Method = Literal["exact", "paper"]
 
 # The price is a float and the promise is not: so little less makes up for its last digits.
 _DIGITS = Fraction(1, 10**12)
-
-
-@dataclass(frozen=True, slots=True)
-class Distance:
-    """How well two places so far apart are hidden from whoever sees all readings."""
-
-    cells: int
-    sensitivity: float  # in units
-    epsilon: float
-    right: float  # chance that the best test tells them apart; 1/2 is a blind guess
 
 
 def calibrate(
@@ -115,41 +99,3 @@ def _nano_rho(epsilon: Ratio, delta: Ratio, readings: int) -> int:
             "Ask for a larger epsilon, or for fewer readings."
         )
     return each
-
-
-def distance_curve(
-    operator: Floats,
-    shape: tuple[int, int],
-    calibration: Calibration,
-    delta: Ratio,
-    distances: tuple[int, ...] | None = None,
-) -> list[Distance]:
-    """Return what the same noise promises for moves of other distances, in cells.
-
-    A promise for one cell says little about ten: this is the page to show an operator. It is
-    true of these operators; `recovery.thermal_curve` looks at every spread for each distance.
-    """
-    longest = max(shape) - 1
-    found = []
-    for cells in distances or [d for d in (1, 2, 5, 10, 20, 50, 100, 200) if d <= longest]:
-        moved = shifts(operator, shape, [cells], calibration.intensity_max)
-        epsilon, apart = _hidden(moved, calibration, delta)
-        continuous = calibration.intensity_max * widest(operator, cells, shape)
-        found.append(Distance(cells, continuous, epsilon, float(ndtr(apart / 2))))
-    return found
-
-
-def presence_epsilon(operator: Floats, calibration: Calibration, delta: Ratio) -> float:
-    """Return the epsilon of a source's very presence: so large that it is not protected."""
-    warmest = float(np.abs(operator).max())
-    layers = operator.reshape(-1, *operator.shape[-2:])
-    blocks = (bounded(layer, calibration.intensity_max, warmest) for layer in layers)
-    return _hidden(blocks, calibration, delta)[0]
-
-
-def _hidden(blocks: Iterable[Floats], made: Calibration, delta: Ratio) -> tuple[float, float]:
-    """Return the epsilon of the worst of these changes, and how many sigmas it is wide."""
-    square = whole_square(blocks, made.exponent, made.adc_step)
-    apart = math.sqrt(square * made.readings / made.variance)
-    at = check_ratio(delta, "delta")
-    return exact_epsilon(square, made.variance, made.readings, at), apart

@@ -8,40 +8,22 @@ import math
 from fractions import Fraction
 
 from .ratio import Ratio, check_ratio, lowest
-from .settle import Calibration, Floats, Moved, moved, settle
+from .settle import Calibration, Moved, settle
 
 # An epsilon is rounded up to whole thousandths, so that it is a ratio and never too small.
 _PARTS = 1000
 
 
-def stated(
-    operator: Floats,
-    shape: tuple[int, int],
-    cells: int,
-    sigma: Ratio,
-    delta: Ratio,
-    *,
-    intensity_max: float = 1.0,
-    step: Fraction | None = None,
-    readings: int = 1,
-) -> Calibration:
+def stated(change: Moved, sigma: Ratio, delta: Ratio) -> Calibration:
     """Return noise of this standard deviation, and what it really promises at delta.
 
     Args:
+        change: what it hides.
         sigma: standard deviation of the noise on each reading, in the temperatures' unit.
-        operator, shape, cells, delta, intensity_max, step, readings: as for
-            `recovery.calibrate.calibrate`.
 
     Raises:
-        ValueError: no sensor feels any heat, a parameter is not positive, or sigma no ratio.
+        ValueError: sigma is not a ratio of whole numbers.
     """
-    check_ratio(sigma, "sigma")
-    change = moved(operator, shape, cells, intensity_max, step, readings)
-    return with_sigma(change, sigma, delta)
-
-
-def with_sigma(change: Moved, sigma: Ratio, delta: Ratio) -> Calibration:
-    """Return noise of this width beside this change, as `stated`."""
     wide, delta_asked = check_ratio(sigma, "sigma"), check_ratio(delta, "delta")
 
     def variance(grain: Fraction, square: int) -> Fraction:

@@ -6,10 +6,10 @@ may be felt most at another spread, so each is looked for by itself.
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from scipy.special import ndtr
 
-from .calibrate import Distance
 from .ratio import check_ratio
 from .settle import Calibration, delivered, exact_epsilon, moved
 from .spreads import felt
@@ -19,6 +19,16 @@ from .whole import bounded, whole_square
 from .worst import PRESENCE, Grains, worst_squares
 
 _SERIES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """How well two places up to so far apart are hidden from whoever sees all readings."""
+
+    cells: int
+    sensitivity: float  # of the temperatures, in units
+    epsilon: float
+    right: float  # chance that the best test tells them apart; 1/2 is a blind guess
 
 
 def distances(query: Query) -> tuple[int, ...]:

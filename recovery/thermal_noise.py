@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from .calibrate import granted
 from .settle import Calibration, Moved, check_scales, moved
 from .spreads import Room, felt
-from .stated import with_sigma
+from .stated import stated
 from .thermal_query import Query, protected_cells
 from .worst import Grains, worst_squares
 
@@ -43,7 +43,7 @@ def calibration(query: Query) -> Calibration:
     """
     change = _at_its_spread(query) if as_printed(query) else _at_every_spread(query)
     if query.sigma is not None:
-        return with_sigma(change, query.sigma, query.delta)
+        return stated(change, query.sigma, query.delta)
     return granted(change, query.epsilon, query.delta, query.calibration)
 
 

@@ -68,10 +68,11 @@ def _unit(query: Query, made: Calibration) -> str:
 
 
 def really_given(query: Query, made: Calibration) -> tuple[float, float]:
-    """Return the epsilon at the query's delta, and the delta at its epsilon, of this noise.
+    """Return the epsilon at the query's delta, and the delta at the epsilon that is promised.
 
     The printed formula's label is neither; noise that was calibrated gives just what it says.
     """
-    asked = query.epsilon[0] / query.epsilon[1]
+    num, den = query.epsilon if query.sigma is None else epsilon_of(made)
+    asked = num / den
     delta = delivered_delta(made.sensitivity_squared, made.variance, made.readings, asked)
     return made.epsilon, delta

@@ -13,6 +13,7 @@ from .compose import price
 from .ratio import check_ratio
 from .settle import Calibration, worth
 from .spreads import felt
+from .stated import epsilon_of
 from .thermal_curve import given
 from .thermal_noise import calibration, room
 from .thermal_query import Query, protected_cells
@@ -36,6 +37,8 @@ class WhatIf(NamedTuple):
 def what_if(query: Query) -> Iterator[WhatIf]:
     """Yield every such difference that has a meaning for this query."""
     made = calibration(query)
+    if query.sigma is not None:  # then the promise is what that noise gives, as rounded up
+        query = replace(query, sigma=None, epsilon=epsilon_of(made))
     yield _row("as_planned", "as planned", query, made)
     if query.readings > 1:
         half = query.readings // 2

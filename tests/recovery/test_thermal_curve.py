@@ -10,11 +10,12 @@ import pytest
 
 from edge.records import Grid
 from physics.places import length_m
-from recovery.calibrate import distance_curve, presence_epsilon
+from recovery.settle import exact_epsilon
 from recovery.spreads import Room, felt
 from recovery.thermal_curve import curve, distances, given, presence
 from recovery.thermal_noise import calibration, operator, room
 from recovery.thermal_query import Query
+from recovery.whole import shifts, whole_square
 
 SPARSE = Query(Grid((20, 1), 500), (10,), 0.01, (1, 1), walls="insulated")
 PLANE = Query(Grid((7, 5), 500), (3, 2), 0.02, (2, 1))
@@ -87,10 +88,12 @@ def test_the_spreads_of_the_protected_distance_would_flatter_others() -> None:
     """The control: what stood here before was below the truth where sensors are sparse."""
     made, tried = calibration(SPARSE), felt(room(SPARSE), (1,))
     own = room(SPARSE).operator(float(tried.spreads_m2[tried.moves[:, 0].argmax()]))
-    (far,) = distance_curve(own, (20, 1), made, SPARSE.delta, (5,))
+    far = [own[:, 5:] - own[:, :-5]], truly(SPARSE, 5)
+    there = [own], truly(SPARSE, None)
 
-    assert far.epsilon < truly(SPARSE, 5)
-    assert presence_epsilon(own, made, SPARSE.delta) < truly(SPARSE, None)
+    for changes, truth in (far, there):
+        square = whole_square([np.abs(block) for block in changes], made.exponent, None)
+        assert exact_epsilon(square, made.variance, 1, 1e-5) < truth
 
 
 def test_a_shorter_move_never_costs_more_than_a_longer_one() -> None:
@@ -115,9 +118,9 @@ def test_the_printed_formula_is_judged_at_the_stated_spread_alone() -> None:
     """It promises nothing of longer ones, and says so in the promise."""
     paper = replace(SPARSE, delta=(1, 10), calibration="paper")
     made = calibration(paper)
-    (alone,) = distance_curve(operator(paper), (20, 1), made, paper.delta, (1,))
+    square = whole_square(shifts(operator(paper), (20, 1), [1], 1.0), made.exponent, None)
 
-    assert curve(paper, (1,))[0].epsilon == alone.epsilon
+    assert curve(paper, (1,))[0].epsilon == exact_epsilon(square, made.variance, 1, 0.1)
 
 
 def test_more_than_was_stated_costs_more() -> None:
