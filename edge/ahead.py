@@ -17,12 +17,15 @@ from . import entropy, keys
 class Ahead:
     """The frame counter of one boot, and the noise of the frame to come.
 
-    identity: a `keys.Identity`. budget: its `budget.Budget`, for the keys of this boot.
+    identity: a `keys.Identity`. budget: its `budget.Budget`, for the keys of this boot and for
+    the count of its frames: a second node on one budget goes on where the first one is, and
+    does not read the same streams again.
     """
 
     def __init__(self, identity, budget):
         self.seq = 0  # of the last frame whose noise was given out
         self._identity = identity
+        self._budget = budget
         self._epoch = budget.epoch
         self._noise = None
         self._for = None  # the mechanism and the variance that it was drawn for
@@ -36,9 +39,12 @@ class Ahead:
 
     def prepare(self, mechanism, variance):
         """Draw the noise of the next frame, unless it is there; variance in grains squared."""
+        if self.seq != self._budget.frames:  # another node was here
+            self.seq, self._noise = self._budget.frames, None
         if self._noise is None or self._for != (mechanism.NAME, variance):
-            self._for = (mechanism.NAME, variance)
+            self._noise = None  # a draw that breaks off must not leave what another needs
             self._noise = mechanism.draw(variance, self._identity.sensors, self._stream())
+            self._for = (mechanism.NAME, variance)
 
     def take(self, mechanism, variance):
         """Return the noise of frame `seq`, which this call raises by one."""
@@ -46,6 +52,7 @@ class Ahead:
         noise = self._noise
         self._noise = None  # whatever happens to the frame, no second one gets it
         self.seq += 1
+        self._budget.frames = self.seq
         return noise
 
     def _stream(self):

@@ -50,6 +50,7 @@ class Budget:
 
     epoch, chain, limits: of this boot. spent: nano-rho charged, with what power cuts cost.
     round: the newest round charged, or -1; after a power cut, a lease before that at worst.
+    frames: how many of this boot were given their noise; `ahead` counts them here, for all.
     fault: why it has stopped, or "". mended: which slot was found torn at boot, or "".
     """
 
@@ -64,6 +65,7 @@ class Budget:
         self.limits = Limits(0, 0, 0, 0, 0, 0)  # allow nothing until they are known
         self.spent = 0
         self.round = -1
+        self.frames = 0
         self.mended = ""
         self.fault = UNBOOTED
         self._pair = Pair(slots, checked(state_key, "state key"))
