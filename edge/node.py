@@ -46,7 +46,9 @@ class Node:
         self._ahead = Ahead(identity, budget)
         self._variance = budget.limits.variance  # that the next Round will ask for, as it seems
         self._round = self._name = self._frame = None  # of the last answer
-        self._paid = self._paid_ms = None  # which Round was charged last, by name, and when
+        # Which Round was charged last, if its frame was not made, and when the last was charged.
+        # All of it: its name has four bytes, and one of less noise could be made to match them.
+        self._paid = self._paid_ms = None
         self._alert = ""
 
     def prepare(self):
@@ -71,7 +73,7 @@ class Node:
             name = wire.name_of(round)
             if name == self._name:
                 return self._frame
-            if name != self._paid:  # else the sensor failed, after all else was settled
+            if round != self._paid:  # else the sensor failed, after all else was settled
                 self.refusal = self._objection(round, mechanism, now_ms) or self._charge(round)
         except wire.Fault as why:
             self.refusal = str(why)
@@ -79,14 +81,14 @@ class Node:
             self.refusal = "it cannot be read on this device (%s)" % type(why).__name__
         if self.refusal:
             return None
-        if name != self._paid:
-            self._paid, self._paid_ms = name, now_ms
+        if round != self._paid:
+            self._paid, self._paid_ms = round, now_ms
         try:
             frame = self._fresh(round, name, MECHANISMS[mechanism], read)
         except Exception:  # whatever a sensor does; never with the number in it
             self.refusal = "the sensor did not give %d whole numbers" % self.identity.sensors
             return None
-        self._round, self._name, self._frame = round, name, frame
+        self._round, self._name, self._frame, self._paid = round, name, frame, None
         return frame
 
     def tighten(self, message):
@@ -101,6 +103,8 @@ class Node:
             version = asked.version
             if asked != self._budget.limits:
                 why = limits.looser(self._budget.limits, asked)
+                if not why:  # what was paid for under the old limits is not answered under them
+                    self._paid = None
         except wire.Fault as fault:
             why = str(fault)
         except BROKEN as fault:
@@ -162,6 +166,7 @@ class Node:
             return self._fail(fault)
 
     def _fail(self, fault):
+        self._paid = None
         self._alert = "its budget cannot be kept (%s), so nothing is answered any more" % fault
         return self._alert
 

@@ -490,3 +490,97 @@ def test_a_sensor_that_gives_rubbish_makes_no_frame(value: object) -> None:
     # The noise of the frame that never was is not used for another one.
     stream = entropy.keyed(keys.first_chain(ROOT), "n007", 1, 2, 7)
     assert drawn[1] - 2000 == thermal.draw(250000, 1, stream)[0]
+
+
+def test_a_round_that_was_paid_for_is_not_answered_below_limits_that_came_since() -> None:
+    """Its sensor failed, limits were tightened, it comes again: the new ones hold for it too."""
+    budget = booted()
+    device, thermometer = node(budget=budget), Thermometer()
+    device.answer(message(1), failing)
+    device.tighten(tightening(LIMITS._replace(version=2, variance=500000)))
+
+    assert device.answer(message(1), thermometer) is None
+    assert device.answer(message(2), thermometer) is None
+    assert "limit of 500000" in device.refusal
+    assert thermometer.reads == 0
+
+
+def test_limits_that_are_refused_or_known_leave_a_round_that_was_paid_for_as_it_is() -> None:
+    """Or whoever replays an old message could cost the device its answers."""
+    budget = booted()
+    device = node(budget=budget)
+    device.answer(message(1), failing)
+    for sent in (tightening(LIMITS), tightening(LIMITS._replace(version=2, variance=9)), b""):
+        device.tighten(sent)
+
+    assert device.answer(message(1), Thermometer()) is not None
+    assert budget.spent == 1_000_000
+
+
+def test_an_alert_ends_the_round_that_was_paid_for_too() -> None:
+    """What the slots hold is not known any more, so nothing is answered."""
+    slots, thermometer = Slots([]), Thermometer()
+    device = node(budget=booted(slots=slots))
+    device.answer(message(1), failing)
+    slots.broken = True
+    device.tighten(tightening(LIMITS._replace(version=2, variance=500000)))
+
+    assert device.answer(message(1), thermometer) is None
+    assert "its budget cannot be kept" in device.refusal
+    assert thermometer.reads == 0
+
+
+def test_a_round_whose_short_name_is_that_of_one_paid_for_is_looked_at_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four bytes are matched in 2**32 tries by who has the site key, a thief of any board."""
+    monkeypatch.setattr(wire, "name_of", lambda round: b"same")
+    budget = booted()
+    device, thermometer = node(budget=budget), Thermometer()
+    device.answer(message(1), failing)
+
+    assert device.answer(message(2, variance=1), thermometer) is None
+    assert "less noise" in device.refusal
+    assert thermometer.reads == 0
+    assert device.answer(message(2), thermometer) is not None
+    assert budget.spent == 2_000_000
+
+
+@pytest.mark.parametrize("mode", ["sealed", "keyholder"])
+def test_a_draw_that_breaks_off_leaves_no_noise_of_another_variance(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory runs out while a Round's own noise is drawn, with less of it lying ready."""
+    device, draw, drawn = node(mode), thermal.draw, []
+    asked = message(variance=10**10, keyholder=int(mode == "keyholder"))
+    device.prepare()
+
+    def full(*args: object) -> list[int]:
+        raise MemoryError
+
+    def noted(variance: int, count: int, rng: object) -> list[int]:
+        drawn.append(variance)
+        return draw(variance, count, rng)
+
+    monkeypatch.setattr(thermal, "draw", full)
+    assert device.answer(asked, Thermometer()) is None
+    monkeypatch.setattr(thermal, "draw", noted)
+
+    assert device.answer(asked, Thermometer()) is not None
+    assert drawn == [10**10]
+
+
+def test_two_nodes_on_one_budget_never_read_one_stream() -> None:
+    """Whoever makes a device anew when its link fails, without a boot, gives no reading away."""
+    budget = booted()
+    pair, seen = [node("keyholder", budget=budget) for _ in range(2)], []
+    for number in range(1, 7):
+        for device in pair:
+            device.prepare()
+        frame = pair[number % 3 == 0].answer(message(number, keyholder=1), Thermometer())
+        report = wire.unpack_report(frame, keys.mac_key(ROOT), DATA, "n007")
+        stream = entropy.keyed(keys.first_chain(ROOT), "n007", 1, report.seq, 7)
+        seen.append(report.seq)
+
+        assert report.payload[1] - 2000 == thermal.draw(250000, 1, stream)[0]
+    assert seen == [1, 2, 3, 4, 5, 6]
