@@ -122,3 +122,18 @@ def _state(port: int, kind: str) -> dict[str, Any]:
             pass
         time.sleep(0.1)
     pytest.fail(f"nothing of kind {kind} came to the page")
+
+
+def test_privacy_quotes_what_calibrate_prints() -> None:
+    """The figures of the promise are the program's own, or they are not believed."""
+    command = [str(Path(sys.executable).with_name("heatveil")), "calibrate", "gateway/sample.toml"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    printed = " ".join(ran.stdout.split())
+    block = re.search(
+        r"as `heatveil calibrate.*?```\n(.*?)```", (ROOT / "PRIVACY.md").read_text(), re.S
+    )
+
+    assert block
+    lines = [" ".join(line.split()) for line in block[1].splitlines() if line.strip()]
+    assert len(lines) > 8
+    assert [line for line in lines if line not in printed] == []
