@@ -96,6 +96,8 @@ def test_the_file_may_be_named_either_way_and_once(heatveil: Command, site: Path
     plain = heatveil("calibrate", site)
 
     assert heatveil("calibrate", "--config", site) == plain
+    (own,) = [line for line in plain.out.splitlines() if "the protected distance" in line]
+    assert own.split()[:4] == ["2", "cells", "0.5", "7.447"]
     assert "it lasts 24 h. Epsilon is for this window, not for a life" in plain.out
     twice = heatveil("calibrate", site, "--config", site)
     assert (twice.status, twice.out) == (1, "")

@@ -38,7 +38,9 @@ def test_the_price_is_that_of_the_worst_move_to_the_last_digit() -> None:
     """Fractions add up for ever; a float would lose the end of a long ledger."""
     for changes, variances, readings in fleets():
         assert price([changes], variances, readings) == brute(changes, variances, readings)
-        assert price([changes], variances) == brute(changes, variances, [1] * len(variances))
+        # However the moves come in blocks, it is the worst of all that counts.
+        apart = [changes[:, move : move + 1] for move in range(changes.shape[1])]
+        assert price(apart, variances) == brute(changes, variances, [1] * len(variances))
 
 
 def test_each_devices_own_counter_bounds_the_whole_fleet() -> None:
@@ -47,6 +49,15 @@ def test_each_devices_own_counter_bounds_the_whole_fleet() -> None:
         bound = at_most(price([changes], variances), readings)
 
         assert brute(changes, variances, readings) <= bound
+
+
+def test_moves_that_floats_cannot_tell_apart_are_weighed_exactly() -> None:
+    """Two prices one part in 10**17 apart: the dearer one is the price."""
+    changes = np.array([[1.0, 0.0], [0.0, 1.0]])
+    large = 10**17
+
+    assert price([changes], [large + 1, large]) == Fraction(1, 2 * large)
+    assert price([changes], [large, large + 1]) == Fraction(1, 2 * large)
 
 
 @pytest.mark.parametrize("wrong", [lambda n: min(n), lambda n: Fraction(sum(n), len(n))])
