@@ -34,6 +34,11 @@ class Ticker:
         self._came_ms = 0
         self._frame = None
 
+    @property
+    def waits(self):
+        """Say whether a frame is held back. What a device says then tells when it was made."""
+        return self._frame is not None
+
     def came(self, message, read, now_ms):
         """Let the node answer a Round's message that came at `now_ms`; read as for `Node.answer`.
 

@@ -44,11 +44,13 @@ class Crew:
         self._devices, self._resend_ms = devices, round(1000 * resend_s)
         self._heard: queue.SimpleQueue[Heard | None] = queue.SimpleQueue()
         self._busy: dict[str, deque[Heard]] = {}  # what a device works on, and what comes after
+        self._idle: dict[str, None] = {}  # whose noise may not lie ready, in their order
         self._writers = ThreadPoolExecutor(WRITERS, "writer")
         self._thread = threading.Thread(target=self._run, name="devices", daemon=True)
 
     def start(self) -> None:
         """Begin with what has been heard, and with drawing ahead."""
+        self._idle = dict.fromkeys(self._devices)
         self._thread.start()
 
     def stop(self) -> None:
@@ -65,16 +67,18 @@ class Crew:
     def _run(self) -> None:
         resend_at_ms = _now_ms() + self._resend_ms
         waiting: dict[str, int] = {}  # whose frame goes out when
-        idle = deque(self._devices)  # whose noise may not lie ready
         while True:
             calm = not (waiting or self._busy)
-            until_ms = min([resend_at_ms, *waiting.values()])
-            patience_s = 0 if calm and idle else max(until_ms - _now_ms(), 0) / 1000
+            due = [due_ms for name, due_ms in waiting.items() if name not in self._busy]
+            until_ms = min([resend_at_ms, *due])
+            patience_s = 0 if calm and self._idle else max(until_ms - _now_ms(), 0) / 1000
             try:
                 heard = self._heard.get(timeout=patience_s)
             except queue.Empty:
-                if calm and idle:
-                    self._look(idle.popleft(), waiting)
+                if calm and self._idle:
+                    name = next(iter(self._idle))
+                    del self._idle[name]
+                    self._look(name, waiting)
             else:
                 if heard is None:
                     return
@@ -83,7 +87,7 @@ class Crew:
             for name in [name for name, due_ms in waiting.items() if now_ms >= due_ms]:
                 if name not in self._busy:
                     self._look(name, waiting)
-                    idle.append(name)
+                    self._idle[name] = None
             if now_ms >= resend_at_ms:
                 resend_at_ms = now_ms + self._resend_ms
                 for name in self._devices.keys() - waiting.keys() - self._busy.keys():
@@ -98,7 +102,10 @@ class Crew:
                 return
         else:
             self._busy[name].popleft()
-            self._look(name, waiting)  # settles the tick
+            if self._devices[name].waits:
+                self._look(name, waiting)  # settles the tick
+            else:
+                self._idle[name] = None  # a look would draw noise, and others' frames may wait
             if not self._busy[name]:
                 del self._busy[name]
                 return

@@ -46,12 +46,18 @@ class Dialogue:
         self._node, self._read = fleet.node(name), partial(fleet.read, name)
         self._ticker = Ticker(self._node, TICK_MS)
         self._state = ""
+        self._acks: list[bytes] = []  # that are said when the frame has gone
         self.spool: bytes | None = None  # what there is no receipt for
 
     @property
     def due_ms(self) -> int | None:
         """When a frame goes out; None while nothing waits for its moment."""
         return self._ticker.due_ms
+
+    @property
+    def waits(self) -> bool:
+        """Whether a frame is there that has not gone out."""
+        return self._ticker.waits
 
     def hello(self) -> None:
         """Say who the device is and how it is, for whoever comes later too."""
@@ -69,9 +75,9 @@ class Dialogue:
             return
         if leaf == "cmd/limits":
             ack = self._node.tighten(payload)
-            self._say("ack", json.dumps(ack).encode(), False)
+            self._acks.append(json.dumps(ack).encode())
             log.info("limits came", device=self._name, taken=ack["taken"], why=ack["why"])
-            self.hello()
+            self._tell()
             return
         self._ticker.came(payload, self._read, now_ms)
         if self._node.refusal:
@@ -87,11 +93,17 @@ class Dialogue:
             self._tell()
 
     def _tell(self) -> None:
-        """Say how the device is when that has changed; never between a round and its frame.
+        """Say what came of limits, and how the device is when that has changed.
 
-        Said as soon as the frame is made, it would show how long the noise took.
+        Never between a round and its frame: said as soon as the frame is made, it would show how
+        long the noise took. Anybody may send what is answered here right behind a round.
         """
-        if self._node.state() != self._state:
+        if self.waits:
+            return
+        acks, self._acks = self._acks, []
+        for ack in acks:
+            self._say("ack", ack, False)
+        if acks or self._node.state() != self._state:
             self.hello()
 
     def resend(self) -> None:

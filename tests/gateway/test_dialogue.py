@@ -168,3 +168,21 @@ def test_bytes_that_are_no_round_change_nothing(device: Dialogue, said: Said) ->
     device.look(TICK_MS)
 
     assert said == []
+
+
+def test_nothing_is_said_between_a_round_and_its_frame(
+    home: Any, device: Dialogue, said: Said
+) -> None:
+    """Rubbish sent right behind a round would else be answered when the noise is drawn."""
+    device.hear("round", home.message(home.round()), 1000)
+    device.hear("cmd/limits", b"rubbish of some length", 1001)
+    device.hear("cmd/limits", limits(home.devices, Limits(2, 8, 1, 20_000, 0, 0)), 1002)
+    device.hear("round", home.message(home.round(2)), 1003)
+    device.look(1004)
+    before = list(said)
+    device.look(1000 + TICK_MS)
+
+    assert before == []
+    assert leaves(said) == ["data", "ack", "ack", "meta", "state"]
+    assert [json.loads(payload)["taken"] for _, payload, _ in said[1:3]] == [False, True]
+    assert said[-1] == ("state", b"exhausted", True)
