@@ -31,7 +31,7 @@ class Case(NamedTuple):
     name: str
     args: tuple[int, ...]
     law: Callable[..., Law]
-    draws: tuple[int, int] = (40_000, 400_000)
+    draws: tuple[int, int] = (100_000, 400_000)
 
 
 CASES = (

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .claim import FALSE_ALARM, Claim, Effort
+from .layers import LAYERS
 
 TITLE = "# Audit of heatveil"
 
@@ -29,6 +30,7 @@ def as_object(claims: Sequence[Claim], effort: Effort, seconds: float) -> dict[s
 
 def as_page(claims: Sequence[Claim], effort: Effort, seconds: float) -> str:
     """Return the whole audit as Markdown."""
+    about = {layer.name: layer.about for layer in LAYERS}
     failed = [claim for claim in claims if not claim.holds]
     chance = [claim for claim in claims if claim.alpha]
     lines = [
@@ -49,7 +51,8 @@ def as_page(claims: Sequence[Claim], effort: Effort, seconds: float) -> str:
     if failed:
         lines += ["## What does not hold", "", *_table(failed), ""]
     for layer in dict.fromkeys(claim.layer for claim in claims):
-        lines += [f"## {layer}", "", *_table([c for c in claims if c.layer == layer]), ""]
+        sees = [f"It sees {about[layer]}.", ""] if layer in about else []
+        lines += [f"## {layer}", "", *sees, *_table([c for c in claims if c.layer == layer]), ""]
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from gateway.audit.claim import Effort
 from gateway.mechanisms import Mechanism
 
 PLACES = 5
-FAR, NEAR = 100, 271  # weights; 271 / 100 is just less than e
+FAR, NEAR = 10, 27  # weights; 2.7 is less than e
 
 
 def answering(report: Any, epsilon: tuple[int, int] = (1, 1)) -> Mechanism:
@@ -53,10 +53,10 @@ def failed(mechanism: Mechanism) -> list[str]:
 
 
 def test_a_mechanism_with_whole_number_weights_keeps_its_promise() -> None:
-    """271 to 100 is less than e, so epsilon is less than 1; and one more is more."""
+    """27 to 10 is less than e, so epsilon is less than 1; and one more is more."""
     assert failed(answering(near_more_often)) == []
     assert failed(
-        answering(lambda r, x, rng: near_more_often(r._replace(params=(272, 100)), x, rng))
+        answering(lambda r, x, rng: near_more_often(r._replace(params=(28, 10)), x, rng))
     )
 
 
@@ -82,9 +82,9 @@ def test_an_answer_that_gives_too_much_away_is_found(report: Any) -> None:
 
 
 def test_an_epsilon_that_is_promised_too_small_is_found() -> None:
-    """The same weights under a smaller promise: 99/100 is less than ln 2.71."""
-    assert failed(answering(near_more_often, (997, 1000))) == []
-    assert failed(answering(near_more_often, (996, 1000)))
+    """The same weights under a smaller promise: ln 2.7 lies between 993 and 994 thousandths."""
+    assert failed(answering(near_more_often, (994, 1000))) == []
+    assert failed(answering(near_more_often, (993, 1000)))
 
 
 def test_what_cannot_be_followed_is_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from gateway.audit.bounds import number
 from gateway.audit.claim import Effort
 from gateway.audit.formulas import Law, Whole
 
-QUICK = 40_000
+QUICK = 100_000
 
 
 @functools.cache
