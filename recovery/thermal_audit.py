@@ -23,7 +23,9 @@ def rooms() -> Iterator[tuple[str, Query]]:
     Small, so that all moves can be tried, and each there for a fault that the others hide.
     """
     line = Grid((40, 1), 100)
-    yield "insulated corridor", Query(line, (12,), 0.05, (1, 1), walls="insulated")
+    # Its sensors have a noise of their own, which nobody may count on.
+    corridor = Query(line, (12,), 0.05, (1, 1), walls="insulated", sensor_noise=0.5)
+    yield "insulated corridor", corridor
     yield (
         "open line, coarse converter",
         Query(line, (20,), 0.05, (2, 1), step=Fraction(1, 16), protect_distance_m=0.3),
@@ -57,6 +59,11 @@ def rooms() -> Iterator[tuple[str, Query]]:
     )
     # The last two cells are those that the sensor in the corner tells apart best.
     yield "sensor in the corner", Query(Grid((4, 1), 0), (1,), 0.01, (1, 1), (1, 10**6))
+    # The sensor stands in the middle, and feels most of who comes up to it obliquely.
+    yield (
+        "obliquely to one sensor",
+        Query(Grid((4, 3), 500), (1, 1), 0.2, (1, 1), protect_distance_m=1.0),
+    )
     # Here the noise was there first, and epsilon is what it comes to.
     yield "noise that is given", Query(Grid((8, 1), 500), (4,), 0.1, (1, 1), sigma=(3, 2))
 

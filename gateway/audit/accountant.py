@@ -5,6 +5,7 @@ a formula that is accepted where it is not private. It cannot see whether what i
 what is sent; the other layers look at that.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -89,13 +90,19 @@ def refused(grid: list[tuple[float, float]]) -> Claim:
     """Return the claim that the printed formula is refused wherever it is not private."""
     wrong, looked = [], 0
     operator = np.array([[1.0, 0.0]])
-    for epsilon, delta in [*grid, (45.0, 0.1), (8.0, 0.5), (50.0, 0.1), (3.0, 0.97)]:
+    more = [(45.0, 0.1), (8.0, 0.5), (50.0, 0.1), (3.0, 0.97), (1.0, 0.2)]
+    for epsilon, delta in [*grid, *more]:
         looked += 1
         ratios = (Fraction(str(value)).as_integer_ratio() for value in (epsilon, delta))
         try:
             made = calibrate(operator, (2, 1), 1, *ratios, method="paper")
         except ValueError:
             continue
+        if delta > 0.1:
+            wrong.append(f"delta {delta:g} is accepted")
+        printed = 2 * math.log(1.25 / delta) / epsilon
+        if paper_sigma(epsilon, delta) < printed * (1 - 1e-12):
+            wrong.append(f"sigma at epsilon {epsilon:g} is not as printed")
         sigma = min(paper_sigma(epsilon, delta), (made.variance / made.sensitivity_squared) ** 0.5)
         given = curve.epsilon(1 / Decimal(sigma), delta)
         if given > Decimal(epsilon) or Decimal(made.epsilon) < given:

@@ -13,14 +13,14 @@ from edge import limits
 
 from .bench import SITE, Device
 from .claim import Claim, Effort, at_most, true
-from .scenes import scenes
+from .scenes import plans
 
 FEW = 1 << 40  # nano-rho of budget
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what devices take of limits."""
-    for room in scenes(mechanism)[:2]:
+    for room in plans(mechanism)[:2]:
         root = effort.tape("bounded", room.name).bits(256).to_bytes(32, "big")
         yield from _limits(room.name, room.round, root, effort)
 

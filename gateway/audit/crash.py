@@ -12,20 +12,22 @@ from typing import Any
 
 from edge.budget import Lost
 
+from . import contradicted
 from .claim import Claim, Effort, at_most, true
 from .flash import Flash, PowerCut
 from .lives import live
-from .scenes import scenes
+from .scenes import plans
 from .watch import listening
 from .witness import Witness
 
 DAY = 20  # Rounds asked between two starts, at most
+MOST = 200  # writes of one life; one that goes on writing is at fault itself
 WRITES = 14  # before a power cut, at most
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what many power cuts bring out."""
-    round = scenes(mechanism)[-1].round
+    round = plans(mechanism)[-1].round
     cuts = effort.pick(600, 10_000)
     for spite in (0, 20):
         seen = live(cuts, f"lives {effort.seed}".encode(), spite=spite)
@@ -38,6 +40,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             samples=seen.cuts,
             detail=f"{seen.answers} answers; {'; '.join(sorted(set(seen.faults)))}",
         )
+    root = effort.tape("contradicted").bits(256).to_bytes(32, "big")
+    yield from contradicted.claims(round, root)
     for mode in ("sealed", "keyholder"):
         params = list(round.params)
         params[6] = int(mode == "keyholder")
@@ -50,7 +54,7 @@ def _everywhere(round: Any, mode: str, effort: Effort) -> Iterator[Claim]:
     """Cut the power at every write of one life, at several places of the write."""
     faults, places, place, ended = [], 0, 0, False
     rng = effort.tape("everywhere", mode)
-    while not ended:
+    while not ended and place < MOST:
         for _ in range(effort.pick(2, 24)):
             with listening(rng) as blocks:
                 witness = Witness(round, rng.bits(256).to_bytes(32, "big"), Flash(rng), blocks)
@@ -61,6 +65,13 @@ def _everywhere(round: Any, mode: str, effort: Effort) -> Iterator[Claim]:
                 faults += witness.faults + ["a block of noise was used twice"] * blocks.twice
                 places += 1
         place += 1
+    yield at_most(
+        f"a {mode} device ends its life, with power cuts or without",
+        MOST - 1,
+        place,
+        unit="writes",
+        samples=places,
+    )
     yield at_most(
         f"a {mode} device survives a power cut at each of its {place - 1} writes",
         0,
@@ -103,7 +114,7 @@ def _at_random(round: Any, mode: str, cuts: int, effort: Effort) -> Iterator[Cla
     """Cut the power at random, again and again, until each device's budget is out."""
     rng, seen, faults, frames = effort.tape("at random", mode), 0, [], 0
     devices = 0
-    while seen < cuts:
+    while seen < cuts and devices < cuts:
         devices += 1
         with listening(rng) as blocks:
             witness = Witness(round, rng.bits(256).to_bytes(32, "big"), Flash(rng), blocks)

@@ -64,6 +64,7 @@ def told_apart(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iter
     yield from _apart(room, seen, effort.alpha)
     yield from whitebox.claims(room.name, seen.noise, room.sigma, effort.alpha)
     yield _asked_again(room, device)
+    yield _folded_once(room, device, mechanism.release, effort)
 
 
 def _apart(room: Scenes, seen: Seen, alpha: float) -> Iterator[Claim]:
@@ -95,6 +96,7 @@ def singly_told(room: Scenes, mechanism: Any, effort: Effort, samples: int) -> I
     device = _device(room, effort, sensors=len(room.below))
     tries = 2 * (samples // len(room.below) // 2 + 1)
     seen = see(room, singly(room), [device], mechanism.release, effort, tries)
+    yield from whitebox.claims("of single sensors", seen.noise, room.sigma, effort.alpha)
     below, above = seen.below - seen.middle, seen.above - seen.middle
     found = apart(below.ravel(), above.ravel(), 0.0, effort.alpha)
     single = seen._replace(below=below.reshape(-1, 1))
@@ -120,6 +122,19 @@ def _asked_again(room: Scenes, device: Device) -> Claim:
         first[0] is not None and len(set(first)) == 1,
         samples=len(first),
     )
+
+
+def _folded_once(room: Scenes, device: Device, release: Any, effort: Effort) -> Claim:
+    """Return the claim that a second answer for one sensor is not folded in: it could average."""
+    asked, signed = message(room.round, 2 * 10**6)
+    payload = device.opened(device.answer(signed, room.below.tolist())).payload
+    twice = [payload, [payload[0], payload[1] + 1]]
+    try:
+        release(asked, twice, effort.tape())
+        left_out = False
+    except ValueError:
+        left_out = True
+    return true(f"{room.name}: a release takes one answer for each sensor", left_out, samples=2)
 
 
 def in_company(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iterator[Claim]:

@@ -16,7 +16,7 @@ from . import suited
 from .bench import SITE, SITE_KEY, Device, message
 from .bounded import grain
 from .claim import Claim, Effort, at_most, true
-from .scenes import scenes
+from .scenes import plans
 
 NANO = 10**9
 LEASE = 8  # answers that a power cut may cost, and so the most Rounds that are asked anew
@@ -24,11 +24,12 @@ LEASE = 8  # answers that a power cut may cost, and so the most Rounds that are 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what devices answer."""
-    for room in scenes(mechanism)[:2]:
+    for room in plans(mechanism)[:2]:
         root = effort.tape("forged", room.name).bits(256).to_bytes(32, "big")
         yield from _rounds(room.name, room.round, root, effort)
         yield from _stale(room.name, room.round, root)
         yield from suited.claims(room.name, room.round, root)
+    yield from _said(room.round, root)
 
 
 def _rounds(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Claim]:
@@ -76,9 +77,15 @@ def _forged(round: Any, rng: Any, newest: int) -> Any:
     for _ in range(1 + rng.below(2)):
         kind = rng.below(9)
         if kind == 0:
-            params[4] = max(1, params[4] + (rng.below(3) - 1) * (1 + rng.below(params[4])))
+            before = params[4]
+            params[4] = max(1, before + (rng.below(3) - 1) * (1 + rng.below(before)))
+            if rng.below(2):  # and says honestly what that costs
+                num, den = num * before + den * params[4], den * params[4]
         elif kind == 1:
-            params[1] += rng.below(5) - 2
+            finer = rng.below(5) - 2
+            params[1] += finer
+            if rng.below(2):  # with as much noise in kelvin
+                params[4] = params[4] * 4 ** max(finer, 0)
         elif kind == 2:
             num = max(0, num - 1 - rng.below(num)) if rng.below(2) else num + rng.below(9)
         elif kind == 3:
@@ -143,12 +150,19 @@ def _stale(name: str, round: Any, root: bytes) -> Iterator[Claim]:
         unit="Rounds",
         samples=2 * LEASE,
     )
-    said = device.node.meta()
-    yield true(
-        f"{name}: meta says whether somebody holds the key, which key, which boot, which limits",
-        said.get("mode") == device.mode
-        and said.get("key") == device.identity.key_id.hex()
-        and said.get("boot") == device.budget.epoch
-        and said.get("limits", {}).get("variance") == device.limits.variance,
-        samples=1,
-    )
+
+
+def _said(round: Any, root: bytes) -> Iterator[Claim]:
+    """Yield whether everybody can see who holds a key, and how far a device will go."""
+    for mode in ("sealed", "keyholder"):
+        asked = round._replace(params=(*round.params[:6], int(mode == "keyholder")))
+        device = Device(asked, root)
+        said = device.node.meta()
+        yield true(
+            f"the meta of a {mode} device says its mode, its key's name, its boot and its limits",
+            said.get("mode") == mode
+            and said.get("key") == device.identity.key_id.hex()
+            and said.get("boot") == device.budget.epoch
+            and said.get("limits", {}).get("variance") == device.limits.variance,
+            samples=1,
+        )

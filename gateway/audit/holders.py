@@ -12,7 +12,7 @@ from edge import entropy, keys, thermal
 from .bench import Device, message
 from .claim import Claim, Effort, at_most, true
 from .keying import made
-from .scenes import scenes
+from .scenes import plans
 from .watch import replaced
 
 FRAMES = 12
@@ -21,7 +21,7 @@ FRAMES = 12
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what a host can repeat of the noise of both kinds of device."""
     root = effort.tape("holders").bits(256).to_bytes(32, "big")
-    round = scenes(mechanism)[0].round
+    round = plans(mechanism)[0].round
     yield from _sealed(root)
     yield at_most(
         "no frame of a sealed device opens with its root key",

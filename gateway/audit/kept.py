@@ -13,20 +13,21 @@ from typing import Any
 
 from edge import wire
 
+from ..faults import OperatorFault
 from ..ledger import price
 from ..outcomes import Asked
 from ..session import Message
 from .bench import message
 from .claim import Claim, Effort, at_most, true
 from .house import NAMES, House, topic_of
-from .scenes import scenes
+from .scenes import plans
 
 ROUNDS = 6
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what becomes of messages that come twice, late or changed."""
-    round = scenes(mechanism)[1].round
+    round = plans(mechanism)[1].round
     rho = price(round.guarantee)
     with tempfile.TemporaryDirectory() as folder:
         house = House(Path(folder), round, effort)
@@ -49,6 +50,13 @@ def _counted(house: House, rho: Fraction) -> Iterator[Claim]:
         Asked(b"none", b"none", asked, signed, rho), ROUNDS * rho + rho / 2
     )
     yield true("a round that the budget has no room for is not opened", bool(refused), samples=1)
+    other = asked._replace(guarantee=asked.guarantee._replace(neighbours="another promise"))
+    try:
+        house.store.open_round(Asked(b"odd", b"odd", other, signed, rho), 10**6 * rho)
+        added = True
+    except OperatorFault:
+        added = False
+    yield true("prices of different promises are not added up", not added, samples=1)
 
 
 def _replayed(house: House, effort: Effort) -> Iterator[Claim]:
@@ -101,6 +109,12 @@ def _doubled(house: House, rho: Fraction) -> Iterator[Claim]:
     )
     found = house.store.refused(1000)
     letters = found[: len(found) - kept]
+    raised = house.store.alarms()
+    yield true(
+        "counters that go back, or come twice, are an alarm that is kept",
+        len(raised) == 1 and all(times >= len(forged) for _, times in raised.values()),
+        samples=len(forged),
+    )
     yield true(
         "what is refused is kept as evidence, once and with a reason",
         len(letters) == len(forged)

@@ -15,7 +15,7 @@ from edge import entropy, keys
 
 from .bench import SITE, SITE_KEY, Device
 from .claim import Claim, Effort, true
-from .scenes import scenes
+from .scenes import plans
 
 LABELS = {
     "mac": b"heatveil-mac-v1",
@@ -29,7 +29,7 @@ LABELS = {
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what is to be said of the keys of one device."""
     root, other = (effort.tape("keys", i).bits(256).to_bytes(32, "big") for i in range(2))
-    room = scenes(mechanism)[0]
+    room = plans(mechanism)[0]
     yield _documented(root)
     yield _apart(root, other)
     yield _refused(root)

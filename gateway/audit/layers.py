@@ -18,6 +18,7 @@ from . import (
     interpreters,
     kept,
     keying,
+    labels,
     links,
     lint,
     moments,
@@ -72,6 +73,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("gateway", "answers that count twice, evidence lost", kept.claims, kinds=NOISE),
     Layer("links", "brokers that are not who they say", links.claims, False),
     Layer("after", "a map that follows from more than releases", after.claims),
+    Layer("labels", "what is not private and does not say so", labels.claims, kinds=NOISE),
     Layer("promise", "floats in what is stated, and gaps", promise.claims),
     Layer("lint", "floats, chance, clocks and prints in the source", lint.claims, False),
 )

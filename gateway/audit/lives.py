@@ -87,7 +87,7 @@ def live(cuts: int, seed: bytes, start: Start | None = None, spite: int = 0) -> 
     """
     rng = Tape(seed)
     seen = Seen()
-    while seen.cuts < cuts:
+    while seen.cuts < cuts and seen.devices < cuts:
         _life(rng, seen, start or (lambda flash, key: Budget(flash, key, LEASE)), spite)
     return seen
 

@@ -14,7 +14,7 @@ from edge.ticker import Ticker
 
 from .bench import Device, message
 from .claim import Claim, Effort, true
-from .scenes import scenes
+from .scenes import plans
 from .watch import listening, replaced
 
 TICK_MS = 100
@@ -23,7 +23,7 @@ ROUNDS = 40
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield when devices draw, read and send."""
-    round = scenes(mechanism)[0].round._replace(number=1)
+    round = plans(mechanism)[0].round._replace(number=1)
     root = effort.tape("moments").bits(256).to_bytes(32, "big")
     for mode in ("sealed", "keyholder"):
         params = list(round.params)

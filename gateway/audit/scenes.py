@@ -31,6 +31,13 @@ class Scenes(NamedTuple):
     sigma: float  # of the noise, in grains
 
 
+class Plan(NamedTuple):
+    """A Round of one of a mechanism's rooms, with a clamp that nothing here comes near."""
+
+    name: str
+    round: Any
+
+
 class Seen(NamedTuple):
     """What came of two scenes: releases (tries, sensors), and the noise that was in them."""
 
@@ -40,6 +47,13 @@ class Seen(NamedTuple):
     middle: Floats  # half-way between them
     mu: float  # how far apart the two may be, by the promise
     noise: Floats  # (boots, tries, sensors)
+
+
+def plans(mechanism: Any) -> list[Plan]:
+    """Return a Round for each room of a mechanism."""
+    return [
+        Plan(name, _roomy(mechanism.plan(query, ()))) for name, query in mechanism.subject.rooms()
+    ]
 
 
 def scenes(mechanism: Any) -> list[Scenes]:

@@ -9,12 +9,12 @@ import hmac
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from edge import keys, limits, wire
+from edge import cbor, keys, limits, wire
 from edge.records import Reading
 
 from .bench import SITE, SITE_KEY, Device, message
 from .claim import Claim, Effort, at_most, true
-from .scenes import scenes
+from .scenes import plans
 
 MAC_BYTES = 16
 
@@ -31,7 +31,7 @@ class Kind(NamedTuple):
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what is to be said of the three kinds of message."""
-    round = scenes(mechanism)[0].round
+    round = plans(mechanism)[0].round
     root = effort.tape("signed").bits(256).to_bytes(32, "big")
     device = Device(round, root, sensors=2)
     who = device.identity
@@ -116,6 +116,8 @@ def _unpackable(round: Any) -> Claim:
         lambda: wire.pack_report(reading, SITE_KEY, "t", 16),
         lambda: wire.pack_report(round, reading, SITE_KEY, "t"),
         lambda: wire.pack_round(reading, SITE_KEY, "t"),
+        lambda: cbor.encode(reading),
+        lambda: cbor.encode({1: [0, reading]}),
     )
     for pack in packs:
         try:

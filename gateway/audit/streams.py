@@ -15,7 +15,7 @@ from edge import entropy
 from .bench import Device, message
 from .claim import Claim, Effort, at_most, true
 from .keying import made
-from .scenes import scenes
+from .scenes import plans
 from .watch import Blocks, listening, replaced
 
 NAMES = ("a", "b", "ab", "a" * 255, "a\0", "room-1", "room-11")
@@ -35,8 +35,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield _continues(chain)
     yield _uniform(effort)
     for mode in ("sealed", "keyholder"):
-        yield from _devices(scenes(mechanism)[0].round, mode, chain)
-    yield from _devices(scenes(mechanism)[0].round, "sealed", chain, " without a system's entropy")
+        yield from _devices(plans(mechanism)[0].round, mode, chain)
+    yield from _devices(plans(mechanism)[0].round, "sealed", chain, " without a system's entropy")
 
 
 def _as_documented(chain: bytes, effort: Effort) -> Claim:

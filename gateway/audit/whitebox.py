@@ -8,6 +8,8 @@ of one sigma, and fails by bad luck with chance alpha at most.
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom
 
 from .certificate import Between, Floats, misfit, product, variance
 from .claim import Claim
@@ -28,6 +30,7 @@ def claims(name: str, noise: Floats, sigma: float, alpha: float) -> Iterator[Cla
     flat = unit.reshape(-1, unit.shape[2])
     yield from _size(name, flat, alpha)
     yield _law(name, flat, alpha, sigma)
+    yield _tails(name, flat, alpha)
     pairs = [(i, j) for i in range(flat.shape[1]) for j in range(i)]
     if pairs:
         each = alpha / len(pairs)
@@ -109,6 +112,30 @@ def _law(name: str, unit: Floats, alpha: float, sigma: float) -> Claim:
         samples=unit.size,
         alpha=alpha,
         detail=f"chi-square over {cells} cells",
+    )
+
+
+def _tails(name: str, unit: Floats, alpha: float) -> Claim:
+    """Return the claim on how often noise is large: a tail that is cut off hides nothing there.
+
+    Each count beyond a bound is binomial. The last bound is one that some thirty should pass.
+    """
+    far = float(-ndtri(15 / unit.size))
+    bounds = [far * part / 4 for part in (2, 3, 4)]
+    chances = []
+    for bound in bounds:
+        tail, seen = 2 * float(ndtr(-bound)), int((np.abs(unit) > bound).sum())
+        rare = min(binom.cdf(seen, unit.size, tail), binom.sf(seen - 1, unit.size, tail))
+        chances.append(2 * len(bounds) * float(rare))
+    worst = min(chances)
+    return Claim(
+        f"{name}: noise is large as often as promised, up to {far:.2f} sigma",
+        -float(np.log10(alpha)),
+        -float(np.log10(min(max(worst, 1e-300), 1.0))),
+        worst >= alpha,
+        unit="-log10 p",
+        samples=unit.size,
+        alpha=alpha,
     )
 
 

@@ -50,12 +50,15 @@ class Witness:
         """Ask the next Round, or the last one once more, and remember what came."""
         self.number += not again
         asked, signed = message(self.round, self.number)
+        spent = self.device.budget.spent
         frame = self.device.answer(signed, (self.starts % 2,))
         if frame is None:
             self.out = self.out or self.device.node.state() == "exhausted"
         elif frame not in self.blocks.frames:
             self._hold(not self.out, "it answered after its budget was out")
-            self.answered += cost(asked, self.held)
+            price = cost(asked, self.held)
+            self._hold(self.device.budget.spent - spent >= price, "an answer was not charged")
+            self.answered += price
             self._hold(self.answered <= self.held.budget, "it answered more than its budget")
             self.blocks.publish(frame)
 

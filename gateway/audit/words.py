@@ -11,7 +11,7 @@ from edge import thermal
 
 from .bench import Device, message
 from .claim import Claim, Effort, true
-from .scenes import scenes
+from .scenes import plans
 from .watch import replaced
 
 ROUNDS = 40
@@ -20,15 +20,18 @@ RUBBISH = (None, 1.5, "21", (1, 2), (1.5,), ("21",), (None,), (), "7")
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what devices say that see different things, or rubbish, or draw huge noise."""
-    round = scenes(mechanism)[0].round
+    round = plans(mechanism)[0].round
     root = effort.tape("words").bits(256).to_bytes(32, "big")
-    asked = round._replace(params=(*round.params[:6], 1))  # a keyholder's noise can be repeated
-    yield from _alike(asked, root)
+    for wide in (0, 1 << 20):  # frames of 16 bits a number, and of 32
+        low, high = round.params[2] - wide, round.params[3] + wide
+        # A keyholder's noise can be repeated, so devices can be held side by side.
+        asked = round._replace(params=(*round.params[:2], low, high, *round.params[4:6], 1))
+        yield from _alike(asked, root, thermal.bits(asked))
     yield _silent(asked, root)
     yield _fits(asked, root)
 
 
-def _alike(round: Any, root: bytes) -> Iterator[Claim]:
+def _alike(round: Any, root: bytes, bits: int) -> Iterator[Claim]:
     """Yield what differs between devices of one key that see different things: the sum alone."""
     low, high = round.params[2:4]
     rooms = ((low, high), (0, 0), (high, low))
@@ -56,12 +59,12 @@ def _alike(round: Any, root: bytes) -> Iterator[Claim]:
                 }
             )
     yield true(
-        "the noise of a frame is the same whatever is read",
+        f"the noise of a frame of {bits}-bit numbers is the same whatever is read",
         bool(noises) and all(len(noise) == 1 for noise in noises),
         samples=len(noises),
     )
     yield true(
-        "the length of a frame is the same whatever is read",
+        f"the length of a frame of {bits}-bit numbers is the same whatever is read",
         all(len(length) == 1 for length in lengths),
         samples=len(lengths),
     )
@@ -72,7 +75,8 @@ def _alike(round: Any, root: bytes) -> Iterator[Claim]:
     )
     yield true(
         "a device whose budget is out stays silent, and says that it is exhausted",
-        0 < silent < ROUNDS and all(device.node.state() == "exhausted" for device in devices),
+        ROUNDS // 2 <= silent < ROUNDS
+        and all(device.node.state() == "exhausted" for device in devices),
         samples=silent,
     )
 
