@@ -91,4 +91,4 @@ def _line(claim: Claim) -> str:
 
 def _number(value: float) -> str:
     whole = abs(value) < 1e15 and value == int(value) if math.isfinite(value) else False
-    return f"{int(value)}" if whole else f"{value:.6g}"
+    return f"{int(value)}" if whole else f"{value:.8g}"
