@@ -82,10 +82,12 @@ class Device:
         return wire.unpack_report(frame, self.identity.mac_key, topic, self.identity.name)
 
 
-def message(round: Any, number: int) -> tuple[Any, bytes]:
+def message(
+    round: Any, number: int, site: str = SITE, site_key: bytes = SITE_KEY
+) -> tuple[Any, bytes]:
     """Return the Round under another number, and the site's signed message of it."""
     asked = round._replace(number=number)
-    return asked, wire.pack_round(asked, SITE_KEY, wire.round_topic(SITE, round.mechanism))
+    return asked, wire.pack_round(asked, site_key, wire.round_topic(site, round.mechanism))
 
 
 def releases(

@@ -7,11 +7,15 @@ time on a real board, its radio or its power line gives away.
 """
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
+
+from structlog.testing import capture_logs
 
 from edge import thermal
 from edge.ticker import Ticker
 
+from ..dialogue import Dialogue
 from .bench import Device, message
 from .claim import Claim, Effort, true
 from .scenes import plans
@@ -31,6 +35,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         asked = round._replace(params=tuple(params))
         yield from _ordered(asked, root, mode)
         yield _on_the_tick(asked, root, mode)
+        yield _said(asked, root, mode)
 
 
 def _ordered(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
@@ -95,4 +100,45 @@ def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
         set(waits) == {TICK_MS},
         samples=len(waits),
         detail=f"after {min(waits)} to {max(waits)} ms, the tick is {TICK_MS}",
+    )
+
+
+def _said(round: Any, root: bytes, mode: str) -> Claim:
+    """Return whether a device on the broker says anything between a Round and its tick.
+
+    Limits come right behind each Round: what is said of them would show when the frame was made.
+    """
+    device, now_ms, said = Device(round, root), [0], []
+    fleet: Any = SimpleNamespace(node=lambda name: device.node, read=lambda name, params: (5,))
+    dialogue = Dialogue(fleet, "bench-1", lambda *words: said.append((now_ms[0], *words)))
+    draw: Any = thermal.draw
+
+    def slow(*given: Any) -> list[int]:
+        noise: list[int] = draw(*given)
+        now_ms[0] += 1 + abs(noise[0]) % (TICK_MS - 10)
+        return noise
+
+    wrong = []
+    with replaced(thermal, "draw", slow), capture_logs():
+        for number in range(1, ROUNDS + 1):
+            dialogue.look(now_ms[0])
+            came, said[:] = now_ms[0], []
+            limits = device.node._budget.limits
+            dialogue.hear("round", message(round, number)[1], came)
+            order = device.order(limits._replace(version=limits.version + 1))
+            dialogue.hear("cmd/limits", order, now_ms[0])
+            while now_ms[0] < came + 3 * TICK_MS:
+                dialogue.look(now_ms[0])
+                now_ms[0] += 1
+            first = [(at_ms - came, leaf) for at_ms, leaf, _, _ in said]
+            if not first or first[0] != (TICK_MS, "data") or first.count(first[0]) != 1:
+                wrong.append(f"{first[:2]}")
+            wrong += [
+                f"{leaf} is retained" for _, leaf, _, kept in said if kept and leaf == "data"
+            ]
+    return true(
+        f"a {mode} device on the broker says nothing between a Round and its frame's tick",
+        not wrong,
+        samples=ROUNDS,
+        detail="; ".join(wrong[:3]),
     )
