@@ -471,3 +471,12 @@ def test_the_pair_is_where_the_price_of_limits_is_not() -> None:
     assert [budget.charge(cost, n) for n in range(51)] == [True] * 50 + [False]
     assert ratchet(chain_at(ROOT, 1)) == chain_at(ROOT, 2)
     assert Pair(Ram(), KEY).mended == ""
+
+
+def test_the_newest_round_never_becomes_an_older_one() -> None:
+    """Or a Round of before could be answered once more; not by a charge, nor by a boot."""
+    slots = enrolled()
+    budget = started(slots)
+    assert [budget.charge(20, number) for number in (9, 3)] == [True, True]
+    assert budget.round == 9
+    assert started(slots).round == 9

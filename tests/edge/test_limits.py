@@ -164,3 +164,22 @@ def test_only_the_config_key_and_the_device_s_own_topic_count() -> None:
     ):
         with pytest.raises(wire.Fault):
             unpack_limits(bad, key, topic)
+
+
+@pytest.mark.parametrize(("name", "least"), [("square", 1), ("variance", 1), ("version", 1)])
+def test_limits_that_would_make_answers_free_are_none(name: str, least: int) -> None:
+    """Stated here once more: the bounds that are tested above are the module's own."""
+    assert limits.objection(GIVEN._replace(**{name: least})) == ""
+    assert name in limits.objection(GIVEN._replace(**{name: least - 1}))
+
+
+def test_a_message_too_long_for_a_board_is_not_even_looked_at() -> None:
+    """Signed or not: a field that nobody knows must not fill its memory."""
+    body = {0: 1, **dict(enumerate(GIVEN, 1))}
+    for more, taken in ((8, True), (200, False)):
+        message = wire.signed(cbor2.dumps({**body, 9: bytes(more)}), KEY, TOPIC)
+        if taken:
+            assert unpack_limits(message, KEY, TOPIC) == GIVEN
+        else:
+            with pytest.raises(wire.Fault, match="bytes"):
+                unpack_limits(message, KEY, TOPIC)

@@ -169,6 +169,8 @@ def test_noise_of_another_variance_is_thrown_away_unused() -> None:
         (message(exponent=9), node(), "less noise"),
         (message(exponent=9, variance=999999), node(), "less noise"),
         (message(exponent=7, variance=10**6), node(), "coarser than this device's limit of 2**-8"),
+        (message(exponent=-65, variance=10**9), node(), "are none that a sensor has"),
+        (message(exponent=65, variance=10**9), node(), "are none that a sensor has"),
         (message(keyholder=1), node(), "not that of a sealed device"),
         (message(), node("keyholder"), "not that of a keyholder device"),
         (message(), node(sensor=50), "sensor 50 is not in round 1"),

@@ -218,3 +218,19 @@ def test_no_tick_is_no_protection() -> None:
     """A tick of nothing would be sending at once."""
     with pytest.raises(ValueError, match="a tick of 0 ms is none"):
         Ticker(device(1), 0)
+
+
+def test_a_round_that_overtakes_a_waiting_frame_has_a_tick_of_its_own() -> None:
+    """Sent on the older one's, it would leave at a moment that its draw can have moved."""
+    ticker = Ticker(device(1, LIMITS._replace(pace_ms=0)), 100)
+    ticker.came(message(1), read, 0)
+    ticker.due(1)
+    ticker.came(message(2), read, 90)
+    before = [ticker.due(now_ms) for now_ms in (91, 100, 189)]
+    held = ticker.waits
+    frame = ticker.due(190)
+
+    assert before == [None, None, None]
+    assert held
+    assert frame is not None
+    assert (ticker.waits, ticker.due_ms) == (False, None)
