@@ -22,6 +22,8 @@ from edge.thermal import Params, bits
 
 from .heatmap import Heatmap, Unresolved
 from .sparse import Solution, minimise_l1
+from .spreads import warmest
+from .thermal_noise import as_printed, room
 from .thermal_noise import calibration as calibration
 from .thermal_noise import operator as operator
 from .thermal_promise import promise
@@ -43,8 +45,9 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     made = calibration(query)
     # What every source at its warmest, and eight sigmas of a sensor's own noise, can reach.
     # Below the baseline too: clamping there would bend the readings of a cold sensor.
-    warmest = query.sources_max * query.intensity_max * float(operator(query).max())
-    reach = math.ceil(math.ldexp(warmest + 8 * query.sensor_noise, made.exponent)) + made.step
+    one = float(operator(query).max()) if as_printed(query) else warmest(room(query))
+    most = query.sources_max * query.intensity_max * one
+    reach = math.ceil(math.ldexp(most + 8 * query.sensor_noise, made.exponent)) + made.step
     params = Params(
         sensors=math.prod(query.sensors),
         exponent=made.exponent,

@@ -12,6 +12,8 @@ from edge.entropy import Tape
 from edge.records import Grid, Reading, Release
 from edge.thermal import Params
 from gateway.mechanisms import named, play
+from physics.kernel import forward
+from physics.places import cell_places, sensor_places
 from physics.sensors import grains
 from recovery.distance import earth_movers
 from recovery.heatmap import Heatmap, Unresolved
@@ -126,6 +128,17 @@ def test_no_scene_within_the_assumptions_is_clamped(query: Query) -> None:
 
     assert max(grains([warmest], params.exponent, query.step)) <= params.high
     assert params.low == -params.high
+
+
+def test_heat_that_spread_longer_is_not_clamped_either() -> None:
+    """Sensors far from every cell warm up late: at the stated spread they feel little."""
+    query = Query(Grid((6, 1), 500), (3,), 0.004, (1, 1))
+    params = Params(*plan(query, ()).params)
+    places = cell_places(query.grid), sensor_places(query.sensors, query.grid)
+    later = [forward(*places, 0.004 * 1.003**k, "none", 3.0).max() for k in range(2000)]
+
+    assert max(later) > 1.1 * operator(query).max()
+    assert math.ldexp(query.sources_max * max(later), params.exponent) <= params.high
 
 
 def test_a_warmth_that_the_converter_rounds_up_is_not_clamped() -> None:
