@@ -22,7 +22,8 @@ class Inner:
     """An SSLContext whose other end fails in one way."""
 
     def __init__(self, fault: Exception) -> None:
-        self.fault, self.names = fault, []
+        self.fault = fault
+        self.names: list[str] = []
 
     def wrap_socket(self, sock: object, server_hostname: str, **_: object) -> None:
         self.names.append(server_hostname)

@@ -232,6 +232,7 @@ def test_no_record_slips_in_as_a_tuple() -> None:
     [
         {"mechanism": 5},
         {"number": 1 << 48},
+        {"number": -1},
         {"guarantee": PROMISE._replace(unit=["a", "list"])},
         {"guarantee": PROMISE._replace(epsilon=("1", "1"))},
         {"grid": Grid(("100", 1), 50)},

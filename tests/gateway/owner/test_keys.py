@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,25 @@ def test_the_old_bytes_are_overwritten_where_they_lay(heatveil: Heatveil, owned:
         assert said.status == 0, said.err
         assert old.read() == bytes(size)
     assert owned.holder.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_noughts_are_on_the_disk_before_shredding_is_said_to_be_done(
+    heatveil: Heatveil, owned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a cache alone they would be lost with the power, and the old keys be there again."""
+    flushed, sync = {}, os.fsync
+
+    def noted(handle: int) -> None:
+        sync(handle)
+        found = os.fstat(handle)
+        if stat.S_ISREG(found.st_mode):
+            flushed[found.st_ino] = Path(f"/proc/self/fd/{handle}").read_bytes()
+
+    old = owned.holder.stat()
+    monkeypatch.setattr(os, "fsync", noted)
+    run(heatveil, owned, "shred", "--before", 2)
+
+    assert flushed[old.st_ino] == bytes(old.st_size)
 
 
 def test_behind_a_link_it_is_the_file_that_is_shredded(heatveil: Heatveil, owned: Any) -> None:
