@@ -18,8 +18,8 @@ class Ahead:
     """The frame counter of one boot, and the noise of the frame to come.
 
     identity: a `keys.Identity`. budget: its `budget.Budget`, for the keys of this boot and for
-    the count of its frames: a second node on one budget goes on where the first one is, and
-    does not read the same streams again.
+    what was used of them: a second node on one budget goes on where the first one is, and does
+    not read the same streams again.
     """
 
     def __init__(self, identity, budget):
@@ -31,7 +31,9 @@ class Ahead:
         self._for = None  # the mechanism and the variance that it was drawn for
         if identity.mode == "sealed":  # one stream for the whole boot, never repeated
             stamp = budget.epoch.to_bytes(8, "big")
-            self._sealed = entropy.sealed(budget.chain, stamp)
+            if budget.stream is None:
+                budget.stream = self._sealed = entropy.sealed(budget.chain, stamp)
+            self._sealed = budget.stream
         else:
             self._sealed = None
             self._epoch_key = keys.epoch_key(budget.chain, budget.epoch)

@@ -50,7 +50,8 @@ class Budget:
 
     epoch, chain, limits: of this boot. spent: nano-rho charged, with what power cuts cost.
     round: the newest round charged, or -1; after a power cut, a lease before that at worst.
-    frames: how many of this boot were given their noise; `ahead` counts them here, for all.
+    frames, stream: how many of this boot were given their noise, and the noise of a sealed
+    device; `ahead` keeps them here, for all who have this budget.
     fault: why it has stopped, or "". mended: which slot was found torn at boot, or "".
     """
 
@@ -66,6 +67,7 @@ class Budget:
         self.spent = 0
         self.round = -1
         self.frames = 0
+        self.stream = None
         self.mended = ""
         self.fault = UNBOOTED
         self._pair = Pair(slots, checked(state_key, "state key"))

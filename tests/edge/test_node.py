@@ -586,3 +586,15 @@ def test_two_nodes_on_one_budget_never_read_one_stream() -> None:
 
         assert report.payload[1] - 2000 == thermal.draw(250000, 1, stream)[0]
     assert seen == [1, 2, 3, 4, 5, 6]
+
+
+def test_two_sealed_nodes_on_one_budget_share_their_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the system's entropy is dead, a second stream would be the first one again."""
+    monkeypatch.setattr(entropy, "os_entropy", lambda size: bytes(size))
+    budget = booted()
+    pair = [node(budget=budget) for _ in range(2)]
+    frames = [pair[n % 2].answer(message(n), Thermometer()) for n in range(6)]
+
+    assert len({readings(frame)[1] for frame in frames}) == 6
