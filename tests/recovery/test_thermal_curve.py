@@ -12,7 +12,7 @@ from edge.records import Grid
 from physics.places import length_m
 from recovery.settle import exact_epsilon
 from recovery.spreads import Room, felt
-from recovery.thermal_curve import curve, distances, given, presence
+from recovery.thermal_curve import curve, distances, given, presence, presence_square
 from recovery.thermal_noise import calibration, operator, room
 from recovery.thermal_query import Query
 from recovery.whole import shifts, whole_square
@@ -82,6 +82,23 @@ def test_presence_is_not_below_the_truth(query: Query) -> None:
     true = truly(query, None)
 
     assert true <= presence(query) <= 1.01 * true + 0.01
+
+
+def test_a_shut_room_that_still_fills_up_is_followed_to_its_end() -> None:
+    """Where heat is nearly even some sensors still rise: whole numbers jump up with them."""
+    query = Query(
+        Grid((4, 3), 100),
+        (3, 2),
+        0.18119622275118566,
+        (8, 1),
+        protect_distance_m=0.4,
+        intensity_max=97.05574280670571,
+        walls="insulated",
+    )
+    made, here = calibration(query), room(query)
+    later = [query.intensity_max * here.operator(float(s)) for s in np.geomspace(here.spread_m2, 0.6, 200)]
+
+    assert presence_square(query, made) >= whole_square(later, made.exponent, None)
 
 
 def test_the_spreads_of_the_protected_distance_would_flatter_others() -> None:
