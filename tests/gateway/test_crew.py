@@ -19,9 +19,13 @@ class Device:
         self.waits = False
         self.held = threading.Event()
         self.held.set()
+        self.inside = self.most = 0
 
     def hear(self, leaf: str, payload: bytes, now_ms: int) -> None:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
         self.held.wait(5)
+        self.inside -= 1
         if leaf == "round":
             self.waits, self.due_ms = True, now_ms + int(payload)
         self.log.append((self.name, leaf))
@@ -74,7 +78,7 @@ def test_a_frame_whose_device_is_busy_is_waited_for_without_haste(
     log: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It goes out when the device is done; until then the thread sleeps."""
-    devices: dict[str, Any] = {"a": Device("a", log)}
+    devices: dict[str, Any] = {name: Device(name, log) for name in "ab"}
     work, asked, now_ms = Crew(devices, 60), [0], crew._now_ms
 
     def counted() -> int:
@@ -88,6 +92,9 @@ def test_a_frame_whose_device_is_busy_is_waited_for_without_haste(
     devices["a"].held.clear()
     work.hear("a", "receipt", b"")
     time.sleep(0.2)
+    work.hear("b", "receipt", b"")  # the thread wakes, and a's frame is overdue
+    eventually(lambda: ("b", "receipt") in log)
+    time.sleep(0.05)
     early = list(log)
     devices["a"].held.set()
     sent = eventually(lambda: ("a", "sends") in log)
@@ -97,3 +104,25 @@ def test_a_frame_whose_device_is_busy_is_waited_for_without_haste(
     assert ("a", "sends") not in early
     assert sent
     assert asked[0] < 100
+
+
+def test_a_device_hears_one_message_after_the_other(log: list[tuple[str, str]]) -> None:
+    """Two at once would pay for two answers and draw one noise; the others need not wait."""
+    devices: dict[str, Any] = {name: Device(name, log) for name in "ab"}
+    work = Crew(devices, 60)
+    work.start()
+    devices["a"].held.clear()
+    for number in range(5):
+        work.hear("a", f"message {number}", b"")
+    work.hear("b", "receipt", b"")
+    other = eventually(lambda: ("b", "receipt") in log)
+    devices["a"].held.set()
+    over = eventually(lambda: ("a", "message 4") in log)
+    work.stop()
+
+    assert other
+    assert over
+    assert devices["a"].most == 1
+    assert [leaf for name, leaf in log if name == "a" and leaf != "draws"] == [
+        f"message {number}" for number in range(5)
+    ]

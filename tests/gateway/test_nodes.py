@@ -200,3 +200,27 @@ def test_without_a_broker_nothing_is_left_half_started(
         Nodes(Mqtt(host="127.0.0.1", port=1, insecure=True), "nowhere", "thermal", fleet)
 
     assert set(threading.enumerate()) == threads
+
+
+def test_devices_say_goodbye_when_they_are_stopped(mosquitto: Mqtt, site: enrol.Enrolment) -> None:
+    """Or "ready" would stand there for ever, and nobody answer."""
+    place = budgets.in_memory()
+    budgets.provision(site, LIMITS, place)
+    fleet = Fleet(
+        budgets.boot(site.secrets, place).devices,
+        PointSensors(np.arange(4) / 4),
+        np.random.default_rng(1),
+    )
+    with Pump("gateway") as pump:
+        gateway = Gateway(mosquitto, enrol.known(site.secrets), pump)
+        with Nodes(mosquitto, site.secrets.site, "thermal", fleet):
+            pass
+        gone = eventually(
+            lambda: (
+                gateway.said("state")
+                == {name: [b"ready", b"disconnected"] for name in gateway.devices.by_name}
+            )
+        )
+        gateway.close()
+
+    assert gone

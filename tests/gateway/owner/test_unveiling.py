@@ -5,7 +5,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from gateway import ringfile
 from gateway.faults import OperatorFault
 from gateway.keyring import Boots, Chain
 from gateway.sqlite import opened
+from gateway.unveil import readings, source
 
 Heatveil = Callable[..., Any]
 
@@ -406,3 +407,31 @@ def test_a_gateway_that_starts_meanwhile_stops_it(
     assert said.status == 1
     assert "a gateway opened its database meanwhile" in said.err
     assert not (owned.folder / "readings.sqlite").exists()
+
+
+def test_the_database_is_opened_so_that_neither_we_nor_sqlite_could_write_it(owned: Any) -> None:
+    """Two locks: one on the file, and one on what is said."""
+    with source.reading(owned.database, owned.devices.site) as found:
+        said = found._connection
+        assert said.execute("PRAGMA query_only").fetchone() == (1,)
+        said.execute("COMMIT")
+        said.execute("PRAGMA query_only=OFF")
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            said.execute("DELETE FROM reports")
+
+
+@pytest.mark.parametrize("kind", ["readings.csv", "readings.sqlite"])
+def test_the_place_is_held_while_the_readings_are_written(tmp_path: Path, kind: str) -> None:
+    """What somebody else puts there meanwhile would be replaced without a word."""
+    out = tmp_path / kind
+
+    def found() -> Iterator[readings.Row]:
+        with pytest.raises(FileExistsError):
+            out.open("x")
+        assert out.stat().st_size == 0  # and nothing in it before all is there
+        yield readings.Row("node-0", 1, 1, 1, 0, 5, 8, 0.5, "")
+
+    readings.write(out, "lab", found(), list)
+
+    assert out.stat().st_size > 0
+    assert list(tmp_path.iterdir()) == [out]
