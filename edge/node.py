@@ -46,8 +46,7 @@ class Node:
         self._ahead = Ahead(identity, budget)
         self._variance = budget.limits.variance  # that the next Round will ask for, as it seems
         self._round = self._name = self._frame = None  # of the last answer
-        # Which Round was charged last, if its frame was not made, and when the last was charged.
-        # All of it: its name has four bytes, and one of less noise could be made to match them.
+        # Of the last charge: the Round, till it is answered (its short name can be forged); when.
         self._paid = self._paid_ms = None
         self._alert = ""
 
