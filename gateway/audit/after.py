@@ -7,9 +7,12 @@ and one that states another promise. It cannot see whether the map is any good.
 
 from collections.abc import Iterator
 from copy import deepcopy
+from math import isqrt
 from typing import Any
 
 import numpy as np
+
+from edge.records import Release
 
 from .claim import Claim, Effort, true
 
@@ -23,20 +26,33 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         round = mechanism.plan(query, ())
         tape = effort.tape("after", name)
         reading = mechanism.subject.inputs(round)[-1]
-        release = mechanism.release(round, [mechanism.report(round, reading, tape)], tape)
-        before = deepcopy(release)
-        first, second = (mechanism.recover(query, [release]) for _ in range(2))
-        yield true(f"{name}: a map leaves its releases as they were", release == before, samples=1)
-        yield true(
-            f"{name}: the same releases give the same map, to the last bit",
-            _same(first, second),
-            samples=2,
-        )
-        yield true(
-            f"{name}: a map carries the promise that its round was made under",
-            first.guarantee == round.guarantee,
-            samples=1,
-        )
+        drawn = mechanism.release(round, [mechanism.report(round, reading, tape)], tape)
+        yield from _followed(name, mechanism, query, drawn)
+        if mechanism.subject.KIND == "noise":
+            yield from _followed(f"{name}, warm", mechanism, query, _warm(mechanism, query, round))
+
+
+def _followed(name: str, mechanism: Any, query: Any, release: Any) -> Iterator[Claim]:
+    before = deepcopy(release)
+    first, second = (mechanism.recover(query, [release]) for _ in range(2))
+    yield true(f"{name}: a map leaves its releases as they were", release == before, samples=1)
+    yield true(
+        f"{name}: the same releases give the same map, to the last bit",
+        _same(first, second),
+        samples=2,
+    )
+    yield true(
+        f"{name}: a map carries the promise that its round was made under",
+        first.guarantee == release.round.guarantee,
+        samples=1,
+    )
+
+
+def _warm(mechanism: Any, query: Any, round: Any) -> Any:
+    """Return a release of one source so warm that noise does not hide it: a map is drawn of it."""
+    seen, _ = mechanism.subject.neighbours(query, round)
+    times = 1 + 3 * isqrt(round.params[4] * len(seen)) // max(1, isqrt(int(np.square(seen).sum())))
+    return Release(round, [times * int(value) for value in seen], 1)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -84,8 +84,11 @@ def _forged(round: Any, rng: Any, newest: int) -> Any:
         elif kind == 1:
             finer = rng.below(5) - 2
             params[1] += finer
-            if rng.below(2):  # with as much noise in kelvin
+            honest = rng.below(3)
+            if honest == 1:  # with as much noise in kelvin
                 params[4] = params[4] * 4 ** max(finer, 0)
+            elif honest == 2:  # or with less, and says what that costs
+                num = num * 4 ** max(finer, 0)
         elif kind == 2:
             num = max(0, num - 1 - rng.below(num)) if rng.below(2) else num + rng.below(9)
         elif kind == 3:

@@ -102,7 +102,7 @@ def _uniform(effort: Effort) -> Claim:
     rng, bits = (entropy.Tape(b"uniform") for _ in range(2))
     sizes = effort.tape("sizes")
     for _ in range(cases):
-        n = 1 + sizes.below(1 << (1 + sizes.below(40)))
+        n = 1 + sizes.bits(1 + sizes.bits(5) + sizes.bits(5))  # of up to 63 bits
         width = (n - 1).bit_length()
         while (value := bits.bits(width)) >= n:
             pass

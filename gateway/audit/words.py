@@ -37,7 +37,9 @@ def _alike(round: Any, root: bytes, bits: int) -> Iterator[Claim]:
     rooms = ((low, high), (0, 0), (high, low))
     # Enough for some Rounds, and then it is exhausted: the words of that are compared as well.
     cost = -(-(10**9) * round.guarantee.rho[0] // round.guarantee.rho[1])
-    devices = [Device(round, root, sensors=2, budget=ROUNDS // 2 * cost) for _ in rooms]
+    devices = [
+        Device(round, root, sensors=2, budget=ROUNDS // 2 * cost + cost // 2) for _ in rooms
+    ]
     lengths, noises, words, silent = [], [], [], 0
     for number in range(1, ROUNDS + 1):
         _, signed = message(round, number)
