@@ -9,15 +9,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from .compose import price
-from .ratio import check_ratio
-from .settle import Calibration, worth
-from .spreads import felt
+from .settle import Calibration
 from .stated import epsilon_of
 from .thermal_curve import given
-from .thermal_noise import calibration, room
-from .thermal_query import Query, protected_cells
-from .whole import reach, sent, shifts
+from .thermal_mixed import mixed_epsilon
+from .thermal_noise import calibration
+from .thermal_query import Query
 
 _SHORTER = 5  # heat that had a fifth of the stated spread
 _WARMER = 2  # a source of twice the stated intensity
@@ -89,29 +86,3 @@ def _row(name: str, said: str, world: Query, made: Calibration) -> WhatIf:
     except ValueError:  # the printed formula is not private everywhere
         sigma = None
     return WhatIf(name, said, world, given(world, made), sigma)
-
-
-def mixed_epsilon(query: Query, old: Calibration) -> float:
-    """Return the epsilon while every second sensor still has the old noise, the others the new.
-
-    At the stated spread and at the one where a move is felt most.
-    """
-    new, cells = calibration(query), protected_cells(query)
-    fine = max(new.exponent, old.exponent)
-    variances = [
-        made.variance * 4 ** (fine - made.exponent)
-        for made in (old if sensor % 2 else new for sensor in range(math.prod(query.sensors)))
-    ]
-    tried = felt(room(query), (cells,))
-    worst = float(tried.spreads_m2[tried.moves[:, 0].argmax()])
-    blocks = (
-        sent(block, fine, query.step)
-        for spread in {query.spread_m2, worst}
-        for block in shifts(
-            room(query).operator(spread),
-            query.grid.shape,
-            reach(query.grid.shape, cells),
-            query.intensity_max,
-        )
-    )
-    return worth(price(blocks, variances), query.readings, check_ratio(query.delta, "delta"))

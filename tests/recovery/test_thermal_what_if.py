@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import dp_accounting
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from edge.records import Grid
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
-from recovery.thermal_noise import calibration
+from recovery.settle import worth
+from recovery.thermal_mixed import mixed_epsilon
+from recovery.thermal_noise import calibration, room
 from recovery.thermal_query import Query
-from recovery.thermal_what_if import WhatIf, mixed_epsilon, what_if
+from recovery.thermal_what_if import WhatIf, what_if
 
 PAPER = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))
 DAY = replace(PAPER, readings=24)
@@ -91,6 +94,34 @@ def test_half_a_fleet_at_the_old_noise_gives_something_between() -> None:
     )
     found = rows(PAPER)
     assert 1.0 < found["half_renewed"].epsilon < found["twice_the_sensors"].epsilon
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query(Grid((3, 1), 0), (5,), 0.02, (1, 1)),
+        Query(Grid((5, 1), 500), (2,), 0.05, (4, 1), step=Fraction(24, 65)),
+        Query(Grid((12, 1), 250), (8,), 0.01, (8, 1), walls="insulated", step=Fraction(1, 100)),
+    ],
+)
+def test_whichever_half_is_old_it_costs_no_more(query: Query) -> None:
+    """Every move, at six hundred spreads, with the even sensors old and with the odd ones."""
+    more, old = replace(query, sensors=(2 * query.sensors[0],)), calibration(query)
+    new, here, found = calibration(more), room(more), mixed_epsilon(more, old)
+    fine = max(old.exponent, new.exponent)
+    variances = np.array([4.0 ** (fine - made.exponent) * made.variance for made in (old, new)])
+    worst = 0.0
+    for spread in np.geomspace(query.spread_m2, 20.0, 600):
+        change = np.abs(np.diff(here.operator(float(spread)), axis=1))
+        if query.step is not None:
+            change = np.ceil(change / float(query.step)) * float(query.step)
+        whole = np.ceil(np.ldexp(change, fine) * (1 - 1e-12))
+        for first in range(2):
+            noise = variances[(np.arange(len(whole)) + first) % 2]
+            worst = max(worst, float((np.square(whole) / noise[:, None] / 2).sum(axis=0).max()))
+    truth = worth(Fraction(worst), 1, 1e-5)
+
+    assert truth <= found <= 1.01 * truth
 
 
 def test_one_reading_has_no_half() -> None:
