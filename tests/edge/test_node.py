@@ -519,15 +519,23 @@ def test_limits_that_are_refused_or_known_leave_a_round_that_was_paid_for_as_it_
     assert budget.spent == 1_000_000
 
 
-def test_an_alert_ends_the_round_that_was_paid_for_too() -> None:
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda device: device.tighten(tightening(LIMITS._replace(version=2, variance=500000))),
+        lambda device: [device.answer(message(number), failing) for number in range(2, 10)],
+    ],
+)
+def test_an_alert_ends_the_round_that_was_paid_for_too(write: Callable[[Node], object]) -> None:
     """What the slots hold is not known any more, so nothing is answered."""
     slots, thermometer = Slots([]), Thermometer()
     device = node(budget=booted(slots=slots))
-    device.answer(message(1), failing)
+    for number in range(1, 9):  # a whole lease
+        device.answer(message(number), failing)
     slots.broken = True
-    device.tighten(tightening(LIMITS._replace(version=2, variance=500000)))
+    write(device)
 
-    assert device.answer(message(1), thermometer) is None
+    assert device.answer(message(8), thermometer) is None
     assert "its budget cannot be kept" in device.refusal
     assert thermometer.reads == 0
 

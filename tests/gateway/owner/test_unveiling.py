@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -409,9 +410,16 @@ def test_a_gateway_that_starts_meanwhile_stops_it(
     assert not (owned.folder / "readings.sqlite").exists()
 
 
-def test_the_database_is_opened_so_that_neither_we_nor_sqlite_could_write_it(owned: Any) -> None:
+@pytest.mark.parametrize("running", [False, True])
+def test_the_database_is_opened_so_that_neither_we_nor_sqlite_could_write_it(
+    owned: Any, running: bool
+) -> None:
     """Two locks: one on the file, and one on what is said."""
-    with source.reading(owned.database, owned.devices.site) as found:
+    engine = opened(owned.database, owned.devices.site) if running else None
+    with (
+        engine.connect() if engine else nullcontext(),
+        source.reading(owned.database, owned.devices.site) as found,
+    ):
         said = found._connection
         assert said.execute("PRAGMA query_only").fetchone() == (1,)
         said.execute("COMMIT")
