@@ -89,8 +89,8 @@ def sealed(secret, boot=b""):
     """Return a stream that nobody can repeat: the host's secret mixed with the system's bits.
 
     Boards often have poor entropy of their own, so the secret, made on the host and then
-    forgotten there, carries the strength; the system's bytes make sure that the host alone
-    could not repeat the stream either. `boot` (the boot counter) keeps two boots apart even
+    forgotten there, carries the strength; the system's bytes, as far as they are good, keep a
+    host that did not forget it from repeating the stream. `boot` (the boot counter) keeps two boots apart even
     on a board whose entropy repeats.
     """
     checked(secret, "secret of a sealed device")
