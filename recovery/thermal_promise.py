@@ -6,7 +6,7 @@ from .guarantee import ratio_text, upward
 from .ratio import lowest
 from .settle import Calibration, delivered_delta
 from .stated import epsilon_of
-from .thermal_query import Query, cell_m, protected_cells
+from .thermal_query import Query, protected_cells
 
 _UNPROTECTED = (
     "that somebody is there, how many they are and how warm; that a device exists and when it "
@@ -31,18 +31,36 @@ def _neighbours(query: Query) -> str:
     columns, rows = query.grid.shape
     cells = protected_cells(query)
     if query.grid.cell_mm:
-        far = f"at most {cells * cell_m(query.grid):g} m"
+        far = f"at most {_exactly(cells * query.grid.cell_mm / 1000)} m"
     else:
         far = f"at most {cells} cell{'s' * (cells > 1)} of 1/{max(columns, rows)} of the room"
     # The printed formula knows one spread; all other noise is enough for longer ones too.
     least = "exactly" if query.calibration == "paper" and query.sigma is None else "at least"
-    spread = f"{query.spread_m2:g}{' m2' if query.grid.cell_mm else ''}"
+    spread = f"{_exactly(query.spread_m2)}{' m2' if query.grid.cell_mm else ''}"
     walls = "there are no walls" if query.walls == "none" else "no heat passes the walls"
     return (
         f"one source moves by {far}, everything else the same, if no source is stronger than "
-        f"{query.intensity_max:g}, sources stand at cells' places, heat had a spread of {least} "
-        f"{spread}, and {walls}"
+        f"{_exactly(query.intensity_max)}, sources stand at cells' places, heat had a spread of "
+        f"{least} {spread}, {_converter(query)}and {walls}"
     )
+
+
+def _exactly(value: float) -> str:
+    """Return a number with all digits that tell: rounded, it could promise what is not kept.
+
+    And promises that differ must read differently, for a database holds charges of one.
+
+    >>> _exactly(4.0), _exactly(0.1), _exactly(1.2345674)
+    ('4', '0.1', '1.2345674')
+    """
+    return f"{value:.15g}"
+
+
+def _converter(query: Query) -> str:
+    if query.step is None:
+        return ""
+    step = ratio_text(query.step.as_integer_ratio())
+    return f"converters show whole steps of {step}{' K' if query.grid.cell_mm else ''}, "
 
 
 def _trust(query: Query) -> str:

@@ -130,6 +130,18 @@ def test_no_scene_within_the_assumptions_is_clamped(query: Query) -> None:
     assert params.low == -params.high
 
 
+def test_the_promise_names_what_it_rests_on_to_the_last_digit() -> None:
+    """Rounded up, it would promise a warmer source than the noise hides; and steps may flip."""
+    query = Query(Grid((6, 1), 500), (3,), 0.123456789, (1, 1), intensity_max=1.2345674)
+    stepped = replace(query, step=Fraction(1, 16))
+    said = [plan(one, ()).guarantee.neighbours for one in (query, stepped)]
+
+    assert "no source is stronger than 1.2345674," in said[0]
+    assert "at least 0.123456789 m2" in said[0]
+    assert "whole steps of 1/16 K" in said[1]
+    assert "steps" not in said[0]
+
+
 def test_heat_that_spread_longer_is_not_clamped_either() -> None:
     """Sensors far from every cell warm up late: at the stated spread they feel little."""
     query = Query(Grid((6, 1), 500), (3,), 0.004, (1, 1))
