@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from edge.records import Grid
-from recovery.thermal_converter import BLIND, converter, finer_step, larger_epsilon
+from recovery.thermal_converter import BLIND, Converter, converter, finer_step, larger_epsilon
 from recovery.thermal_noise import calibration, operator
 from recovery.thermal_query import Query
 
@@ -89,3 +89,14 @@ def test_a_promise_that_hides_everything_is_not_laid_to_the_converter() -> None:
     assert found.right < BLIND
     assert found.right_without < BLIND
     assert not found.blinds
+
+
+@pytest.mark.parametrize(
+    ("inflation", "right", "without", "blamed"),
+    [(3.0, 0.54, 0.56, True), (1.9, 0.54, 0.56, False), (30.0, 0.51, 0.54, False)],
+)
+def test_a_step_is_to_blame_where_it_alone_takes_the_sight(
+    inflation: float, right: float, without: float, blamed: bool
+) -> None:
+    """Twice the noise, from something to be seen to nothing: either alone is no ground."""
+    assert Converter(inflation, right, without).blinds is blamed

@@ -96,7 +96,10 @@ def test_a_shut_room_that_still_fills_up_is_followed_to_its_end() -> None:
         walls="insulated",
     )
     made, here = calibration(query), room(query)
-    later = [query.intensity_max * here.operator(float(s)) for s in np.geomspace(here.spread_m2, 0.6, 200)]
+    later = [
+        query.intensity_max * here.operator(float(s))
+        for s in np.geomspace(here.spread_m2, 0.6, 200)
+    ]
 
     assert presence_square(query, made) >= whole_square(later, made.exponent, None)
 
