@@ -218,6 +218,21 @@ def test_other_bytes_than_a_refused_message_had_are_an_alarm(home: Any) -> None:
     assert len(verdict.extra) == 1
 
 
+def test_used_numbers_under_another_round_are_charged_at_its_price(home: Any) -> None:
+    """One noise for two rounds gives their difference away: the second one has told more."""
+    first, second = home.round(1, rho=(1, 30)), home.round(2, rho=(1, 20))
+    used = arrival(home, "node-0", home.answer("node-0", first))
+    double = home.fresh("node-0", epoch=1).answer(home.message(second), lambda _: [2000])
+    again = arrival(home, "node-0", double)
+    assert again.key == used.key
+    stored = NOTHING._replace(seen={used.key: {digest(used.message.payload): True}})
+
+    verdict = judge([again], opened(home, second), {used.who: (1, 1)}, stored, 1.0)
+
+    assert [one.charge.rho for one in verdict.extra] == [Fraction(1, 20)]
+    assert len(verdict.alarms) == 1
+
+
 def test_two_late_answers_to_one_round_are_charged_once_more(home: Any) -> None:
     """The round's price covers one of them, in one batch as well as in two."""
     plan = home.round()
