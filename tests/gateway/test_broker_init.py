@@ -121,6 +121,17 @@ def test_a_broker_known_by_this_machines_names_alone_listens_here_alone(
     assert "listener 8883\n" in (site.parent / "other" / "mosquitto.conf").read_text()
 
 
+def test_the_authority_signs_brokers_and_no_authorities(init: Any, site: Path) -> None:
+    """And what the broker keeps for who is away outlives its restart."""
+    init()
+    folder = site.parent / "broker"
+    found = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes()).extensions
+
+    held = found.get_extension_for_class(x509.BasicConstraints)
+    assert (held.critical, held.value.ca, held.value.path_length) == (True, True, 0)
+    assert "\npersistence true\n" in (folder / "mosquitto.conf").read_text()
+
+
 def test_another_folder_is_said_to_be_written_down(init: Any, site: Path) -> None:
     """And a deployment that spoke in the clear is told to stop."""
     text = config.sample().replace("# insecure", "insecure").replace("ca_file", "# ca_file")
