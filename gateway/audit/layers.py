@@ -52,15 +52,15 @@ NOISE = ("noise",)
 
 # The longest first, for two of them run at a time.
 LAYERS: tuple[Layer, ...] = (
+    Layer("interpreters", "Pythons that disagree", interpreters.claims, False),
+    Layer("device", "two rooms told apart, from plan to release", device.claims, kinds=NOISE),
+    Layer("crash", "power cuts at every write, noise used twice", crash.claims, kinds=NOISE),
     Layer("fit", "samplers, at the widths that are used", fit.claims, False),
     Layer("accountant", "numbers below the truth, sums that lose", accountant.claims, False),
     Layer("exact", "samplers, all that they can draw", exact.claims, False),
     Layer("finite", "every answer to every input", finite.claims, kinds=("finite",)),
     Layer("noise", "what is added, and what it gives away", noise.claims, kinds=NOISE),
     Layer("sensitivity", "more change than was priced", sensitivity.claims, kinds=NOISE),
-    Layer("device", "two rooms told apart, from plan to release", device.claims, kinds=NOISE),
-    Layer("crash", "power cuts at every write, noise used twice", crash.claims, kinds=NOISE),
-    Layer("interpreters", "Pythons that disagree", interpreters.claims, False),
     Layer("price", "less noise than was promised", price.claims, kinds=NOISE),
     Layer("counts", "a converter's steps and grains", counts.claims, False),
     Layer("keys", "keys of two jobs, keys not forgotten", keying.claims, kinds=NOISE),
