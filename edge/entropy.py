@@ -90,8 +90,8 @@ def sealed(secret, boot=b""):
 
     Boards often have poor entropy of their own, so the secret, made on the host and then
     forgotten there, carries the strength; the system's bytes, as far as they are good, keep a
-    host that did not forget it from repeating the stream. `boot` (the boot counter) keeps two boots apart even
-    on a board whose entropy repeats.
+    host that did not forget it from repeating the stream. `boot` (the boot counter) keeps two
+    boots apart even on a board whose entropy repeats.
     """
     checked(secret, "secret of a sealed device")
     fresh = os_entropy(32)

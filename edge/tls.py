@@ -35,7 +35,7 @@ def context(host, authority, insecure=False):
             "insecure is True and an authority is given; only one of them can be meant, and the "
             "wrong one would give everything away. Leave one out"
         )
-    if insecure:
+    if insecure is True:  # and nothing that merely counts as true, such as the text "false"
         return None
     if not authority:
         raise ValueError(

@@ -11,10 +11,13 @@ from typing import Any
 
 from sqlalchemy import Table, delete, func, select, tuple_
 
-from .outcomes import Alarm, Heard, Kept, Key, Seen, Who, digest
-from .schema import alarms, heard, newest, reports
+from .outcomes import Alarm, DeadLetter, Heard, Kept, Key, Seen, Who, digest
+from .schema import alarms, heard, newest, refused, reports
 
 HEARD_KEPT = 100_000  # digests; a device gone mad must not fill the disk
+REFUSED_KEPT = 100_000  # dead letters in all, and on one topic:
+REFUSED_EACH = 1000  # whoever has one device's password must not flush the evidence of others
+EVIDENCE_BYTES = 512  # of a refused frame
 
 
 def keep(connection: Any, kept: Sequence[Kept], more: Sequence[Heard], now_s: float) -> None:
@@ -42,6 +45,25 @@ def keep(connection: Any, kept: Sequence[Kept], more: Sequence[Heard], now_s: fl
             "seq = excluded.seq WHERE (excluded.epoch, excluded.seq) > (newest.epoch, newest.seq)",
             [(one.device, one.key_id, one.epoch, one.seq) for one in used],
         )
+
+
+def refuse(connection: Any, letters: Sequence[DeadLetter], now_s: float) -> None:
+    """Keep dead letters as evidence, the newest of each topic."""
+    if not letters:
+        return
+    connection.exec_driver_sql(
+        "INSERT INTO refused (at_s, topic, why, size, frame) VALUES (?, ?, ?, ?, ?)",
+        [(now_s, topic, why, len(frame), frame[:EVIDENCE_BYTES]) for topic, why, frame in letters],
+    )
+    ids, topics = refused.c.id, {letter.topic for letter in letters}
+    for topic in topics:
+        of_topic = refused.c.topic == topic
+        spare = select(ids).where(of_topic).order_by(ids.desc()).offset(REFUSED_EACH).limit(1)
+        oldest = connection.scalar(spare)
+        if oldest is not None:
+            connection.execute(delete(refused).where(of_topic, ids <= oldest))
+    oldest = (connection.scalar(select(func.max(ids))) or 0) - REFUSED_KEPT
+    connection.execute(delete(refused).where(ids <= oldest))
 
 
 def seen(connection: Any, keys: Iterable[Key]) -> Mapping[Key, Seen]:

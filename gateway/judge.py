@@ -146,7 +146,8 @@ def _broken(arrival: Arrival, verdict: Verdict, used: bool) -> str:
     if (epoch, seq) <= last:
         return (
             f"{sender} sent message {epoch}.{seq} after {last[0]}.{last[1]}: its memory was set "
-            "back, or it has a double. Give the device a new key"
+            "back, it has a double, or the broker held a message back. Look which; if it may be "
+            "one of the first two, give the device a new key"
         )
     return ""
 

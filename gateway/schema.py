@@ -118,6 +118,7 @@ refused = Table(
     Column("size", Integer, nullable=False),  # of the frame as it came
     Column("frame", LargeBinary, nullable=False),  # its beginning, as evidence
     Index("refused_by_time", "at_s"),
+    Index("refused_by_topic", "topic", "id"),
 )
 
 releases = Table(

@@ -17,9 +17,6 @@ from .outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, Key, Known, 
 from .schema import maps, refused, releases, reports, rounds
 from .sqlite import opened
 
-REFUSED_KEPT = 10_000  # dead letters; a device gone mad must not fill the disk
-EVIDENCE_BYTES = 512  # of a refused frame
-
 
 class Store:
     """An open store. Not to be shared between processes that write."""
@@ -93,18 +90,7 @@ class Store:
         now_s = time.time()
         with self._engine.begin() as connection:
             heard.keep(connection, kept, more, now_s)
-            if letters:
-                rows = [
-                    (now_s, topic, why, len(frame), frame[:EVIDENCE_BYTES])
-                    for topic, why, frame in letters
-                ]
-                newest = connection.scalar(select(func.max(refused.c.id))) or 0
-                connection.exec_driver_sql(
-                    "INSERT INTO refused (at_s, topic, why, size, frame) VALUES (?, ?, ?, ?, ?)",
-                    rows,
-                )
-                oldest = newest + len(rows) - REFUSED_KEPT
-                connection.execute(delete(refused).where(refused.c.id <= oldest))
+            heard.refuse(connection, letters, now_s)
             till.charge_again(connection, extra, now_s)
             heard.raise_alarms(connection, alarms, now_s)
 

@@ -101,7 +101,8 @@ def whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None)
     if greatest >= 2**53:
         raise ValueError(
             f"a move changes the readings by {greatest**0.5:g} grains but at most 94906265 can "
-            "be squared exactly: noise this wide fits no device. Use a coarser grain."
+            "be squared exactly, and a promise must not rest on a rounded number. Lower "
+            "intensity_max, or state a longer spread."
         )
     return int(greatest)
 

@@ -46,7 +46,7 @@ def test_a_socket_that_did_not_come_to_tls_is_closed(
     assert isinstance(caught.value, OSError) == (raised is OSError)
 
 
-@pytest.mark.parametrize("insecure", [False, 0, None])
+@pytest.mark.parametrize("insecure", [False, 0, None, 1, "false", "True"])
 def test_without_an_authority_there_is_no_door(insecure: object) -> None:
     """Nothing but a true `insecure` opens one that verifies nothing."""
     with pytest.raises(ValueError, match="no authority"):

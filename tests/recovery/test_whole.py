@@ -218,11 +218,11 @@ def test_a_converter_step_with_long_numbers_is_counted_in_full(intensity: float)
 
 def test_a_converter_step_far_too_long_is_refused() -> None:
     """In words, not by an overflow."""
-    with pytest.raises(ValueError, match="Use a coarser grain"):
+    with pytest.raises(ValueError, match="state a longer spread"):
         whole_square([np.ones((1, 1))], 0, Fraction(10**40))
 
 
 def test_a_grain_far_too_fine_is_refused() -> None:
     """Squares beyond 2**53 would no longer be exact."""
-    with pytest.raises(ValueError, match="Use a coarser grain"):
+    with pytest.raises(ValueError, match="state a longer spread"):
         whole_square([np.ones((1, 1))], 27, None)
