@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from gateway.audit.layers import LAYERS
 from gateway.broker import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -137,3 +138,14 @@ def test_privacy_quotes_what_calibrate_prints() -> None:
     lines = [" ".join(line.split()) for line in block[1].splitlines() if line.strip()]
     assert len(lines) > 8
     assert [line for line in lines if line not in printed] == []
+
+
+def test_privacy_names_layers_that_the_audit_has() -> None:
+    """A danger that points at a check which is not there is watched by nobody."""
+    table = (ROOT / "PRIVACY.md").read_text().partition("| danger |")[2].partition("\n\n")[0]
+    cells = [line.split("|")[3] for line in table.splitlines()[2:]]
+    named = {name for cell in cells for name in re.findall(r"`([a-z]+)`", cell)}
+    layers = {layer.name for layer in LAYERS}
+
+    assert named <= layers
+    assert len(named) > 15
