@@ -57,9 +57,18 @@ class Moved:
 
 
 def check_scales(
-    cells: int, intensity_max: float, step: Fraction | None, readings: int, continuous: float
+    cells: int,
+    intensity_max: float,
+    step: Fraction | None,
+    readings: int,
+    continuous: float,
+    unfelt: str = "",
 ) -> None:
-    """Refuse what the noise cannot be scaled by with a ValueError."""
+    """Refuse what the noise cannot be scaled by with a ValueError.
+
+    Args:
+        unfelt: what to say where no sensor feels a move, from somebody who knows the room.
+    """
     if min(cells, readings, step or 1) <= 0 or not 0 < intensity_max < math.inf:
         raise ValueError(
             f"cells is {cells}, readings {readings}, step {step} and intensity_max "
@@ -68,8 +77,10 @@ def check_scales(
         )
     if not continuous > 0:
         raise ValueError(
-            f"the operator changes by {continuous:g} when a source moves but must change by "
-            "more: no sensor feels any heat. Place sensors nearer, or wait for a longer spread."
+            unfelt
+            or f"what sensors feel changes by {continuous:g} when a source moves but must change "
+            "by more: no sensor feels any heat, or all feel the same wherever it stands. Give "
+            "another spread, or place sensors elsewhere."
         )
 
 
@@ -80,6 +91,7 @@ def moved(
     intensity_max: float,
     step: Fraction | None,
     readings: int,
+    unfelt: str = "",
 ) -> Moved:
     """Return what a move of one source by up to so many cells changes, with these operators.
 
@@ -87,14 +99,15 @@ def moved(
         operator: A, (sensors, cells), or one for each of several spreads, (spreads, sensors,
             cells).
         readings: how many times every sensor reports the same scene.
+        unfelt: as for `check_scales`.
 
     Raises:
-        ValueError: a parameter is not positive, or no sensor feels any heat.
+        ValueError: a parameter is not positive, or no sensor feels a move.
     """
     check_scales(cells, intensity_max, step, readings, math.inf)
     distances = reach(shape, cells)
     continuous = intensity_max * max(widest(operator, one, shape) for one in distances)
-    check_scales(cells, intensity_max, step, readings, continuous)
+    check_scales(cells, intensity_max, step, readings, continuous, unfelt)
 
     def square(exponent: int) -> int:
         return whole_square(shifts(operator, shape, distances, intensity_max), exponent, step)

@@ -11,6 +11,7 @@ from .settle import Calibration, Moved, check_scales, moved
 from .spreads import Room, felt
 from .stated import stated
 from .thermal_query import Query, protected_cells
+from .thermal_reach import spread_fault
 from .worst import Grains, worst_squares
 
 Floats = NDArray[np.float64]
@@ -48,14 +49,16 @@ def calibration(query: Query) -> Calibration:
 
 
 def _at_its_spread(query: Query) -> Moved:
-    cells, shape = protected_cells(query), query.grid.shape
-    return moved(operator(query), shape, cells, query.intensity_max, query.step, query.readings)
+    cells, shape, unfelt = protected_cells(query), query.grid.shape, spread_fault(room(query))
+    scales = query.intensity_max, query.step, query.readings
+    return moved(operator(query), shape, cells, *scales, unfelt)
 
 
 def _at_every_spread(query: Query) -> Moved:
     cells, here = (protected_cells(query),), room(query)
     continuous = query.intensity_max * float(felt(here, cells).moves.max())
-    check_scales(cells[0], query.intensity_max, query.step, query.readings, continuous)
+    scales = cells[0], query.intensity_max, query.step, query.readings
+    check_scales(*scales, continuous, spread_fault(here))
     counted = continuous
     if query.step is not None:
         # In steps of the converter, as if they were the grains.

@@ -14,6 +14,8 @@ from recovery.thermal_converter import (
     finer_step,
     larger_epsilon,
 )
+from recovery.thermal_noise import room
+from recovery.thermal_reach import spread_fault, too_long
 
 from ..faults import OperatorFault
 from .calibrating_lines import lines
@@ -103,6 +105,8 @@ def _seen(query: Query) -> Converter | str:
 
 def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
     """Return why a converter that blinds is refused, and what would help."""
+    if too_long(room(query)):  # then no converter is fine enough to be worth buying
+        return spread_fault(room(query)).rstrip(".")
     unit, own = " K" if query.grid.cell_mm else "", (query.step or 1).as_integer_ratio()
     sigma = calibration(query).sigma
     would = " and ".join(
