@@ -23,7 +23,7 @@ from .deployment import Deployment
 from .enrol import Devices
 from .faults import OperatorFault
 from .intake import Intake
-from .ledger import Ledger, check_terms, price, terms
+from .ledger import Ledger, price, terms
 from .mechanisms import named
 from .outcomes import Asked
 from .patience import Stopped, patiently
@@ -60,7 +60,7 @@ class Campaign:
         """Plan the first round, to know its price.
 
         Raises:
-            OperatorFault: there is none, or the database was charged for another promise.
+            OperatorFault: there is none, or its database holds another promise, or a smaller.
         """
         self._mechanism = named(self.deployment.rounds.mechanism)
         self._query = config.query(self.deployment)
@@ -70,7 +70,7 @@ class Campaign:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
         self._price = price(self._guarantee)
         self._budget = self._price * self.deployment.privacy.readings
-        check_terms(self.store.promise(), terms(self._guarantee))
+        self.store.check(terms(self._guarantee), self._budget)
 
     def stop(self) -> None:
         """Make `run` return soon. An open round stays open, for the next start."""

@@ -55,8 +55,8 @@ def price(guarantee: Any) -> Fraction:
 def terms(guarantee: Any) -> str:
     """Return what a price is the price of, as JSON: neighbours, trust and delta.
 
-    Epsilon and the number of readings are not among it: a larger budget for the same promise
-    takes what was spent along.
+    Epsilon and the number of readings are not among it: a smaller budget for the same promise
+    takes what was spent along, and a larger one `check_budget` refuses.
     """
     held = {"neighbours": guarantee.neighbours, "trust": guarantee.trust}
     return json.dumps({**held, "delta": list(guarantee.delta or ())}, sort_keys=True)
@@ -78,6 +78,23 @@ def check_terms(paid: str | None, asked: str) -> None:
         "one promise add up, and a sum of two would promise nothing. Go back to what was "
         "promised, or name a new file under [site] database and tell the people in the room that "
         "they pay for both"
+    )
+
+
+def check_budget(least: Fraction | None, asked: Fraction) -> None:
+    """Check that no more is promised than was before, on what was spent already.
+
+    Raises:
+        OperatorFault: it is more.
+    """
+    if least is None or asked <= least:
+        return
+    raise OperatorFault(
+        f"the deployment would spend rho {float(asked):.9g} in all, and on its database "
+        f"{float(least):.9g} was promised, which nothing may go beyond: whoever was told the "
+        "smaller number would have been told too little. Go back to the epsilon and readings "
+        "under [privacy] that promised it, or make the larger promise as a new one: enrol again, "
+        "in a new folder"
     )
 
 
@@ -125,8 +142,8 @@ class Ledger:
         return (
             f"round {number} asks for rho {float(rho):.4g}, but the site has "
             f"{float(self.left):.4g} left of its {float(self.budget):.4g} and will not open it: "
-            f"the promise to the people in the room would be broken. {way_out}, or state a "
-            "larger epsilon under [privacy] of the deployment file"
+            f"the promise to the people in the room would be broken. {way_out}; to ask for "
+            "more is a new promise: enrol again, in a new folder"
         )
 
     def epsilon(self, delta: float, promised: float) -> float:

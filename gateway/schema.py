@@ -26,7 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA = 3
+SCHEMA = 4
 METADATA = MetaData()
 
 about = Table(
@@ -35,6 +35,7 @@ about = Table(
     Column("schema", Integer, primary_key=True),
     Column("site", String, nullable=False),
     Column("promise", String),  # what all charges are the price of: see `ledger.terms`
+    Column("budget", String),  # the least rho that all of them were promised to stay within
 )
 
 rounds = Table(

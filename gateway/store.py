@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy import delete, func, insert, select
 
 from . import heard, till
-from .ledger import Charge, Ledger, check_terms, terms
+from .ledger import Charge, Ledger, terms
 from .outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, Key, Known, Who
 from .schema import maps, refused, releases, reports, rounds
 from .sqlite import opened
@@ -50,6 +50,22 @@ class Store:
         with self._reads.connect() as connection:
             return connection.scalar(wanted if name is None else wanted.filter_by(name=name))
 
+    def check(self, promised: str, budget: Fraction) -> None:
+        """Hold a promise against what was promised here before; a smaller one is kept.
+
+        Nothing is kept before the first charge, for nobody has been promised anything by then.
+
+        Args:
+            promised: as `ledger.terms` writes it.
+
+        Raises:
+            OperatorFault: it is another promise, or a larger one.
+        """
+        with self._engine.begin() as connection:
+            till.check(connection, promised, budget)
+            if till.budget(connection) is not None:
+                till.hold_to(connection, promised, budget)
+
     def open_round(self, asked: Asked, budget: Fraction) -> str:
         """Charge a round and keep its bytes; return why it must not be opened, or nothing.
 
@@ -57,12 +73,13 @@ class Store:
         devices answer it with the same bytes.
 
         Raises:
-            OperatorFault: what was charged before is the price of another promise.
+            OperatorFault: what was charged before is the price of another promise, or was
+                promised to stay within less.
         """
         planned, name, plan, message, rho = asked
         now_s, promised = time.time(), terms(plan.guarantee)
         with self._engine.begin() as connection:
-            check_terms(till.promise(connection), promised)
+            till.check(connection, promised, budget)
             if connection.scalar(select(rounds.c.name).where(rounds.c.name == name)):
                 return ""
             if why := Ledger(budget, till.charged(connection)).refusal(plan.number, rho):
@@ -71,7 +88,7 @@ class Store:
             row |= {"planned": planned, "name": name, "message": message}
             connection.execute(insert(rounds).values(row))
             till.charge(connection, name, Charge(rho), now_s)
-            till.hold_to(connection, promised)
+            till.hold_to(connection, promised, budget)
         return ""
 
     def keep(
@@ -143,11 +160,6 @@ class Store:
         """Return the map of a round as it was published, or None."""
         with self._reads.connect() as connection:
             return connection.scalar(select(maps.c.body).where(maps.c.round == name))
-
-    def promise(self) -> str | None:
-        """Return the terms of all charges, as `ledger.terms` wrote them; None before the first."""
-        with self._reads.connect() as connection:
-            return till.promise(connection)
 
     def charges(self) -> tuple[Charge, ...]:
         """Return everything that was charged, oldest first."""

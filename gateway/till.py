@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import insert, select, update
 
-from .ledger import Charge
+from .ledger import Charge, check_budget, check_terms
 from .outcomes import Again, digest
 from .schema import about, charges
 
@@ -45,6 +45,22 @@ def promise(connection: Any) -> str | None:
     return found
 
 
-def hold_to(connection: Any, terms: str) -> None:
-    """Let all charges from now on be under these terms."""
-    connection.execute(update(about).values(promise=terms))
+def budget(connection: Any) -> Fraction | None:
+    """Return the least budget that was ever promised here; None before the first charge."""
+    found = connection.scalar(select(about.c.budget))
+    return None if found is None else Fraction(found)
+
+
+def check(connection: Any, terms: str, most: Fraction) -> None:
+    """Check that a charge under these terms, within this budget, may be added to the others.
+
+    Raises:
+        OperatorFault: it may not.
+    """
+    check_terms(promise(connection), terms)
+    check_budget(budget(connection), most)
+
+
+def hold_to(connection: Any, terms: str, budget: Fraction) -> None:
+    """Let all charges from now on be under these terms, and within this budget."""
+    connection.execute(update(about).values(promise=terms, budget=str(budget)))

@@ -52,11 +52,19 @@ def _counted(house: House, rho: Fraction) -> Iterator[Claim]:
     yield true("a round that the budget has no room for is not opened", bool(refused), samples=1)
     other = asked._replace(guarantee=asked.guarantee._replace(neighbours="another promise"))
     try:
-        house.store.open_round(Asked(b"odd", b"odd", other, signed, rho), 10**6 * rho)
+        house.store.open_round(
+            Asked(b"odd", b"odd", other, signed, rho / 4), ROUNDS * rho + rho / 2
+        )
         added = True
     except OperatorFault:
         added = False
     yield true("prices of different promises are not added up", not added, samples=1)
+    try:
+        house.store.open_round(Asked(b"none", b"none", asked, signed, rho), 1001 * rho)
+        raised = True
+    except OperatorFault:
+        raised = False
+    yield true("a budget does not grow once something is charged to it", not raised, samples=1)
 
 
 def _replayed(house: House, effort: Effort) -> Iterator[Claim]:

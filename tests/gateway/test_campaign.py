@@ -275,5 +275,12 @@ def test_another_promise_on_the_same_database_does_not_start(
         Campaign(other, on.devices, on.store, on.intake, on, on.publish, on.tell)
 
     more = on.deployment.privacy.model_copy(update={"readings": 9})
-    same = on.deployment.model_copy(update={"privacy": more})
+    with pytest.raises(OperatorFault, match=r"was promised.*in a new folder"):
+        Campaign(
+            on.deployment.model_copy(update={"privacy": more}),
+            *(on.devices, on.store, on.intake, on, on.publish, on.tell),
+        )
+
+    less = on.deployment.privacy.model_copy(update={"epsilon": (9, 1)})
+    same = on.deployment.model_copy(update={"privacy": less})
     Campaign(same, on.devices, on.store, on.intake, on, on.publish, on.tell)

@@ -36,7 +36,7 @@ def test_the_refusal_says_what_was_asked_what_is_left_and_what_to_do() -> None:
 
     why = ledger.refusal(118, Fraction(1, 3))
 
-    for part in ("round 118", "0.3333", "0.25 left", "0.5", "[privacy]"):
+    for part in ("round 118", "0.3333", "0.25 left", "0.5", "in a new folder"):
         assert part in why
 
 

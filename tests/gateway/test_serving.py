@@ -281,13 +281,27 @@ def test_a_spent_budget_refuses_a_round_that_another_plan_would_ask(room: Room) 
     """Fewer and dearer readings, the same promise and people: the budget of the room is one."""
     with room.service() as service, room.nodes():
         service.run()
-    with room.service(privacy={"readings": 1}) as service:
+    with room.service(privacy={"readings": 1, "epsilon": "9/1"}) as service:
         why = service.run()
 
         assert len(service.ledger().charges) == 2
     assert "round 3 asks for rho" in why  # numbers go on: devices refuse those they passed
-    assert "[privacy]" in why
+    assert "a new promise" in why
     assert room.told("round")[-1]["number"] == 2
+
+
+@pytest.mark.usefixtures("here")
+def test_a_promise_is_not_made_larger_on_the_ledger_of_the_first(room: Room) -> None:
+    """Asking for more is a new promise; for less it is the same, and is kept from then on."""
+    with room.service() as service, room.nodes():
+        service.run(rounds=1)
+    for privacy in ({"epsilon": "11/1"}, {"readings": 3}):
+        with pytest.raises(OperatorFault, match=r"would spend rho .* was promised"):
+            room.service(privacy=privacy)
+    with room.service(privacy={"epsilon": "9/1"}):
+        pass
+    with pytest.raises(OperatorFault, match="in a new folder"):
+        room.service()
 
 
 @pytest.mark.usefixtures("here")
