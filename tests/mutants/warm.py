@@ -17,6 +17,8 @@ import traceback
 
 OTHERS = (
     "cryptography.x509",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.figure",
     "numpy",
     "paho.mqtt.client",
     "pydantic_settings",
@@ -25,7 +27,9 @@ OTHERS = (
     "scipy.stats",
     "sqlalchemy.dialects.sqlite",
     "structlog.testing",
+    "starlette.applications",
     "typer.core",
+    "uvicorn",
 )
 PATIENCE_S = 300  # of computing
 OURS = {"edge", "physics", "recovery", "gateway"}
