@@ -79,8 +79,7 @@ def check_scales(
         raise ValueError(
             unfelt
             or f"what sensors feel changes by {continuous:g} when a source moves but must change "
-            "by more: no sensor feels any heat, or all feel the same wherever it stands. Give "
-            "another spread, or place sensors elsewhere."
+            "by more: no sensor feels any heat, or all feel the same. Give another spread."
         )
 
 
