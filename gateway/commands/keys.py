@@ -10,6 +10,7 @@ from .. import config, ringfile
 from ..enrol import Devices, load_devices
 from ..faults import OperatorFault, suggestion
 from ..keyring import FURTHEST, Boots, Chain, Ring, boots, spans
+from .boots import beyond, check_begun, heard
 from .unveiling import check_ring, named
 
 Say = Callable[[str], None]
@@ -21,17 +22,20 @@ def listed(path: Path, keys_path: Path | None, say: Say) -> None:
     Raises:
         OperatorFault: a file is at fault.
     """
-    devices, place = _devices(path)
+    deployment, devices = _devices(path)
+    newest, place = heard(deployment, devices) or {}, deployment.site.devices
     ring = Ring(devices.site, {})
     if keys_path:
         ring = ringfile.read(keys_path, devices.site, *ringfile.KINDS)
     say(f"{place} says who may speak and signs what they are told; it opens no reading.")
     if keys_path:
         say(f"{keys_path} takes noise off, as the last column says.")
-    say(f"{'device':20s} {'key':8s} {'mode':10s} opens")
+    say("boot: the newest that the gateway's database has heard of, where there is one.")
+    say(f"{'device':20s} {'key':8s} {'boot':>7s} {'mode':10s} opens")
     for name, device in devices.by_name.items():
         held = ring.held.get(name)
-        say(f"{name:20s} {device.key_id.hex()} {device.mode:10s} {_opens(held, device.key_id)}")
+        boot, opens = str(newest.get(name, "-")), _opens(held, device.key_id)
+        say(f"{name:20s} {device.key_id.hex()} {boot:>7s} {device.mode:10s} {opens}")
     for name in sorted(set(ring.held) - set(devices.by_name)):
         say(f"{name:20s} {ring.held[name].key_id.hex()} not enrolled any more")
 
@@ -47,7 +51,7 @@ def grant(
     Raises:
         OperatorFault: a file is at fault, or such a key is not there to be given.
     """
-    wanted, (devices, _) = boots(epochs), _devices(path)
+    wanted, (deployment, devices) = boots(epochs), _devices(path)
     chains = _owners(keys_path, devices)
     given: dict[str, Boots] = {}
     for name in names:
@@ -60,23 +64,30 @@ def grant(
                 "Ask for others with --epochs"
             )
         given[name] = Boots(held.key_id, by_epoch)
+    newest = heard(deployment, devices)
     ringfile.grant(out, devices.site, given)
     say(
         f"{out} opens every frame of boots {spans(wanted)} of {named(names)}, sent or still to be "
         "sent, for whoever has it, and no other boot. It cannot be taken back: a copy is enough."
     )
+    if ahead := beyond(wanted[-1], list(given), newest):
+        say(ahead)
 
 
-def shred(path: Path, keys_path: Path, names: Sequence[str], before: int, say: Say) -> None:
+def shred(
+    path: Path, keys_path: Path, names: Sequence[str], before: int, future: bool, say: Say
+) -> None:
     """Step the keys of devices on, so that boots before this one can never be opened again.
 
     Args:
         names: of devices; all that the file holds where there are none.
+        future: boots that no device has begun may be forgotten too.
 
     Raises:
-        OperatorFault: a file is at fault, or there is nothing to be forgotten.
+        OperatorFault: a file is at fault, there is nothing to be forgotten, or too much.
     """
-    devices, _ = _devices(path)
+    deployment, devices = _devices(path)
+    newest = None if future else heard(deployment, devices)
     chains = _owners(keys_path, devices)
     chosen = names or list(chains)
     for name in chosen:
@@ -88,6 +99,8 @@ def shred(path: Path, keys_path: Path, names: Sequence[str], before: int, say: S
                 f"from {chain.first} to {chain.first + FURTHEST}, and keys only step on. Give "
                 "--before a boot after the first of them"
             )
+        if not future:
+            check_begun(before, name, newest)
         chains[name] = Chain(chain.key_id, before, key)
     ringfile.replace(keys_path, devices.site, chains)
     say(
@@ -101,9 +114,9 @@ def shred(path: Path, keys_path: Path, names: Sequence[str], before: int, say: S
     )
 
 
-def _devices(path: Path) -> tuple[Devices, Path]:
-    site = config.load(path).site
-    return load_devices(site.devices, site.name), site.devices
+def _devices(path: Path) -> tuple[config.Deployment, Devices]:
+    deployment = config.load(path)
+    return deployment, load_devices(deployment.site.devices, deployment.site.name)
 
 
 def _owners(path: Path, devices: Devices) -> dict[str, Chain]:

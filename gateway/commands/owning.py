@@ -88,11 +88,14 @@ def shred(
     before: Annotated[int, typer.Option(min=2, help="The first boot that can still be opened.")],
     device: Device = None,
     keys: Keys = None,
+    future: Annotated[
+        bool, typer.Option("--future", help="Forget boots too that no device has begun.")
+    ] = False,
 ) -> None:
     """Forget the keys of earlier boots for ever, the root with them."""
     from .keys import shred
 
-    shred(config, _held(config, keys), device or [], before, typer.echo)
+    shred(config, _held(config, keys), device or [], before, future, typer.echo)
 
 
 def _held(config: Path, keys: Path | None) -> Path:

@@ -76,6 +76,14 @@ class Source:
                 "readings could be missed without a word. Nothing was written; run it again"
             )
 
+    def boots(self) -> dict[tuple[str, bytes], int]:
+        """Return the newest boot that was heard of each device, under each of its keys."""
+        try:
+            rows = self._connection.execute("SELECT device, key_id, epoch FROM newest").fetchall()
+        except sqlite3.Error as fault:
+            raise _unread(self._path, fault) from fault
+        return {(row[0], row[1]): row[2] for row in rows}
+
 
 @contextmanager
 def reading(path: Path, site: str) -> Iterator[Source]:

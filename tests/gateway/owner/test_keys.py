@@ -238,6 +238,64 @@ def test_what_is_not_there_cannot_be_given_or_forgotten(
     assert not (owned.folder / "o.json").exists()
 
 
+def test_boots_that_no_device_has_begun_are_not_forgotten_by_a_slip(
+    heatveil: Heatveil, owned: Any
+) -> None:
+    """A figure too many, and whatever comes for years would be lost, with no way back."""
+    before = owned.holder.read_bytes()
+    said = run(heatveil, owned, "shred", "--before", 5)
+
+    assert said.status == 1
+    assert "the newest that was heard of it is 3" in said.err
+    assert "4 or less" in said.err
+    assert owned.holder.read_bytes() == before
+    assert run(heatveil, owned, "shred", "--before", 4, "--device", "node-0").status == 0
+    assert run(heatveil, owned, "shred", "--before", 50, "--future").status == 0
+    assert json.loads(owned.holder.read_text())["devices"][0]["from_epoch"] == 50
+
+
+def test_without_a_database_no_boot_is_known(heatveil: Heatveil, owned: Any) -> None:
+    """Nobody can say then what is a slip, so it must be said to be none; and nothing is made."""
+    owned.database.unlink()
+    said = run(heatveil, owned, "shred", "--before", 2)
+
+    assert said.status == 1
+    assert "none of it was heard here" in said.err
+    assert run(heatveil, owned, "shred", "--before", 2, "--future").status == 0
+    assert run(heatveil, owned, "list").status == 0
+    assert not owned.database.exists()
+
+
+def test_boots_of_another_key_do_not_count(heatveil: Heatveil, owned: Any) -> None:
+    """A device that was enrolled again counts its boots anew."""
+    with sqlite3.connect(owned.database) as database:
+        database.execute("UPDATE newest SET key_id = x'00000000' WHERE device = 'node-1'")
+    said = run(heatveil, owned, "shred", "--before", 2, "--device", "node-1")
+
+    assert said.status == 1
+    assert "none of it was heard here" in said.err
+
+
+def test_a_grant_into_the_future_says_so(heatveil: Heatveil, owned: Any) -> None:
+    """It is allowed: somebody is to open next week's. But nobody should do it unawares."""
+    words = ("--device", "node-0", "--device", "node-1", "--epochs")
+    now = run(heatveil, owned, "grant", *words, "2-3", "--out", owned.folder / "now.json")
+    then = run(heatveil, owned, "grant", *words, "3-9", "--out", owned.folder / "then.json")
+
+    assert (now.status, then.status) == (0, 0)
+    assert "have not begun" not in now.out
+    assert "have not begun; the newest heard: node-0 at 3, node-1 at 3." in then.out
+
+
+def test_the_list_shows_the_newest_boot(heatveil: Heatveil, owned: Any) -> None:
+    """Where --before and --epochs are to point, one must know where now is."""
+    key = owned.devices.by_name["node-0"].key_id.hex()
+
+    assert f"{key}       3 keyholder" in run(heatveil, owned, "list").out
+    owned.database.unlink()
+    assert f"{key}       - keyholder" in run(heatveil, owned, "list").out
+
+
 def test_boots_before_a_shredding_cannot_be_given(heatveil: Heatveil, owned: Any) -> None:
     """And the refusal says from where on there are keys."""
     run(heatveil, owned, "shred", "--before", 3)
