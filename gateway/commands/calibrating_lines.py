@@ -8,14 +8,19 @@ from typing import Any
 from recovery.guarantee import ratio_text, upward
 from recovery.thermal import Query
 
+from .calibrating_map import map_line
+
 # From here on the converter's step deserves a word of its own.
 _WIDER = 1.25
+_SURE = "over 0.9999"
 
 
 def lines(query: Query, numbers: dict[str, Any]) -> list[str]:
     """Return the lines, what is not protected first."""
     return [
         *_unprotected(query, numbers),
+        "",
+        map_line(query, numbers["map"]),
         "",
         *_promise(query, numbers),
         *_window(query, numbers),
@@ -44,12 +49,20 @@ def _promise(query: Query, numbers: dict[str, Any]) -> list[str]:
     given = {name: upward(value, 4) for name, value in numbers["really_given"].items()}
     printed = "" if query.calibration == "exact" else "the paper's formula as printed "
     curve = (
-        f"; by the exact curve, which does not add up, {upward(numbers['exact_epsilon'], 4)}"
+        "; a sharper reckoning of this window alone, by the exact curve: "
+        f"{upward(numbers['exact_epsilon'], 4)}"
         if query.readings > 1
         else ""
     )
+    asked_m, protected_m = query.protect_distance_m, numbers["protect"]["distance"]
+    rounded = (
+        f" The {asked_m:g}{' m' * bool(query.grid.cell_mm)} asked for are rounded up to whole "
+        "cells."
+        if asked_m is not None and protected_m > asked_m * (1 + 1e-9)
+        else ""
+    )
     return [
-        f"Protected: {numbers['neighbours']}.",
+        f"Protected: {numbers['neighbours']}.{rounded}",
         f"Promised: epsilon {asked} at delta {delta}, for {query.readings} "
         f"reading{'s' * (query.readings > 1)} of every sensor together.",
         f"Really given: {printed}{'gives ' * bool(printed)}epsilon {given['epsilon']} at delta "
@@ -67,7 +80,8 @@ def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
     )
     return [
         f"Window: {query.readings} reading{'s' * (query.readings > 1)}{every}. Epsilon is for "
-        f"this window, not for a life: 2 windows cost epsilon {some[2]}, 30 windows {some[30]}.",
+        f"this window, not for a life: 2 windows cost epsilon {some[2]}, 30 windows {some[30]}. "
+        "Another window means enrolling every device again.",
         f"Price: rho {ratio_text(tuple(rho))} ({upward(rho[0] / rho[1], 4)}) a reading, "
         f"{upward(whole[0] / whole[1], 4)} for the window; a device counts "
         f"{numbers['nano_rho_per_reading']} billionths of {numbers['nano_rho_window']}.",
@@ -104,11 +118,17 @@ def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
         return told
     step = ratio_text(query.step.as_integer_ratio())
     right, without = (_share(seen[f"best_test_right{end}"]) for end in ("", "_without_step"))
+    told_apart = (
+        ""
+        if right == without == _SURE
+        else f" By heat alone the best test tells the two ends of the room apart {right} of the "
+        f"time, without the step {without}; the table below is a bound that counts such flips, "
+        "at their worst, as well."
+    )
     told.append(
         f"{'Beware: the' if seen['inflation'] > _WIDER else 'The'} converter's step of {step}"
         f"{unit} may flip on all sensors at once, and makes the noise {upward(seen['inflation'])} "
-        f"times as wide. The best test tells the two ends of the room apart {right} of the time, "
-        f"without the step {without}."
+        f"times as wide.{told_apart}"
     )
     return told
 
@@ -144,7 +164,9 @@ def _what_if(query: Query, numbers: dict[str, Any]) -> list[str]:
             for row in numbers["what_if"]
         ),
         "  Noise is not made anew by itself: until every device has the new one, the left column "
-        "holds. More readings under one promise are each blurred more and tell as much together.",
+        "holds. More readings under one promise are each blurred more and tell as much together."
+        + " Epsilons here add up as the promised one does; those of the table above are by the "
+        "exact curve, and a little less." * (query.readings > 1),
     ]
 
 
@@ -154,4 +176,4 @@ def _share(chance: float) -> str:
     >>> _share(0.69815), _share(0.99999)
     ('0.6982', 'over 0.9999')
     """
-    return upward(chance, 4) if chance < 0.9999 else "over 0.9999"
+    return upward(chance, 4) if chance < 0.9999 else _SURE

@@ -22,6 +22,9 @@ never rounded to the hopeful side.
     sigma                standard deviation of the noise on each reading
     adc_step             a ratio, or null
     clamp, clamp_grains  [lowest, highest] reading
+    map                  null where it takes too long, or {trials, unresolved, off,
+                         standard_error, blind}: of trials with one source so many had no map;
+                         the others were so far off in the mean, a guess without data so far
     sensors, bits_per_reading
     readings, every_s, window_s
                          of the window; the seconds are null without a deployment file
@@ -54,6 +57,7 @@ from recovery.thermal_query import cell_m, protected_cells
 from recovery.thermal_what_if import what_if
 from recovery.zcdp import zcdp_epsilon
 
+from .calibrating_map import tried
 from .choices import first_round
 from .stages import Stage
 
@@ -85,10 +89,10 @@ def numbers(
         }
         for row in curve(query)
     ]
-    others = []
+    attempt, others = tried(query, stage), []
+    names = ("readings", "sensors", "walls", "spread_m2", "intensity_max")
     for other in what_if(query):
         stage(f"tried {other.said.strip()}")
-        names = ("readings", "sensors", "walls", "spread_m2", "intensity_max")
         others.append(
             {
                 "name": other.name,
@@ -108,6 +112,7 @@ def numbers(
             "best_test_right": seen.right,
             "best_test_right_without_step": seen.right_without,
         },
+        "map": attempt and attempt._asdict(),
         "distances": rows,
         "what_if": others,
         "refusal": refusal,
@@ -116,8 +121,7 @@ def numbers(
 
 def _promised(query: Query, there: float) -> dict[str, Any]:
     promise, made = first_round(query).guarantee, thermal.calibration(query)
-    epsilon, delta = really_given(query, made)
-    cells = protected_cells(query)
+    (epsilon, delta), cells = really_given(query, made), protected_cells(query)
     exact = exact_epsilon(
         made.sensitivity_squared, made.variance, made.readings, check_ratio(query.delta, "delta")
     )
@@ -141,10 +145,9 @@ def _promised(query: Query, there: float) -> dict[str, Any]:
 def _noise(query: Query) -> dict[str, Any]:
     made, planned = thermal.calibration(query), first_round(query)
     params, grain = Params(*planned.params), Fraction(2) ** -made.exponent
-    whole = math.sqrt(made.sensitivity_squared)
     return {
         "sensitivity": made.sensitivity,
-        "sensitivity_sent": whole * float(grain),
+        "sensitivity_sent": math.sqrt(made.sensitivity_squared) * float(grain),
         "sensitivity_squared_grains": made.sensitivity_squared,
         "variance_grains": made.variance,
         "exponent": made.exponent,

@@ -181,6 +181,8 @@ def test_a_converter_that_costs_something_is_told(heatveil: Command, site: Path)
 
     assert said.status == 0
     assert "Beware: the converter's step of 1/4 K" in said.out
+    assert "a bound that counts such flips" in said.out  # and so is above what is said here
+    assert "two ends" not in heatveil("calibrate", coarse(site, "1/128")).out
     assert "Beware" not in heatveil("calibrate", coarse(site, "1/1000")).out
 
 
@@ -194,6 +196,43 @@ def test_the_picture_is_drawn_and_replaces_no_input(
     assert len(np.unique(imread(picture).reshape(-1, 4), axis=0)) > 50
     assert heatveil("calibrate", site, "--plot", site).status == 1
     assert site.read_text() == config.sample()
+
+
+def test_what_the_map_will_be_worth_is_tried_out(heatveil: Command, site: Path) -> None:
+    """Near the top, the same every time, and beside what a guess without data is worth."""
+    said, told = heatveil("calibrate", site).out, heatveil("calibrate", site, "--json").out
+    tried = json.loads(told)["map"]
+
+    assert tried == json.loads(heatveil("calibrate", site, "--json").out)["map"]
+    assert (tried["trials"], tried["unresolved"] < 8) == (40, True)
+    assert 0.1 < tried["off"] < 0.3 * tried["blind"]
+    assert tried["standard_error"] < 0.3 * tried["off"]
+    assert f"about {tried['off']:.2g} m off" in said.splitlines()[3]
+
+
+def test_a_map_that_says_nothing_is_called_that(heatveil: Command, site: Path) -> None:
+    """Nobody should enrol a house for a map that a guess beats."""
+    site.write_text(config.sample().replace('epsilon = "8/1"', 'epsilon = "1/20"'))
+    tried = json.loads(heatveil("calibrate", site, "--json").out)["map"]
+
+    assert tried["off"] > 0.8 * tried["blind"]
+    assert "Such a map says next to nothing." in heatveil("calibrate", site).out
+
+
+def test_a_map_that_takes_long_is_left_out_and_said_to_be(heatveil: Command) -> None:
+    """Calibration is for trying things, and must not make anybody wait."""
+    large = ("calibrate", "--set", "readings=200")
+
+    assert json.loads(heatveil(*large, "--json").out)["map"] is None
+    assert "was not tried" in heatveil(*large).out
+
+
+def test_a_distance_is_said_to_be_rounded_up(heatveil: Command, site: Path) -> None:
+    """Who asks for 0.6 m and reads of 0.75 m is told why."""
+    text = config.sample()
+    site.write_text(text.replace("protect_distance_m = 0.5", "protect_distance_m = 0.6"))
+
+    assert "The 0.6 m asked for are rounded up to whole cells" in heatveil("calibrate", site).out
 
 
 def test_a_plane_is_calibrated_too(heatveil: Command) -> None:

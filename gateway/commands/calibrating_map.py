@@ -1,0 +1,111 @@
+"""How far off a map will be, tried out: one source in a room that exists in the simulator alone.
+
+The whole way is that of a play but for the noise, which is a rounded normal of the same
+variance from the world's generator: it hides nothing, for nobody is there, and at a hundred
+grains and more its law is that of the devices' noise but for far less than trials can tell.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from edge import thermal as device
+from edge.entropy import Tape
+from edge.records import Reading
+from edge.thermal import Params
+from physics.places import cell_places, length_m, sensor_places
+from physics.scenes import random_sources
+from physics.sensors import PointSensors, grains
+from recovery import thermal
+from recovery.heatmap import Heatmap
+from recovery.thermal import Query
+
+from .choices import first_round
+from .stages import Stage
+
+_SEED = 1  # the same room and promise are told the same
+# Trials, and how many pairs of cells and sensors, and of sensors and readings, they are for.
+_TRIALS = ((40, 8_000, 2_000), (10, 40_000, 8_000))
+# A map that is off by this share of what a guess without data is says next to nothing.
+_NOTHING = 0.8
+
+
+class Tried(NamedTuple):
+    """What some trials of the map came to; distances in metres, or in sides of a unit grid."""
+
+    trials: int
+    unresolved: int  # trials of which no map came
+    off: float | None  # mean distance from the source to the heat of its map, None without maps
+    standard_error: float | None  # of that mean, None where one map is too few
+    blind: float  # the same of a map that has seen no data and is warm everywhere
+
+
+def tried(query: Query, stage: Stage) -> Tried | None:
+    """Return how maps of one strongest source fare, anywhere in the room; None if that is slow.
+
+    The distance is the earth mover's: where all heat is in one place, the mean way to it.
+
+    Args:
+        stage: hears which trial it is.
+    """
+    sensors = int(np.prod(query.sensors))
+    pairs, answers = sensors * int(np.prod(query.grid.shape)), sensors * query.readings
+    fits = [trials for trials, most, each in _TRIALS if pairs <= most and answers <= each]
+    if not fits:
+        return None
+    world, found, blind = np.random.default_rng(_SEED), [], []
+    for trial in range(fits[0]):
+        stage(f"trying out the map, {trial + 1} of {fits[0]}")
+        off, guess = _one(query, world)
+        blind.append(guess)
+        found += [] if off is None else [off]
+    return Tried(
+        fits[0],
+        fits[0] - len(found),
+        float(np.mean(found)) if found else None,
+        float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else None,
+        float(np.mean(blind)),
+    )
+
+
+def map_line(query: Query, tried: dict[str, Any] | None) -> str:
+    """Return what is to be said of the map, from the value of that key."""
+    if tried is None:
+        return (
+            "The map: how far off it will be was not tried, for so many cells, sensors and "
+            "readings take too long; heatveil play thermal tries one map."
+        )
+    unit, trials = " m" if query.grid.cell_mm else " of the side", tried["trials"]
+    said = f"{trials} simulated trials" + f", {tried['unresolved']} without a map" * bool(
+        tried["unresolved"]
+    )
+    if tried["off"] is None:
+        return f"The map: there will hardly be one, for of {said}."
+    together = f"{query.readings} readings together" if query.readings > 1 else "one reading"
+    none = ". Such a map says next to nothing" * (tried["off"] > _NOTHING * tried["blind"])
+    return (
+        f"The map: after {together}, that of one strongest source is expected to be about "
+        f"{tried['off']:.2g}{unit} off (anywhere in the room, at the stated spread, "
+        f"{query.estimator} estimator, {said}); a guess that has seen no data, "
+        f"{tried['blind']:.2g}{unit}{none}."
+    )
+
+
+def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float]:
+    """Return how far off the map of one source is, if there is one, and a blind guess."""
+    scene = random_sources(1, query.grid, world, query.intensity_max)
+    places = sensor_places(query.sensors, query.grid)
+    sensors = PointSensors(places, query.sensor_noise, query.step)
+    warmth = scene.temperatures(places, query.spread_m2, query.walls, length_m(query.grid))
+    round, releases = first_round(query), []
+    params = Params(*round.params)
+    for _ in range(query.readings):
+        seen = grains(sensors.see(warmth, world), params.exponent, query.step)
+        noise: Any = np.rint(world.normal(0, params.variance**0.5, len(seen))).astype(int).tolist()
+        payload = device.veil(round, Reading(0, seen), noise)
+        releases.append(device.release(round, [payload], Tape(b"calibrate")))
+    map = thermal.recover(query, releases)
+    cells = cell_places(query.grid).reshape(-1, scene.places.reshape(1, -1).shape[1])
+    away = np.linalg.norm(cells - scene.places.reshape(1, -1), axis=1)
+    off = float(map.mass.reshape(-1) @ away) if isinstance(map, Heatmap) else None
+    return off, float(away.mean())
