@@ -113,7 +113,8 @@ class Campaign:
             if closed is None:
                 return STOPPED
             releases.append(self._release(closed))
-            self._draw(releases)
+            if releases[-1].reports:  # else there is nothing new to be drawn
+                self._draw(releases)
             done += 1
         if not done:
             self._resume(releases, False)
@@ -159,10 +160,10 @@ class Campaign:
 
     def _draw(self, releases: list[Any]) -> None:
         """Draw, keep and publish the map of all releases so far."""
-        if not releases:
+        if not (heard := [release for release in releases if release.reports]):
             return
-        began_s, last = time.monotonic(), releases[-1].round
-        result = self.solver.recover(self._mechanism.name, self._query, releases)
+        began_s, last = time.monotonic(), heard[-1].round
+        result = self.solver.recover(self._mechanism.name, self._query, heard)
         if result is None:
             return  # stopped; the next start draws it
         event = telling.drawn(last.number, result, time.monotonic() - began_s)

@@ -119,6 +119,8 @@ class Service:
         self._last[event["kind"]] = event
         dull = {"values", "mass", "guarantee", "kind", "alarms"}
         log.info(event["kind"], **{key: event[key] for key in event if key not in dull})
+        if event["kind"] == "release" and not event["reports"]:
+            log.warning(telling.SILENCE, number=event["number"])
         if self._on_event is not None:
             try:
                 self._on_event(event)

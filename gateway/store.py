@@ -61,9 +61,11 @@ class Store:
         Raises:
             OperatorFault: it is another promise, or a larger one.
         """
-        with self._engine.begin() as connection:
+        with self._reads.connect() as connection:
             till.check(connection, promised, budget)
-            if till.budget(connection) is not None:
+            least = till.budget(connection)
+        if least is not None and budget < least:
+            with self._engine.begin() as connection:
                 till.hold_to(connection, promised, budget)
 
     def open_round(self, asked: Asked, budget: Fraction) -> str:

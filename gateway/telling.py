@@ -19,6 +19,13 @@ from .rounds import OpenRound
 
 Event = dict[str, Any]
 
+SILENCE = (
+    "nobody answered the round, and it is paid for: the devices are off, or the broker does not "
+    "let them and us hear each other, or they refuse. They do when their limits were tightened "
+    "after this gateway started (start it again with the new file), when they were enrolled anew "
+    "or with other noise, and when they are asked sooner than they were enrolled for"
+)
+
 
 def ready(deployment: Deployment, enrolled: int) -> Event:
     """The service is connected and about to ask."""

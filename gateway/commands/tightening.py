@@ -19,6 +19,11 @@ from ..tightened import Given
 from ..tighter import Answers, exchange
 from .unveiling import named
 
+RESTART = (
+    "Stop the gateway and start it again with this file: it still asks with the old noise, which "
+    "the devices refuse."
+)
+
 
 def tighten(
     path: Path,
@@ -51,6 +56,7 @@ def tighten(
     answers = exchange(deployment.mqtt, devices, sent, patience_s)
     for line in _lines(sent, answers):
         say(line)
+    say(RESTART)
     if answers.refused:
         raise OperatorFault(
             f"{named(answers.refused)} refused; every device must hold to the new limits before "

@@ -260,6 +260,35 @@ def test_a_fault_of_our_own_is_not_waited_out(
         on.campaign.run(None)
 
 
+def test_a_round_that_nobody_answers_is_no_news(stage: Callable[..., Stage]) -> None:
+    """A map drawn again from the same answers, under a new number, would look like news."""
+    on = stage(gather_s=0.2)
+    on.answering = False
+    on.campaign.run(1)
+    assert on.of("release")[-1].what["reports"] == 0
+    assert on.of("map") == on.of("publish", "/map/") == []
+    on.answering = True
+    on.campaign.run(1)
+
+    assert [entry.what["number"] for entry in on.of("map")] == [2]
+    assert on.of("map")[-1].drawn is not None
+    assert len(on.store.charges()) == 2
+
+
+def test_after_a_silent_round_the_map_of_the_last_answers_stands(
+    stage: Callable[..., Stage],
+) -> None:
+    """Over a start too: what is published again is what those who answered gave."""
+    on = stage(gather_s=0.2)
+    on.campaign.run(1)
+    on.answering = False
+    on.campaign.run(1)
+    on.campaign.run(None)
+
+    assert [entry.what["reports"] for entry in on.of("release")] == [SENSORS, 0]
+    assert {entry.what["number"] for entry in on.of("map")} == {1}
+
+
 def test_another_promise_on_the_same_database_does_not_start(
     stage: Callable[..., Stage], tmp_path: Path
 ) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import structlog.testing
 
 from edge import wire
 from edge.records import Report
-from gateway import broker, budgets, config, enrol
+from gateway import broker, budgets, config, enrol, telling
 from gateway.deployment import Deployment, Mqtt
 from gateway.faults import LinkFault, OperatorFault
 from gateway.granting import granted
@@ -188,6 +189,18 @@ def test_a_silent_sensor_costs_the_round_its_deadline_and_no_more(room: Room) ->
     assert release["reports"] == SENSORS - 1
     assert release["values"][0] is None
     assert None not in release["values"][1:]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_round_without_answers_is_a_warning_that_names_causes(room: Room) -> None:
+    """It was paid for: whoever looks at the log must not have to guess what became of it."""
+    with structlog.testing.capture_logs() as logs, room.service(rounds={"gather_s": 0.2}) as on:
+        on.run(rounds=1)
+    (warned,) = [one for one in logs if one["event"] == telling.SILENCE]
+
+    assert warned["log_level"] == "warning"
+    assert "tightened" in warned["event"]
+    assert room.told("map") == []
 
 
 @pytest.mark.usefixtures("here")

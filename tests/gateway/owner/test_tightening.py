@@ -103,6 +103,7 @@ def test_devices_take_tighter_limits_and_keep_them(heatveil: Heatveil, site: Any
 
     assert said.status == 0, said.err
     assert "taken by 3 of 3" in said.out
+    assert "start it again with this file" in said.out.splitlines()[-1]
     assert len(set(now.values())) == 1
     new = now["node-0"]
     assert new.version == 2
