@@ -69,7 +69,7 @@ def agrees(name: str, pairs: list[Pair], lower: bool = False) -> Iterator[Claim]
             )
     least, most = min(ratios), max(ratios)
     yield at_most(
-        f"the {name} is never {'above' if lower else 'below'} the truth",
+        f"the {name}: it never errs on the side of less privacy",
         1.0,
         1 / least[0] if least[0] else float("inf"),
         unit="truth / ours",
@@ -77,7 +77,7 @@ def agrees(name: str, pairs: list[Pair], lower: bool = False) -> Iterator[Claim]
         detail=least[1],
     )
     yield at_most(
-        f"the {name} is within a millionth of the truth",
+        f"the {name}: it is within a millionth of the truth",
         NEAR,
         most[0],
         unit="ours / truth",

@@ -32,8 +32,8 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
             if not sent == seen == meant or too_far(meant, step * Fraction(2) ** exponent):
                 wrong.append(f"at a grain of 2**{-exponent} K")
         yield true(
-            f"counts of {step} K become the same grains on a device, in the simulator and by the "
-            "formula, two of them never further apart than planned for",
+            f"steps of {step} K: a device, the simulator and the formula turn a reading into the "
+            "same number to send, two of them never further apart than planned for",
             not wrong,
             samples=len(span) * len(EXPONENTS),
             detail=", ".join(wrong),

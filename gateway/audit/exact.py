@@ -59,7 +59,11 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         law = dict.fromkeys(range(n), ratio(1, n))
         yield follows("below", (n,), lambda n, walk: Stream.below(walk, n), law, 16)
     for n in (0, 1, 2, 3, 4, 15, 16, 17, 10**30 - 1, 10**30, 10**30 + 1):
-        yield true(f"isqrt({n}) is the whole root", noise.isqrt(n) == math.isqrt(n), samples=1)
+        yield true(
+            f"isqrt({n}): the square root is rounded down, never up",
+            noise.isqrt(n) == math.isqrt(n),
+            samples=1,
+        )
 
 
 def follows(
@@ -72,7 +76,7 @@ def follows(
     found = enumerated(lambda walk: int(sampler(*args, walk)), floor)
     wrong = list(outside(found, law))
     return Claim(
-        f"{name}{args} draws every value with the probability of its formula",
+        f"{_called(name, args)}: every value is drawn with the probability of its formula",
         claimed=number(found.leftover),
         measured=_apart(found, law),
         holds=not wrong and found.leftover <= MOST_LEFT,
@@ -80,6 +84,10 @@ def follows(
         samples=found.runs,
         detail=_told(found, wrong),
     )
+
+
+def _called(name: str, args: tuple[int, ...]) -> str:
+    return f"{name}({', '.join(map(str, args))})"
 
 
 def outside(found: Found, law: Mapping[int, Bounds]) -> Iterator[int]:
@@ -104,7 +112,7 @@ def shares_add_up(args: tuple[int, ...], polya: Callable[..., Any], floor: int) 
     wrong = [k for k, (less, more) in enumerate(sums) if less > law[k].high or law[k].low > more]
     wrong += [value for value in found.law if value < 0]
     return Claim(
-        f"polya{args}: the shares of {shares} devices add up to one geometric({num}, {den})",
+        f"{_called('polya', args)}: the shares of noise of all devices add up to the whole noise",
         claimed=shares * number(found.leftover),
         measured=sum(abs(number(law[k].low - one.low)) for k, one in enumerate(sums)) / 2,
         holds=not wrong and found.leftover <= MOST_LEFT,

@@ -63,11 +63,14 @@ def fits(name: str, drawn: Whole, law: Law, effort: Effort) -> Iterator[Claim]:
     """Yield that draws are as a law says: in all cells together, and in telling sets of values."""
     statistic, cells = _misfit(drawn, law)
     chance = float(chi2.sf(statistic, max(1, cells - 1)))
-    yield _likely(f"{name} fits its law, by chi-square", chance, drawn, effort, f"{cells} cells")
+    yield _likely(
+        f"{name}: draws are spread as the formula says", chance, drawn, effort, f"{cells} cells"
+    )
     tails = list(_tails(drawn, law))
     least, where = min(tails)
     chance = min(1.0, 2 * len(tails) * least)
-    words = f"{name} is in none of {len(tails)} sets of values too often or too seldom"
+    words = f"{name}: large, small, even and zero draws come as often as the formula says"
+    where = f"least likely of {len(tails)}: {where}"
     yield _likely(words, chance, drawn, effort, where, exact=True)
 
 

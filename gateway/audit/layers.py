@@ -42,7 +42,7 @@ class Layer(NamedTuple):
     """
 
     name: str
-    about: str  # what it can see, in one sentence
+    about: str  # the danger that it looks for, in plain words
     run: Callable[[Any, Effort], Iterable[Claim]]
     each: bool = True  # once for each mechanism; else once for the house, with None
     kinds: tuple[str, ...] = ("noise", "finite")  # of the mechanisms that it can look at
@@ -52,30 +52,30 @@ NOISE = ("noise",)
 
 # The longest first, for two of them run at a time.
 LAYERS: tuple[Layer, ...] = (
-    Layer("interpreters", "Pythons that disagree", interpreters.claims, False),
-    Layer("device", "two rooms told apart, from plan to release", device.claims, kinds=NOISE),
-    Layer("crash", "power cuts at every write, noise used twice", crash.claims, kinds=NOISE),
-    Layer("fit", "samplers, at the widths that are used", fit.claims, False),
-    Layer("accountant", "numbers below the truth, sums that lose", accountant.claims, False),
-    Layer("exact", "samplers, all that they can draw", exact.claims, False),
-    Layer("finite", "every answer to every input", finite.claims, kinds=("finite",)),
-    Layer("noise", "what is added, and what it gives away", noise.claims, kinds=NOISE),
-    Layer("sensitivity", "more change than was priced", sensitivity.claims, kinds=NOISE),
-    Layer("price", "less noise than was promised", price.claims, kinds=NOISE),
-    Layer("counts", "a converter's steps and grains", counts.claims, False),
-    Layer("keys", "keys of two jobs, keys not forgotten", keying.claims, kinds=NOISE),
-    Layer("holders", "who opens which devices", holders.claims, kinds=NOISE),
-    Layer("enrolment", "keys where they must not be", enrolled.claims, kinds=NOISE),
-    Layer("streams", "noise shared by two readings", streams.claims, kinds=NOISE),
-    Layer("moments", "times that tell", moments.claims, kinds=NOISE),
-    Layer("words", "lengths and words that tell", words.claims, kinds=NOISE),
+    Layer("interpreters", "a board that reckons otherwise", interpreters.claims, False),
+    Layer("device", "two rooms told apart, from plan to map", device.claims, kinds=NOISE),
+    Layer("crash", "a power cut makes noise serve twice", crash.claims, kinds=NOISE),
+    Layer("fit", "noise of the wrong size, seen over many draws", fit.claims, False),
+    Layer("accountant", "privacy reckoned better than it is", accountant.claims, False),
+    Layer("exact", "noise of the wrong size, however rarely", exact.claims, False),
+    Layer("finite", "an answer that fits one reading best", finite.claims, kinds=("finite",)),
+    Layer("noise", "noise left out, shared or too small", noise.claims, kinds=NOISE),
+    Layer("sensitivity", "a move larger than the noise hides", sensitivity.claims, kinds=NOISE),
+    Layer("price", "less noise planned than was promised", price.claims, kinds=NOISE),
+    Layer("counts", "a sensor's steps turned into too much", counts.claims, False),
+    Layer("keys", "keys for two purposes, keys not forgotten", keying.claims, kinds=NOISE),
+    Layer("holders", "somebody who can take the noise off", holders.claims, kinds=NOISE),
+    Layer("enrolment", "keys in files where they must not be", enrolled.claims, kinds=NOISE),
+    Layer("streams", "noise that serves two readings", streams.claims, kinds=NOISE),
+    Layer("moments", "the time of an answer tells the reading", moments.claims, kinds=NOISE),
+    Layer("words", "length or wording tells the reading", words.claims, kinds=NOISE),
     Layer("wire", "messages changed, cut, moved or forged", signed.claims, kinds=NOISE),
-    Layer("limits", "limits loosened over the air", bounded.claims, kinds=NOISE),
-    Layer("rounds", "Rounds that ask for less privacy", forged.claims, kinds=NOISE),
+    Layer("limits", "a device's limits loosened from afar", bounded.claims, kinds=NOISE),
+    Layer("rounds", "questions that ask for less privacy", forged.claims, kinds=NOISE),
     Layer("gateway", "answers that count twice, evidence lost", kept.claims, kinds=NOISE),
     Layer("links", "brokers that are not who they say", links.claims, False),
-    Layer("after", "a map that follows from more than releases", after.claims),
-    Layer("labels", "what is not private and does not say so", labels.claims, kinds=NOISE),
-    Layer("promise", "floats in what is stated, and gaps", promise.claims),
-    Layer("lint", "floats, chance, clocks and prints in the source", lint.claims, False),
+    Layer("after", "a map made of more than was published", after.claims),
+    Layer("labels", "what is not private does not say so", labels.claims, kinds=NOISE),
+    Layer("promise", "a promise with gaps or rounded numbers", promise.claims),
+    Layer("lint", "forbidden things in the source code", lint.claims, False),
 )

@@ -48,11 +48,11 @@ def added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
         if list(sent) != meant or tape.bits(64) != again.bits(64):
             wrong.append(number)
     return true(
-        f"{name}: a report is what the device holds plus fresh {family}{args} on each number, "
-        "and draws nothing else",
+        f"{name}: a report is what the device holds plus fresh noise of the law that is planned "
+        "on each number, and draws nothing else",
         not wrong,
         samples=len(inputs),
-        detail=f"not so for inputs {wrong[:5]}" if wrong else "",
+        detail=f"{family}{args}" + (f", not so for inputs {wrong[:5]}" if wrong else ""),
     )
 
 
@@ -82,12 +82,13 @@ def gaussian(
     found = hockey.together(shifts, variance, times, blur=hockey.BLUR * float(promised))
     epsilon = hockey.epsilon(float(delta), found)
     yield at_most(
-        f"{name}: neighbours give away no more than epsilon at delta {delta}, by the exact "
-        f"probabilities of the noise, {times} reading{'s' * (times > 1)} together",
+        f"{name}: neighbours give away no more than epsilon, by the exact probabilities of the "
+        "noise, all readings of one promise together",
         float(promised),
         epsilon,
         unit="epsilon",
         samples=len(found.losses),
+        detail=f"at delta {delta}, {times} reading{'s' * (times > 1)}",
     )
     yield at_most(
         f"{name}: nor is delta missed at the epsilon promised",

@@ -45,18 +45,18 @@ def enough(
         least = asked * _decimal(square)
         most = least * NEAR + 1
         given = _decimal(variance)
-    words = f"{name}: the noise of {times} reading{'s' * (times > 1)}"
+    readings = f"{times} reading{'s' * (times > 1)}"
     yield Claim(
-        f"{words} is no less than epsilon and delta ask for, by eighty digits",
+        f"{name}: the noise planned is no less than epsilon and delta ask for, by eighty digits",
         1.0,
         float(least / given),
         least <= given,
         unit="variance asked / given",
         samples=1,
-        detail=f"asked {least:.9g}, given {given:.9g} grains squared",
+        detail=f"asked {least:.9g}, given {given:.9g} grains squared, {readings}",
     )
     yield at_most(
-        f"{words} is no more than that, but for numbers rounded up",
+        f"{name}: the noise planned is no more than that, but for numbers rounded up",
         float(most / least),
         float(given / least),
         unit="variance given / asked",
@@ -73,9 +73,10 @@ def ends(name: str, mechanism: Any, query: Any, times: int, effort: Effort) -> C
         reading = mechanism.subject.inputs(round)[-1]
         releases.append(mechanism.release(round, [mechanism.report(round, reading, tape)], tape))
     return true(
-        f"{name}: {times} reading{'s' * (times > 1)} and no more can be asked under one promise",
+        f"{name}: no more readings can be asked than the promise is made for",
         len(releases) == times and len(prices) == 1,
         samples=len(releases),
+        detail=f"{times} promised, {len(releases)} asked at {len(prices)} prices",
     )
 
 

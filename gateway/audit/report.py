@@ -1,59 +1,62 @@
 """The audit's report: a page to read and an object to compute with.
 
-Both hold every claim in the words of the promise, with what was promised, what was found and
-what that proves, the draws looked at, the seed and the time.
+The object holds every claim. The page begins with the verdict, what was audited and what does
+not hold, the gravest first; then it goes through the layers, one row for each promise.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from .claim import FALSE_ALARM, Claim, Effort
+from .claim import FALSE_ALARM, WHOLE, Claim, Effort
+from .gravity import failure, gravest, unit
+from .guide import GUIDE
 from .layers import LAYERS
+from .rows import cell, rows, table
 
 TITLE = "# Audit of heatveil"
 
 
-def as_object(claims: Sequence[Claim], effort: Effort, seconds: float) -> dict[str, Any]:
+def as_object(
+    claims: Sequence[Claim], effort: Effort, seconds: float, rooms: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return the whole audit for JSON."""
     return {
         "audit": "heatveil",
+        "version": _version(),
         "holds": all(claim.holds for claim in claims),
         "effort": "full" if effort.full else "quick",
         "seed": effort.seed,
         "seconds": round(seconds, 2),
+        "rooms": list(rooms),
         "false_alarm": math.fsum(claim.alpha for claim in claims),
         "false_alarm_allowed": FALSE_ALARM,
         "claims": [claim.row() for claim in claims],
     }
 
 
-def as_page(claims: Sequence[Claim], effort: Effort, seconds: float) -> str:
+def as_page(
+    claims: Sequence[Claim], effort: Effort, seconds: float, rooms: Sequence[str] = ()
+) -> str:
     """Return the whole audit as Markdown."""
-    about = {layer.name: layer.about for layer in LAYERS}
-    failed = [claim for claim in claims if not claim.holds]
-    chance = [claim for claim in claims if claim.alpha]
+    layers = [name for name in dict.fromkeys(claim.layer for claim in claims) if name != WHOLE]
     lines = [
         TITLE,
         "",
-        f"**{head(claims)}** A {'full' if effort.full else 'quick'} audit from seed "
-        f"{effort.seed}, {seconds:.1f} s of it.",
+        f"**{verdict(claims)}**",
         "",
-        f"{len(chance)} of the claims rest on chance. Code without a fault fails one of them "
-        f"with probability {math.fsum(claim.alpha for claim in chance):.2g} at most, by the "
-        f"union bound; {FALSE_ALARM:g} is allowed. The others are exact.",
+        *_subject(claims, effort, seconds, rooms),
+        *_failed(claims),
+        *_contents(claims, layers),
         "",
-        "*Claimed* is the number promised, *measured* what was found, *proven* the bound that "
-        "the measurement establishes, chance taken into account. A plain fact counts its "
-        "exceptions: 0 are promised.",
-        "",
+        *_reading(claims),
     ]
-    if failed:
-        lines += ["## What does not hold", "", *_table(failed), ""]
-    for layer in dict.fromkeys(claim.layer for claim in claims):
-        sees = [f"It sees {about[layer]}.", ""] if layer in about else []
-        lines += [f"## {layer}", "", *sees, *_table([c for c in claims if c.layer == layer]), ""]
-    return "\n".join(lines)
+    for layer in [*layers, WHOLE]:
+        ours = [claim for claim in claims if claim.layer == layer]
+        if ours:
+            lines += ["", f"## {layer}", "", *_layer_words(layer, ours), "", *table(ours)]
+    return "\n".join([*lines, ""])
 
 
 def head(claims: Sequence[Claim]) -> str:
@@ -64,31 +67,84 @@ def head(claims: Sequence[Claim]) -> str:
     return f"All {len(claims)} claims hold."
 
 
-def _table(claims: Sequence[Claim]) -> list[str]:
-    return [
-        "| | claim | claimed | measured | proven | unit | looked at | alpha | seed | s |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-        *map(_line, claims),
-    ]
+def verdict(claims: Sequence[Claim]) -> str:
+    """Return the outcome in one sentence, with the gravest of what does not hold."""
+    for worst in gravest(claims):
+        return cell(f"{head(claims)[:-1]}; the gravest: {failure(worst)}.")
+    return head(claims)
 
 
-def _line(claim: Claim) -> str:
-    words = f"{claim.mechanism}: {claim.sentence}" if claim.mechanism else claim.sentence
-    if claim.detail:
-        words += f" ({claim.detail})"
-    cells = [
-        "holds" if claim.holds else "**FAILS**",
-        " ".join(words.replace("|", "\\|").split()),
-        *(_number(value) for value in (claim.claimed, claim.measured, claim.proven)),
-        claim.unit,
-        f"{claim.samples:,}" if claim.samples else "",
-        f"{claim.alpha:.1g}" if claim.alpha else "exact",
-        str(claim.seed),
-        f"{claim.seconds:.2f}",
-    ]
-    return f"| {' | '.join(cells)} |"
+def _version() -> str:
+    try:
+        return version("heatveil")
+    except PackageNotFoundError:
+        return "that is not installed"
 
 
-def _number(value: float) -> str:
-    whole = abs(value) < 1e15 and value == int(value) if math.isfinite(value) else False
-    return f"{int(value)}" if whole else f"{value:.8g}"
+def _subject(
+    claims: Sequence[Claim], effort: Effort, seconds: float, rooms: Sequence[str]
+) -> Iterator[str]:
+    mechanisms = ", ".join(dict.fromkeys(claim.mechanism for claim in claims if claim.mechanism))
+    yield f"- Audited: heatveil {_version()}, mechanism {mechanisms or 'none'}"
+    if rooms:
+        yield f"- Rooms: {'; '.join(rooms)}"
+    how = "full" if effort.full else "quick (`--full` looks longer)"
+    yield f"- How: {how}, seed {effort.seed}, {seconds:.1f} s"
+    yield "- Every single claim, each room by itself: `audit.json`; drawn: `audit.png`"
+    yield ""
+
+
+def _failed(claims: Sequence[Claim]) -> Iterator[str]:
+    failed = gravest(claims)
+    if not failed:
+        return
+    yield from ("## What does not hold", "")
+    yield "The gravest first: what gives people away, then what is not as it should be."
+    yield ""
+    found = sorted(rows(failed), key=lambda row: failed.index(row.claims[row.worst]))
+    for place, row in enumerate(found, 1):
+        claim = row.claims[row.worst]
+        detail = f" ({claim.detail})" if claim.detail else ""
+        where = f"{claim.layer}, {row.where}" if row.where else claim.layer
+        yield cell(f"{place}. **{failure(claim)}**: {row.promise}{detail}; {where}")
+    yield ""
+
+
+def _contents(claims: Sequence[Claim], layers: Sequence[str]) -> Iterator[str]:
+    about = {layer.name: layer.about for layer in LAYERS}
+    yield from ("| layer | the danger | claims that hold | s |", "| --- | --- | --- | --- |")
+    for layer in layers:
+        ours = [claim for claim in claims if claim.layer == layer]
+        held = sum(claim.holds for claim in ours)
+        count = f"{held} of {len(ours)}" if held == len(ours) else f"**{held} of {len(ours)}**"
+        took = math.fsum(claim.seconds for claim in ours)
+        yield f"| [{layer}](#{layer}) | {about.get(layer, '')} | {count} | {took:.1f} |"
+
+
+def _reading(claims: Sequence[Claim]) -> Iterator[str]:
+    chance = [claim for claim in claims if claim.alpha]
+    yield (
+        "How to read the tables: *promised* is the limit, *measured* what was found, and *proven* "
+        "what that shows beyond doubt. Where chance plays a part, *measured* may lie on either "
+        "side of the limit; a claim fails when *proven* passes it. A row shows the worst of all "
+        "rooms or cases that it was tried in. *Looked at* counts draws or cases."
+    )
+    yield ""
+    yield (
+        f"{len(chance)} of the claims rest on chance. Code without a fault fails one of them "
+        f"with probability {math.fsum(claim.alpha for claim in chance):.2g} at most; "
+        f"{FALSE_ALARM:g} is allowed. The others are exact."
+    )
+
+
+def _layer_words(layer: str, claims: Sequence[Claim]) -> Iterator[str]:
+    own = "The audit could have passed something over, or raise false alarms; it looks at itself."
+    words = own if layer == WHOLE else GUIDE.get(layer, "")
+    means = {claim.unit or "no unit": unit(claim).means for claim in claims}
+    if list(means) == ["exceptions"]:
+        yield f"{words} These are facts, which are so or not; *looked at* counts cases."
+        return
+    yield f"{words} The numbers, by their unit:"
+    yield ""
+    for name, mean in means.items():
+        yield f"- *{name}*: {mean}"

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 from ..mechanisms import MECHANISMS, Mechanism
-from .claim import FALSE_ALARM, Claim, Effort, at_most, true
+from .claim import FALSE_ALARM, WHOLE, Claim, Effort, at_most, true
 from .layers import LAYERS, Layer
 
 VERBS = ("plan", "report", "release", "recover")
@@ -142,7 +142,7 @@ def _of_the_whole(
     claims: Iterable[Claim],
     effort: Effort,
 ) -> Iterator[Claim]:
-    mark: dict[str, Any] = {"layer": "suite", "seed": effort.seed}
+    mark: dict[str, Any] = {"layer": WHOLE, "seed": effort.seed}
     for mechanism in mechanisms:
         sentence = f"{mechanism.name} brings recovery/{mechanism.name}_audit, to be audited by"
         yield true(sentence, mechanism.subject is not None, mechanism=mechanism.name, **mark)

@@ -129,13 +129,14 @@ def _tails(name: str, unit: Floats, alpha: float) -> Claim:
         chances.append(2 * len(bounds) * float(rare))
     worst = min(chances)
     return Claim(
-        f"{name}: noise is large as often as promised, up to {far:.2f} sigma",
+        f"{name}: noise is large as often as promised",
         -float(np.log10(alpha)),
         -float(np.log10(min(max(worst, 1e-300), 1.0))),
         worst >= alpha,
         unit="-log10 p",
         samples=unit.size,
         alpha=alpha,
+        detail=f"up to {far:.2f} standard deviations",
     )
 
 

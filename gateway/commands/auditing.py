@@ -9,8 +9,10 @@ from pathlib import Path
 
 from ..audit import report
 from ..audit.claim import Claim, Effort
+from ..audit.gravity import failure, gravest, unit
 from ..audit.layers import LAYERS, Layer
 from ..audit.runner import audit
+from ..audit.units import WASTE
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import MECHANISMS, named
 from .outputs import Writer, as_json, check_places, make_folder, write_all
@@ -48,8 +50,9 @@ def audited(
     with stages() as stage:
         claims = audit(subjects, chosen, effort, stage)
     seconds = time.monotonic() - began
-    found = report.as_object(claims, effort, seconds)
-    text = report.as_page(claims, effort, seconds)
+    rooms = [name for one in subjects if one.subject for name, _ in one.subject.rooms()]
+    found = report.as_object(claims, effort, seconds, rooms)
+    text = report.as_page(claims, effort, seconds, rooms)
     from ..audit.picture import draw  # half a second, which a wrong name must not wait for
 
     write_all(
@@ -64,9 +67,8 @@ def audited(
     else:
         for line in _lines(claims, seconds, page):
             echo(line)
-    for claim in claims:
-        if not claim.holds:
-            raise OperatorFault(_complaint(claim, page))
+    if failed := gravest(claims):
+        raise OperatorFault(_complaint(failed, page))
 
 
 def effort(full: bool, seed: int | None, fresh: bool, first: bool) -> Effort:
@@ -118,17 +120,20 @@ def _lines(claims: Sequence[Claim], seconds: float, page: Path) -> Iterator[str]
     held = Counter(claim.layer for claim in claims if claim.holds)
     for layer, count in total.items():
         took = sum(claim.seconds for claim in claims if claim.layer == layer)
-        yield f"{layer:14} {held[layer]:4d} of {count:4d} claims hold   {took:6.1f} s"
+        yield f"{layer:16} {held[layer]:4d} of {count:4d} claims hold   {took:6.1f} s"
     yield f"{report.head(claims)} {seconds:.1f} s; the report: {page}"
 
 
-def _complaint(claim: Claim, page: Path) -> str:
+def _complaint(failed: Sequence[Claim], page: Path) -> str:
+    """Return what the gravest of these claims comes to, what it should be and what to do."""
+    claim = failed[0]
     of = f"{claim.mechanism}, {claim.layer}" if claim.mechanism else claim.layer
-    detail = f"; {claim.detail}" if claim.detail else ""
-    found = "it is not so"
-    if claim.claimed or claim.unit != "exceptions":
-        found = f"{claim.claimed:.6g} {claim.unit} was promised and {claim.proven:.6g} found"
-    return (
-        f"a promise does not hold ({of}): {claim.sentence}: {found}{detail}. What is published "
-        f"may be less private than is said. Publish nothing more and read {page}"
+    detail = f" ({claim.detail})" if claim.detail else ""
+    more = f", the gravest of {len(failed)} that fail" if len(failed) > 1 else ""
+    why, do = "what is published may be less private than is said", "Publish nothing more and read"
+    if unit(claim).gravity == WASTE:  # the gravest, so nobody is given away
+        why, do = "nobody is given away, but maps are worse for nothing", "Read"
+    return " ".join(
+        f"{failure(claim)}; promised was ({of}{more}): {claim.sentence}{detail}; {why}. "
+        f"{do} {page}".split()
     )

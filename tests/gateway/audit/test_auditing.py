@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gateway.audit import layers, runner
-from gateway.audit.claim import Claim, Effort, at_most, true
+from gateway.audit.claim import WHOLE, Claim, Effort, at_most, true
 from gateway.audit.layers import Layer
-from gateway.audit.report import TITLE, as_page
+from gateway.audit.report import TITLE
 from gateway.commands import auditing
 
 Heatveil = Callable[..., Any]
@@ -52,8 +52,8 @@ def test_an_audit_that_holds_leaves_a_page_numbers_and_a_picture(
     assert found["holds"] is True
     assert found["effort"] == "quick"
     assert found["false_alarm"] <= found["false_alarm_allowed"] == 1e-6
-    assert {claim["layer"] for claim in found["claims"]} == {"price", "promise", "suite"}
-    assert all(claim["sentence"] in page for claim in found["claims"])
+    assert {claim["layer"] for claim in found["claims"]} == {"price", "promise", WHOLE}
+    assert all(claim["sentence"].split(": ")[-1] in page for claim in found["claims"])
     keys = {"claimed", "measured", "bound", "holds", "samples", "seed", "seconds", "alpha"}
     assert all(keys <= set(claim) for claim in found["claims"])
     assert (folder / "audit.png").read_bytes().startswith(b"\x89PNG")
@@ -156,9 +156,30 @@ def test_a_wrong_word_is_answered_before_anything_is_looked_at(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sentence_cannot_break_the_page() -> None:
-    """A table's columns are parted by a sign that a sentence may hold."""
-    page = as_page([true("|x| is small\nand y", False, detail="a | b")], Effort(), 0.1)
+def test_the_gravest_is_named_first_by_how_much_noise_is_missing(
+    heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
+) -> None:
+    """Who reads one line only must read the leak, not the first of what is out of order."""
+    waste = at_most("nor for nothing", 1.0, 9.0, unit="variance given / asked")
+    enough = at_most("a: there is enough", 1.0, 4.0, unit="variance asked / given")
+    planted(waste, true("a fact", False), enough)
+    said = heatveil("audit", "--folder", tmp_path)
+    page = (tmp_path / "audit.md").read_text()
 
-    assert "\\|x\\| is small and y (a \\| b)" in page
-    assert "## What does not hold" in page
+    assert said.err.startswith("heatveil: the noise is 0.50 of what is promised; ")
+    assert "the gravest of 3 that fail" in said.err
+    assert "Publish nothing more" in said.err
+    places = [page.index(words) for words in ("1. **the noise is 0.50", "2. **it is not", "3. **")]
+    assert places == sorted(places)
+    assert places[-1] < page.index("| layer |")
+
+
+def test_noise_for_nothing_gives_nobody_away(
+    heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
+) -> None:
+    """It is a failure, and no reason to alarm anybody."""
+    planted(at_most("nor for nothing", 1.0, 9.0, unit="variance given / asked"))
+    said = heatveil("audit", "--folder", tmp_path)
+
+    assert "the noise is 3 times what is needed" in said.err
+    assert "nobody is given away" in said.err

@@ -8,7 +8,7 @@ import pytest
 
 from edge.entropy import Tape
 from gateway.audit import layers
-from gateway.audit.claim import ALPHA, FALSE_ALARM, Claim, Effort, at_most, true
+from gateway.audit.claim import ALPHA, FALSE_ALARM, WHOLE, Claim, Effort, at_most, true
 from gateway.audit.layers import LAYERS, Layer
 from gateway.audit.runner import VERBS, audit, look
 from gateway.mechanisms import MECHANISMS
@@ -87,7 +87,7 @@ def test_a_layer_looks_at_the_kinds_that_it_is_for() -> None:
     only = layer(lambda m, e: [true("a promise", True)], kinds=("finite",))
     found = audit([THERMAL], [only], Effort())
 
-    assert [claim.layer for claim in found if claim.layer != "suite"] == []
+    assert [claim.layer for claim in found if claim.layer != WHOLE] == []
 
 
 def test_a_verb_that_no_layer_called_fails(monkeypatch: pytest.MonkeyPatch) -> None:
