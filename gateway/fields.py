@@ -9,7 +9,10 @@ from recovery.ratio import Ratio, parse_ratio
 
 def _ratio(given: Any) -> Any:
     if isinstance(given, float):
-        raise ValueError("a decimal is not a ratio; write '1/2' for a half, in quotes")
+        try:
+            parse_ratio(str(given), "the decimal")
+        except ValueError as fault:
+            raise ValueError(f"{fault}. Put it in quotes") from fault
     return given if isinstance(given, tuple) else parse_ratio(str(given), "the text")
 
 

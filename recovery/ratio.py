@@ -2,6 +2,7 @@
 
 import math
 import re
+from fractions import Fraction
 
 Ratio = tuple[int, int]
 
@@ -9,6 +10,8 @@ Ratio = tuple[int, int]
 _PART_MAX = 2**63
 
 _WRITTEN = re.compile(r"([0-9]{1,19})(?:/([0-9]{1,19}))?")
+# Short enough that both parts of the ratio that is meant fit into 64 bits.
+_DECIMAL = re.compile(r"[0-9]{0,6}\.[0-9]{1,12}|[0-9](\.[0-9]{1,5})?[eE]-[0-9]", re.ASCII)
 
 
 def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
@@ -19,7 +22,7 @@ def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
         name: what the ratio is for, to be named in the error.
 
     Raises:
-        ValueError: anything else, above all a decimal fraction.
+        ValueError: anything else, above all a decimal fraction; it offers the ratio meant.
 
     >>> parse_ratio("1/2"), parse_ratio("10/4"), parse_ratio("3")
     ((1, 2), (5, 2), (3, 1))
@@ -28,10 +31,21 @@ def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
     num, den = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
     if not (0 < num < _PART_MAX and 0 < den < _PART_MAX):
         raise ValueError(
-            f"{name} {text!r} is not a ratio of positive whole numbers; write 1/2 for a half, "
+            f"{name} {text!r} is not a ratio of positive whole numbers; write {_meant(text)}, "
             "so that every device computes the same noise"
         )
     return lowest((num, den))
+
+
+def _meant(text: str) -> str:
+    """Return the ratio that a decimal means, or what ratios look like.
+
+    >>> _meant("0.001"), _meant("half")
+    ('1/1000', '1/2 for a half')
+    """
+    decimal = _DECIMAL.fullmatch(text.strip())
+    meant = Fraction(text.strip()) if decimal else Fraction(0)
+    return f"{meant.numerator}/{meant.denominator}" if meant > 0 else "1/2 for a half"
 
 
 def lowest(ratio: Ratio) -> Ratio:

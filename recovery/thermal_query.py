@@ -67,7 +67,7 @@ class Query:
             (
                 "step",
                 self.step is None or (isinstance(self.step, Fraction) and self.step > 0),
-                "None or a positive Fraction: a float is not exactly the converter's step",
+                "left out or a positive Fraction: a float is not exactly the converter's step",
             ),
         ):
             if not good:
@@ -106,7 +106,7 @@ def _check_room(query: Query) -> None:
         raise ValueError(
             f"protect_distance_m is {distance:g} but must be between one cell, "
             f"{cell_m(query.grid):g}, and the room, {room:g}: a shorter one cannot be told "
-            "apart, a longer one does not exist. Choose one, or None for one cell."
+            "apart, a longer one does not exist. Choose one, or leave it out for one cell."
         )
 
 

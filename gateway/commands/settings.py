@@ -1,6 +1,5 @@
 """One field of a query from its text: what `--set name=value` and a published file give."""
 
-import re
 import types
 import typing
 from dataclasses import fields
@@ -12,8 +11,6 @@ from recovery.thermal import Query
 
 from ..faults import OperatorFault, suggestion
 
-# Short enough that both parts of the ratio that is meant fit into 64 bits.
-_DECIMAL = re.compile(r"[0-9]{0,6}\.[0-9]{1,12}|[0-9](\.[0-9]{1,5})?[eE]-[0-9]", re.ASCII)
 _FLAGS = {"grid": "--cells and --length", "sensors": "--sensors"}
 
 
@@ -26,12 +23,6 @@ def ratio(text: str, flag: str) -> Ratio:
     try:
         return parse_ratio(text, flag)
     except ValueError as fault:
-        if _DECIMAL.fullmatch(text.strip()) and (meant := Fraction(text.strip())) > 0:
-            raise OperatorFault(
-                f"{flag} {text!r} is not a ratio of positive whole numbers; write "
-                f"{meant.numerator}/{meant.denominator}, so that every device computes the same "
-                "noise"
-            ) from fault
         raise OperatorFault(str(fault)) from fault
 
 

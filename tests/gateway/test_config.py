@@ -33,7 +33,7 @@ def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
     [
         ("gather_s = 30", "gather = 30", ["[rounds] gather", "did you mean gather_s?"]),
         ("[heat]", "[heet]", ["[heet]", "did you mean heat?"]),
-        ('epsilon = "8/1"', "epsilon = 0.5", ["[privacy] epsilon is 0.5", "'1/2' for a half"]),
+        ('epsilon = "8/1"', "epsilon = 0.5", ["[privacy] epsilon is 0.5", "write 1/2, so"]),
         ('epsilon = "8/1"', 'epsilon = "0.5"', ["[privacy] epsilon", "ratio"]),
         ('delta = "1/100000"', 'delta = "-1/9"', ["[privacy] delta", "ratio"]),
         ("readings = 24", "readings = 0", ["[privacy] readings is 0", "greater than or equal"]),
