@@ -5,6 +5,7 @@ QoS 1, and a message is acknowledged when its taker says so, which for the gatew
 the commit. (QoS 2 would be worse: paho sends PUBREC before anybody has seen the message.)
 """
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from .session import Message, Session
 KEEPALIVE_S = 30
 PATIENCE_S = 3.0
 WINDOW = 500  # messages on their way to the broker at once
+TWICE = "somebody else may be using our name: a second gateway or fleet of this site?"
 
 log = structlog.get_logger()
 
@@ -150,9 +152,11 @@ class Link:
             self._session.up()
 
     def _disconnected(self, *_: Any) -> None:
-        self._session.down()
+        often = self._session.down(time.monotonic())
         if not self._closing:
             log.warning("the broker is lost; connecting again")
+            if often:
+                log.warning(TWICE)
 
     def _published(self, *_: Any) -> None:
         self._session.sending(-1)

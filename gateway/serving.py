@@ -9,6 +9,7 @@ import structlog
 from edge import wire
 
 from . import access, telling
+from .alone import alone
 from .campaign import Campaign
 from .deployment import Deployment
 from .enrol import Devices, check_fleet
@@ -34,7 +35,7 @@ class Service:
         *,
         on_event: Callable[[telling.Event], None] | None = None,
     ) -> None:
-        """Open the store, start the solver, connect.
+        """Lock and open the store, start the solver, connect.
 
         Args:
             on_event: hears everything in `telling`, on our threads; it must return at once.
@@ -47,6 +48,7 @@ class Service:
         self._on_event = on_event
         self._last: dict[str, telling.Event] = {}
         with ExitStack() as stack:
+            stack.enter_context(alone(deployment.site.database))
             store = Store(deployment.site.database, devices.site)
             stack.callback(store.close)
             solver = stack.enter_context(Solver(deployment.rounds.solve_s))

@@ -5,9 +5,12 @@ and topics themselves are `service`'s business.
 """
 
 import threading
+from collections import deque
 from typing import NamedTuple
 
 from .faults import LinkFault
+
+OFTEN, OFTEN_S = 3, 5.0  # losses within so many seconds: a network does not fail like that
 
 
 class Message(NamedTuple):
@@ -28,6 +31,8 @@ class Session:
         self._silent("it does not answer")
         self._final = False
         self._unsent = 0
+        self._lost: deque[float] = deque(maxlen=OFTEN)
+        self._counted, self._told = 0, False
         self.connection = 0  # how many there have been: packet ids come back on the next one
 
     def up(self) -> None:
@@ -36,11 +41,17 @@ class Session:
             self._ready, self._final = True, False
             self._changed.notify_all()
 
-    def down(self) -> None:
-        """The connection is lost, or was ended."""
+    def down(self, now_s: float) -> bool:
+        """The connection is lost, or was ended; return whether that is too often, once alone."""
         with self._changed:
             self._ready = False
             self._changed.notify_all()
+            if self._counted < self.connection:  # else there was none to be lost
+                self._counted = self.connection
+                self._lost.append(now_s)
+            often = len(self._lost) == OFTEN and now_s - self._lost[0] <= OFTEN_S
+            first, self._told = often and not self._told, often or self._told
+            return first
 
     def failed(self, why: str) -> None:
         """An attempt was in vain; the next one may not be."""

@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterator
 
 import pytest
+import structlog.testing
 
 from gateway import broker
 from gateway.deployment import Mqtt
 from gateway.faults import LinkFault
 from gateway.pump import Pump
-from gateway.service import Link
-from gateway.session import Message
+from gateway.service import TWICE, Link
+from gateway.session import Message, Session
 
 
 @pytest.fixture
@@ -92,6 +93,39 @@ def test_an_acknowledgement_from_an_older_connection_is_dropped(
     assert after.payloads(1) == [b"x"]
     link.close()
     sender.close()
+
+
+def test_a_name_that_somebody_else_uses_is_suspected_once(mosquitto: Mqtt, pump: Pump) -> None:
+    """A broker throws off the one when the other comes, and nothing else says why."""
+    with structlog.testing.capture_logs() as logs:
+        both = [Link(mosquitto, "twin", pump, subscribe=["twin"]) for _ in range(2)]
+        until_s = time.monotonic() + 15
+        while time.monotonic() < until_s and not any(one["event"] == TWICE for one in logs):
+            time.sleep(0.05)
+        for link in both:
+            link.close()
+
+    suspected = [one for one in logs if one["event"] == TWICE]
+    assert 1 <= len(suspected) <= len(both)
+
+
+@pytest.mark.parametrize(
+    ("lost_s", "told"),
+    [
+        ([0, 2, 4.9, 5, 6], [False, False, True, False, False]),
+        ([0, 3, 6, 9, 12], [False] * 5),  # a bad network, and no twin
+        ([0, 3, 6, 6.5, 7], [False, False, False, True, False]),
+    ],
+)
+def test_losses_are_counted_by_connections(lost_s: list[float], told: list[bool]) -> None:
+    """An attempt in vain is no loss, however often the broker is asked while it is away."""
+    session, found = Session("here", "twin"), []
+    for at_s in lost_s:
+        session.connection += 1
+        found.append(session.down(at_s))
+        assert not session.down(at_s)
+
+    assert found == told
 
 
 def test_fifty_devices_connect_and_speak_within_a_second_on_one_thread(

@@ -436,6 +436,26 @@ def test_no_reading_is_ever_logged(room: Room, capfd: pytest.CaptureFixture[str]
 
 
 @pytest.mark.usefixtures("here")
+def test_a_second_gateway_on_one_database_does_not_start(room: Room) -> None:
+    """Two would throw each other off the broker for ever, each taking half of the answers."""
+    with room.service():
+        threads = set(threading.enumerate())
+        with pytest.raises(OperatorFault, match=r"another gateway runs on .*heatveil\.sqlite"):
+            room.service()
+
+        assert set(threading.enumerate()) == threads
+    with room.service():
+        pass  # the lock went with the first
+
+
+@pytest.mark.usefixtures("here")
+def test_a_folder_that_cannot_hold_the_lock_is_said_in_one_line(room: Room) -> None:
+    """The first thing that is written of a deployment whose database is misplaced."""
+    with pytest.raises(OperatorFault, match=r"cannot be locked: .* \[site\] database"):
+        room.service(site={"database": room.folder / "nowhere" / "heatveil.sqlite"})
+
+
+@pytest.mark.usefixtures("here")
 def test_no_broker_leaves_nothing_half_started(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
