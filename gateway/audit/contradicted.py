@@ -27,6 +27,7 @@ BACK: dict[str, Callable[[Any], Any]] = {
 
 def claims(round: Any, root: bytes) -> Iterator[Claim]:
     """Yield which contradictions are believed, and whether what was found is left as it was."""
+    yield _kept(round, root)
     believed, touched, looked = [], [], 0
     for name, slots in _stories(round, root):
         looked += 1
@@ -55,6 +56,28 @@ def claims(round: Any, root: bytes) -> Iterator[Claim]:
         unit="stories",
         samples=looked,
         detail=", ".join(touched),
+    )
+
+
+def _kept(round: Any, root: bytes) -> Claim:
+    """Enrolling over what a device remembers would forget it: it must be refused."""
+    device = Device(round, root)
+    before = [device.slots.read(i) for i in (0, 1)]
+    taken = 0
+    for empty in (None, 0, 1):
+        for i in (0, 1):
+            device.slots.write(i, b"" if i == empty else before[i])
+        try:
+            Device(round, root, slots=device.slots)
+            taken += 1
+        except ValueError:
+            continue
+    return at_most(
+        "no device is enrolled over slots that remember something",
+        0,
+        taken,
+        unit="enrolments",
+        samples=3,
     )
 
 

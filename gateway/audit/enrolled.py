@@ -15,8 +15,9 @@ from typing import Any
 from edge import keys
 from edge.node import Node
 
-from .. import budgets, config, enrol, mosquitto
+from .. import budgets, config, enrol
 from ..commands import virtual
+from ..faults import OperatorFault
 from .bench import message
 from .claim import Claim, Effort, at_most, true
 from .scenes import exact_mu
@@ -56,7 +57,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             roots = _noted(path)
             yield from _files(mode, folder, roots)
             yield from _budgets(mode, mechanism, path, folder)
-    yield _broker()
+            yield _again(mode, path, folder)
 
 
 def _noted(path: Path) -> Sequence[bytes]:
@@ -120,12 +121,19 @@ def _budgets(mode: str, mechanism: Any, path: Path, folder: Path) -> Iterator[Cl
         for turn in range(2):
             devices = budgets.boot(secrets, place).devices
             nodes = [Node(*device) for device in devices]
-            worth = max(held.limits.budget for _, held in devices)
+            held = [ledger.limits for _, ledger in devices]
+            worth = max(one.budget for one in held)
             for _ in range(READINGS // 2 + turn * MORE):
                 number += 1
                 _, signed = message(round, number, secrets.site, secrets.site_key)
                 for at, node in enumerate(nodes):
                     answers[at] += node.answer(signed, lambda params: (1,)) is not None
+    asked = round.params[1], round.params[4]
+    yield true(
+        f"a {mode} device is enrolled with the noise and the grain of its Round, and a pace",
+        all((one.exponent, one.variance) == asked and one.pace_ms > 0 for one in held),
+        samples=len(held),
+    )
     yield true(
         f"a {mode} device answers as often as was promised, and then never again",
         answers == [READINGS] * SENSORS and all(node.state() == "exhausted" for node in nodes),
@@ -142,30 +150,20 @@ def _budgets(mode: str, mechanism: Any, path: Path, folder: Path) -> Iterator[Cl
     )
 
 
-def _broker() -> Claim:
-    """What a broker of one's own is told: no strangers, no clear text, each under its name."""
-    told = mosquitto.configuration("audit", Path("/x"), ["broker.example"], 8883, "nobody")
-    lines = {line.strip() for line in told.splitlines()}
-    listed = mosquitto.access_list("audit", "gateway", ["one", "two"])
-    rules = [line.split() for line in listed.splitlines() if line and line[0] != "#"]
-    devices = rules.index(["user", "one"])
-    wide = [
-        " ".join(rule)
-        for rule in rules[devices:]
-        if rule[:2] not in (["user", "one"], ["user", "two"])
-        and rule != ["topic", "read", "heatveil/1/audit/round/#"]
-    ]
-    wide += [
-        " ".join(rule)
-        for rule in rules
-        if rule[0] == "pattern" and not rule[2].startswith("heatveil/1/audit/%u/")
-    ]
-    held = {"allow_anonymous false", "certfile /x/server.pem", "password_file /x/passwords"}
-    held |= {"acl_file /x/acl"}
-    listeners = [line for line in lines if line.startswith("listener")]
+def _again(mode: str, path: Path, folder: Path) -> Claim:
+    """Enrolling once more would forget what devices said, and shut out those in the field."""
+
+    def kept() -> dict[str, bytes]:
+        return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    before = kept()
+    try:
+        virtual.enrol_fleet(path, None, lambda words: None)
+        taken = True
+    except OperatorFault:
+        taken = False
     return true(
-        "a broker of one's own knows nobody without a password, and keeps each to its own topics",
-        held <= lines and len(listeners) == 1 and not wide,
-        samples=len(rules),
-        detail="; ".join(wide[:3]),
+        f"a {mode} fleet is not enrolled over another, and nothing of it is touched",
+        not taken and kept() == before,
+        samples=len(before),
     )

@@ -34,6 +34,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         yield from _counted(house, rho)
         yield from _replayed(house, effort)
         yield from _doubled(house, rho)
+        yield _behind(house)
         house.store.close()
 
 
@@ -135,4 +136,25 @@ def _doubled(house: House, rho: Fraction) -> Iterator[Claim]:
         house.spent == spent + rho * len(forged),
         samples=len(forged),
         detail=f"{(house.spent - spent) / rho} prices for {len(forged)} frames",
+    )
+
+
+def _behind(house: House) -> Claim:
+    """A frame from before the last one must not count after a restart, whatever round it names."""
+    device = house.devices[0]
+    report = device.opened(house.sent[-len(NAMES)].payload)
+    house.ask(ROUNDS + 1)  # and nobody's answer comes
+    named = house.open.name if house.open is not None else b""
+    counted = 0
+    for seq in (5, 6, 7):  # of a boot before the first that came
+        house.restart()
+        other = report._replace(round=named, epoch=0, seq=seq, payload=[0, 1])
+        frame = wire.pack_report(other, device.identity.mac_key, topic_of(device), 32)
+        counted += house.deliver([Message(topic_of(device), frame, (1, 1))])[0]
+    return at_most(
+        "after a restart no frame counts whose counters lie behind, in a new round neither",
+        0,
+        counted,
+        unit="answers",
+        samples=3,
     )

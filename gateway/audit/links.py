@@ -25,6 +25,7 @@ from .. import access, certificates
 from ..deployment import Mqtt
 from ..pump import Pump
 from ..service import Link
+from . import brokers
 from .claim import Claim, Effort, at_most, true
 
 HOST = "broker.example"
@@ -45,7 +46,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         folder, now = Path(name), datetime.now(UTC)
         ours, others = (certificates.authority(one, now) for one in ("ours", "others"))
         old = now - timedelta(days=4000)
-        brokers = (
+        ways = (
             Broker("ours", True, certificates.server([HOST], ours, now)),
             Broker("a stranger's", False, certificates.server([HOST], others, now)),
             Broker("for another host", False, certificates.server(["other.example"], ours, now)),
@@ -58,31 +59,32 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         device = tls.context(HOST, ours.certificate)
         yield _spoken_to(
             "the gateway speaks to a broker with the right certificate, and to no other",
-            brokers,
+            ways,
             lambda sock: gateway.wrap_socket(sock, server_hostname=HOST),
         )
         yield _spoken_to(
             "a device speaks to a broker with the right certificate, and to no other",
-            brokers,
+            ways,
             device.wrap_socket,
         )
         yield _spoken_to(
             "a gateway without an authority of its own speaks to no broker of a private one",
-            [broker._replace(trusted=False) for broker in brokers],
+            [broker._replace(trusted=False) for broker in ways],
             lambda sock: anybody.wrap_socket(sock, server_hostname=HOST),
         )
     yield _clear()
     yield _unasked()
+    yield brokers.told()
 
 
-def _spoken_to(sentence: str, brokers: Any, wrap: Callable[[socket.socket], Any]) -> Claim:
-    wrong = [broker.name for broker in brokers if _agreed(broker.pair, wrap) != broker.trusted]
+def _spoken_to(sentence: str, ways: Any, wrap: Callable[[socket.socket], Any]) -> Claim:
+    wrong = [broker.name for broker in ways if _agreed(broker.pair, wrap) != broker.trusted]
     return at_most(
         sentence,
         0,
         len(wrong),
         unit="brokers",
-        samples=len(brokers),
+        samples=len(ways),
         detail=", ".join(wrong),
     )
 

@@ -34,15 +34,15 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 def _alike(round: Any, root: bytes, bits: int) -> Iterator[Claim]:
     """Yield what differs between devices of one key that see different things: the sum alone."""
     low, high = round.params[2:4]
-    rooms = ((low, high), (0, 0), (high, low))
+    still, odd = ((low, high), (0, 0), (high, low)), ((low, high), (1, low), (0, high))
     # Enough for some Rounds, and then it is exhausted: the words of that are compared as well.
     cost = -(-(10**9) * round.guarantee.rho[0] // round.guarantee.rho[1])
-    devices = [
-        Device(round, root, sensors=2, budget=ROUNDS // 2 * cost + cost // 2) for _ in rooms
-    ]
+    budget = ROUNDS // 2 * cost + cost // 2
+    devices = [Device(round, root, sensors=2, budget=budget) for _ in still]
     lengths, noises, words, silent = [], [], [], 0
     for number in range(1, ROUNDS + 1):
         _, signed = message(round, number)
+        rooms = still if number % 2 else odd  # one sees the same always, the others do not
         frames = [device.answer(signed, room) for device, room in zip(devices, rooms, strict=True)]
         lengths.append({None if frame is None else len(frame) for frame in frames})
         words.append(
