@@ -64,7 +64,7 @@ def finer_step(query: Query) -> Fraction | None:
     step = query.step
     for _ in range(_TRIES if step is not None else 0):
         step = step / 2 if step is not None else None
-        if not converter(replace(query, step=step)).blinds:
+        if _sees(replace(query, step=step)):
             return step
     return None
 
@@ -77,6 +77,13 @@ def larger_epsilon(query: Query) -> Ratio | None:
         asked = lowest((num, den))
         if max(asked) >= 2**63:
             break
-        if not converter(replace(query, epsilon=asked)).blinds:
+        if _sees(replace(query, epsilon=asked)):
             return asked
     return None
+
+
+def _sees(query: Query) -> bool:
+    try:
+        return not converter(query).blinds
+    except ValueError:  # what cannot be had is no advice
+        return False

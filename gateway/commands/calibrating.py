@@ -62,7 +62,9 @@ def calibrated(
     reason, refusal = "", None
     if seen.blinds:
         stage("looking for a converter that would do")
-        step, epsilon = finer_step(query), larger_epsilon(query)
+        # Where heat has evened out, neither is worth having.
+        even = too_long(room(query))
+        step, epsilon = (None, None) if even else (finer_step(query), larger_epsilon(query))
         reason = _blind(query, seen, step, epsilon)
         refusal = _refusal(reason, step and step.as_integer_ratio(), epsilon)
         if not as_json:

@@ -166,6 +166,21 @@ def test_a_converter_that_hides_everything_is_refused(heatveil: Command, site: P
     assert heatveil("calibrate", coarse(site, "1/1", "16/1")).status == 0
 
 
+@pytest.mark.parametrize("spread", ["200", "400", "4000"])
+def test_a_spread_that_is_too_long_is_not_blamed_on_the_converter(
+    heatveil: Command, site: Path, spread: str
+) -> None:
+    """No converter mends a room in which the heat has evened out."""
+    text = config.sample().replace("length_m = 20.0", "length_m = 12.0")
+    site.write_text(text.replace("spread_m2 = 4.0", f"spread_m2 = {spread}"))
+    said = heatveil("calibrate", site)
+
+    assert (said.status, said.out) == (1, "")
+    assert f"spread_m2 is {spread} m2" in said.err
+    assert "the room is 12 m long: the heat has evened out" in said.err
+    assert "converter" not in said.err
+
+
 def test_numbers_that_no_report_carries_are_refused(heatveil: Command, site: Path) -> None:
     """With no plan there are no other numbers, and a program is told as much."""
     said = heatveil("calibrate", coarse(site, "1000000", "1/100"), "--json")
