@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from edge.records import Grid
 
-from .fields import Count, Name, Port, Positive, RatioField, Section, Shape
+from .fields import Count, Name, Port, Positive, RatioField, Section, Shape, Switch
 
 
 class Site(Section):
@@ -75,7 +75,7 @@ class Privacy(Section):
     delta: RatioField
     protect_distance_m: Positive | None = None
     readings: Count = 1
-    keyholder: bool = False
+    keyholder: Switch = False
 
 
 class Rounds(Section):
@@ -97,7 +97,7 @@ class Mqtt(Section):
     username: str | None = None
     password_file: Path | None = None
     ca_file: Path | None = None  # who signs its certificate; else the system's authorities may
-    insecure: bool = False
+    insecure: Switch = False
 
     # A device's own, from its keys and not from the file: see `access.as_device`.
     _password: str | None = PrivateAttr(None)

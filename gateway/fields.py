@@ -20,9 +20,18 @@ def _shape(given: Any) -> Any:
     return (given, 1) if isinstance(given, int) else given
 
 
+def _switch(given: Any) -> Any:
+    if isinstance(given, bool):
+        return given
+    if given in ("true", "false"):  # the environment has nothing but texts
+        return given == "true"
+    raise ValueError("it should be true or false and nothing else, lest a no be taken for a yes")
+
+
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Shape = Annotated[tuple[Count, Count], BeforeValidator(_shape)]
 RatioField = Annotated[Ratio, BeforeValidator(_ratio)]
+Switch = Annotated[bool, BeforeValidator(_switch)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 # A level of an MQTT topic: no slash, no wildcard, nothing to escape.

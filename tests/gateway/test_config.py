@@ -48,6 +48,13 @@ def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
         ("count = 50", "", ["[sensors] count is missing"]),
         ("port = 8883", "port = 99999", ["[mqtt] port is 99999", "less than or equal to 65535"]),
         ("# insecure = true", "insecure = true", ["[mqtt]", "in the clear", "remove one"]),
+        (
+            "keyholder = false",
+            'keyholder = "no"',
+            ["[privacy] keyholder is 'no'", "true or false"],
+        ),
+        ("keyholder = false", "keyholder = 1", ["[privacy] keyholder is 1", "true or false"]),
+        ("# insecure = true", 'insecure = "yes"', ["[mqtt] insecure is 'yes'", "true or false"]),
         ('name = "lab"', 'name = "lab/#"', ["[site] name", "pattern"]),
         ('walls = "insulated"', 'walls = "brick"', ["[room] walls is 'brick'", "insulated"]),
         ("[site]", "[site", ["cannot be read", "TOML"]),
@@ -105,6 +112,20 @@ def test_the_environment_stands_above_the_file(
 
     assert deployment.mqtt.host == "broker.example"
     assert deployment.mqtt.port == 8883
+
+
+@pytest.mark.parametrize(("text", "means"), [("true", True), ("false", False)])
+def test_the_environment_can_turn_a_switch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, means: bool
+) -> None:
+    """There are only texts in it, and two of them are clear."""
+    monkeypatch.setenv("HEATVEIL_PRIVACY__KEYHOLDER", text)
+    path = written(tmp_path, config.sample())
+
+    assert config.load(path).privacy.keyholder is means
+    monkeypatch.setenv("HEATVEIL_PRIVACY__KEYHOLDER", "yes")
+    with pytest.raises(OperatorFault, match=r"\[privacy\] keyholder is 'yes': it should be true"):
+        config.load(path)
 
 
 def test_secrets_for_the_broker_come_from_files(tmp_path: Path) -> None:
