@@ -78,7 +78,8 @@ def fleet(
         int | None, typer.Option(min=1, help="How many virtual devices; all of [sensors] else.")
     ] = None,
     secrets: Annotated[
-        Path | None, typer.Option(help="Root keys of the devices; secrets.json beside the config.")
+        Path | None,
+        typer.Option(help="Identities of the devices; secrets.json beside the config."),
     ] = None,
     enrol: Annotated[
         bool, typer.Option("--enrol", help="Make new keys and the gateway's devices file first.")

@@ -60,9 +60,14 @@ def read(path: Path, holds: str, site: str, made: Callable[[Row, Row], T]) -> tu
         devices = [made(body, row) for row in body["devices"]] if same else []
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
         why = getattr(fault, "strerror", None) or f"a {type(fault).__name__}: {fault}"
+        first = (
+            "If no fleet is enrolled yet, run"
+            if isinstance(fault, FileNotFoundError)
+            else "Move the files of this enrolment away and make new ones with"
+        )
         raise OperatorFault(
             f"the key file {path} cannot be read ({why}); it must be one that heatveil wrote, for "
-            "nobody may report without a key. Enrol the fleet again"
+            f"nobody may report without a key. {first} `heatveil enrol --config FILE`"
         ) from fault
     if format != FORMAT:
         raise OperatorFault(

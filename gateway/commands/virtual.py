@@ -66,6 +66,7 @@ def fleet(
     kept = secrets_path or path.with_name("secrets.json")
     if enrolling:
         _enrol(deployment, query, kept)
+        _warn(deployment, kept, say)
     secrets = _first(enrol.load_secrets(kept, deployment.site.name), nodes)
     passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
     over, mechanism = threading.Event(), deployment.rounds.mechanism
@@ -96,6 +97,7 @@ def enrol_fleet(path: Path, secrets_path: Path | None, say: Callable[[str], None
         f"{prod(query.sensors)} devices are enrolled. {kept} and {kept.with_name(STATE)} are "
         f"theirs, {deployment.site.devices} is the gateway's; keep all of them from others"
     )
+    _warn(deployment, kept, say)
 
 
 def _enrol(deployment: Deployment, query: Query, kept: Path) -> None:
@@ -125,6 +127,15 @@ def _enrol(deployment: Deployment, query: Query, kept: Path) -> None:
     enrol.save_secrets(made.secrets, kept)
     enrol.save_devices(enrol.known(made.secrets), deployment.site.devices)
     tightened.enrolled(deployment.site.devices, enrol.known(made.secrets), limits)
+
+
+def _warn(deployment: Deployment, kept: Path, say: Callable[[str], None]) -> None:
+    """Say what was made that takes the noise off, where something was."""
+    if deployment.privacy.keyholder:
+        say(
+            f"{kept.with_name(HOLDER)} holds the root keys: whoever has it can take the noise "
+            "off. Move it away, to where its owner alone comes: neither devices nor gateway need it"
+        )
 
 
 def _first(secrets: enrol.Secrets, nodes: int | None) -> enrol.Secrets:

@@ -81,6 +81,24 @@ def test_a_keyholder_s_roots_go_to_a_file_of_their_own(
     )
 
 
+@pytest.mark.parametrize("keyholder", ["true", "false"])
+def test_who_enrols_is_told_of_the_file_that_takes_the_noise_off(
+    site: Path, heatveil: Callable[..., Any], keyholder: str
+) -> None:
+    """It lies beside the others, and nobody would know that it is the one to be moved away."""
+    site.write_text(site.read_text().replace("keyholder = false", f"keyholder = {keyholder}"))
+    said = heatveil("enrol", "--config", site)
+
+    assert said.status == 0, said.err
+    named = f"{site.parent / 'keyholder.json'} holds the root keys" in said.out
+    assert named == ("whoever has it can take the noise off" in said.out) == (keyholder == "true")
+
+
+def test_a_fleet_that_is_not_enrolled_says_how_to(fleet: Callable[..., str]) -> None:
+    """The first thing that anybody forgets."""
+    assert "If no fleet is enrolled yet, run `heatveil enrol --config FILE`" in fleet()
+
+
 @pytest.mark.parametrize("old", ["secrets.json", "devices.json", "keyholder.json", "state"])
 def test_nothing_old_is_overwritten(site: Path, fleet: Callable[..., str], old: str) -> None:
     """Keys and budgets of devices out there: there is only this one copy of them."""
