@@ -134,7 +134,7 @@ def _warn(deployment: Deployment, kept: Path, say: Callable[[str], None]) -> Non
     if deployment.privacy.keyholder:
         say(
             f"{kept.with_name(HOLDER)} holds the root keys: whoever has it can take the noise "
-            "off. Move it away, to where its owner alone comes: neither devices nor gateway need it"
+            "off. Move it away, to where only its owner comes: neither fleet nor gateway needs it"
         )
 
 
