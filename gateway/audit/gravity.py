@@ -54,4 +54,6 @@ def failure(claim: Claim) -> str:
 def _short(value: float) -> str:
     if not math.isfinite(value):
         return "infinity" if value > 0 else str(value)
+    if abs(value) >= 1000:
+        return f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.3g}"
     return f"{value:.2f}" if 0.1 <= value < 10 and value != int(value) else f"{value:.3g}"

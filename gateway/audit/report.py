@@ -99,7 +99,10 @@ def _failed(claims: Sequence[Claim]) -> Iterator[str]:
     if not failed:
         return
     yield from ("## What does not hold", "")
-    yield "The gravest first: what gives people away, then what is not as it should be."
+    yield (
+        "The gravest first: what gives people away, then what is not as it should be. Each is "
+        "told by the worst of the rooms or cases in which it fails."
+    )
     yield ""
     found = sorted(rows(failed), key=lambda row: failed.index(row.claims[row.worst]))
     for place, row in enumerate(found, 1):
