@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
 from edge.records import Release, Round
+from edge.refusals import EXPONENTS
 from edge.thermal import Params, bits
 
 from .heatmap import Heatmap, Unresolved
@@ -43,6 +44,12 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     if len(releases) >= query.readings:
         return None
     made = calibration(query)
+    if abs(made.exponent) > EXPONENTS:
+        raise ValueError(
+            f"the noise would be counted in grains of 2**{-made.exponent} K but a device takes "
+            f"2**-{EXPONENTS} to 2**{EXPONENTS}: others are none that a sensor has. Correct "
+            "intensity_max, or what else is huge or tiny."
+        )
     # What every source at its warmest, and eight sigmas of a sensor's own noise, can reach.
     # Below the baseline too: clamping there would bend the readings of a cold sensor.
     one = float(operator(query).max()) if as_printed(query) else warmest(room(query))
