@@ -28,6 +28,7 @@ def test_a_fleet_that_was_enrolled_by_hand_is_tightened_and_opened_by_hand(
     ) as fleet:
         try:
             assert fleet.stdout
+            assert "holds the root keys" in fleet.stdout.readline()
             assert fleet.stdout.readline().startswith("3 devices")
             served = run("serve", "--rounds", "2")
             write_site(**changes, epsilon="4/1")
