@@ -51,5 +51,6 @@ def test_a_fleet_that_was_enrolled_by_hand_is_tightened_and_opened_by_hand(
     assert {one.name for one in path.parent.iterdir()} == kept | {
         "state",
         "heatveil.sqlite",
+        "heatveil.sqlite.lock",
         "readings.csv",
     }
