@@ -47,7 +47,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         params[6] = int(mode == "keyholder")
         asked = round._replace(params=tuple(params))
         yield from _everywhere(asked, mode, effort)
-        yield from _at_random(asked, mode, effort.pick(150, 10_000), effort)
+        yield from _at_random(asked, mode, effort.pick(400, 10_000), effort)
 
 
 def _everywhere(round: Any, mode: str, effort: Effort) -> Iterator[Claim]:

@@ -32,12 +32,12 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     rooms = scenes(mechanism)
     for room in rooms:
         yield _priced(room)
-        yield from told_apart(room, mechanism, effort, effort.pick(600, 20_000))
+        yield from told_apart(room, mechanism, effort, effort.pick(1200, 20_000))
     tries = effort.pick(SINGLE, 20 * SINGLE)
     yield from singly_told(max(rooms, key=lambda room: len(room.below)), mechanism, effort, tries)
     fleets = [room for room in rooms if len(room.below) >= FEWEST]
     fleet = min(fleets, key=lambda room: len(room.below))
-    yield from in_company(fleet, mechanism, effort, effort.pick(60, 2000))
+    yield from in_company(fleet, mechanism, effort, effort.pick(120, 2000))
 
 
 def _device(room: Scenes, effort: Effort, sensors: int, first: int = 0) -> Device:
