@@ -52,7 +52,8 @@ class Link:
             lasting: the broker keeps for us what comes while we are away.
         """
         self._broker, self._session = broker, Session(f"{broker.host}:{broker.port}", client_id)
-        self._closing, self._complaint = False, ""
+        self._closing = False
+        self._complaints: set[str] = set()  # of the broker, since it was last trusted
         self._filters = [(topic, 1) for topic in subscribe]
         self._on_message = on_message
         client = Client(
@@ -124,17 +125,18 @@ class Link:
         why = access.distrust(self._broker, fault)
         if why:
             self._session.unwilling(why, final=access.proven(fault))
-            if why != self._complaint:  # once: what is wrong stays wrong for a while
+            if why not in self._complaints:  # once: what is wrong stays wrong for a while
                 log.warning("the broker is not trusted", why=why)
+                self._complaints.add(why)
         else:
             self._session.failed(fault.strerror or str(fault))
-        self._complaint = why
 
     def _connected(self, _client: Any, _data: Any, _flags: Any, reason: Any, _more: Any) -> None:
         if reason.is_failure:
             self._session.refused(str(reason))
             return
         self._session.connection += 1
+        self._complaints.clear()
         if self._session.connection > 1:
             log.info("the broker is back", connection=self._session.connection)
         self._rider.settled()

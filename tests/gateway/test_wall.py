@@ -353,7 +353,8 @@ def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
             device.close()
 
     assert heard == [(DATA, b"for the right one")]
-    told = [line for line in logged if line["event"] == "the broker is not trusted"]
+    # Others may be told too: a broker that is just going away breaks off in the middle.
+    told = [line for line in logged if "did not sign" in str(line.get("why"))]
     assert 1 <= len(told) <= 2  # by each of the two, once
 
 
