@@ -5,8 +5,6 @@ has said. It is neither copied nor brought back: a device whose slots are lost, 
 stays off until it is enrolled again, with a new key.
 """
 
-import fcntl
-import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +16,7 @@ import structlog
 
 from edge import budget, keys, slots
 
+from .alone import held
 from .enrol import Enrolment, Secret, Secrets
 from .faults import OperatorFault
 
@@ -41,8 +40,8 @@ class Started(NamedTuple):
 
 def in_memory() -> Place:
     """Return slots that are gone with the process, and the keys that they belong to with them."""
-    held: dict[str, Any] = {}
-    return lambda name: held.setdefault(name, slots.Ram())
+    made: dict[str, Any] = {}
+    return lambda name: made.setdefault(name, slots.Ram())
 
 
 @contextmanager
@@ -52,26 +51,17 @@ def kept(folder: Path) -> Iterator[Place]:
     Raises:
         OperatorFault: it is not there, cannot be used, or another fleet keeps it.
     """
-    try:
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as fault:
-        raise OperatorFault(
-            f"the folder {folder} cannot be used ({fault.strerror}); it must hold what the "
-            "devices remember, for nothing else knows what they have said already. If it is lost, "
-            "the keys are worth nothing: move the key files away and enrol the fleet again"
-        ) from fault
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as fault:
-        os.close(lock)
-        raise OperatorFault(
-            f"another fleet keeps {folder}; one at a time may, for two devices with one key would "
-            "hide two readings under one noise. Stop the other fleet first"
-        ) from fault
-    try:
+    unusable = (
+        f"the folder {folder} cannot be used ({{why}}); it must hold what the devices remember, "
+        "for nothing else knows what they have said already. If it is lost, the keys are worth "
+        "nothing: move the key files away and enrol the fleet again"
+    )
+    taken = (
+        f"another fleet keeps {folder}; one at a time may, for two devices with one key would "
+        "hide two readings under one noise. Stop the other fleet first"
+    )
+    with held(folder / "lock", unusable, taken):
         yield lambda name: slots.Files(str(folder), name)
-    finally:
-        os.close(lock)
 
 
 def provision(made: Enrolment, limits: Any, place: Place) -> None:
