@@ -6,8 +6,10 @@ to do; on a build server (CI=true) it fails instead, so that nothing goes unrun 
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +64,22 @@ def need() -> Callable[[str], str]:
         miss(f"{program} is not here and this test runs it: {way}", program in OPTIONAL)
 
     return path_of
+
+
+@pytest.fixture(scope="session")
+def answers() -> Callable[[int], None]:
+    """Return the function that waits until somebody listens on a loopback port."""
+
+    def wait(port: int) -> None:
+        until_s = time.monotonic() + 10
+        while time.monotonic() < until_s:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+
+    return wait
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,7 @@
 """What the gateway's tests share: a stock mosquitto, a small enrolled fleet, a round."""
 
 import random
-import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +25,9 @@ PROMISE = Guarantee(
 
 @pytest.fixture(scope="session")
 def mosquitto(
-    need: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+    need: Callable[[str], str],
+    answers: Callable[[int], None],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Mqtt]:
     """Run one stock mosquitto for all tests: its own limits, so that ours need none other."""
     program, folder = need("mosquitto"), tmp_path_factory.mktemp("mosquitto")
@@ -35,13 +35,7 @@ def mosquitto(
     settings = Path(folder, "mosquitto.conf")
     settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
     with subprocess.Popen([program, "-c", settings], stderr=subprocess.DEVNULL) as child:
-        until_s = time.monotonic() + 10
-        while time.monotonic() < until_s:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.02)
+        answers(port)
         yield Mqtt(host="127.0.0.1", port=port, insecure=True)
         child.terminate()
 

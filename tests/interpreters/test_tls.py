@@ -5,10 +5,8 @@ any board could run: connect, one MQTT CONNECT, one CONNACK.
 """
 
 import getpass
-import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -91,7 +89,9 @@ def settled(folder: Path, signer: certificates.Pair, now: datetime) -> int:
 
 @pytest.fixture(scope="module")
 def broker(
-    need: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+    need: Callable[[str], str],
+    answers: Callable[[int], None],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Broker]:
     """Run the broker of a site that has one device, and another whose time is over."""
     program, folder = need("mosquitto"), tmp_path_factory.mktemp("tls")
@@ -107,13 +107,7 @@ def broker(
         for name in ("good", "old")
     ]
     for port in ports:
-        until_s = time.monotonic() + 10
-        while time.monotonic() < until_s:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.02)
+        answers(port)
     yield Broker(*ports, folder / "ca.pem")
     for child in children:
         child.terminate()
