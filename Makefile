@@ -22,7 +22,7 @@ check: .venv/has-test ## format, lint, arrows between packages, types
 	@arrows=$$($(BIN)/lint-imports) || { echo "$$arrows"; exit 1; }
 	@$(BIN)/mypy
 
-bench: .venv/has-test ## time what is claimed to be fast
+bench: .venv/has-bench ## time what is claimed to be fast
 	@for bench in tests/bench/bench_*.py; do \
 		echo "== $$bench"; $(BIN)/python "$$bench" || exit 1; done
 

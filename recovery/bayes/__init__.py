@@ -1,0 +1,1 @@
+"""What the readings leave possible: the posterior of sources, exact or sampled."""

@@ -1,0 +1,70 @@
+"""One source, run as it is or compiled: numba is an accelerator, never a condition.
+
+Inner loops live in `recovery.kernels`, in the part of Python that numba understands, without
+decorators. Whoever calls one says whether the work is worth the loading of a compiler:
+
+    kernel = tier(kernels.flow, worth=cells > 1000)
+    kernel.shortest(...)
+
+Both ways run the same lines, so they give the same answer but for the order of roundings. The
+first compilation on a machine takes seconds and is kept beside the source, or in the user's
+cache where that cannot be written; loading what was kept takes a tenth of a second.
+"""
+
+import importlib.util
+import os
+import sys
+from functools import cache
+from types import FunctionType, ModuleType
+from typing import TypeVar, cast
+
+_Module = TypeVar("_Module", bound=ModuleType)
+
+_loaded: set[str] = set()
+
+
+def available() -> bool:
+    """Say whether numba is installed, and not switched off by HEATVEIL_COMPILED=0."""
+    off = os.environ.get("HEATVEIL_COMPILED") == "0"
+    return not off and importlib.util.find_spec("numba") is not None
+
+
+def tier(module: _Module, worth: bool) -> _Module:
+    """Return the module's functions, compiled where that is worth it or already done.
+
+    Args:
+        module: one of `recovery.kernels`.
+        worth: the work at hand takes longer than loading a compiler, about half a second.
+    """
+    if module.__name__ in _loaded or (worth and available()):
+        return compiled(module)
+    return module
+
+
+@cache
+def compiled(module: _Module) -> _Module:
+    """Return a twin of the module, each of whose functions is compiled when first called.
+
+    Without numba the module itself. A kernel imports no other kernel: what numba has kept is
+    thrown away when the file itself changes, and only then.
+    """
+    if not available():
+        return module
+    import numba
+
+    name = module.__name__
+    spec = importlib.util.spec_from_file_location(f"{name}__compiled", module.__file__ or "")
+    if spec is None or spec.loader is None:
+        raise ImportError(
+            f"{name} has no source file to compile but kernels must be files: numba reads them. "
+            "Install heatveil unpacked."
+        )
+    twin = importlib.util.module_from_spec(spec)
+    # numba finds what it kept by the module's name.
+    sys.modules[spec.name] = twin
+    spec.loader.exec_module(twin)
+    for key, thing in list(vars(twin).items()):
+        if isinstance(thing, FunctionType):
+            setattr(twin, key, numba.njit(cache=True, error_model="numpy", nogil=True)(thing))
+    _loaded.add(name)
+    return cast(_Module, twin)

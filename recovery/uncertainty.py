@@ -1,0 +1,60 @@
+"""How sure a map is: bands around its cumulative shares, and the chance of every cell."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """Between what the cumulative share of heat lies, along a line.
+
+    Args:
+        level: the chance that it does, 0.9 for nine in ten; what chance is over is said by
+            who made the band.
+        low, high: (cells,), of the share of all heat in this cell and those before it; both
+            rise from 0 towards 1.
+
+    Raises:
+        ValueError: the bounds have other shapes, fall somewhere, or change sides.
+    """
+
+    level: float
+    low: Floats
+    high: Floats
+
+    def __post_init__(self) -> None:
+        same = self.low.ndim == 1 and self.low.shape == self.high.shape
+        rising = same and all(
+            (np.diff(bound) >= -1e-9).all() and bound.min() >= -1e-9 and bound.max() <= 1 + 1e-9
+            for bound in (self.low, self.high)
+        )
+        if not (rising and (self.low <= self.high + 1e-9).all() and 0 < self.level < 1):
+            raise ValueError(
+                f"the band at level {self.level} has bounds of shapes {self.low.shape} and "
+                f"{self.high.shape} but needs two that rise from 0 to 1, the lower one first: "
+                "a cumulative share can do nothing else. Make both monotone."
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Credible:
+    """What a posterior says: right as often as it says, if the prior is right.
+
+    Args:
+        level: of the band, and of what is made of the other numbers.
+        present: (rows, columns), the chance that at least one source stands in the cell.
+        numbers: (most + 1,), the chance of each number of sources, from none upwards.
+        band: around the cumulative share, each point by itself; None in a plane.
+        expected_error: the distance that the map has from the truth, on average over the
+            posterior, in the unit of the places; NaN where it was not computed.
+    """
+
+    level: float
+    present: Floats
+    numbers: Floats
+    band: Band | None = None
+    expected_error: float = float("nan")
