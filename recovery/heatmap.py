@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edge.records import Grid, Guarantee
 
 from .guarantee import from_json, to_json
+from .uncertainty import Band, Credible, from_arrays, to_arrays
 
 Floats = NDArray[np.float64]
 
@@ -18,6 +19,14 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True, slots=True, eq=False)
 class Heatmap:
     """Where the heat was: shares of cells that add to one, and the promise they were had under.
+
+    Args:
+        estimator: by which name of `recovery.estimators` it was drawn, and `why` by that one
+            where the choice was left open.
+        credible: how sure the map is if sources are as the query says; None where the
+            estimator has no opinion.
+        certified: between what the cumulative share lies along a line whatever the sources
+            are like, at least as often as its level says; None where it was not asked for.
 
     Raises:
         ValueError: the mass has not the grid's shape, is negative or does not add to one.
@@ -28,6 +37,10 @@ class Heatmap:
     guarantee: Guarantee
     total: float  # all the heat of the map, in the unit of the sources; 0 for no estimate
     status: str  # how the map was had, in words; "optimal" when nothing needs saying
+    estimator: str = ""
+    why: str = ""
+    credible: Credible | None = None
+    certified: Band | None = None
 
     def __post_init__(self) -> None:
         columns, rows = self.grid.shape
@@ -66,6 +79,9 @@ def to_npz(heatmap: Heatmap, path: str | Path) -> None:
                 cell_mm=np.array(heatmap.grid.cell_mm),
                 total=np.array(heatmap.total),
                 status=np.array(heatmap.status),
+                estimator=np.array(heatmap.estimator),
+                why=np.array(heatmap.why),
+                **to_arrays(heatmap.credible, heatmap.certified),
             )
         os.replace(half, path)
     finally:
@@ -89,6 +105,10 @@ def from_npz(path: str | Path) -> Heatmap:
                 from_json(str(archive["guarantee"])),
                 float(archive["total"]),
                 str(archive["status"]),
+                # What older maps had not.
+                str(archive.get("estimator", "")),
+                str(archive.get("why", "")),
+                *from_arrays({name: archive[name] for name in archive.files}),
             )
     except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as fault:
         raise ValueError(

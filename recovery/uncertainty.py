@@ -1,6 +1,8 @@
 """How sure a map is: bands around its cumulative shares, and the chance of every cell."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,3 +60,36 @@ class Credible:
     numbers: Floats
     band: Band | None = None
     expected_error: float = float("nan")
+
+
+def to_arrays(credible: Credible | None, certified: Band | None) -> dict[str, Floats]:
+    """Return what there is of both, by the names that a map's archive gives them."""
+    found: dict[str, Floats] = {}
+    if credible is not None:
+        found["present"], found["numbers"] = credible.present, credible.numbers
+        found["credible_level"] = np.array(credible.level)
+        found["expected_error"] = np.array(credible.expected_error)
+        if credible.band is not None:
+            found["credible"] = np.stack([credible.band.low, credible.band.high])
+    if certified is not None:
+        found["certified"] = np.stack([certified.low, certified.high])
+        found["certified_level"] = np.array(certified.level)
+    return found
+
+
+def from_arrays(found: Mapping[str, Any]) -> tuple[Credible | None, Band | None]:
+    """Return what `to_arrays` was given; other names are left alone.
+
+    Raises:
+        ValueError: a band is none.
+        KeyError: a part of one is missing.
+    """
+    credible, certified = None, None
+    if "credible_level" in found:
+        level = float(found["credible_level"])
+        band = Band(level, *found["credible"]) if "credible" in found else None
+        error = float(found["expected_error"])
+        credible = Credible(level, found["present"], found["numbers"], band, error)
+    if "certified_level" in found:
+        certified = Band(float(found["certified_level"]), *found["certified"])
+    return credible, certified

@@ -1,5 +1,6 @@
 """Maps: their invariants, and that they survive a file."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from edge.records import Grid, Guarantee
 from recovery.heatmap import Heatmap, from_npz, to_npz
+from recovery.uncertainty import Band, Credible
 
 PROMISE = Guarantee((1, 2), (1, 100000), (7, 900), "one moves", "local", "one reading", "much")
 
@@ -27,6 +29,53 @@ def test_a_map_comes_back_from_its_file_as_it_was(tmp_path: Path) -> None:
         "optimal",
     )
     assert [file.name for file in tmp_path.iterdir()] == ["map.npz"]
+
+
+@pytest.mark.parametrize("banded", [True, False])
+def test_how_sure_a_map_is_comes_back_with_it(tmp_path: Path, banded: bool) -> None:
+    """Along a line with bands, in a plane without."""
+    rising = np.array([0.25, 0.5, 1.0])
+    band = Band(0.9, rising / 2, rising) if banded else None
+    credible = Credible(0.8, np.array([[0.5, 0.25, 0.125]]), np.array([0, 1.0]), band, 0.25)
+    there = Heatmap(
+        Grid((3, 1), 0),
+        np.full((1, 3), 1 / 3),
+        PROMISE,
+        1.0,
+        "optimal",
+        "posterior",
+        "few sources",
+    )
+    to_npz(replace(there, credible=credible, certified=band), tmp_path / "map.npz")
+
+    here = from_npz(tmp_path / "map.npz")
+
+    assert (here.estimator, here.why) == ("posterior", "few sources")
+    assert here.credible is not None
+    assert (here.credible.level, here.credible.expected_error) == (0.8, 0.25)
+    assert (here.credible.present == credible.present).all()
+    assert (here.credible.numbers == credible.numbers).all()
+    for found in (here.credible.band, here.certified):
+        assert (found is not None) == banded
+        if found is not None:
+            assert found.level == 0.9
+            assert (found.low == rising / 2).all()
+            assert (found.high == rising).all()
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        ([0.0, 0.5, 0.4], [1.0, 1.0, 1.0]),  # falls
+        ([0.0, 0.5, 1.0], [0.0, 0.4, 1.0]),  # changes sides
+        ([0.0, 0.5, 1.1], [1.0, 1.0, 1.2]),  # more than everything
+        ([0.0, 0.5], [1.0, 1.0, 1.0]),
+    ],
+)
+def test_a_band_that_no_share_can_lie_in_is_refused(bounds: list[list[float]]) -> None:
+    """Cumulative shares rise from 0 to 1."""
+    with pytest.raises(ValueError, match="rise from 0 to 1"):
+        Band(0.9, *map(np.array, bounds))
 
 
 def test_the_file_is_what_numpy_alone_can_read(tmp_path: Path) -> None:

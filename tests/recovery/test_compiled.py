@@ -1,0 +1,90 @@
+"""Kernels: one source for both ways of running it, and nothing that a compiler would miss."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from recovery import compiled, kernels
+
+KERNELS = sorted(Path(kernels.__path__[0]).glob("[!_]*.py"))
+SOURCE = """import numpy as np
+
+
+def square(x):
+    return x * x
+
+
+def total(values):
+    found = 0.0
+    for value in values:
+        found += square(value)
+    return found
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A kernel of one's own, importable as others are."""
+    (tmp_path / "squares_for_a_test.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    import squares_for_a_test  # type: ignore[import-not-found]
+
+    return squares_for_a_test
+
+
+def test_the_twin_is_compiled_and_the_original_is_not(kernel: ModuleType) -> None:
+    """Also where one function calls another, and the answers are equal."""
+    pytest.importorskip("numba")
+    values = np.arange(5.0)
+
+    twin = compiled.compiled(kernel)
+
+    assert twin.total(values) == kernel.total(values) == 30
+    assert len(twin.total.signatures) == 1
+    assert not hasattr(kernel.total, "signatures")
+    assert compiled.tier(kernel, worth=False) is twin  # loaded already, so it costs nothing
+
+
+def test_small_work_does_not_load_a_compiler() -> None:
+    """A command that draws one map must not wait for one."""
+    line = (
+        "import sys; from recovery import compiled, kernels; import recovery.sequence as plain; "
+        "assert compiled.tier(plain, worth=False) is plain; assert 'numba' not in sys.modules"
+    )
+
+    assert subprocess.run([sys.executable, "-c", line]).returncode == 0
+
+
+def test_it_can_be_switched_off() -> None:
+    """As it is where numba is not installed."""
+    line = (
+        "from recovery import compiled; import recovery.sequence as plain; "
+        "assert not compiled.available(); assert compiled.compiled(plain) is plain; "
+        "assert compiled.tier(plain, worth=True) is plain"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", line], env={**os.environ, "HEATVEIL_COMPILED": "0"}
+    )
+
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
+def test_a_kernel_stands_by_itself(path: Path) -> None:
+    """What numba keeps is renewed when the file changes, not when another one does."""
+    tree = ast.parse(path.read_text("utf-8"))
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            assert {alias.name for alias in node.names} <= {"math", "numpy"}
+        if isinstance(node, ast.ImportFrom):
+            assert node.module in ("numpy.typing", "typing")
+        if isinstance(node, ast.FunctionDef):
+            assert not node.decorator_list
