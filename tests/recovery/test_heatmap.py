@@ -36,7 +36,7 @@ def test_how_sure_a_map_is_comes_back_with_it(tmp_path: Path, banded: bool) -> N
     """Along a line with bands, in a plane without."""
     rising = np.array([0.25, 0.5, 1.0])
     band = Band(0.9, rising / 2, rising) if banded else None
-    credible = Credible(0.8, np.array([[0.5, 0.25, 0.125]]), np.array([0, 1.0]), band, 0.25)
+    credible = Credible(0.9, np.array([[0.5, 0.25, 0.125]]), np.array([0, 1.0]), band, 0.25)
     there = Heatmap(
         Grid((3, 1), 0),
         np.full((1, 3), 1 / 3),
@@ -52,7 +52,7 @@ def test_how_sure_a_map_is_comes_back_with_it(tmp_path: Path, banded: bool) -> N
 
     assert (here.estimator, here.why) == ("posterior", "few sources")
     assert here.credible is not None
-    assert (here.credible.level, here.credible.expected_error) == (0.8, 0.25)
+    assert (here.credible.level, here.credible.expected_error) == (0.9, 0.25)
     assert (here.credible.present == credible.present).all()
     assert (here.credible.numbers == credible.numbers).all()
     for found in (here.credible.band, here.certified):
