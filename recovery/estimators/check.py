@@ -12,7 +12,7 @@ def check(seen: Seen) -> None:
 
     Raises:
         ValueError: a shape does not fit, a number is not finite or out of range, no cell is
-            open, or fewer cells than sources.
+            open, or fewer are than the prior has sources.
     """
     sensors, cells = _shapes(seen)
     numbers = (seen.operator, seen.readings, seen.places)
@@ -39,10 +39,11 @@ def check(seen: Seen) -> None:
                 "would mean anything. Correct it."
             )
     free = cells if seen.open is None else int(np.count_nonzero(seen.open))
-    if free < max(1, seen.prior.most):
+    if free < max(1, seen.prior.fewest):
         raise ValueError(
-            f"{free} of {cells} cells are open but the prior has up to {seen.prior.most} sources "
-            "in different cells: there is no place for them. Open cells or lower the most."
+            f"{free} of {cells} cells are open but the prior has {seen.prior.fewest} sources or "
+            "more, each in a cell of its own: there is no place for them. Open cells, or lower "
+            "the fewest."
         )
 
 
