@@ -93,6 +93,7 @@ class Estimate:
         why: why this estimator was taken; "" where it was asked for by name.
         credible: what the posterior says of its own error, where there is one.
         gap: the objective exceeds the least by at most this, where there is an objective.
+        estimator: the name of the one that was taken, where the choice was left open.
     """
 
     heat: Floats
@@ -101,3 +102,4 @@ class Estimate:
     why: str = ""
     credible: Credible | None = None
     gap: float = float("nan")
+    estimator: str = ""
