@@ -1,8 +1,7 @@
 """The forward operator of a plane or a room, one small factor for each axis, never formed whole.
 
-Heat spreads along each axis by itself, with free air or insulated walls around, so the operator
-is a Kronecker product: 256 by 256 cells seen by 32 by 24 sensors are two factors of 40 KB where
-the matrix would take 400 MB.
+Heat spreads along each axis by itself, so the operator is a Kronecker product: 256 by 256 cells
+seen by 32 by 24 sensors are two factors of 60 KB where the matrix would take 400 MB.
 """
 
 import math
@@ -29,12 +28,12 @@ class Separable:
     """The forward operator A = last axis x ... x first axis, rows of silent sensors left out.
 
     Args:
-        factors: one for each axis, x first, each (sensors, cells) of that axis. Cells and
-            sensors are counted with x fastest, as in `physics.places`.
+        factors: (sensors, cells) of each axis, x first. Cells and sensors are counted with x
+            fastest, as in `physics.places`.
         heard: (all sensors,) True where there is a reading; None where all have one.
 
     Raises:
-        ValueError: a factor is empty, not a matrix or not finite, or nothing is heard.
+        ValueError: a factor is empty, not a matrix or not finite, or `heard` does not fit.
     """
 
     factors: tuple[Factor, ...]
@@ -50,13 +49,10 @@ class Separable:
                 "spoilt. Look for a missing place."
             )
         heard, every = self.heard, math.prod(self.sensors)
-        if heard is not None and (
-            heard.dtype != bool or heard.shape != (every,) or not heard.any()
-        ):
+        if heard is not None and (heard.dtype != bool or heard.shape != (every,)):
             raise ValueError(
-                f"heard is {heard.dtype} of shape {heard.shape} but must be bool, ({every},), and "
-                "somewhere true, for it says which sensors have a reading. Count them with x "
-                "fastest, and wait for readings."
+                f"heard is {heard.dtype} of shape {heard.shape} but must be bool, ({every},), "
+                "for it says which sensors have a reading. Count them with x fastest."
             )
 
     @property
@@ -89,9 +85,8 @@ class Separable:
         """Return the transposed operator's answer, (cells,) or (cells, k)."""
         given = _vectors("readings", readings, self.shape[0])
         if self.heard is not None:  # a silent sensor says nothing of any cell
-            every = np.zeros((len(self.heard), *given.shape[1:]))
-            every[self.heard] = given
-            given = every
+            heard, given = given, np.zeros((len(self.heard), *given.shape[1:]))
+            given[self.heard] = heard
         back = [[half.T for half in reversed(_halves(factor))] for factor in self.factors]
         return kronecker(back, given.T).T
 
@@ -129,8 +124,7 @@ def forward_separable(
     """Return the operator of `physics.kernel.forward`, one factor for each axis.
 
     Args:
-        sources_m: for each axis, x first, where along it heat may be, (cells,).
-        sensors_m: for each axis where along it heat is read, (sensors,).
+        sources_m, sensors_m: for each axis, x first, where along it heat may be, and is read.
         spread_m2: diffusivity times elapsed time, in square metres; positive.
         walls: "none", or "insulated" for walls at 0 and `length_m` on every axis.
         length_m: between the walls; one for each axis of a room that is no cube.
