@@ -1,0 +1,166 @@
+"""A band that the true map cannot leave but by bad luck, whatever the map is.
+
+The noise is the veil's own, so its law is known exactly. A heat that lies further from the
+readings than that law allows is refused; between the least and the largest share that the
+others put into the first cells lies the truth. No prior, no sparsity, no asymptotics.
+
+    low(x), high(x) = min, max of  sum of f up to x / sum of f  over
+    { 0 <= f <= upper, least <= sum f <= most, ||U'(A f - y)|| <= sigma chi_r(level) }
+
+Source: none in the paper, whose Theorem 9 says nothing at noises that are in use.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import chi2
+
+from .certified_program import Explaining, highest_shares, nearest
+from .uncertainty import Band
+
+Floats = NDArray[np.float64]
+
+# A direction is looked at where moving all heat from one place to another can change it by
+# twice this many deviations: a weaker one widens the ball by more than it tells.
+_WORTH = 2.0
+# Programs solved for each of the two bounds; between them the same proofs hold.
+_POINTS = 50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certified:
+    """A band with a proof, or the reason why there is none.
+
+    Args:
+        band: its level is the chance, over the noise, that the whole of the true cumulative
+            share lies within, at all points at once; None where no heat explains the readings.
+        status: "certified", or a sentence beginning with "infeasible".
+        directions: r, how many combinations of the readings were looked at.
+    """
+
+    band: Band | None
+    status: str
+    directions: int
+
+
+def certified_band(
+    operator: ArrayLike,
+    readings: ArrayLike,
+    sigma: float,
+    total: float | tuple[float, float],
+    upper: ArrayLike = math.inf,
+    level: float = 0.9,
+    points: int = _POINTS,
+) -> Certified:
+    """Return between what the cumulative share of heat lies, wherever the heat may be.
+
+    Args:
+        operator: A, (sensors, cells), the cells in order along a line.
+        readings: y, (sensors,), in kelvin.
+        sigma: deviation of the independent normal noise on each, in kelvin; positive.
+        total: all heat together where it is known, or the least and the most it can be.
+        upper: the most heat in one cell, or one number a cell; 0 where no source can be.
+        level: chance that the band holds, over the noise.
+        points: how many points of each bound are solved for; the others are looser.
+
+    Raises:
+        ValueError: a number is not finite, a shape does not fit, or a range is empty.
+
+    >>> found = certified_band([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0], 0.01, total=1.0)
+    >>> found.band.low.round(2), found.band.high.round(2)
+    (array([0.99, 1.  ]), array([1., 1.]))
+    """
+    matrix, target, limits, span = _checked(operator, readings, sigma, total, upper, level)
+    open_cells = np.flatnonzero(limits)
+    basis = directions(matrix[:, open_cells], sigma, span)
+    radius = sigma * math.sqrt(chi2.ppf(level, basis.shape[1]))
+    heats = Explaining(
+        basis.T @ matrix[:, open_cells],
+        basis.T @ target,
+        radius,
+        np.minimum(limits[open_cells], span[1]),
+        span,
+    )
+    solved = np.unique(
+        np.linspace(0, len(open_cells) - 1, max(1, points)).round().astype(np.int64)
+    )
+    highest = highest_shares(heats, solved)
+    if highest is not None:
+        high = np.minimum.accumulate(np.minimum(1.0, highest[0])[::-1])[::-1]
+        low = np.maximum.accumulate(np.maximum(0.0, 1 - highest[1]))
+        if (low <= high + 1e-9).all():
+            low = np.minimum(low, high)
+            low[-1] = high[-1] = 1.0
+            where = np.cumsum(limits > 0) - 1  # a closed cell has what the one before it has
+            low, high = (np.where(where < 0, 0.0, bound[where]) for bound in (low, high))
+            return Certified(Band(level, low, high), "certified", basis.shape[1])
+    least = nearest(heats)
+    return Certified(
+        None,
+        f"infeasible: no such heat comes nearer to the readings than {least / sigma:.2f} "
+        f"deviations, where {radius / sigma:.2f} hold with a chance of {level:g}; the total, "
+        "the spread or the noise may be stated wrongly",
+        basis.shape[1],
+    )
+
+
+def directions(operator: Floats, sigma: float, total: tuple[float, float]) -> Floats:
+    """Return U, (sensors, r): the combinations of readings that tell places apart.
+
+    They are chosen by the operator and the noise alone. A choice by the readings would be
+    one more chance to be wrong. What all places have in common is left out where the total is
+    known, for then it tells nothing.
+
+    Source: a singular value decomposition of the readings that one place for all the heat
+    can give, about their mean.
+    """
+    scenes = np.concatenate([amount * operator for amount in sorted(set(total))], axis=1)
+    scenes = scenes - scenes.mean(axis=1, keepdims=True)
+    basis = np.linalg.svd(scenes, full_matrices=False)[0]
+    told = basis.T @ scenes
+    reach = (told.max(axis=1) - told.min(axis=1)) / 2
+    return basis[:, : max(1, int((reach >= _WORTH * sigma).sum()))]
+
+
+def _checked(
+    operator: ArrayLike,
+    readings: ArrayLike,
+    sigma: float,
+    total: float | tuple[float, float],
+    upper: ArrayLike,
+    level: float,
+) -> tuple[Floats, Floats, Floats, tuple[float, float]]:
+    matrix, target = np.asarray(operator, dtype=float), np.asarray(readings, dtype=float)
+    if matrix.ndim != 2 or not matrix.size or target.shape != matrix.shape[:1]:
+        raise ValueError(
+            f"the operator has shape {matrix.shape} and the readings {target.shape} but "
+            "(sensors, cells) and (sensors,) are needed: each sensor has one row and one "
+            "reading. Leave silent sensors out of both."
+        )
+    if not (np.isfinite(matrix).all() and np.isfinite(target).all()):
+        raise ValueError(
+            "the operator or a reading is NaN or infinite but all must be finite: one bad "
+            "number would spoil the whole band. Leave that sensor out of both."
+        )
+    limits = np.asarray(upper, dtype=float)
+    if limits.shape not in ((), matrix.shape[1:]) or not (limits >= 0).all():
+        raise ValueError(
+            f"upper has shape {limits.shape} or a value below 0 but needs one number, or one a "
+            "cell, of at least 0: it is the most heat there. Write 0 where no source can be."
+        )
+    limits = np.broadcast_to(limits, matrix.shape[1:])
+    low, high = (float(end) for end in (total if isinstance(total, tuple) else (total, total)))
+    if not (0 < low <= high < math.inf and low <= limits.sum()):
+        raise ValueError(
+            f"the total heat is {low:g} to {high:g} in cells that hold {limits.sum():g} but must "
+            "be positive, finite, the least first, and fit in: the band ranges over such heats. "
+            "Correct the total, or the cells' upper limits."
+        )
+    if not (0 < sigma < math.inf and 0 < level < 1):
+        raise ValueError(
+            f"sigma is {sigma:g} and the level {level:g} but need to be positive and between 0 "
+            "and 1: they say how far the truth may lie from the readings. Correct them."
+        )
+    return matrix, target, limits, (low, min(high, float(limits.sum())))

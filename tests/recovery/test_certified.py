@@ -1,0 +1,183 @@
+"""The certified band: equal to the printed programs, and right as often as it says."""
+
+import math
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from physics.kernel import forward
+from recovery.certified import certified_band, directions
+from recovery.certified_program import Explaining, _proved
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def operator(cells: int = 100, sensors: int = 50, spread: float = 0.05) -> np.ndarray:
+    """Return the paper's operator on the unit interval."""
+    return forward(np.arange(1, cells + 1) / cells, np.arange(1, sensors + 1) / sensors, spread)
+
+
+def scene(
+    world: np.random.Generator, matrix: np.ndarray, sources: int, sigma: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return unit sources at random places, and their readings."""
+    heat = np.zeros(matrix.shape[1])
+    heat[world.choice(len(heat), sources, replace=False)] = 1
+    return heat, matrix @ heat + sigma * world.normal(size=len(matrix))
+
+
+def printed(matrix, readings, sigma, total, upper, level, point, basis):
+    """Return the least and the largest share up to a point, by cvxpy in f and 1 / total."""
+    share, scale = cvxpy.Variable(matrix.shape[1]), cvxpy.Variable()
+    ball = sigma * math.sqrt(chi2.ppf(level, basis.shape[1]))
+    within = [
+        cvxpy.sum(share) == 1,
+        share >= 0,
+        share <= upper * scale,
+        scale >= 1 / total[1],
+        scale <= 1 / total[0],
+        cvxpy.norm(basis.T @ (matrix @ share - readings * scale)) <= ball * scale,
+    ]
+    goal = cvxpy.sum(share[: point + 1])
+    return [
+        float(cvxpy.Problem(sense(goal), within).solve(solver=cvxpy.CLARABEL))
+        for sense in (cvxpy.Minimize, cvxpy.Maximize)
+    ]
+
+
+@pytest.mark.parametrize("total", [(2.0, 2.0), (1.5, 3.0)], ids=["known", "range"])
+@pytest.mark.parametrize("upper", [50.0, 0.4])
+def test_the_band_is_what_the_programs_say(total: tuple[float, float], upper: float) -> None:
+    """Solved everywhere it is the exact range of shares, and never a hair inside of it."""
+    matrix, sigma = operator(24, 12), 0.2
+    _, readings = scene(np.random.default_rng(8), matrix, 2, sigma)
+    limits = np.full(24, upper)
+    limits[[3, 4, 11]] = 0  # furniture
+    found = certified_band(matrix, readings, sigma, total, limits, level=0.9, points=24)
+    basis = directions(matrix[:, limits > 0], sigma, total)
+
+    assert found.band is not None
+    assert found.directions == basis.shape[1]
+    for point in (2, 8, 11, 17):
+        low, high = printed(matrix, readings, sigma, total, limits, 0.9, point, basis)
+        assert found.band.low[point] == pytest.approx(low, abs=2e-6)
+        assert found.band.high[point] == pytest.approx(high, abs=2e-6)
+        assert found.band.low[point] <= low + 1e-7
+        assert found.band.high[point] >= high - 1e-7
+
+
+def test_fewer_points_only_widen_the_band() -> None:
+    """Between the points that are solved the bounds are proved, not interpolated."""
+    matrix, sigma = operator(), 0.17
+    _, readings = scene(np.random.default_rng(2), matrix, 3, sigma)
+    few, all_points = (
+        certified_band(matrix, readings, sigma, 3.0, points=points).band for points in (10, 100)
+    )
+
+    assert few is not None
+    assert all_points is not None
+    assert (few.low <= all_points.low + 1e-7).all()
+    assert (few.high >= all_points.high - 1e-7).all()
+    assert 0 < np.mean(few.high - few.low) - np.mean(all_points.high - all_points.low) < 0.05
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seeds)
+def test_any_multipliers_prove_a_bound(seed: int) -> None:
+    """The band rests on weak duality, not on the solver: random multipliers are right too."""
+    world = np.random.default_rng(seed)
+    heat = world.uniform(0, 1, 15) * (world.uniform(size=15) < 0.5) + 1e-3
+    small = world.normal(size=(3, 15))
+    total = (float(heat.sum()) * 0.8, float(heat.sum()) * 1.1)
+    noise = world.normal(size=3)
+    heats = Explaining(
+        small, small @ heat + noise, float(np.linalg.norm(noise)), np.full(15, 1.0), total
+    )
+    nu, mu = world.normal(size=(2, 3)) * world.uniform(0, 1), world.normal(size=2)
+    shares = np.cumsum(heat) / heat.sum()
+
+    assert (_proved(heats, nu, mu, last=False) >= shares - 1e-12).all()
+    assert (_proved(heats, nu, mu, last=True) >= 1 - shares - 1e-12).all()
+
+
+def coverage(stated: float, sources: int, runs: int = 240) -> float:
+    """Return how often the band of a stated deviation holds where the true one is 0.17."""
+    world = np.random.default_rng(17)
+    matrix, sigma = operator(), 0.17
+    held = 0
+    for _ in range(runs):
+        heat, readings = scene(world, matrix, sources, sigma)
+        band = certified_band(matrix, readings, stated, float(sources), points=12).band
+        if band is not None:
+            shares = np.cumsum(heat) / sources
+            held += bool((band.low <= shares + 1e-9).all() and (shares <= band.high + 1e-9).all())
+    return held / runs
+
+
+@pytest.mark.parametrize("sources", [1, 3])
+def test_the_band_holds_at_least_as_often_as_it_says(sources: int) -> None:
+    """Nine in ten over the noise, at all points at once."""
+    assert coverage(0.17, sources) >= 0.9
+
+
+def test_a_band_from_a_noise_stated_too_small_fails() -> None:
+    """The negative control: what is checked above can be false."""
+    assert coverage(0.05, sources=1, runs=60) < 0.8
+
+
+def test_what_no_heat_explains_is_said() -> None:
+    """Readings far below anything warm: a reason instead of a band."""
+    matrix = operator()
+    found = certified_band(matrix, np.full(50, -5.0), 0.1, 2.0)
+
+    assert found.band is None
+    assert found.status.startswith("infeasible: no such heat comes nearer")
+
+
+def test_the_distance_that_is_named_is_the_least() -> None:
+    """By cvxpy, for a total that is known to lie between two numbers."""
+    matrix, readings = operator(20, 10), np.full(10, 9.0)
+    found = certified_band(matrix, readings, 0.1, (1.0, 2.0), upper=0.7)
+    basis = directions(matrix, 0.1, (1.0, 2.0))
+    heat = cvxpy.Variable(20)
+    far = cvxpy.norm(basis.T @ (matrix @ heat - readings))
+    within = [heat >= 0, heat <= 0.7, cvxpy.sum(heat) >= 1, cvxpy.sum(heat) <= 2]
+    least = cvxpy.Problem(cvxpy.Minimize(far), within).solve(solver=cvxpy.CLARABEL) / 0.1
+
+    assert found.band is None
+    assert f"than {least:.2f} deviations" in found.status
+
+
+def test_the_directions_are_chosen_blind() -> None:
+    """By the noise: fewer where it is louder, and one at least."""
+    matrix = operator()
+    counts = [directions(matrix, sigma, (2.0, 2.0)).shape[1] for sigma in (0.001, 0.1, 1.0, 100)]
+
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] == 1
+    assert counts[0] > 4
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"readings": np.zeros(3)}, "one row and one"),
+        ({"readings": np.full(12, np.nan)}, "must be finite"),
+        ({"upper": np.full(24, -1.0)}, "Write 0 where no source can be"),
+        ({"total": 0.0}, "must be positive"),
+        ({"total": (2.0, 1.0)}, "the least first"),
+        ({"total": 3.0, "upper": 0.1}, "fit in"),
+        ({"sigma": 0.0}, "need to be positive"),
+        ({"level": 1.0}, "between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(change: dict[str, object], complaint: str) -> None:
+    """Each with what was given and what to do."""
+    given = {"operator": operator(24, 12), "readings": np.ones(12), "sigma": 0.1, "total": 1.0}
+
+    with pytest.raises(ValueError, match=complaint):
+        certified_band(**{**given, **change})  # type: ignore[arg-type]
