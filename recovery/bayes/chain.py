@@ -1,0 +1,152 @@
+"""The posterior of sources by sampling: unknown number, unknown power, a line or a plane.
+
+Many scenes start as draws of the prior. The likelihood is raised from nothing to itself in
+steps: at each the scenes are kept in proportion to how much better they then fit, and moved by
+draws that leave the law of that step as it is. So no scene has to climb out of a hole that low
+noise has dug, and the product of the mean weights is the evidence.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..estimators.check import check
+from ..estimators.record import Estimate, Seen
+from .crowd import Crowd, Floats, Problem, Whole, compress
+from .draws import Draws, from_draws
+from .pair import redraw_two
+from .single import redraw_one
+
+# Scenes side by side, and how often they are moved once the likelihood is itself.
+SCENES = 128
+LAST_SWEEPS = 8
+
+# Each step keeps weights worth this share of the scenes.
+_WORTH = 0.5
+# Where it is not known whether powers are equal, they go from this share of the warmest up.
+_COOLEST = 0.3
+# More cells than this cost minutes and a gigabyte.
+_MOST_CELLS = 4096
+
+
+def estimate_by_chain(seen: Seen) -> Estimate:
+    """Return the map that is nearest to the sampled posterior, with what it says of itself.
+
+    Raises:
+        ValueError: readings do not fit, or more than 4096 cells are open.
+    """
+    return from_draws(seen, sample_posterior(seen))
+
+
+def sample_posterior(
+    seen: Seen, scenes: int = SCENES, last_sweeps: int = LAST_SWEEPS, stream: int = 1
+) -> Draws:
+    """Return draws of where sources are and how warm, equally likely each.
+
+    Args:
+        seen: readings that have passed the veil; the prior says what else is known.
+        scenes: moved side by side.
+        last_sweeps: how often they are moved at the end; the draws are all that is then seen.
+        stream: which part of the fixed sequence is walked; another gives other draws.
+
+    Raises:
+        ValueError: readings do not fit, or more than 4096 cells are open.
+
+    Source: Del Moral, Doucet and Jasra 2006, sequential Monte Carlo samplers; Dau and Chopin
+        2022, who waste no move.
+    """
+    check(seen)
+    cells = np.arange(seen.operator.shape[1]) if seen.open is None else np.flatnonzero(seen.open)
+    if len(cells) > _MOST_CELLS:
+        raise ValueError(
+            f"{len(cells)} cells are open but at most {_MOST_CELLS} can be sampled: every draw "
+            "looks at each of them. Make cells larger, or close those where nobody can stand."
+        )
+    prior = seen.prior
+    runs = []
+    for model, coolest in enumerate(
+        (prior.warmest, _COOLEST * prior.warmest) if prior.coolest is None else (prior.coolest,)
+    ):
+        problem = compress(
+            seen.operator[:, cells], seen.readings, seen.sigma, seen.places[cells], prior, coolest
+        )
+        runs.append(_anneal(problem, scenes, last_sweeps, 2 * stream + model))
+    known = np.append(cells, -1)
+    return _pooled([replace(run, cells=known[run.cells]) for run in runs])
+
+
+def _pooled(runs: list[Draws]) -> Draws:
+    """Return draws of all models, as many of each as its evidence deserves."""
+    evidence = np.array([run.log_evidence for run in runs])
+    chances = np.exp(evidence - evidence.max())
+    log_evidence = float(np.log(chances.mean()) + evidence.max())
+    chances = chances / chances.sum()
+    taken = [
+        np.linspace(0, len(run.cells), round(chance * len(run.cells)), endpoint=False).astype(int)
+        for run, chance in zip(runs, chances, strict=True)
+    ]
+    pairs = list(zip(runs, taken, strict=True))
+    return Draws(
+        np.concatenate([run.cells[some] for run, some in pairs]),
+        np.concatenate([run.powers[some] for run, some in pairs]),
+        log_evidence,
+    )
+
+
+def _anneal(problem: Problem, scenes: int, last_sweeps: int, stream: int) -> Draws:
+    crowd = Crowd(problem, scenes, stream)
+    cool, evidence = 0.0, 0.0
+    fit = crowd.log_likelihood()
+    while cool < 1:
+        warmer = _next(fit, cool)
+        gain = (warmer - cool) * fit
+        evidence += float(np.log(np.mean(np.exp(gain - gain.max()))) + gain.max())
+        crowd.keep(_resampled(gain, float(crowd.even()[0])))
+        cool = warmer
+        if cool < 1:
+            _sweep(crowd, cool)
+            fit = crowd.log_likelihood()
+    seen: list[tuple[Whole, Floats]] = []
+    for _ in range(last_sweeps):
+        _sweep(crowd, 1.0)
+        crowd.log_likelihood()
+        seen.append((crowd.cells.copy(), crowd.powers.copy()))
+    return Draws(
+        np.concatenate([cells for cells, _ in seen]),
+        np.concatenate([powers for _, powers in seen]),
+        evidence - problem.silent,
+    )
+
+
+def _sweep(crowd: Crowd, cool: float) -> None:
+    """Move every slot once, and pairs half as often."""
+    unequal = crowd.problem.low < crowd.problem.high
+    for slot in range(crowd.problem.slots):
+        redraw_one(crowd, slot, cool)
+        if crowd.problem.slots > 1:
+            redraw_two(crowd, cool, merge=unequal and slot % 2 == 0)
+
+
+def _next(fit: Floats, cool: float) -> float:
+    """Return the next power of the likelihood: 1, or where weights are worth so many scenes."""
+
+    def worth(step: float) -> float:
+        weights = np.exp(step * (fit - fit.max()))
+        return float(weights.sum() ** 2 / np.square(weights).sum() / len(fit))
+
+    low, high = 0.0, 1 - cool
+    if worth(high) >= _WORTH:
+        return 1.0
+    for _ in range(60):
+        middle = np.sqrt(low * high) if low else high / 16
+        low, high = (middle, high) if worth(middle) >= _WORTH else (low, middle)
+        if low and high / low < 1.02:
+            break
+    return cool + (low or high)
+
+
+def _resampled(gain: Floats, even: float) -> Whole:
+    """Return which scenes go on, each as often as its weight says: one comb through all."""
+    sums = np.cumsum(np.exp(gain - gain.max()))
+    teeth = (np.arange(len(gain)) + even) / len(gain)
+    return np.minimum(np.searchsorted(sums / sums[-1], teeth), len(gain) - 1)

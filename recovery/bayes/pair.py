@@ -1,0 +1,173 @@
+"""Two sources at a time: they slide along each other, split and merge.
+
+Two sources can move apart, or heat go from one to the other, and the readings hardly change,
+where moving either by itself is forbidden. So both are drawn at once, from a few cells around
+a centre near each, with the heat of both together as it was and its share integrated out.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bounded import at_share, log_mass, rough_mass
+from .crowd import Crowd, Floats, Whole, pick
+
+
+def redraw_two(crowd: Crowd, cool: float, merge: bool) -> None:
+    """Draw two sources' cells and powers given all others and the sum of the two powers.
+
+    The centres are drawn evenly from the cells near each source, so a pair is weighed with
+    the chance that it had of these centres. Merging takes one centre for both, and lets the
+    second source be off; else each has its own, and the number of sources stays. Where powers
+    are not known a rough integral proposes and the exact one accepts.
+
+    Args:
+        cool: the power to which the likelihood is raised, 0 to 1.
+        merge: whether two may become one, and one two; only where powers are not known.
+
+    Source: Green 1995, reversible jumps; the sum of powers is what a split conserves.
+    """
+    problem, rows, beyond = crowd.problem, crowd.rows, crowd.problem.cells
+    first, second, fits = _slots(crowd, merge)
+    one, two = crowd.cells[rows, first], crowd.cells[rows, second]
+    heat = crowd.powers[rows, first] + crowd.powers[rows, second]
+    around_one = _centred(crowd, one)
+    around_two = around_one if merge else _centred(crowd, two)
+    if merge:
+        fits &= (two == beyond) | (around_one == two[:, None]).any(axis=1)
+    else:
+        # A second source beside the first would have to go on standing there.
+        fits &= two < beyond
+    left = crowd.residual + crowd.powers[rows, first][:, None] * problem.columns[one]
+    left = left + crowd.powers[rows, second][:, None] * problem.columns[two]
+    others = crowd.cells.copy()
+    others[rows, first] = others[rows, second] = beyond
+    number = (others < beyond).sum(axis=1)
+    taken_one = _taken(around_one, others, beyond)
+    taken_two = taken_one if merge else _taken(around_two, others, beyond)
+
+    law = Share(crowd, left, heat, cool)
+    scores, widths = law.rough(around_one, around_two)
+    scores -= problem.room[around_one][:, :, None]
+    if merge:
+        scores += (problem.counted[number + 2] - np.log(number + 2))[:, None, None]
+    else:
+        scores -= problem.room[around_two][:, None, :]
+    same = around_one[:, :, None] == around_two[:, None, :]
+    scores[taken_one[:, :, None] | taken_two[:, None, :] | same] = -np.inf
+    within = around_one.shape[1]
+    if merge:
+        alone = law.alone(around_one) - problem.room[around_one]
+        alone += (problem.counted[number + 1] - np.log(number + 1))[:, None]
+        alone[taken_one] = -np.inf
+        scores = np.concatenate([scores, alone[:, :, None]], axis=2)
+        widths = np.concatenate([widths, np.ones_like(alone)[:, :, None]], axis=2)
+    size = scores.shape[2]
+    # A scene that is left alone may have no pair at all to choose from.
+    scores[~fits] = 0.0
+    picked = pick(scores.reshape(len(rows), -1), crowd.even(), widths.reshape(len(rows), -1))
+    new_one = around_one[rows, picked // size]
+    padded = np.concatenate([around_two, np.full((len(rows), 1), beyond)], axis=1)
+    new_two = padded[rows, np.where(picked % size == within, -1, picked % size)]
+    gain = law.excess(new_one, new_two) - law.excess(one, two)
+    moved = fits & (np.log(crowd.even()) < gain)
+    new_one, new_two = np.where(moved, new_one, one), np.where(moved, new_two, two)
+    part = law.draw(new_one, new_two, crowd.even())
+    heat_one = np.where(fits, part, crowd.powers[rows, first])
+    heat_two = np.where(fits, heat - part, crowd.powers[rows, second])
+    crowd.put(first, new_one, heat_one, left - heat_two[:, None] * problem.columns[new_two])
+    crowd.put(
+        second, new_two, heat_two, crowd.residual + heat_two[:, None] * problem.columns[new_two]
+    )
+
+
+class Share:
+    """How two sources of fixed joint heat share it: w_1 = heat / 2 + d, w_2 = heat / 2 - d."""
+
+    def __init__(self, crowd: Crowd, left: Floats, heat: Floats, cool: float) -> None:
+        self._problem = crowd.problem
+        self._left, self._heat, self._cool = left, heat, cool
+        low, high = crowd.problem.low, crowd.problem.high
+        self._even = np.minimum(heat / 2 - low, high - heat / 2)  # the most that d can be
+        self._known = low == high
+
+    def rough(self, ones: Whole, twos: Whole) -> tuple[Floats, Floats]:
+        """Return (scores, widths) of every pair, (scenes, ones, twos), about integrated over d."""
+        base, slope, stiff = self._terms(ones, twos)
+        if self._known:
+            return base, np.ones_like(base)
+        most = self._even[:, None, None]
+        peak, width = rough_mass(slope, stiff, -most, np.maximum(most, 1e-300))
+        width = width / (self._problem.high - self._problem.low)
+        return np.where(most >= 0, base + peak, -np.inf), width
+
+    def alone(self, ones: Whole) -> Floats:
+        """Return the score of one source that has all the heat, (scenes, ones)."""
+        heat = self._heat[:, None]
+        columns = self._problem.columns[ones]
+        slope = np.einsum("sar,sr->sa", columns, self._left)
+        stiff = np.square(columns).sum(axis=2)
+        scores = self._cool * heat * (slope - 0.5 * heat * stiff)
+        low, high = self._problem.low, self._problem.high
+        return np.where((low <= heat) & (heat <= high), scores, -np.inf)
+
+    def excess(self, one: Whole, two: Whole) -> Floats:
+        """Return log(exact / rough integral) of each scene's pair; 0 where one has it all."""
+        if self._known:
+            return np.zeros(len(one))
+        _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
+        most = np.maximum(self._even, 1e-9)
+        exact = log_mass(slope, stiff, -most, most)
+        peak, width = rough_mass(slope, stiff, -most, most)
+        return np.where(two < self._problem.cells, exact - peak - np.log(width), 0.0)
+
+    def draw(self, one: Whole, two: Whole, share: Floats) -> Floats:
+        """Return the first source's power."""
+        if self._known:
+            return self._heat / 2
+        _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
+        most = np.maximum(self._even, 1e-9)
+        drawn = self._heat / 2 + at_share(slope, stiff, -most, most, share)
+        return np.where(two < self._problem.cells, drawn, self._heat)
+
+    def _terms(self, ones: Whole, twos: Whole) -> tuple[Floats, Floats, Floats]:
+        """Return log-likelihood at d = 0, its slope and its curvature, (scenes, ones, twos)."""
+        first, second = self._problem.columns[ones], self._problem.columns[twos]
+        cross = first @ second.transpose(0, 2, 1)
+        half = self._heat[:, None, None] / 2
+        felt_one = first @ self._left[:, :, None]
+        felt_two = (second @ self._left[:, :, None]).transpose(0, 2, 1)
+        square_one = np.square(first).sum(axis=2)[:, :, None]
+        square_two = np.square(second).sum(axis=2)[:, None, :]
+        both = square_one + square_two
+        base = half * (felt_one + felt_two) - half**2 * (0.5 * both + cross)
+        slope = felt_one - felt_two - half * (square_one - square_two)
+        cool = self._cool
+        return cool * base, cool * slope, cool * (both - 2 * cross)
+
+
+def _slots(crowd: Crowd, merge: bool) -> tuple[Whole, Whole, NDArray[np.bool_]]:
+    """Return two slots of each scene, and in which scenes there are any.
+
+    The first is on, evenly chosen; the second too, or where sources merge any other slot.
+    """
+    number = crowd.numbers
+    order = np.argsort(crowd.cells == crowd.problem.cells, axis=1, kind="stable")
+    rank = (crowd.even() * number).astype(np.int64)
+    others = np.maximum((crowd.problem.slots if merge else number) - 1, 0)
+    after = (crowd.even() * others).astype(np.int64)
+    after = np.minimum(after + (after >= rank), crowd.problem.slots - 1)
+    first, second = order[crowd.rows, rank], order[crowd.rows, after]
+    return first, second, (number >= (1 if merge else 2)) & (first != second)
+
+
+def _centred(crowd: Crowd, cells: Whole) -> Whole:
+    """Return the cells around a centre that is evenly drawn from those near each cell."""
+    near = crowd.problem.near
+    sizes = (near[cells] < crowd.problem.cells).sum(axis=1)
+    centre = near[cells, (crowd.even() * sizes).astype(np.int64)]
+    return near[centre]
+
+
+def _taken(around: Whole, others: Whole, beyond: int) -> NDArray[np.bool_]:
+    """Return where another source stands already, or there is no cell."""
+    return np.asarray((around == beyond) | (around[:, :, None] == others[:, None, :]).any(axis=2))
