@@ -1,8 +1,9 @@
 """How far the least heat can lie from the truth, said before any reading: Theorem 9, in numbers.
 
 The paper bounds the error by unnamed constants. Here every sum is taken as it is, over the
-sensors, cells and sources at hand, so that what comes out is a length. At the noise that
-privacy asks for it is nearly always the whole length: such a bound is labelled vacuous.
+sensors, cells and sources at hand, so that what comes out is a length. For one source it says
+something at the noise of everyday promises; for more, only where they stand many sqrt(T) apart.
+A bound that is the whole length is labelled vacuous.
 
 Differs from the paper:
 1. The sums over sensors are weighted together by Cauchy and Schwarz, instead of each by the

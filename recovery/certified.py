@@ -7,7 +7,9 @@ others put into the first cells lies the truth. No prior, no sparsity, no asympt
     low(x), high(x) = min, max of  sum of f up to x / sum of f  over
     { 0 <= f <= upper, least <= sum f <= most, ||U'(A f - y)|| <= sigma chi_r(level) }
 
-Source: none in the paper, whose Theorem 9 says nothing at noises that are in use.
+Differs from the paper:
+1. Its Theorem 9 bounds the error of one estimate before any reading; here each reading says
+   how much it leaves open, for any heat whatever.
 """
 
 import math

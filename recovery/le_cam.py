@@ -9,9 +9,9 @@ of them is wrong about the other. For a pair at earth mover's distance d with re
 from the truth. Any pair proves a bound, so a search that misses the best one is still right.
 
 Differs from the paper:
-1. Theorem 11 has a rate without its constant, and a stronger noise can make it smaller than
-   it should be: its four scenes are at distance a / 2 from each other, not a. Two points need
-   no constant: the best test between two normal laws is known exactly.
+1. Theorem 11 has a rate without its constant, by Fano's lemma from four scenes whose
+   distances are a / 2, not a. Two points need no constant: the best test between two normal
+   laws is known exactly.
 """
 
 import math

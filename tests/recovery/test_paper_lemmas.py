@@ -1,0 +1,111 @@
+"""The paper's lemmas on sensitivity and spectrum: false as printed, and what holds instead."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from physics.kernel import forward
+from physics.sensitivity import sensitivity
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def spectrum(matrix: np.ndarray) -> np.ndarray:
+    """Return the singular values, the largest first."""
+    return np.linalg.svd(matrix, compute_uv=False)
+
+
+def smooth(world: np.random.Generator, sensors: int, cells: int) -> np.ndarray:
+    """Return waves whose neighbouring columns differ by little."""
+    waves = np.outer(world.uniform(0, 15, sensors), np.arange(cells) / cells)
+    return np.cos(waves + world.uniform(0, 6, (sensors, 1)))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(seeds)
+def test_the_condition_number_bounds_the_sensitivity_as_repaired(seed: int) -> None:
+    """Lemma 5 with blocks of ceil(n / (m - 1)) columns where sensors are fewer than cells."""
+    world = np.random.default_rng(seed)
+    sensors, cells = (int(count) for count in world.integers(2, 60, 2))
+    matrix = smooth(world, sensors, cells) + world.choice([0, 0.01]) * world.normal(
+        size=(sensors, cells)
+    )
+    strengths = spectrum(matrix)
+    steps = 1 if sensors >= cells else -(-cells // (sensors - 1)) // 2
+
+    assert sensitivity(matrix) >= strengths[-1] / (math.sqrt(cells) * steps) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("name", ["cosines", "heat"])
+def test_as_printed_the_condition_number_does_not(name: str) -> None:
+    """The control: five slow orthonormal rows, and heat on a fine grid with ten sensors."""
+    slow = np.cos(np.pi * np.outer(np.arange(5), np.arange(100) + 0.5) / 100)
+    slow /= np.linalg.norm(slow, axis=1, keepdims=True)
+    heat = forward(np.arange(1, 1001) / 1000, np.arange(1, 11) / 10, 0.002)
+    matrix = {"cosines": slow, "heat": heat}[name]
+
+    assert sensitivity(matrix) < 0.3 * spectrum(matrix)[-1] / math.sqrt(matrix.shape[1])
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(seeds)
+def test_little_sensitivity_leaves_little_beyond_the_first_direction(seed: int) -> None:
+    """Lemma 6 forward, with (n - 1) sqrt(n / 2), from the staircase of differences."""
+    world = np.random.default_rng(seed)
+    sensors, cells = (int(count) for count in world.integers(2, 40, 2))
+    matrix = world.normal(size=(sensors, cells)).cumsum(axis=1) + 10 * world.normal()
+
+    rest = spectrum(matrix)[1:].sum()
+    assert rest <= (cells - 1) * math.sqrt(cells / 2) * sensitivity(matrix) * (1 + 1e-9)
+
+
+def looseness(matrix: np.ndarray) -> float:
+    """Return the least nu for which Lemma 6's two conditions hold."""
+    lengths = np.linalg.norm(matrix, axis=0)
+    return max(float(spectrum(matrix)[1:].sum()), float(np.abs(np.diff(lengths)).max()))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(seeds)
+def test_almost_rank_one_and_nowhere_negative_means_little_sensitivity(seed: int) -> None:
+    """Lemma 6 converse, with the square root of 6 and for what heat is: not negative."""
+    world = np.random.default_rng(seed)
+    shape = tuple(int(count) for count in world.integers(2, 7, 2))
+    matrix = world.uniform(size=shape) ** world.uniform(0.2, 8) + world.choice([0, 0.3, 3])
+
+    assert sensitivity(matrix) <= math.sqrt(6) * looseness(matrix) * (1 + 1e-9)
+
+
+def test_with_signs_that_change_it_means_nothing() -> None:
+    """The control: of rank one, with columns of equal length, and as sensitive as can be."""
+    flips = np.tile([1.0, -1.0], 8)[None]
+
+    assert looseness(flips) == pytest.approx(0, abs=1e-12)
+    assert sensitivity(flips) == 2
+
+
+def test_the_sensitivity_follows_two_laws_and_not_the_printed_rate() -> None:
+    """T**(-3/4) while the heat is local, T**(-3/2) when it is everywhere; constants as derived."""
+    scale = math.sqrt(200) / 400
+    places = np.arange(1, 401) / 400, np.arange(1, 201) / 200
+    local, wide = (sensitivity(forward(*places, spread)) for spread in (0.002, 40.0))
+
+    assert local == pytest.approx(
+        scale * math.sqrt(math.sqrt(2 * math.pi) / (16 * math.pi)) * 0.002**-0.75, rel=0.01
+    )
+    assert wide == pytest.approx(scale * 40.0**-1.5 / (4 * math.sqrt(3 * math.pi)), rel=0.02)
+    assert local < 0.05 * scale * 0.002**-1.5
+
+
+def test_the_printed_radius_holds_the_noise_half_the_time() -> None:
+    """By the chi-square law, and by counting; Lemma 7's "high probability" needs its t."""
+    world = np.random.default_rng(5)
+    lengths = np.linalg.norm(world.normal(size=(4000, 50)), axis=1)
+
+    assert np.mean(lengths <= math.sqrt(50)) == pytest.approx(chi2.cdf(50, 50), abs=0.03)
+    assert chi2.cdf(50, 50) == pytest.approx(0.53, abs=0.005)
+    assert np.mean(lengths <= math.sqrt(chi2.ppf(0.95, 50))) == pytest.approx(0.95, abs=0.015)
