@@ -59,27 +59,29 @@ def _directions(shape: tuple[int, int], entries: bytes) -> tuple[Floats, Floats]
     return directions[:, kept], strengths[kept, None] * cells[kept]
 
 
-def least_l1(operator: Floats, readings: Floats, radius: float, upper: float) -> Found:
+def least_l1(operator: Floats, readings: Floats, radius: float, upper: float | Floats) -> Found:
     """Minimise sum(f) subject to ||operator f - readings|| <= radius and 0 <= f <= upper.
 
     With f = upper u and the cone divided by the radius the numbers are near one whatever
     the units, which the solver's absolute tolerances need.
     """
     cells = operator.shape[1]
+    most = float(np.max(upper))
     size = float(np.linalg.norm(readings))
     scale = radius if radius > 1e-6 * size else size
     blocks = [[_box(cells)], [sparse.csc_array((1, cells))], [operator * (upper / scale)]]
     limits = np.concatenate([_box_limits(cells), [radius / scale], readings / scale])
-    answer = _solve(np.ones(cells), blocks, limits, len(readings))
+    cost = np.broadcast_to(upper, cells) / most
+    answer = _solve(cost, blocks, limits, len(readings))
     return Found(
         np.clip(np.array(answer.x), 0, 1) * upper,
-        -np.array(answer.z)[2 * cells + 1 :] * (upper / scale),
+        -np.array(answer.z)[2 * cells + 1 :] * (most / scale),
         answer.iterations,
         str(answer.status) in ("Solved", "AlmostSolved"),
     )
 
 
-def least_residual(operator: Floats, readings: Floats, upper: float) -> Floats:
+def least_residual(operator: Floats, readings: Floats, upper: float | Floats) -> Floats:
     """Return the heat within 0..upper that comes nearest to the readings."""
     cells = operator.shape[1]
     size = float(np.linalg.norm(readings)) or 1.0

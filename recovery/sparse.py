@@ -7,158 +7,186 @@ Source: Gilbert and McMillan 2017, Algorithm 1.
 Differs from the paper:
 1. The radius is the caller's, because the printed sigma sqrt(m) leaves no heat at all
    feasible in a third of the runs; what then comes nearest is returned, and said so.
-2. The same program is solved twice over: as printed by cvxpy, the reference, and on the
-   operator's own few directions, which is ten times faster and equal to 1e-6.
+2. The same program is solved in three ways: as printed by cvxpy, the reference; on the
+   operator's own few directions by Clarabel; and there by an active set whose every step is
+   exact, a thousand times faster than as printed and more the larger the room.
+3. `upper` may differ from cell to cell, and be 0 where no source can be.
 """
 
+import math
 import time
-import warnings
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .cone import Found, least_l1, least_residual, reduce
+from physics.lowrank import LowRank
+from physics.separable import Separable
+
+from .asked import (
+    checked_ceiling,
+    checked_radius,
+    checked_readings,
+    checked_start,
+    undetermined,
+)
+from .compiled import tier
+from .directions import Prepared
+from .directions import prepare as prepare
+from .kernels import active_set
+from .printed import BEYOND_MAX, GAP_MAX, by_clarabel, by_cvxpy
+from .solution import Solution as Solution
+from .solution import Solutions as Solutions
 
 Floats = NDArray[np.float64]
+Operator: TypeAlias = ArrayLike | LowRank | Separable | Prepared
 
-# A solution whose total is proved to be within this of the least, relative, is optimal.
-_GAP_MAX = 1e-6
-# And it may stay so much further from the readings than the radius, relative.
-_BEYOND_MAX = 1e-6
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """Heat, and how sure it is the least."""
-
-    heat: Floats  # (cells,), within 0..upper
-    objective: float  # sum of the heat
-    residual: float  # ||A f - y||, in the unit of the readings
-    gap: float  # the objective exceeds the least possible by at most this; NaN if unknown
-    status: str  # "optimal", "zero", "infeasible" (nearest heat) or "inaccurate"
-    iterations: int
-    seconds: float
+# Of so many numbers, cells times directions, compiling pays at once.
+_WORTH = 4_000_000
 
 
 def minimise_l1(
-    operator: ArrayLike,
+    operator: Operator,
     readings: ArrayLike,
     radius: float,
-    upper: float = 1.0,
-    method: Literal["auto", "cvxpy"] = "auto",
+    upper: ArrayLike = 1.0,
+    method: Literal["auto", "cvxpy", "fast"] = "auto",
+    start: Solution | None = None,
 ) -> Solution:
     """Return the least heat within 0..upper that comes within the radius of the readings.
 
     Args:
-        operator: A, (sensors, cells).
+        operator: A, (sensors, cells); dense, `LowRank`, `Separable`, or what `prepare` made of
+            one of them, which pays where it is used again.
         readings: y, (sensors,).
-        radius: how far A f may stay from the readings, in their unit; at least 0.
-        upper: the most heat one cell can hold; positive.
-        method: "cvxpy" for the program as printed, "auto" for the same made small.
+        radius: how far A f may stay from the readings, in their unit; at least 0. Less than a
+            billionth of the readings' length is taken as that, for nearer is rounding.
+        upper: the most heat one cell can hold, positive; or (cells,), 0 where no source can be.
+        method: "cvxpy" for the program as printed. "fast" for the active set, compiled if numba
+            is there. "auto" for the same, compiled where that is done already or pays at once,
+            and Clarabel's answer where the active set has no proof of its own.
+        start: the solution of a moment ago; its warm cells are tried first.
 
     Returns:
         A Solution with one of these statuses. "optimal": within the radius but for a
         millionth of it, and proved by weak duality. "zero": no heat explains the readings well
         enough. "infeasible": nothing comes within the radius; the heat that comes nearest.
-        "inaccurate": the solver gave up short of a proof.
+        "inaccurate": the solver gave up short of a proof. Where the readings cannot tell one
+        place from another, `undetermined` says so.
 
     Raises:
-        ValueError: a number is not finite, a shape does not fit, or a bound is out of range.
+        ValueError: a number is not finite, a shape does not fit, a bound is out of range, or the
+            operator is nought everywhere.
 
     >>> minimise_l1([[1.0, 0.0], [0.0, 1.0]], [0.9, 0.0], 0.4).heat.round(3)
     array([0.5, 0. ])
     """
     started = time.perf_counter()
-    matrix, target = _checked(operator, readings, radius, upper)
-    if method not in ("auto", "cvxpy"):
+    if method not in ("auto", "fast", "cvxpy"):
         raise ValueError(
-            f"method is {method!r} but must be 'auto' or 'cvxpy': nothing else is known here. "
-            "Leave it out for the fast one."
+            f"method is {method!r} but must be 'auto', 'fast' or 'cvxpy': nothing else is known "
+            "here. Leave it out for a fast one."
         )
-
-    def solution(heat: Floats, status: str, gap: float, iterations: int) -> Solution:
-        residual = float(np.linalg.norm(matrix @ heat - target))
-        seconds = time.perf_counter() - started
-        return Solution(heat, float(heat.sum()), residual, gap, status, iterations, seconds)
-
-    if float(np.linalg.norm(target)) <= radius:
-        return solution(np.zeros(matrix.shape[1]), "zero", 0.0, 0)
-    small = reduce(matrix, target)
-    inside = float(np.sqrt(max(0.0, radius**2 - small.beyond**2)))
-    found: Found | None = None
+    ready = operator if isinstance(operator, Prepared) else prepare(operator)
+    target = checked_readings(readings, ready.shape, 1)
+    radius, ceiling = checked_radius(radius), checked_ceiling(upper, ready.shape[1])
+    blind = undetermined(ready, ceiling, radius)
     if method == "cvxpy":
-        found = _as_printed(matrix, target, radius, upper)
-        bound = _lower_bound(matrix, target, radius, upper, found)
-    elif small.beyond <= radius:
-        found = least_l1(small.operator, small.readings, inside, upper)
-        bound = _lower_bound(small.operator, small.readings, inside, upper, found)
-    if found and found.solved:
-        gap = float(found.heat.sum()) - bound
-        residual = float(np.linalg.norm(matrix @ found.heat - target))
-        within = residual <= radius * (1 + _BEYOND_MAX)
-        proved = within and gap <= _GAP_MAX * max(upper, float(found.heat.sum()))
-        return solution(found.heat, "optimal" if proved else "inaccurate", gap, found.iterations)
-    nearest = least_residual(small.operator, small.readings, upper)
-    iterations = found.iterations if found else 0
-    reached = float(np.linalg.norm(matrix @ nearest - target)) <= radius
-    return solution(nearest, "inaccurate" if reached else "infeasible", float("nan"), iterations)
+        return by_cvxpy(_matrix(operator, ready), ready, target, radius, ceiling, blind)
+    heat, guess = checked_start(start, ceiling, ready.shape[1])
+    kernel = tier(active_set, method == "fast" or ready.rank * ready.shape[1] > _WORTH)
+    code, numbers, taken, multipliers = kernel.solve(
+        ready.bases, ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, target, radius,
+        guess, heat,
+    )  # fmt: skip
+    status = _status(code, *numbers)
+    if status == "inaccurate" and method == "auto":
+        found = by_clarabel(ready, target, radius, ceiling, blind)
+        if found is not None:
+            return found
+    objective, residual, gap, _ = numbers
+    if status == "infeasible" or gap == math.inf:
+        gap = math.nan
+    seconds = time.perf_counter() - started
+    return Solution(
+        heat, objective, residual, gap, status, taken, seconds, multipliers, "fast", blind
+    )
 
 
-def _as_printed(matrix: Floats, target: Floats, radius: float, upper: float) -> Found:
-    """Solve the program in the paper's own words."""
-    # Imported here alone: it takes half a second, and the gateway plans without it.
-    import cvxpy
+def minimise_l1_many(
+    operator: Operator, readings: ArrayLike, radius: ArrayLike, upper: ArrayLike = 1.0
+) -> Solutions:
+    """Return the solutions of `minimise_l1` for many readings of one operator.
 
-    heat = cvxpy.Variable(matrix.shape[1])
-    near = cvxpy.SOC(cvxpy.Constant(radius), matrix @ heat - target)
-    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(heat)), [near, heat >= 0, heat <= upper])
-    try:
-        with warnings.catch_warnings():  # the status and our own gap say it better
-            warnings.simplefilter("ignore")
-            problem.solve(solver=cvxpy.CLARABEL)
-    except cvxpy.error.SolverError:
-        return Found(np.zeros(matrix.shape[1]), np.zeros(len(target)), 0, solved=False)
-    iterations = int(problem.solver_stats.num_iters or 0)
-    if heat.value is None:
-        return Found(np.zeros(matrix.shape[1]), np.zeros(len(target)), iterations, solved=False)
-    multipliers = np.asarray(near.dual_value[1], dtype=np.float64).ravel()
-    return Found(np.clip(heat.value, 0, upper), multipliers, iterations, solved=True)
+    Args:
+        operator, upper: as there.
+        readings: (batch, sensors).
+        radius: one for all, or (batch,).
 
-
-def _lower_bound(
-    matrix: Floats, target: Floats, radius: float, upper: float, found: Found
-) -> float:
-    """Return a total that no feasible heat can undercut, whatever the multipliers.
-
-    For every nu: nu'y - radius ||nu|| - upper sum(max(0, A'nu - 1)) <= the least total.
+    Raises:
+        ValueError: as `minimise_l1`.
     """
-    nu = found.multipliers
-    excess = np.maximum(0.0, matrix.T @ nu - 1).sum()
-    return max(0.0, float(nu @ target - radius * np.linalg.norm(nu) - upper * excess))
+    started = time.perf_counter()
+    ready = prepare(operator)
+    targets = checked_readings(readings, ready.shape, 2)
+    ceiling = checked_ceiling(upper, ready.shape[1])
+    radii = np.array([checked_radius(one) for one in np.ravel(radius).tolist()])
+    if len(radii) not in (1, len(targets)):
+        raise ValueError(
+            f"there are {len(radii)} radii and {len(targets)} readings but each needs its own, or "
+            "one all, or no radius belongs to its readings. Give one number for all alike."
+        )
+    radii = np.broadcast_to(radii, len(targets)).copy()
+    blind = undetermined(ready, ceiling, float(radii.max(initial=0.0)))
+    heat = np.zeros((len(targets), ready.shape[1]))
+    codes, numbers, taken, prices, told = tier(active_set, worth=True).solve_many(
+        ready.bases, ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, targets, radii,
+        heat,
+    )  # fmt: skip
+    status = [
+        _status(code, *four) for code, four in zip(codes.tolist(), numbers.tolist(), strict=True)
+    ]
+    gap = np.where([word in ("optimal", "zero") for word in status], numbers[:, 2], np.nan)
+    others = {
+        one: by_clarabel(ready, targets[one], float(radii[one]), ceiling, blind)
+        for one, word in enumerate(status)
+        if word == "inaccurate"
+    }
+    kept = {one: found for one, found in others.items() if found is not None}
+    for one, found in kept.items():
+        heat[one], status[one], gap[one] = found.heat, found.status, found.gap
+        numbers[one, :2] = found.objective, found.residual
+
+    def multipliers(one: int) -> Floats:
+        one %= len(targets)
+        if one in kept:
+            return kept[one].multipliers
+        return np.asarray((targets[one] - ready.expand(told[one])) / prices[one])
+
+    return Solutions(
+        heat, numbers[:, 0], numbers[:, 1], gap, tuple(status), taken,
+        time.perf_counter() - started,
+        tuple("small" if one in kept else "fast" for one in range(len(targets))),
+        multipliers, blind,
+    )  # fmt: skip
 
 
-def _checked(
-    operator: ArrayLike, readings: ArrayLike, radius: float, upper: float
-) -> tuple[Floats, Floats]:
-    matrix = np.asarray(operator, dtype=np.float64)
-    target = np.asarray(readings, dtype=np.float64)
-    if matrix.ndim != 2 or target.shape != matrix.shape[:1] or not matrix.size:
-        raise ValueError(
-            f"the operator has shape {matrix.shape} and the readings {target.shape} but "
-            "(sensors, cells) and (sensors,) are needed: each sensor has one row and one "
-            "reading. Leave silent sensors out of both."
-        )
-    if not (np.isfinite(matrix).all() and np.isfinite(target).all()):
-        raise ValueError(
-            "the operator or a reading is NaN or infinite but all must be finite: one bad "
-            "number would spoil the whole map. Leave that sensor out of both."
-        )
-    for name, value, good in (("radius", radius, radius >= 0), ("upper", upper, upper > 0)):
-        if not (good and np.isfinite(value)):
-            raise ValueError(
-                f"{name} is {value:g} but must be {'positive' if name == 'upper' else '>= 0'} "
-                "and finite, or the program has no meaning. Check where it was computed."
-            )
-    return matrix, target
+def _status(code: int, objective: float, residual: float, gap: float, radius: float) -> str:
+    """Return the word for what the kernel found, believed only as far as its own gap goes."""
+    if code == active_set.ZERO:
+        return "zero"
+    within = residual <= radius * (1 + BEYOND_MAX)
+    if code == active_set.OPTIMAL and within and gap <= GAP_MAX * objective:
+        return "optimal"
+    # The gap is then that of the least residual.
+    if code == active_set.NEAREST and residual - gap > radius:
+        return "infeasible"
+    return "inaccurate"
+
+
+def _matrix(operator: Operator, ready: Prepared) -> Floats:
+    if isinstance(operator, Prepared):
+        return ready.whole()
+    if isinstance(operator, (LowRank, Separable)):
+        return operator.dense()
+    return np.asarray(operator, dtype=np.float64)

@@ -10,10 +10,12 @@ readings less what the full cells explain, the least total lies at R^-1 (z - pri
 While no heat on P comes within the radius the target is the least-squares point, at price 0.
 Source: Lawson and Hanson 1974, chapter 23, for the steps between the bounds.
 
-The operator comes in one form, `axes` = (axis_x, axis_y, keep_x, keep_y). Cells lie on a grid,
-number row * columns + column, and coordinate p of a cell's column of B is
-axis_x[column, keep_x[p]] * axis_y[row, keep_y[p]]. A dense B is one row of cells: axis_x is its
-transpose and axis_y has the shape (1, 0). `coarse` is the same on every step-th cell.
+The operator comes in one form, `axes` = (axis_x, axis_y, keep_x, keep_y, mix). Cells lie on a
+grid, number row * columns + column, and pair p of a cell is axis_x[column, keep_x[p]] *
+axis_y[row, keep_y[p]]. These are its column of B, but for `mix`, (rank, pairs), that turns pairs
+into coordinates where it is not empty. A dense B is one row of cells: axis_x is its transpose
+and axis_y has the shape (1, 0). `coarse` is the same on every step-th cell. Sensors likewise:
+`bases` are (sensors of an axis, rank) for either axis, or U whole and an empty one.
 """
 
 import math
@@ -25,25 +27,27 @@ EMPTY, FREE, FULL, CLOSED, REFUSED, KEPT = 0, 1, 2, 3, 4, 5
 TOGETHER = 8  # cells that may begin to hold heat in one step
 MOST_STEPS = 10_000
 SLACK = 1e-10  # a cell that earns its price but for this is left alone
+CLOSE = 1e-9  # of the readings' length: nearer to them than this is rounding
 DEPENDENT = 1e-14  # what is left of a column beside the others, relative, is rounding
 
 
 def column(axes, cell):
     """Return what one cell adds to the coordinates, (rank,)."""
-    axis_x, axis_y, keep_x, keep_y = axes
+    axis_x, axis_y, keep_x, keep_y, mix = axes
     if axis_y.shape[1] == 0:
         return axis_x[cell].copy()
     columns = axis_x.shape[0]
-    return axis_x[cell % columns][keep_x] * axis_y[cell // columns][keep_y]
+    pairs = axis_x[cell % columns][keep_x] * axis_y[cell // columns][keep_y]
+    return np.dot(mix, pairs) if mix.size else pairs
 
 
 def prices(axes, rest):
     """Return B' rest on the grid, (rows, columns)."""
-    axis_x, axis_y, keep_x, keep_y = axes
+    axis_x, axis_y, keep_x, keep_y, mix = axes
     if axis_y.shape[1] == 0:
         return np.dot(axis_x, rest).reshape((1, axis_x.shape[0]))
     inner = np.zeros(axis_x.shape[1] * axis_y.shape[1])
-    inner[keep_x * axis_y.shape[1] + keep_y] = rest
+    inner[keep_x * axis_y.shape[1] + keep_y] = np.dot(rest, mix) if mix.size else rest
     half = np.dot(axis_x, inner.reshape((axis_x.shape[1], axis_y.shape[1])))
     return np.dot(axis_y, half.T)
 
@@ -199,12 +203,12 @@ def excess(values, ceiling, price):
 
 def window(axes, state, rest, cell, reach_x, reach_y):
     """Return the dearest empty cell near another, and its price; minus infinity if none."""
-    axis_x, axis_y, keep_x, keep_y = axes
+    axis_x, axis_y, keep_x, keep_y, mix = axes
     rows, columns = state.shape
     row, place = cell // columns, cell % columns
     top, bottom = max(0, row - reach_y), min(rows, row + reach_y + 1)
     left, right = max(0, place - reach_x), min(columns, place + reach_x + 1)
-    values = prices((axis_x[left:right], axis_y[top:bottom], keep_x, keep_y), rest)
+    values = prices((axis_x[left:right], axis_y[top:bottom], keep_x, keep_y, mix), rest)
     seen = np.where(state[top:bottom, left:right] == EMPTY, values, -np.inf)
     best = int(np.argmax(seen))
     row, place = best // (right - left), best % (right - left)
@@ -407,3 +411,94 @@ def descend(axes, coarse, steps, grain, ceiling, readings, radius, guess, heat):
     if price > 0:
         return OPTIMAL, price, rest, heat.sum() - (gains - radius * length) / price, taken
     return NEAREST, price, rest, length - gains / length if length else 0.0, taken
+
+
+def coordinates(bases, axes, readings):
+    """Return U'y, and y - U U'y."""
+    basis_x, basis_y = bases
+    if basis_y.shape[1] == 0:
+        inside = np.dot(readings, basis_x)
+        return inside, readings - np.dot(basis_x, inside)
+    keep = axes[3] * basis_x.shape[1] + axes[2]
+    table = readings.reshape((basis_y.shape[0], basis_x.shape[0]))
+    inside = np.dot(np.dot(basis_y.T, table), basis_x).ravel()[keep]
+    return inside, readings - expanded(bases, axes, inside)
+
+
+def expanded(bases, axes, inside):
+    """Return U inside, one number a sensor."""
+    basis_x, basis_y = bases
+    if basis_y.shape[1] == 0:
+        return np.dot(basis_x, inside)
+    table = np.zeros(basis_y.shape[1] * basis_x.shape[1])
+    table[axes[3] * basis_x.shape[1] + axes[2]] = inside
+    half = np.dot(basis_y, table.reshape((basis_y.shape[1], basis_x.shape[1])))
+    return np.dot(half, basis_x.T).ravel()
+
+
+def search(axes, coarse, steps, grain, ceiling, inside, outside, size, radius, guess, heat):
+    """Return (code, (objective, residual, gap, radius), steps taken, price, rest).
+
+    Args:
+        inside, outside, size: U'y, ||y - U U'y||**2 and ||y||.
+        radius: as asked; the one returned is what was kept to.
+    """
+    radius = max(radius, CLOSE * size)
+    room = radius * radius - outside
+    code, price, rest, gap, taken = descend(
+        axes, coarse, steps, grain, ceiling, inside, math.sqrt(room) if room > 0 else -1.0, guess,
+        heat,
+    )  # fmt: skip
+    length = math.sqrt(np.dot(rest, rest))
+    residual = math.sqrt(outside + length * length)
+    if code == NEAREST:
+        gap = residual - math.sqrt(outside + max(0.0, length - gap) ** 2)
+    return code, (heat.sum(), residual, gap, radius), taken, price if price > 0 else residual, rest
+
+
+def solve(bases, axes, coarse, steps, grain, ceiling, readings, radius, guess, heat):
+    """Return what `search` finds for readings, (sensors,), and the multipliers instead of c - B f.
+
+    The heat to begin with is in `heat`, and the least heat is left there.
+    """
+    size = math.sqrt(np.dot(readings, readings))
+    if size <= radius:
+        heat[:] = 0.0
+        return ZERO, (0.0, size, 0.0, radius), 0, np.zeros(len(readings))
+    inside, beyond = coordinates(bases, axes, readings)
+    code, numbers, taken, price, rest = search(
+        axes, coarse, steps, grain, ceiling, inside, np.dot(beyond, beyond), size, radius, guess,
+        heat,
+    )  # fmt: skip
+    return code, numbers, taken, (beyond + expanded(bases, axes, rest)) / price
+
+
+def solve_many(bases, axes, coarse, steps, grain, ceiling, readings, radii, heat):
+    """Return what `search` finds for each of the readings, (batch, sensors), as arrays.
+
+    Returns:
+        codes; (batch, 4); steps taken; prices; and B heat, (batch, rank), for the multipliers
+        are (y - U B heat) / price.
+    """
+    batch, rank = len(readings), len(axes[2]) if axes[4].size == 0 else axes[4].shape[0]
+    codes, taken = np.zeros(batch, np.int64), np.zeros(batch, np.int64)
+    numbers, prices_, told = np.zeros((batch, 4)), np.full(batch, np.inf), np.zeros((batch, rank))
+    flat, nobody = bases[1].shape[1] == 0, np.empty(0, np.int64)
+    if flat:
+        told[:] = np.dot(readings, bases[0])
+    for one in range(batch):
+        size = math.sqrt(np.dot(readings[one], readings[one]))
+        if size <= radii[one]:
+            numbers[one], told[one] = np.array((0.0, size, 0.0, radii[one])), 0.0
+            continue
+        if flat:
+            inside = told[one].copy()
+            beyond = readings[one] - np.dot(bases[0], inside)
+        else:
+            inside, beyond = coordinates(bases, axes, readings[one])
+        codes[one], found, taken[one], prices_[one], rest = search(
+            axes, coarse, steps, grain, ceiling, inside, np.dot(beyond, beyond), size, radii[one],
+            nobody, heat[one],
+        )  # fmt: skip
+        numbers[one], told[one] = np.array(found), inside - rest
+    return codes, numbers, taken, prices_, told

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, minimize
 
 from physics.kernel import forward
-from recovery import sparse
+from recovery import printed
 from recovery.cone import least_l1
-from recovery.sparse import minimise_l1
+from recovery.sparse import minimise_l1, prepare
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -78,8 +78,8 @@ def test_what_a_solver_says_is_not_believed_but_proved(
         found = least_l1(operator, readings, inner * radius, upper)
         return replace(found, heat=less * found.heat, multipliers=times * found.multipliers)
 
-    monkeypatch.setattr(sparse, "least_l1", solver)
-    found = minimise_l1(operator, readings, radius)
+    monkeypatch.setattr(printed, "least_l1", solver)
+    found = printed.by_clarabel(prepare(operator), readings, radius, np.ones(1))
 
     assert found.status == status
 

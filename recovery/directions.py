@@ -1,0 +1,215 @@
+"""An operator in its own few directions, made ready once and used for many readings.
+
+A blurring operator has few directions that carry anything: A = U B with r orthonormal columns
+in U and B of shape (r, cells), r about a dozen. Since
+
+    ||A f - y||**2 = ||B f - U'y||**2 + ||y - U U'y||**2
+
+nothing is lost when r numbers stand for the readings of all sensors.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import qr
+
+from physics.lowrank import LowRank
+from physics.separable import Separable
+
+from .kernels import active_set
+from .pairs import Pairs
+from .plane import reduce_plane
+from .sequence import uniforms
+
+Floats = NDArray[np.float64]
+# (axis_x, axis_y, keep_x, keep_y, mix) of `kernels.active_set`.
+Axes: TypeAlias = tuple[Floats, Floats, NDArray[np.int64], NDArray[np.int64], Floats]
+
+# Directions weaker than this, beside the strongest, are rounding; leaving them out moves the
+# least total heat by less than 1e-12 of itself.
+_RANK_TOLERANCE = 1e-13
+# A sketch begins with so many directions and must leave so few of the operator's behind.
+_SKETCH = 24
+_LEFT_MAX = 1e-12
+# Of a smooth price so many cells are looked at for each direction along an axis.
+_LOOKS = 8
+# Dense operators of so many entries are kept, should the same be asked for again.
+_KEPT = 1 << 15
+# Fewer cells than this along a line are all looked at.
+_FEW = 512
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """An operator A = U B, factorised once."""
+
+    shape: tuple[int, int]  # (sensors, cells)
+    rank: int
+    bases: tuple[Floats, Floats]  # U, as `kernels.active_set` takes it
+    axes: Axes  # B, likewise
+    coarse: Axes
+    steps: tuple[int, int]
+    grain: float  # the norm of the largest column
+    apart: float  # no two columns are further apart
+    error: float  # what of A is lost, measured, relative to its largest singular value or so
+
+    def compress(self, readings: Floats) -> tuple[Floats, Floats]:
+        """Return U'y, (r,), and y - U U'y, (sensors,), of y, (sensors,)."""
+        inside, beyond = active_set.coordinates(self.bases, self.axes, readings)
+        return inside, beyond
+
+    def expand(self, inside: Floats) -> Floats:
+        """Return U times r numbers, (sensors,)."""
+        return np.asarray(active_set.expanded(self.bases, self.axes, inside))
+
+    def small(self) -> Floats:
+        """Return B formed whole, (r, cells)."""
+        axis_x, axis_y, keep_x, keep_y, mix = self.axes
+        if not axis_y.shape[1]:
+            return np.ascontiguousarray(axis_x.T)
+        pairs = (axis_y[:, None, keep_y] * axis_x[None, :, keep_x]).reshape(-1, len(keep_x))
+        return np.ascontiguousarray((pairs @ mix.T if mix.size else pairs).T)
+
+    def whole(self) -> Floats:
+        """Return A formed whole, (sensors, cells); for checks on small ones."""
+        return np.column_stack([self.expand(column) for column in self.small().T])
+
+
+def prepare(operator: ArrayLike | LowRank | Separable | Prepared) -> Prepared:
+    """Return the operator in its own few directions.
+
+    Args:
+        operator: A, (sensors, cells), dense, in thin factors, or separable.
+
+    Raises:
+        ValueError: not a matrix, an entry that is not finite, or nothing but noughts.
+
+    Source: Halko, Martinsson and Tropp 2011, algorithm 4.1 and equation (4.3), for a dense
+    operator of low rank; the sketch walks a fixed sequence, and what it leaves is measured.
+    """
+    if isinstance(operator, Prepared):
+        return operator
+    if isinstance(operator, Separable):
+        return _of_plane(reduce_plane(operator), operator.shape)
+    if isinstance(operator, LowRank):
+        return _ready(*_of_factors(operator.left, operator.right), operator.error)
+    matrix = np.ascontiguousarray(operator, dtype=np.float64)
+    if matrix.ndim != 2 or not matrix.size:
+        raise ValueError(
+            f"the operator has shape {matrix.shape} but (sensors, cells) is needed, for each "
+            "sensor has one row. Leave silent sensors out."
+        )
+    if matrix.size <= _KEPT:
+        # A room is read many times, and to compare is quicker than to factorise.
+        return _remembered(matrix.shape, matrix.tobytes())
+    return _ready(*(_sketched(matrix) or _decomposed(matrix)))
+
+
+@lru_cache(maxsize=4)
+def _remembered(shape: tuple[int, int], entries: bytes) -> Prepared:
+    matrix = np.frombuffer(entries).reshape(shape)
+    return _ready(*(_sketched(matrix) or _decomposed(matrix)))
+
+
+def _decomposed(matrix: Floats) -> tuple[Floats, Floats, float]:
+    """Return U, B' and what is lost, by a singular value decomposition."""
+    if not np.isfinite(matrix).all():
+        raise ValueError(
+            "the operator has a NaN or an infinite entry but all must be finite: one bad number "
+            "would spoil the whole map. Leave that sensor out, of the readings too."
+        )
+    directions, strengths, cells = np.linalg.svd(matrix, full_matrices=False)
+    kept = strengths > _RANK_TOLERANCE * strengths[0]
+    return directions[:, kept], (strengths[kept, None] * cells[kept]).T, _RANK_TOLERANCE
+
+
+def _sketched(matrix: Floats) -> tuple[Floats, Floats, float] | None:
+    """Return U, B' and what is lost, None where the rank is not low."""
+    sensors, cells = matrix.shape
+    looks = _SKETCH
+    while 2 * looks <= min(sensors, cells):
+        probes = _probes(cells, looks + 2)
+        seen = matrix @ probes
+        size = float(np.abs(seen).max())
+        if not (math.isfinite(size) and size > 0):
+            return None
+        basis, factor, _ = qr(seen[:, :looks], mode="economic", pivoting=True, check_finite=False)
+        depth = np.abs(np.diagonal(factor))
+        rank = max(1, int((depth > _RANK_TOLERANCE * depth[0]).sum()))
+        if rank < looks - 4:
+            basis = np.ascontiguousarray(basis[:, :rank])
+            small = basis.T @ matrix
+            left = np.abs(seen[:, looks:] - basis @ (small @ probes[:, looks:])).max() / size
+            if left < _LEFT_MAX:
+                return basis, small.T, float(left)
+        looks *= 2
+    return None
+
+
+@lru_cache(maxsize=4)
+def _probes(cells: int, looks: int) -> Floats:
+    return uniforms(cells * looks, stream=7).reshape(cells, looks) - 0.5
+
+
+def _of_factors(left: Floats, right: Floats) -> tuple[Floats, Floats]:
+    """Return U and B' of left right'."""
+    basis, inner = np.linalg.qr(left)
+    across, outer = np.linalg.qr(right)
+    turned, strengths, back = np.linalg.svd(inner @ outer.T)
+    kept = strengths > _RANK_TOLERANCE * strengths[0]
+    return basis @ turned[:, kept], across @ (back[kept].T * strengths[kept])
+
+
+def _ready(basis: Floats, columns: Floats, error: float) -> Prepared:
+    """Return the record of U, (sensors, r), and B', (cells, r)."""
+    rank = basis.shape[1]
+    if not rank or not columns.any():
+        raise ValueError(
+            "the operator is nought everywhere but some sensor must see some cell, for readings "
+            "that no heat changes say nothing of it. Is the spread in the unit of the places?"
+        )
+    keep = np.arange(rank)
+    rest = (np.empty((1, 0)), keep, np.zeros(rank, np.int64), np.empty((0, 0)))
+    step = len(columns) // (_LOOKS * rank) if len(columns) >= _FEW else 1
+    axes = (np.ascontiguousarray(columns), *rest)
+    coarse = (np.ascontiguousarray(columns[step // 2 :: step]) if step > 1 else axes[0], *rest)
+    mean = columns.mean(axis=0)
+    return Prepared(
+        (len(basis), len(columns)),
+        rank,
+        (np.ascontiguousarray(basis), np.empty((1, 0))),
+        axes,
+        coarse,
+        (max(1, step), 1),
+        math.sqrt(float(np.einsum("ij,ij->i", columns, columns).max())),
+        2 * float(np.linalg.norm(columns - mean, axis=1).max()),
+        error,
+    )
+
+
+def _of_plane(pairs: Pairs, shape: tuple[int, int]) -> Prepared:
+    x, y = np.ascontiguousarray(pairs.along), np.ascontiguousarray(pairs.across)
+    keep = (np.ascontiguousarray(pairs.first), np.ascontiguousarray(pairs.second))
+    mix = np.ascontiguousarray(pairs.mix)
+    steps = tuple(max(1, side.shape[0] // (_LOOKS * side.shape[1])) for side in (x, y))
+    thin = [
+        np.ascontiguousarray(side[step // 2 :: step])
+        for side, step in zip((x, y), steps, strict=True)
+    ]
+    bases = (pairs.basis, np.empty((1, 0))) if mix.size else pairs.left
+    longest = math.sqrt(float((x**2).sum(axis=1).max() * (y**2).sum(axis=1).max()))
+    return Prepared(
+        shape,
+        pairs.shape[0],
+        (np.ascontiguousarray(bases[0]), np.ascontiguousarray(bases[1])),
+        (x, y, *keep, mix),
+        (thin[0], thin[1], *keep, mix),
+        (steps[0], steps[1]),
+        longest,
+        2 * longest,
+        _RANK_TOLERANCE,
+    )

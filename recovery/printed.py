@@ -1,0 +1,131 @@
+"""The l1 program as printed, by cvxpy, and on the operator's few directions, by Clarabel.
+
+Both are slow and independent of the active set: the one is its reference, the other what is
+left where it has no proof.
+"""
+
+import math
+import time
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cone import Found, least_l1, least_residual
+from .directions import Prepared
+from .solution import Solution
+
+Floats = NDArray[np.float64]
+
+# A solution whose total is proved to be within this of the least, relative, is optimal.
+GAP_MAX = 1e-6
+# And it may stay so much further from the readings than the radius, relative.
+BEYOND_MAX = 1e-6
+# Of so many numbers a cone program takes minutes.
+_MOST = 4_000_000
+
+
+def by_cvxpy(
+    matrix: Floats,
+    ready: Prepared,
+    target: Floats,
+    radius: float,
+    ceiling: Floats,
+    undetermined: str = "",
+) -> Solution:
+    """Return the solution in the paper's own words; `ready` only for what comes nearest."""
+    started = time.perf_counter()
+    if float(np.linalg.norm(target)) <= radius:
+        heat, nu = np.zeros(matrix.shape[1]), np.zeros(len(target))
+        found = Found(heat, nu, 0, solved=True)
+    else:
+        found = _as_printed(matrix, target, radius, ceiling)
+    if not found.solved:
+        inside, _ = ready.compress(target)
+        nearest = least_residual(ready.small(), inside, ceiling)
+        found = replace(found, heat=nearest)
+    solution = _labelled(matrix, target, radius, ceiling, found, "cvxpy", started)
+    return replace(solution, undetermined=undetermined)
+
+
+def by_clarabel(
+    ready: Prepared, target: Floats, radius: float, ceiling: Floats, undetermined: str = ""
+) -> Solution | None:
+    """Return the solution on the few directions; None where even these are too many."""
+    started = time.perf_counter()
+    if ready.rank * ready.shape[1] > _MOST:
+        return None
+    operator = ready.small()
+    inside, beyond = ready.compress(target)
+    outside = float(np.linalg.norm(beyond))
+    room = math.sqrt(max(0.0, radius**2 - outside**2))
+    found = Found(np.zeros(operator.shape[1]), np.zeros(len(inside)), 0, solved=False)
+    if outside < radius:
+        found = least_l1(operator, inside, room, ceiling)
+    if not found.solved:
+        found = replace(found, heat=least_residual(operator, inside, ceiling))
+    # In the space of the sensors the multipliers are along y - A f, as here along c - B f.
+    length = float(np.linalg.norm(inside - operator @ found.heat))
+    share = float(np.linalg.norm(found.multipliers)) / length if length else 0.0
+    small = _labelled(operator, inside, room, ceiling, found, "small", started)
+    return replace(
+        small,
+        residual=math.hypot(small.residual, outside),
+        multipliers=ready.expand(small.multipliers) + share * beyond,
+        undetermined=undetermined,
+    )
+
+
+def _labelled(
+    matrix: Floats, target: Floats, radius: float, ceiling: Floats, found: Found, method: str,
+    started: float,
+) -> Solution:  # fmt: skip
+    """Return the solution with what is proved of it, whatever the solver says."""
+    heat, nu = found.heat, found.multipliers
+    objective = float(heat.sum())
+    residual = float(np.linalg.norm(matrix @ heat - target))
+    within = residual <= radius * (1 + BEYOND_MAX)
+    gap = objective - _lower_bound(matrix, target, radius, ceiling, nu)
+    if not found.solved:
+        status, gap = "inaccurate" if residual <= radius else "infeasible", math.nan
+    elif not objective and within:
+        status, gap = "zero", 0.0
+    else:
+        proved = within and gap <= GAP_MAX * max(float(ceiling.max()), objective)
+        status = "optimal" if proved else "inaccurate"
+    seconds = time.perf_counter() - started
+    return Solution(heat, objective, residual, gap, status, found.iterations, seconds, nu, method)
+
+
+def _as_printed(matrix: Floats, target: Floats, radius: float, ceiling: Floats) -> Found:
+    # Imported here alone: it takes half a second, and the gateway plans without it.
+    import cvxpy
+
+    heat = cvxpy.Variable(matrix.shape[1])
+    near = cvxpy.SOC(cvxpy.Constant(radius), matrix @ heat - target)
+    most = float(ceiling[0]) if len(ceiling) == 1 else ceiling
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(heat)), [near, heat >= 0, heat <= most])
+    nothing = Found(np.zeros(matrix.shape[1]), np.zeros(len(target)), 0, solved=False)
+    try:
+        with warnings.catch_warnings():  # the status and our own gap say it better
+            warnings.simplefilter("ignore")
+            problem.solve(solver=cvxpy.CLARABEL)
+    except cvxpy.error.SolverError:
+        return nothing
+    iterations = int(problem.solver_stats.num_iters or 0)
+    if heat.value is None:
+        return replace(nothing, iterations=iterations)
+    multipliers = np.asarray(near.dual_value[1], dtype=np.float64).ravel()
+    return Found(np.clip(heat.value, 0, ceiling), multipliers, iterations, solved=True)
+
+
+def _lower_bound(
+    matrix: Floats, target: Floats, radius: float, ceiling: Floats, nu: Floats
+) -> float:
+    """Return a total that no feasible heat can undercut, whatever the multipliers nu.
+
+    nu'y - radius ||nu|| - sum(ceiling max(0, A'nu - 1))
+    """
+    excess = (ceiling * np.maximum(0.0, matrix.T @ nu - 1)).sum()
+    return max(0.0, float(nu @ target - radius * np.linalg.norm(nu) - excess))
