@@ -1,0 +1,226 @@
+"""The network simplex: masses moved along arcs of whole costs at the least total, exactly.
+
+A basis is a spanning tree. `links` (6, nodes) holds, for each node, its parent, the arc to the
+parent, the size of its subtree, its first child, its next and its previous sibling; -1 is none.
+`upward` says whether the mass on the arc to the parent flows towards it, and `flow` how much.
+Prices are whole numbers, so whether an arc is too dear is decided without a tolerance.
+"""
+
+import numpy as np
+
+
+def spanning_tree(order, tails, heads, nodes):
+    """Return the arcs of a spanning forest, each arc taken in its turn unless it closes a ring.
+
+    Source: Kruskal 1956, with the path halving of Tarjan and van Leeuwen 1984.
+    """
+    boss = np.arange(nodes)
+    tree = np.empty(nodes - 1, np.int32)
+    count = 0
+    for arc in order:
+        if count == nodes - 1:
+            break
+        u, v = tails[arc], heads[arc]
+        while boss[u] != u:
+            boss[u] = boss[boss[u]]
+            u = boss[u]
+        while boss[v] != v:
+            boss[v] = boss[boss[v]]
+            v = boss[v]
+        if u != v:
+            boss[u] = v
+            tree[count] = arc
+            count += 1
+    return tree[:count]
+
+
+def hang(tree, root, tails, heads, costs, both, detour, supply, links, upward, flow, price):
+    """Fill the basis: the tree hung up at its root, the one flow on it, and its prices.
+
+    An arc that goes only one way may be needed the other way; then its place is taken by an
+    artificial arc, as dear as `detour`, noted as -2 - arc. An arc without flow points to the
+    root, so that the tree is strongly feasible and pivots cannot circle.
+
+    Source: Cunningham 1976, "A network simplex method".
+    """
+    nodes = len(supply)
+    start = np.zeros(nodes + 1, np.int32)
+    for arc in tree:
+        start[tails[arc] + 1] += 1
+        start[heads[arc] + 1] += 1
+    for u in range(nodes):
+        start[u + 1] += start[u]
+    fill = start.copy()
+    at_node = np.empty(2 * len(tree), np.int32)
+    for arc in tree:
+        for u in (tails[arc], heads[arc]):
+            at_node[fill[u]] = arc
+            fill[u] += 1
+    parent, arc_up, size, child, following, previous = links
+    links[:] = -1
+    size[:] = 1
+    flow[:] = supply
+    order = np.empty(nodes, np.int32)
+    order[0] = root
+    seen = 1
+    for k in range(nodes):
+        u = order[k]
+        for i in range(start[u], start[u + 1]):
+            arc = at_node[i]
+            if arc == arc_up[u]:
+                continue
+            v = heads[arc] if tails[arc] == u else tails[arc]
+            parent[v], arc_up[v] = u, arc
+            following[v] = child[u]
+            if child[u] >= 0:
+                previous[child[u]] = v
+            child[u] = v
+            order[seen] = v
+            seen += 1
+    for k in range(nodes - 1, 0, -1):
+        u = order[k]
+        size[parent[u]] += size[u]
+        flow[parent[u]] += flow[u]
+    price[root] = 0
+    for k in range(1, nodes):
+        u = order[k]
+        arc = arc_up[u]
+        cost = costs[arc]
+        upward[u] = flow[u] >= 0
+        if not both and upward[u] != (tails[arc] == u):
+            cost = detour
+            arc_up[u] = -2 - arc
+        price[u] = price[parent[u]] + (cost if upward[u] else -cost)
+        flow[u] = abs(flow[u])
+
+
+def simplex(tails, heads, costs, both, block, links, upward, flow, price):
+    """Pivot until no arc is too dear, and return how many pivots it took.
+
+    An arc from u to v is too dear while price(u) - price(v) exceeds its cost; arcs that go
+    `both` ways are looked at from both ends. Arcs are priced `block` after `block`.
+
+    Source: Ahuja, Magnanti and Orlin 1993, Network Flows, chapter 11.
+
+    Differs from the source:
+        1. Of the two sides of the tree, the smaller one has its prices changed.
+    """
+    parent, arc_up, size, child, following, previous = links
+    arcs, nodes = len(tails), len(price)
+    stack = np.empty(nodes, np.int32)
+    at = 0
+    pivots = 0
+    while True:
+        worst = 0
+        entering = -1
+        looked = 0
+        left = block
+        while looked < arcs:
+            excess = price[tails[at]] - price[heads[at]]
+            if both and excess < 0:
+                excess = -excess
+            excess -= costs[at]
+            if excess > worst:
+                worst = excess
+                entering = at
+            at += 1
+            if at == arcs:
+                at = 0
+            looked += 1
+            left -= 1
+            if left == 0:
+                if entering >= 0:
+                    break
+                left = block
+        if entering < 0:
+            return pivots
+        pivots += 1
+        i, j = tails[entering], heads[entering]
+        if both and price[i] < price[j]:
+            i, j = j, i
+        # The ring: over the entering arc from i to j, up to where both meet, and down to i.
+        u, v = i, j
+        while u != v:
+            if size[u] < size[v]:
+                u = parent[u]
+            else:
+                v = parent[v]
+        meeting = u
+        step = np.inf
+        leaving = -1
+        below_i = True
+        u = i
+        while u != meeting:
+            if upward[u] and flow[u] < step:
+                step = flow[u]
+                leaving = u
+            u = parent[u]
+        # The last arc of the ring that blocks leaves: this keeps the tree strongly feasible.
+        u = j
+        while u != meeting:
+            if not upward[u] and flow[u] <= step:
+                step = flow[u]
+                leaving = u
+                below_i = False
+            u = parent[u]
+        u = i
+        while u != meeting:
+            flow[u] += -step if upward[u] else step
+            u = parent[u]
+        u = j
+        while u != meeting:
+            flow[u] += step if upward[u] else -step
+            u = parent[u]
+        inner, outer, shift = (i, j, -worst) if below_i else (j, i, worst)
+        moved = size[leaving]
+        u = parent[leaving]
+        while u != meeting:
+            size[u] -= moved
+            u = parent[u]
+        u = outer
+        while u != meeting:
+            size[u] += moved
+            u = parent[u]
+        # The path from the entering arc to the leaving one is turned upside down.
+        u, above = inner, outer
+        arc, amount, rises = entering, step, below_i
+        given = 0
+        while True:
+            old_parent, old_arc, old_size = parent[u], arc_up[u], size[u]
+            old_amount, old_rises = flow[u], upward[u]
+            if previous[u] >= 0:
+                following[previous[u]] = following[u]
+            else:
+                child[old_parent] = following[u]
+            if following[u] >= 0:
+                previous[following[u]] = previous[u]
+            following[u] = child[above]
+            previous[u] = -1
+            if child[above] >= 0:
+                previous[child[above]] = u
+            child[above] = u
+            parent[u], arc_up[u], size[u] = above, arc, moved - given
+            flow[u], upward[u] = amount, rises
+            if u == leaving:
+                break
+            given = old_size
+            above, arc, amount, rises = u, old_arc, old_amount, not old_rises
+            u = old_parent
+        first = inner
+        if 2 * moved > nodes:
+            shift = -shift
+            first = outer
+            while parent[first] >= 0:
+                first = parent[first]
+        stack[0] = first
+        top = 1
+        while top > 0:
+            top -= 1
+            u = stack[top]
+            price[u] += shift
+            u = child[u]
+            while u >= 0:
+                if u != inner:
+                    stack[top] = u
+                    top += 1
+                u = following[u]
