@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bayes.enumerate import MOST, SETS_MAX, Exact, exact_posterior, scores, sets_of
+from ..bayes.listed import LISTED_MAX, Listed, listed
 from ..bayes.median import band, expected_distance, median, shares
+from ..bayes.medoid import medoid
 from ..uncertainty import Credible
+from .check import check
 from .record import Estimate, Seen
 
 NAME = "posterior"
@@ -27,50 +30,77 @@ def estimate(seen: Seen) -> Estimate:
     Raises:
         ValueError: readings, operator or noise that fit no computation.
     """
+    check(seen)
+    prior = seen.prior
     if not countable(seen):
         from ..bayes.chain import estimate_by_chain
 
         return estimate_by_chain(seen)
-    prior = seen.prior
-    exact = exact_posterior(
-        scores(seen.operator, seen.readings, seen.sigma, prior.warmest),
-        prior.fewest,
-        prior.most,
-        seen.open,
-    )
-    return along_a_line(seen, exact)
+    found = scores(seen.operator, seen.readings, seen.sigma, prior.warmest)
+    if seen.places.shape[1] == 1:
+        return along_a_line(seen, exact_posterior(found, prior.fewest, prior.most, seen.open))
+    return in_a_plane(seen, listed(found, prior.fewest, prior.most, seen.open))
 
 
 def countable(seen: Seen) -> bool:
     """Say whether all sets of sources can be weighed one by one in well under a second."""
     prior = seen.prior
-    open_cells = seen.operator.shape[1] if seen.open is None else int(np.sum(seen.open))
-    equal = prior.coolest == prior.warmest
-    few = prior.most <= MOST and sets_of(open_cells, prior.fewest, prior.most) <= SETS_MAX
-    return equal and few and seen.places.shape[1] == 1
+    cells = seen.operator.shape[1] if seen.open is None else int(np.count_nonzero(seen.open))
+    line = seen.places.shape[1] == 1
+    few = (prior.most <= MOST or not line) and prior.most <= cells
+    allowed = SETS_MAX if line else LISTED_MAX
+    return (
+        few
+        and prior.coolest == prior.warmest
+        and sets_of(cells, prior.fewest, prior.most) <= allowed
+    )
 
 
 def along_a_line(seen: Seen, exact: Exact) -> Estimate:
     """Return the estimate that an exact posterior along a line comes to."""
-    numbers = np.zeros(seen.prior.most + 1)
-    numbers[: len(exact.numbers)] = exact.numbers
-    cells = seen.operator.shape[1]
+    present, numbers = exact.present.reshape(seen.shape), _numbers(seen, exact.numbers)
     if numbers[0] > 0.5:
-        credible = Credible(seen.level, exact.present.reshape(seen.shape), numbers)
-        residual = float(np.linalg.norm(seen.readings))
-        status = f"no estimate: with chance {numbers[0]:.2f} there is no source at all"
-        return Estimate(np.zeros(cells), status, residual, credible=credible)
+        return _nothing(seen, present, numbers)
     posterior = shares(exact)
     cumulative = median(posterior)
     credible = Credible(
         seen.level,
-        exact.present.reshape(seen.shape),
+        present,
         numbers,
         band(posterior, seen.level),
         expected_distance(posterior, cumulative, seen.places[:, 0]),
     )
-    # All of the heat: the median number of sources, each at its known heat.
-    likely = int(np.argmax(np.cumsum(numbers) >= 0.5))
-    heat = np.diff(cumulative, prepend=0.0) * max(likely, 1) * seen.prior.warmest
+    return _estimate(seen, np.diff(cumulative, prepend=0.0), credible)
+
+
+def in_a_plane(seen: Seen, possible: Listed) -> Estimate:
+    """Return the estimate that an exact posterior in a plane comes to."""
+    present = possible.present(seen.operator.shape[1]).reshape(seen.shape)
+    numbers = _numbers(seen, possible.numbers)
+    if numbers[0] > 0.5:
+        return _nothing(seen, present, numbers)
+    nearest = medoid(possible.sets, possible.chances, seen.places)
+    share = np.bincount(nearest.cells, nearest.shares, seen.operator.shape[1])
+    credible = Credible(seen.level, present, numbers, expected_error=nearest.expected_error)
+    return _estimate(seen, share, credible)
+
+
+def _numbers(seen: Seen, numbers: Floats) -> Floats:
+    """Return the chance of each number, up to the prior's most even where cells are fewer."""
+    return np.pad(numbers, (0, seen.prior.most + 1 - len(numbers)))
+
+
+def _estimate(seen: Seen, share: Floats, credible: Credible) -> Estimate:
+    """Return the map with all of its heat: the median number of sources, each at its heat."""
+    likely = int(np.argmax(np.cumsum(credible.numbers) >= 0.5))
+    heat = share * likely * seen.prior.warmest
     residual = float(np.linalg.norm(seen.operator @ heat - seen.readings))
     return Estimate(heat, "optimal", residual, credible=credible)
+
+
+def _nothing(seen: Seen, present: Floats, numbers: Floats) -> Estimate:
+    """Return the map of no heat, where none is likelier than any."""
+    status = f"no estimate: with chance {numbers[0]:.2f} there is no source at all"
+    credible = Credible(seen.level, present, numbers)
+    residual = float(np.linalg.norm(seen.readings))
+    return Estimate(np.zeros(seen.operator.shape[1]), status, residual, credible=credible)
