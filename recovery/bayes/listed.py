@@ -35,12 +35,12 @@ class Listed:
     def numbers(self) -> Floats:
         """The chance of each number of sources, from none upwards, (most + 1,)."""
         sizes = (self.sets >= 0).sum(axis=1)
-        return np.bincount(sizes, self.chances, self.sets.shape[1] + 1)
+        return np.asarray(np.bincount(sizes, self.chances, self.sets.shape[1] + 1), np.float64)
 
     def present(self, cells: int) -> Floats:
         """Return the chance that a source stands in the cell, (cells,)."""
         row, place = np.nonzero(self.sets >= 0)
-        return np.bincount(self.sets[row, place], self.chances[row], cells)
+        return np.asarray(np.bincount(self.sets[row, place], self.chances[row], cells), np.float64)
 
 
 def listed(found: Scores, fewest: int, most: int, open: NDArray[np.bool_] | None = None) -> Listed:

@@ -148,10 +148,14 @@ def _moved(one: _Sets, sample: _Sets, places: Floats) -> _Sets:
     used = np.unique(sample.cells[sample.shares > 0])
     cells = one.cells.copy()
     for source in np.flatnonzero(one.shares[0] > 0):
-        mass = np.bincount(sample.cells.ravel(), moved[:, source].ravel(), len(places))[used]
+        mass = _total(sample.cells, moved[:, source], len(places))[used]
         middle = [_middle(places[used, axis], mass) for axis in range(places.shape[1])]
         cells[0, source] = used[np.abs(places[used] - middle).sum(axis=1).argmin()]
     return replace(one, cells=cells)
+
+
+def _total(cells: Whole, mass: Floats, count: int) -> Floats:
+    return np.asarray(np.bincount(cells.ravel(), mass.ravel(), count), np.float64)
 
 
 def _middle(places: Floats, mass: Floats) -> float:

@@ -80,7 +80,8 @@ def in_a_plane(seen: Seen, possible: Listed) -> Estimate:
     if numbers[0] > 0.5:
         return _nothing(seen, present, numbers)
     nearest = medoid(possible.sets, possible.chances, seen.places)
-    share = np.bincount(nearest.cells, nearest.shares, seen.operator.shape[1])
+    share = np.zeros(seen.operator.shape[1])
+    np.add.at(share, nearest.cells, nearest.shares)
     credible = Credible(seen.level, present, numbers, expected_error=nearest.expected_error)
     return _estimate(seen, share, credible)
 
