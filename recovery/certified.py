@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2
 
+from .certified_input import checked
 from .certified_program import Explaining, highest_shares, nearest
 from .uncertainty import Band
 
@@ -38,7 +39,8 @@ class Certified:
     Args:
         band: its level is the chance, over the noise, that the whole of the true cumulative
             share lies within, at all points at once; None where no heat explains the readings.
-        status: "certified", or a sentence beginning with "infeasible".
+        status: "certified", with what is missing if the band is no help, or a sentence that
+            begins with "infeasible".
         directions: r, how many combinations of the readings were looked at.
     """
 
@@ -74,7 +76,7 @@ def certified_band(
     >>> found.band.low.round(2), found.band.high.round(2)
     (array([0.99, 1.  ]), array([1., 1.]))
     """
-    matrix, target, limits, span = _checked(operator, readings, sigma, total, upper, level)
+    matrix, target, limits, span = checked(operator, readings, sigma, total, upper, level)
     open_cells = np.flatnonzero(limits)
     basis = directions(matrix[:, open_cells], sigma, span)
     radius = sigma * math.sqrt(chi2.ppf(level, basis.shape[1]))
@@ -97,7 +99,9 @@ def certified_band(
             low[-1] = high[-1] = 1.0
             where = np.cumsum(limits > 0) - 1  # a closed cell has what the one before it has
             low, high = (np.where(where < 0, 0.0, bound[where]) for bound in (low, high))
-            return Certified(Band(level, low, high), "certified", basis.shape[1])
+            told = bool((low[:-1] > 1e-9).any() or (high < 1 - 1e-9).any())
+            status = "certified" if told else "certified: nothing; the readings leave all open"
+            return Certified(Band(level, low, high), status, basis.shape[1])
     least = nearest(heats)
     return Certified(
         None,
@@ -106,6 +110,35 @@ def certified_band(
         "the spread or the noise may be stated wrongly",
         basis.shape[1],
     )
+
+
+def certified_distance(band: Band, heat: ArrayLike, places: ArrayLike) -> float:
+    """Return how far a map is from the truth at most, where the band holds.
+
+    The earth mover's distance along a line is the area between two cumulative shares, and
+    within the band that is nowhere more than the way to its further edge.
+
+    Args:
+        band: of the same cells as the map.
+        heat: (cells,), not negative, some of it.
+        places: (cells,), rising, in the unit of the answer.
+
+    >>> band = Band(0.9, np.array([0.25, 1.0]), np.array([0.875, 1.0]))
+    >>> certified_distance(band, heat=[1, 1], places=[0, 2])
+    0.75
+    """
+    share = np.cumsum(np.asarray(heat, dtype=float))
+    line = np.asarray(places, dtype=float)
+    rising = share.shape == line.shape == band.low.shape and (np.diff(line) > 0).all()
+    if not (rising and 0 < share[-1] < math.inf and (np.diff(share, prepend=0.0) >= 0).all()):
+        raise ValueError(
+            f"the map has shape {share.shape} and the places {line.shape} where the band has "
+            f"{band.low.shape}, but need one heat of at least 0 and one rising place a cell, or "
+            "the area between them has no meaning. Take all three from the same grid."
+        )
+    share = share / share[-1]
+    further = np.maximum(band.high - share, share - band.low)
+    return float(further[:-1] @ np.diff(line))
 
 
 def directions(operator: Floats, sigma: float, total: tuple[float, float]) -> Floats:
@@ -124,45 +157,3 @@ def directions(operator: Floats, sigma: float, total: tuple[float, float]) -> Fl
     told = basis.T @ scenes
     reach = (told.max(axis=1) - told.min(axis=1)) / 2
     return basis[:, : max(1, int((reach >= _WORTH * sigma).sum()))]
-
-
-def _checked(
-    operator: ArrayLike,
-    readings: ArrayLike,
-    sigma: float,
-    total: float | tuple[float, float],
-    upper: ArrayLike,
-    level: float,
-) -> tuple[Floats, Floats, Floats, tuple[float, float]]:
-    matrix, target = np.asarray(operator, dtype=float), np.asarray(readings, dtype=float)
-    if matrix.ndim != 2 or not matrix.size or target.shape != matrix.shape[:1]:
-        raise ValueError(
-            f"the operator has shape {matrix.shape} and the readings {target.shape} but "
-            "(sensors, cells) and (sensors,) are needed: each sensor has one row and one "
-            "reading. Leave silent sensors out of both."
-        )
-    if not (np.isfinite(matrix).all() and np.isfinite(target).all()):
-        raise ValueError(
-            "the operator or a reading is NaN or infinite but all must be finite: one bad "
-            "number would spoil the whole band. Leave that sensor out of both."
-        )
-    limits = np.asarray(upper, dtype=float)
-    if limits.shape not in ((), matrix.shape[1:]) or not (limits >= 0).all():
-        raise ValueError(
-            f"upper has shape {limits.shape} or a value below 0 but needs one number, or one a "
-            "cell, of at least 0: it is the most heat there. Write 0 where no source can be."
-        )
-    limits = np.broadcast_to(limits, matrix.shape[1:])
-    low, high = (float(end) for end in (total if isinstance(total, tuple) else (total, total)))
-    if not (0 < low <= high < math.inf and low <= limits.sum()):
-        raise ValueError(
-            f"the total heat is {low:g} to {high:g} in cells that hold {limits.sum():g} but must "
-            "be positive, finite, the least first, and fit in: the band ranges over such heats. "
-            "Correct the total, or the cells' upper limits."
-        )
-    if not (0 < sigma < math.inf and 0 < level < 1):
-        raise ValueError(
-            f"sigma is {sigma:g} and the level {level:g} but need to be positive and between 0 "
-            "and 1: they say how far the truth may lie from the readings. Correct them."
-        )
-    return matrix, target, limits, (low, min(high, float(limits.sum())))

@@ -12,7 +12,7 @@ prove a bound by weak duality, and that bound is what is returned: for any nu an
 The multipliers of one program bound every other one too, at the cost of a running sum.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import clarabel
@@ -21,6 +21,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 Floats = NDArray[np.float64]
+
+# Neighbouring cells warm the sensors alike. With many, the programs are solved on so many of
+# them, at least, and so many for each direction; the proofs are then had from all cells.
+_COLUMNS = 160, 12
+# A bound is a sum of numbers this much larger than itself, each with a rounding of its own.
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,9 +46,17 @@ def highest_shares(heats: Explaining, solved: NDArray[np.int64]) -> Floats | Non
     First the share of each cell and all before it, then of all cells after it; each is proved
     by the best of the multipliers of the programs for the cells in `solved`.
     """
-    cells = heats.operator.shape[1]
-    before = (np.arange(cells) <= solved[:, None]).astype(float)
-    multipliers = _multipliers(heats, np.concatenate([before, 1 - before]))
+    cells = np.arange(heats.operator.shape[1])
+    multipliers = None
+    columns = max(_COLUMNS[0], _COLUMNS[1] * len(heats.readings))
+    if len(cells) > 2 * columns:
+        even = np.linspace(0, len(cells) - 1, columns).round().astype(np.int64)
+        few = np.unique(np.concatenate([even, solved, np.minimum(solved + 1, cells[-1])]))
+        room = np.minimum(heats.upper[few] * (len(cells) / len(few)), heats.total[1])
+        thin = replace(heats, operator=heats.operator[:, few], upper=room)
+        multipliers = _multipliers(thin, few <= solved[:, None])
+    if multipliers is None:
+        multipliers = _multipliers(heats, cells <= solved[:, None])
     if multipliers is None:
         return None
     return np.stack([_proved(heats, *multipliers, last=last) for last in (False, True)])
@@ -66,8 +80,12 @@ def nearest(heats: Explaining) -> float:
     return float(answer.x[-1]) * size
 
 
-def _multipliers(heats: Explaining, goals: Floats) -> tuple[Floats, Floats] | None:
-    """Return nu, (goals, directions), and mu, (goals,), of the programs that maximise goals."""
+def _multipliers(heats: Explaining, before: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
+    """Return nu and mu of the programs for the cells before, and for those that are not.
+
+    One row of either for every row of `before`, twice, and one more at the end.
+    """
+    goals = np.concatenate([before, ~before]).astype(float)
     rows, cells = heats.operator.shape
     least, most = heats.total
     known = least == most
@@ -119,6 +137,8 @@ def _proved(heats: Explaining, nu: Floats, mu: Floats, last: bool) -> Floats:
     """Return the least of the bounds that each nu and mu prove, (cells,), for every goal."""
     priced = nu @ heats.operator
     fixed = nu @ heats.readings + heats.radius * np.linalg.norm(nu, axis=1)
+    sizes = np.abs(nu) @ np.abs(heats.readings) + heats.total[1] * np.abs(priced).max(axis=1)
+    fixed += _ROUNDING * len(heats.upper) * sizes
     least, most = heats.total
 
     def bound(mu: Floats, excess: Floats) -> Floats:
