@@ -1,0 +1,88 @@
+"""The posterior of the sources at one physics, and what those of many physics come to.
+
+Exact where all sets of sources can be weighed, and draws of it elsewhere: in a plane, of more
+sources, of sources that are not equally warm.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..estimators.posterior import along_a_line, countable
+from ..estimators.record import Estimate, Seen
+from .chain import sample_posterior
+from .draws import Draws, from_draws
+from .enumerate import Exact, exact_posterior, scores
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditional:
+    """What the readings say of the sources if the physics is this.
+
+    Args:
+        log_evidence: logarithm of the readings' density over that without any source.
+        heat: the mean of the posterior, (cells,).
+        posterior: exact, or draws of it.
+    """
+
+    log_evidence: float
+    heat: Floats
+    posterior: Exact | Draws
+
+
+def conditional(seen: Seen) -> Conditional:
+    """Return the posterior of the sources, with the operator and the noise as they are given.
+
+    Raises:
+        ValueError: there are too many cells or sources for either way.
+    """
+    if countable(seen):
+        found = scores(seen.operator, seen.readings, seen.sigma, seen.prior.warmest)
+        exact = exact_posterior(found, seen.prior.fewest, seen.prior.most, seen.open)
+        return Conditional(exact.log_evidence, exact.present * seen.prior.warmest, exact)
+    draws = sample_posterior(seen)
+    there = draws.cells >= 0
+    heat = np.bincount(draws.cells[there], draws.powers[there], seen.operator.shape[1])
+    nothing = -float(np.square(seen.readings / seen.sigma).sum()) / 2
+    return Conditional(draws.log_evidence - nothing, heat / len(draws.cells), draws)
+
+
+def together(seen: Seen, parts: list[Conditional], chances: Floats) -> Estimate:
+    """Return the map of least expected distance, each part being true with its chance.
+
+    Args:
+        seen: with the operator and the readings that the residual is of.
+        parts: at some physics each, of the same cells and prior.
+        chances: (parts,), adding to 1.
+    """
+    exact = [part.posterior for part in parts if isinstance(part.posterior, Exact)]
+    draws = [part.posterior for part in parts if isinstance(part.posterior, Draws)]
+    if draws:
+        return from_draws(seen, pooled(draws, chances))
+    return along_a_line(seen, mixed(exact, chances))
+
+
+def mixed(parts: list[Exact], chances: Floats) -> Exact:
+    """Return the posterior that has each of the others with its chance."""
+    numbers = np.asarray(chances @ np.array([part.numbers for part in parts]))
+    orders = []
+    for number, chance in enumerate(numbers):
+        shares = [part.numbers[number] for part in parts] * chances
+        order = np.tensordot(shares, np.array([part.orders[number] for part in parts]), 1)
+        orders.append(order / chance if chance > 0 else order)
+    return replace(parts[0], numbers=numbers, orders=tuple(orders))
+
+
+def pooled(parts: list[Draws], chances: Floats) -> Draws:
+    """Return draws of all parts, so many of each as its chance deserves."""
+    count = 2 * max(len(part.cells) for part in parts)
+    ends = np.rint(np.cumsum(chances) * count).astype(int)
+    cells, powers = [], []
+    for part, many in zip(parts, np.diff(ends, prepend=0), strict=True):
+        taken = np.linspace(0, len(part.cells), many, endpoint=False).astype(int)
+        cells.append(part.cells[taken])
+        powers.append(part.powers[taken])
+    return replace(parts[0], cells=np.concatenate(cells), powers=np.concatenate(powers))

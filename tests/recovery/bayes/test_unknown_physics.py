@@ -1,0 +1,337 @@
+"""Sources found without knowing how far heat has spread, what walls lose, or how sensors drift."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import kstest, multivariate_normal, norm, truncnorm
+
+from physics.kernel import forward
+from physics.robin import forward_robin
+from physics.sensitivity import sensitivity
+from recovery.bayes.drift import drift
+from recovery.bayes.physics_grid import explore
+from recovery.bayes.room_physics import Physics
+from recovery.bayes.unknown_physics import Joint, estimate_jointly
+from recovery.estimators import posterior
+from recovery.estimators.record import Floats, Prior, Seen
+from recovery.gaussian import gaussian_sigma
+
+CELLS, SENSORS = np.arange(1, 101) / 100, np.arange(1, 51) / 50
+SHORT, STATED, LONG = 0.025, 0.05, 0.1
+
+
+def distance(heat: Floats, truth: Floats) -> float:
+    """Earth mover's, along the unit interval, of shares of heat."""
+    apart = np.cumsum(heat / heat.sum() - truth / truth.sum())
+    return float(np.abs(apart)[:-1].sum() / len(truth))
+
+
+def scene(sources: int, world: np.random.Generator) -> Floats:
+    truth = np.zeros(100)
+    truth[world.choice(100, sources, replace=False)] = 1
+    return truth
+
+
+def seen_of(operator: Floats, readings: Floats, sigma: float, prior: Prior) -> Seen:
+    places = np.arange(1, operator.shape[1] + 1)[:, None] / operator.shape[1]
+    return Seen(operator, readings, sigma, places, (1, operator.shape[1]), prior)
+
+
+def brute(
+    seen: Seen, physics: Physics, places: list[tuple[float, float]]
+) -> tuple[Floats, Floats, Floats, float, Floats]:
+    """Every set of cells at every place of a fine grid, with the noise's whole covariance.
+
+    Returns the chance of each place of the grid, presence, the median share, the evidence over
+    that of no source, and what is expected of the drift.
+    """
+    sensors, cells = seen.operator.shape
+    across = (physics.sensors_m - physics.sensors_m.mean()) / np.ptp(physics.sensors_m)
+    basis = np.column_stack([np.full(sensors, physics.offset), physics.slope * across])
+    law = multivariate_normal(np.zeros(sensors), seen.sigma**2 * np.eye(sensors) + basis @ basis.T)
+    sets = [
+        (number, chosen)
+        for number in range(seen.prior.fewest, seen.prior.most + 1)
+        for chosen in itertools.combinations(range(cells), number)
+    ]
+    logs, heats = np.empty((len(places), len(sets))), np.zeros((len(sets), cells))
+    for row, (number, chosen) in enumerate(sets):
+        heats[row, list(chosen)] = seen.prior.warmest
+        logs[:, row] = -math.log(math.comb(cells, number))
+    logs -= math.log(seen.prior.most + 1 - seen.prior.fewest) + law.logpdf(seen.readings)
+    made = [physics.operator(seen.places, spread, loss) for spread, loss in places]
+    for line, operator in enumerate(made):
+        logs[line] += law.logpdf(seen.readings - heats @ operator.T)
+    total = float(logsumexp(logs))
+    chances = np.exp(logs - total)
+    warmed = np.zeros(sensors)
+    for row, operator in zip(chances, made, strict=True):
+        warmed += operator @ (row @ heats)
+    terms = basis.T @ np.linalg.solve(law.cov, seen.readings - warmed)
+    shares = np.cumsum(heats, axis=1) / heats.sum(axis=1)[:, None]
+    order = np.argsort(shares, axis=0)
+    upto = np.cumsum(chances.sum(axis=0)[order], axis=0)
+    at = np.argmax(upto >= 0.5, axis=0)
+    middle = shares[order[at, np.arange(cells)], np.arange(cells)]
+    present = chances.sum(axis=0) @ (heats > 0)
+    drifted = terms * [physics.offset, physics.slope]
+    return chances.sum(axis=1), present, middle, total - math.log(len(places)), drifted
+
+
+@pytest.mark.parametrize(
+    ("walls", "drifts", "sigma"),
+    [("none", 0.0, 0.5), ("insulated", 0.4, 0.1), ("none", 2.0, 0.02)],
+)
+def test_the_spread_is_weighed_as_every_set_at_every_spread_weighs_it(
+    walls: str, drifts: float, sigma: float
+) -> None:
+    """By brute force over sets and four hundred spreads, drift as part of the covariance."""
+    world = np.random.default_rng(11)
+    cells, sensors = np.arange(1, 13) / 12, np.arange(1, 8) / 7
+    physics = Physics(sensors, (0.01, 0.08), walls, offset=drifts, slope=drifts / 2)  # type: ignore[arg-type]
+    truth = physics.operator(cells[:, None], 0.03)
+    readings = truth[:, [2, 8]].sum(axis=1) + sigma * world.standard_normal(7) + drifts
+    seen = seen_of(truth, readings, sigma, Prior(1, 3))
+    ladder = np.exp(np.linspace(math.log(0.01), math.log(0.08), 801)[1::2])
+    places = [(spread, 0.0) for spread in ladder]
+    chances, present, middle, evidence, drifted = brute(seen, physics, places)
+    found = estimate_jointly(seen, physics)
+    credible = found.estimate.credible
+
+    assert credible is not None
+    assert found.log_evidence == pytest.approx(evidence, abs=0.05)
+    assert credible.present.ravel() == pytest.approx(present, abs=0.01)
+    assert np.cumsum(found.estimate.heat) / found.estimate.heat.sum() == pytest.approx(middle)
+    assert [found.offset, *found.slopes] == pytest.approx(
+        drifted.tolist(), abs=0.03 * (1 + drifts)
+    )
+    for chance in (0.05, 0.5, 0.95):
+        expected = float(np.interp(chance, np.cumsum(chances), np.log(ladder)))
+        assert math.log(found.spread_m2.quantile(chance)) == pytest.approx(expected, abs=0.03)
+
+
+def test_spread_and_loss_together_are_weighed_as_by_brute_force() -> None:
+    """A wall that loses heat and a longer spread both flatten the map; the readings decide."""
+    world = np.random.default_rng(3)
+    cells, sensors = np.arange(1, 11) / 10, np.arange(1, 10) / 10
+    physics = Physics(sensors, (0.02, 0.2), "losing", (0.0, math.inf))
+    truth = physics.operator(cells[:, None], 0.08, 3.0)
+    readings = truth[:, [1, 6]].sum(axis=1) + 0.05 * world.standard_normal(9)
+    seen = seen_of(truth, readings, 0.05, Prior(2, 2))
+    ladder = np.exp(np.linspace(math.log(0.02), math.log(0.2), 81)[1::2])
+    shares = np.linspace(0, 1, 81)[1::2]
+    places = [(spread, physics.loss(share)) for spread in ladder for share in shares]
+    chances, present, middle, evidence, _ = brute(seen, physics, places)
+    found = estimate_jointly(seen, physics)
+    credible = found.estimate.credible
+    by_loss = np.cumsum(chances.reshape(40, 40).sum(axis=0))
+
+    assert credible is not None
+    assert found.log_evidence == pytest.approx(evidence, abs=0.05)
+    assert credible.present.ravel() == pytest.approx(present, abs=0.02)
+    assert np.cumsum(found.estimate.heat) / found.estimate.heat.sum() == pytest.approx(middle)
+    for chance in (0.05, 0.5, 0.95):
+        assert physics.share(found.loss_per_m.quantile(chance)) == pytest.approx(
+            float(np.interp(chance, by_loss, shares + 0.5 / 40)), abs=0.02
+        )
+
+
+@pytest.mark.parametrize(("epsilon", "trials"), [(1.0, 150), (10.0, 40)])
+def test_not_knowing_the_spread_costs_less_than_half_of_what_a_wrong_one_does(
+    epsilon: float, trials: int
+) -> None:
+    """Two sources, the true spread anywhere within a factor of four of which the middle is stated.
+
+    The noise is enough at the worst of them. Nobody is spared who takes the stated one for true.
+    """
+    sigma = gaussian_sigma(epsilon, 0.1) * sensitivity(forward(CELLS, SENSORS, SHORT))
+    world, prior = np.random.default_rng(8), Prior(2, 2)
+    physics = Physics(SENSORS, (SHORT, LONG))
+    far = np.zeros((trials, 3))
+    for trial in range(trials):
+        truth, spread = scene(2, world), SHORT * (LONG / SHORT) ** world.random()
+        real = forward(CELLS, SENSORS, spread)
+        readings = real @ truth + sigma * world.standard_normal(50)
+        seen = seen_of(forward(CELLS, SENSORS, STATED), readings, sigma, prior)
+        maps = (
+            estimate_jointly(seen, physics).estimate.heat,
+            posterior.estimate(seen).heat,
+            posterior.estimate(replace(seen, operator=real)).heat,
+        )
+        far[trial] = [distance(heat, truth) for heat in maps]
+    joint, stated, known = far.mean(axis=0)
+
+    assert joint - known < 0.5 * (stated - known)
+    assert stated > 2 * known  # the control: there is something to be lost
+
+
+@pytest.mark.parametrize("sigma", [0.15, 0.04])
+def test_where_the_spread_is_says_nothing_too_sure(sigma: float) -> None:
+    """Over scenes of the prior the truth is evenly spread over its own posterior.
+
+    At low noise too, where the right sources fit at the right spread alone and a coarse ladder of
+    spreads would pass them over.
+    """
+    world = np.random.default_rng(21)
+    physics, ranks, wrong = Physics(SENSORS, (SHORT, LONG)), [], []
+    for trial in range(60):
+        spread = SHORT * (LONG / SHORT) ** world.random()
+        real = forward(CELLS, SENSORS, spread)
+        readings = real @ scene(2, world) + sigma * world.standard_normal(50)
+        seen = seen_of(real, readings, sigma, Prior(2, 2))
+        understated = replace(seen, sigma=sigma / 3)
+        for ranked, given in ((ranks, seen), (wrong, understated))[: 2 if trial < 20 else 1]:
+            belief = estimate_jointly(given, physics).spread_m2
+            ranked.append(float(np.interp(spread, belief.values, belief.upto)))
+
+    assert kstest(ranks, "uniform").pvalue > 0.05
+    assert 0.82 <= np.mean([0.05 < rank < 0.95 for rank in ranks]) <= 0.98
+    # The control: who states a third of the noise is too sure.
+    assert np.mean([0.05 < rank < 0.95 for rank in wrong]) < 0.75
+
+
+def test_a_room_whose_walls_lose_unknown_heat_is_mapped_nearly_as_if_they_were_known() -> None:
+    """Taken for insulated, it would be a map of another room."""
+    world, sigma, prior = np.random.default_rng(9), 0.02, Prior(2, 2)
+    physics = Physics(SENSORS, (STATED, STATED), "losing", (0.0, math.inf))
+    far = np.zeros((25, 3))
+    for trial in range(len(far)):
+        truth, loss = scene(2, world), physics.loss(world.random())
+        real = forward_robin(CELLS, SENSORS, STATED, loss)
+        readings = real @ truth + sigma * world.standard_normal(50)
+        seen = seen_of(forward(CELLS, SENSORS, STATED, "insulated"), readings, sigma, prior)
+        found = estimate_jointly(seen, physics)
+        maps = (
+            found.estimate.heat,
+            posterior.estimate(seen).heat,
+            posterior.estimate(replace(seen, operator=real)).heat,
+        )
+        far[trial] = [distance(heat, truth) for heat in maps]
+    joint, insulated, known = far.mean(axis=0)
+
+    assert joint - known < 0.5 * (insulated - known)
+    assert insulated > 2 * known
+
+
+def drifting(offset: float, slope: float) -> tuple[Joint, Joint, Floats]:
+    """The same scene with drift allowed for, and not; and its truth."""
+    world = np.random.default_rng(2)
+    truth, operator = scene(3, world), forward(CELLS, SENSORS, STATED)
+    readings = operator @ truth + 0.05 * world.standard_normal(50)
+    readings += offset + slope * (SENSORS - SENSORS.mean()) / np.ptp(SENSORS)
+    seen = seen_of(operator, readings, 0.05, Prior(1, 4))
+    physics = Physics(SENSORS, (STATED, STATED), offset=1.0, slope=1.0)
+    ignorant = replace(physics, offset=0.0, slope=0.0)
+    return estimate_jointly(seen, physics), estimate_jointly(seen, ignorant), truth
+
+
+def test_sensors_that_drift_together_do_not_move_the_map() -> None:
+    """Half a kelvin on all of them is ten deviations of the noise, and no source's work."""
+    allowed, ignored, truth = drifting(0.5, -0.8)
+    still, _, _ = drifting(0.0, 0.0)
+
+    assert allowed.offset == pytest.approx(0.5, abs=0.2)
+    assert allowed.slopes == pytest.approx((-0.8,), abs=0.3)
+    assert distance(allowed.estimate.heat, truth) < 0.05
+    assert distance(allowed.estimate.heat, still.estimate.heat) < 0.01
+    assert distance(ignored.estimate.heat, truth) > 3 * distance(allowed.estimate.heat, truth)
+    assert (ignored.offset, ignored.slopes) == (0.0, (0.0,))
+
+
+def test_drift_that_is_taken_out_leaves_white_noise() -> None:
+    """And what is expected of it is the mean of a Gaussian given another."""
+    made = drift(np.random.default_rng(1).random((9, 2)), 0.7, 0.3, 0.2)
+    covariance = 0.04 * np.eye(9) + made.basis @ made.basis.T
+    root = made.whitened(np.eye(9))
+    residual = np.linspace(-1, 2, 9)
+
+    assert root @ covariance @ root.T == pytest.approx(0.04 * np.eye(9), abs=1e-12)
+    assert made.whitened(residual) == pytest.approx(root @ residual)
+    assert made.expected(residual) == pytest.approx(
+        made.basis.T @ np.linalg.solve(covariance, residual)
+    )
+
+
+def test_a_spread_that_is_known_leaves_the_posterior_as_it_is() -> None:
+    """With nothing unknown the joint estimate is the one of known physics."""
+    world = np.random.default_rng(4)
+    operator = forward(CELLS, SENSORS, STATED)
+    readings = operator @ scene(2, world) + 0.1 * world.standard_normal(50)
+    seen = seen_of(operator, readings, 0.1, Prior(1, 3))
+    found, alone = (
+        estimate_jointly(seen, Physics(SENSORS, (STATED, STATED))),
+        posterior.estimate(seen),
+    )
+
+    assert found.estimate.heat == pytest.approx(alone.heat)
+    assert found.estimate.residual == pytest.approx(alone.residual)
+    assert found.spread_m2.within(0.9) == pytest.approx((STATED, STATED))
+
+
+def test_the_evidence_tells_a_closed_room_from_an_open_one() -> None:
+    """The readings of an insulated room speak against the paper's line without walls."""
+    world = np.random.default_rng(6)
+    real = forward(CELLS, SENSORS, STATED, "insulated")
+    readings = real @ scene(2, world) + 0.1 * world.standard_normal(50)
+    seen = seen_of(real, readings, 0.1, Prior(2, 2))
+    closed, free = (
+        estimate_jointly(seen, Physics(SENSORS, (SHORT, LONG), walls)).log_evidence  # type: ignore[arg-type]
+        for walls in ("insulated", "none")
+    )
+
+    assert closed > free + 3
+
+
+@pytest.mark.parametrize("wide", [3.0, 0.1, 0.01, 3e-4])
+def test_the_grid_is_as_fine_as_the_density_is_sharp(wide: float) -> None:
+    """A Gaussian's integral is known, and few looks suffice for it however narrow it is."""
+    looks, law = [], truncnorm(-0.337 / wide, 0.663 / wide, 0.337, wide)
+
+    def look(place: float) -> tuple[float, float, float]:
+        looks.append(place)
+        return 7 - ((place - 0.337) / wide) ** 2 / 2, 0.0, place
+
+    found = explore(np.linspace(0, 1, 5), look)
+    inside = norm.cdf(0.663 / wide) - norm.cdf(-0.337 / wide)
+
+    assert found.log_evidence == pytest.approx(
+        7 + math.log(inside * wide * math.sqrt(2 * math.pi)), abs=0.02
+    )
+    assert np.abs(law.cdf(found.places) - found.upto).max() < 0.01
+    assert found.chances @ found.found == pytest.approx(law.mean(), abs=0.1 * wide)
+    assert len(looks) == len(set(looks)) < 45
+
+
+def test_a_range_out_of_the_question_is_looked_at_no_closer() -> None:
+    """A spread that cannot be is not worth finding out what the walls would lose."""
+    looks = []
+
+    def look(place: float) -> tuple[float, float, None]:
+        looks.append(place)
+        return -100 - (place / 0.01) ** 2, 1e9, None
+
+    explore(np.linspace(0, 1, 5), look, worth=-50)
+
+    assert len(looks) == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"spreads_m2": (0.1, 0.05)}, "spreads_m2 is"),
+        ({"spreads_m2": (0.0, 0.05)}, "spreads_m2 is"),
+        ({"losses_per_m": (2.0, 1.0), "walls": "losing"}, "losses_per_m is"),
+        ({"losses_per_m": (0.0, 1.0)}, "only walls that are 'losing'"),
+        ({"walls": "wet"}, "walls is 'wet'"),
+        ({"offset": -1.0}, "offset is -1.0"),
+        ({"slope": math.inf}, "slope inf"),
+    ],
+)
+def test_physics_that_cannot_be_is_refused(given: dict[str, object], said: str) -> None:
+    """Each message says which range is at fault."""
+    with pytest.raises(ValueError, match=said):
+        Physics(**{"sensors_m": SENSORS, "spreads_m2": (SHORT, LONG), **given})  # type: ignore[arg-type]
