@@ -86,7 +86,7 @@ def append(parts, size, new):
 
 
 def remove(parts, size, gone):
-    """Take a column out of the factors by Givens rotations, which carry z and w along.
+    """Take a column out of the factors by Givens rotations, which carry z along.
 
     Row j of `factor` is column j of R.
     """
@@ -102,9 +102,11 @@ def remove(parts, size, gone):
         first = basis[i].copy()
         basis[i] = c * first + s * basis[i + 1]
         basis[i + 1] = c * basis[i + 1] - s * first
-        for list_ in (along, weights):
-            one, two = list_[i], list_[i + 1]
-            list_[i], list_[i + 1] = c * one + s * two, c * two - s * one
+        one, two = along[i], along[i + 1]
+        along[i], along[i + 1] = c * one + s * two, c * two - s * one
+    # These may have been huge beside a column that all but depends on the others.
+    for j in range(gone, size - 1):
+        weights[j] = (1.0 - np.dot(factor[j, :j], weights[:j])) / factor[j, j]
     beyond += along[size - 1] * basis[size - 1]
 
 
