@@ -87,15 +87,16 @@ def medoid(sets: Whole, weights: Floats, places: Floats, powers: Floats | None =
 
 def _possible(sets: Whole, weights: Floats, powers: Floats | None) -> _Sets:
     """Return the sets that have a source and a chance."""
+    fitting = sets.ndim == 2 and weights.shape == sets.shape[:1]
     there = sets >= 0
     heats = there.astype(float) if powers is None else np.where(there, powers, 0.0)
-    totals = heats.sum(axis=1)
-    kept = (weights > 0) & (totals > 0)
-    if sets.ndim != 2 or weights.shape != sets.shape[:1] or not kept.any():
+    totals = heats.sum(axis=-1)
+    kept = (weights > 0) & (totals > 0) if fitting else np.zeros(0, bool)
+    if not kept.any():
         raise ValueError(
-            f"{np.count_nonzero(kept)} of the sets of shape {sets.shape} have a source and a "
-            "chance but one at least is needed: nothing is near to nothing. Give (sets, most) "
-            "cells and one weight a set."
+            f"the sets have shape {sets.shape}, the weights {weights.shape}, and no set has a "
+            "source and a chance, but (sets, most) cells, one weight a set and one such set are "
+            "needed: nothing is near to nothing. Look at where the sets come from."
         )
     shares = heats[kept] / totals[kept, None]
     return _Sets(np.where(there, sets, 0)[kept], shares, weights[kept] / weights[kept].sum())

@@ -1,0 +1,199 @@
+"""The exact posterior along a line, against every set weighed by itself."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from physics.kernel import forward
+from recovery.bayes.enumerate import Exact, exact_posterior, scores, sets_of
+from recovery.bayes.listed import listed
+
+CELLS = 13
+SENSORS = np.arange(1, 11) / 10
+
+
+def scene(
+    number: int, sigma: float, spread: float = 0.05, heat: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """An operator and its blurred readings of so many sources."""
+    world = np.random.default_rng([number, int(1000 * sigma)])
+    operator = forward(np.arange(1, CELLS + 1) / CELLS, SENSORS, spread)
+    there = world.choice(CELLS, number, replace=False)
+    return operator, heat * operator[:, there].sum(axis=1) + sigma * world.normal(size=10)
+
+
+def brute(
+    operator: np.ndarray,
+    readings: np.ndarray,
+    sigma: float,
+    numbers: range,
+    heat: float = 1.0,
+    open_cells: list[int] | None = None,
+) -> tuple[dict[tuple[int, ...], float], float]:
+    """The chance of every set by the normal density itself, and the evidence's logarithm."""
+    cells = range(operator.shape[1]) if open_cells is None else open_cells
+    logs = {}
+    for number in numbers:
+        sets = list(itertools.combinations(cells, number))
+        for one in sets:
+            off = readings - heat * operator[:, list(one)].sum(axis=1)
+            log = -((off @ off) - readings @ readings) / (2 * sigma**2)
+            logs[one] = log - math.log(len(sets)) - math.log(len(numbers))
+    highest = max(logs.values())
+    total = sum(math.exp(log - highest) for log in logs.values())
+    chances = {one: math.exp(log - highest) / total for one, log in logs.items()}
+    return chances, highest + math.log(total)
+
+
+def orders_of(chances: dict[tuple[int, ...], float], number: int) -> np.ndarray:
+    """Where the first, second, ... of so many sources is."""
+    orders = np.zeros((number, CELLS))
+    for one, chance in chances.items():
+        if len(one) == number:
+            orders[range(number), list(one)] += chance
+    return orders / max(orders[:1].sum(), 1e-300)
+
+
+@pytest.mark.parametrize("sigma", [10, 0.7, 0.17, 0.07, 0.02, 0.002])
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_every_set_is_weighed(number: int, sigma: float) -> None:
+    """In all noise: the sums by products, by tables, and with hopeless sets passed over."""
+    operator, readings = scene(number, sigma)
+    chances, evidence = brute(operator, readings, sigma, range(number, number + 1))
+
+    exact = exact_posterior(scores(operator, readings, sigma, 1.0), number, number)
+
+    assert exact.orders[number] == pytest.approx(orders_of(chances, number), abs=1e-9)
+    assert exact.log_evidence == pytest.approx(evidence, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [2.0, 0.3, 0.05])
+def test_an_unknown_number_is_weighed_too(sigma: float) -> None:
+    """None to four, each as likely as any other before the readings."""
+    operator, readings = scene(2, sigma)
+    chances, evidence = brute(operator, readings, sigma, range(5))
+    numbers = [sum(c for one, c in chances.items() if len(one) == k) for k in range(5)]
+    present = [sum(c for one, c in chances.items() if cell in one) for cell in range(CELLS)]
+    mean = np.zeros(CELLS)
+    for one, chance in chances.items():
+        mean[list(one)] += chance / max(len(one), 1) / (1 - chances[()])
+
+    exact = exact_posterior(scores(operator, readings, sigma, 1.0), 0, 4)
+
+    assert exact.numbers == pytest.approx(numbers, abs=1e-10)
+    assert exact.present == pytest.approx(present, abs=1e-10)
+    assert exact.mean_measure == pytest.approx(mean, abs=1e-10)
+    assert exact.log_evidence == pytest.approx(evidence, rel=1e-10)
+
+
+def test_heat_and_furniture_count() -> None:
+    """Sources of another heat, where some cells are closed: none of them stands there."""
+    operator, readings = scene(2, 0.3, heat=2.5)
+    open_cells = [0, 2, 3, 5, 8, 11]
+    allowed = np.isin(np.arange(CELLS), open_cells)
+    chances, evidence = brute(operator, readings, 0.3, range(1, 5), 2.5, open_cells)
+
+    exact = exact_posterior(scores(operator, readings, 0.3, 2.5), 1, 4, allowed)
+
+    for number in range(1, 5):
+        expected = orders_of(chances, number)
+        assert exact.orders[number] == pytest.approx(expected, abs=1e-9)
+    assert exact.log_evidence == pytest.approx(evidence, rel=1e-10)
+    assert exact.present[~allowed].max() == 0
+
+
+def test_hopeless_readings_do_not_overflow() -> None:
+    """Readings that no scene explains, of sensors that hardly feel one another's cells."""
+    operator = forward(np.arange(1, CELLS + 1) / CELLS, SENSORS, 1e-4)
+    readings = np.where(np.arange(10) == 4, 400.0, -300.0)
+    chances, evidence = brute(operator, readings, 1.0, range(4, 5))
+
+    exact = exact_posterior(scores(operator, readings, 1.0, 1.0), 4, 4)
+
+    assert exact.orders[4] == pytest.approx(orders_of(chances, 4), abs=1e-9)
+    assert exact.log_evidence == pytest.approx(evidence, rel=1e-9)
+
+
+def test_an_operator_of_both_signs_is_weighed_as_well() -> None:
+    """Differences of readings, say: crosses then have both signs."""
+    world = np.random.default_rng(1)
+    operator = world.normal(size=(6, CELLS))
+    readings = operator[:, [2, 5, 9]].sum(axis=1) + 0.2 * world.normal(size=6)
+    for sigma in (1.0, 0.2, 0.03):
+        for number in (3, 4):
+            chances, _ = brute(operator, readings, sigma, range(number, number + 1))
+
+            exact = exact_posterior(scores(operator, readings, sigma, 1.0), number, number)
+
+            assert exact.orders[number] == pytest.approx(orders_of(chances, number), abs=1e-9)
+
+
+def test_a_wrong_noise_is_noticed() -> None:
+    """The comparison above can fail: another sigma gives other chances."""
+    operator, readings = scene(2, 0.3)
+    chances, _ = brute(operator, readings, 0.3, range(2, 3))
+
+    exact = exact_posterior(scores(operator, readings, 0.33, 1.0), 2, 2)
+
+    assert np.abs(exact.orders[2] - orders_of(chances, 2)).max() > 1e-3
+
+
+def test_a_hundred_cells_agree_with_the_sets_written_out() -> None:
+    """The full size along the paper's line, by a second way that shares no sum."""
+    operator = forward(np.arange(1, 101) / 100, np.arange(1, 51) / 50, 0.05)
+    world = np.random.default_rng(3)
+    for sigma in (0.686, 0.069):
+        readings = operator[:, [20, 50, 81]].sum(axis=1) + sigma * world.normal(size=50)
+        found = scores(operator, readings, sigma, 1.0)
+
+        exact, written = exact_posterior(found, 1, 3), listed(found, 1, 3)
+
+        assert exact.present == pytest.approx(written.present(100), abs=1e-9)
+        assert exact.numbers == pytest.approx(written.numbers, abs=1e-9)
+        assert exact.log_evidence == pytest.approx(written.log_evidence, rel=1e-12)
+
+
+def test_fewer_open_cells_than_sources_leave_fewer_sources() -> None:
+    """Two open cells hold no three sources; and where there must be three, that is said."""
+    operator, readings = scene(1, 0.3)
+    allowed = np.arange(CELLS) < 2
+
+    exact = exact_posterior(scores(operator, readings, 0.3, 1.0), 1, 4, allowed)
+
+    assert len(exact.numbers) == 3
+    with pytest.raises(ValueError, match="3 to 2 sources in 2 open cells"):
+        exact_posterior(scores(operator, readings, 0.3, 1.0), 3, 4, allowed)
+
+
+def test_what_cannot_be_enumerated_is_refused() -> None:
+    """Too many sources, too many cells, cells that do not fit: each says what to do."""
+    operator, readings = scene(1, 0.3)
+    found = scores(operator, readings, 0.3, 1.0)
+    with pytest.raises(ValueError, match="Sample the posterior"):
+        exact_posterior(found, 1, 5)
+    with pytest.raises(ValueError, match="Sample the posterior"):
+        exact_posterior(scores(np.ones((2, 400)), np.ones(2), 1.0, 1.0), 3, 3)
+    with pytest.raises(ValueError, match="open has 3 cells"):
+        exact_posterior(found, 1, 2, np.ones(3, bool))
+    with pytest.raises(ValueError, match="each row is one reading"):
+        scores(operator, readings[:-1], 0.3, 1.0)
+    for bad in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="state the noise"):
+            scores(operator, readings, bad, 1.0)
+    with pytest.raises(ValueError, match="every entry a number"):
+        scores(operator, readings * math.nan, 0.3, 1.0)
+
+
+def test_no_source_at_all_has_no_mean_measure() -> None:
+    """Where nothing is, no share of it is anywhere."""
+    exact = Exact(np.array([1.0]), (np.zeros((0, 3)),), 0.0)
+
+    assert exact.mean_measure == pytest.approx(np.zeros(3))
+    assert exact.present == pytest.approx(np.zeros(3))
+
+
+def test_sets_are_counted() -> None:
+    """As many as there are combinations."""
+    assert sets_of(7, 0, 7) == 2**7
