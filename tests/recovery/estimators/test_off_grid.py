@@ -98,7 +98,8 @@ def test_it_draws_what_the_lasso_draws(line, plane) -> None:
 
             assert found.status == "optimal"
             assert away < cell
-            assert found.heat.sum() == pytest.approx(other.heat.sum(), rel=0.1)
+            # One atom between four cells warms as much as a little more heat in them.
+            assert 0.85 <= found.heat.sum() / other.heat.sum() <= 1.01
             assert not found.heat[~seen.open].any()
 
 
