@@ -9,15 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import tier
-from .kernels import network_simplex
+from .basis import Arcs, first_basis
+from .grid_levels import finer_flow, quarter
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int32]
+Whole = NDArray[np.int64]
 
 # One that has nothing to start from walks this far by itself.
 _COARSEST = 4
-_BLOCK = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,66 +48,46 @@ def grid_flow(surplus: Floats, worth: bool = True) -> Flow:
         surplus: (rows, columns), mass to bring away, or to fetch where negative; adds to 0.
         worth: load the compiler for this; without it the walk is slow beyond 1,000 cells.
 
+    Raises:
+        ValueError: it takes too long without a compiler.
+
     Source: Beckmann 1952 for the flow; `recovery.kernels.network_simplex` for the method.
     """
     rows, columns = surplus.shape
     if max(rows, columns) <= _COARSEST:
         wanted = np.ones(rows * (columns - 1)), np.ones((rows - 1) * columns)
     else:
-        padded = np.pad(surplus, ((0, rows % 2), (0, columns % 2)))
-        quarters = padded.reshape(padded.shape[0] // 2, 2, padded.shape[1] // 2, 2)
-        coarse = grid_flow(quarters.sum(axis=(1, 3)), worth)
+        coarse = grid_flow(quarter(surplus), worth)
         wanted = (
-            np.abs(_finer(coarse.right, rows, columns)).ravel(),
-            np.abs(_finer(coarse.down.T, columns, rows).T).ravel(),
+            np.abs(finer_flow(coarse.right, rows, columns)).ravel(),
+            np.abs(finer_flow(coarse.down.T, columns, rows).T).ravel(),
         )
     return _walk(surplus, np.concatenate(wanted), worth)
-
-
-def _finer(right: Floats, rows: int, columns: int) -> Floats:
-    """Return a flow to the right on the grid twice as fine, (rows, columns - 1).
-
-    Each edge between two blocks of 2 by 2 becomes two, with half the flow each; the edge inside
-    a block has the mean of what comes in and what leaves on its row.
-    """
-    halves = np.repeat(right / 2, 2, axis=0)[:rows]
-    fine = np.zeros((rows, 2 * halves.shape[1] + 3))
-    fine[:, 2:-1:2] = halves
-    fine[:, 1::2] = (fine[:, :-1:2] + fine[:, 2::2]) / 2
-    return fine[:, 1:columns]
 
 
 def _walk(surplus: Floats, wanted: Floats, worth: bool) -> Flow:
     """Return the flow of least cost, begun with the tree that has the most wanted edges."""
     rows, columns = surplus.shape
-    cells = rows * columns
-    cell = np.arange(cells, dtype=np.int32).reshape(rows, columns)
+    cell = np.arange(surplus.size, dtype=np.int32).reshape(rows, columns)
     tails = np.concatenate([cell[:, :-1].ravel(), cell[:-1].ravel()])
     heads = np.concatenate([cell[:, 1:].ravel(), cell[1:].ravel()])
-    costs = np.ones(len(tails), np.int32)
-    links, prices = np.empty((6, cells), np.int32), np.empty(cells, np.int32)
-    upward, flow = np.empty(cells, np.bool_), np.empty(cells)
+    edges = Arcs(tails, heads, np.ones(len(tails), np.int32), both=True)
     supply = np.ascontiguousarray(surplus, dtype=np.float64).ravel()
+    root = int(cell[rows // 2, columns // 2])
+    basis = first_basis(edges, wanted, root, supply, 0, worth)
+    pivots = basis.pivot(edges)
 
-    kernel = tier(network_simplex, worth)
-    order = np.argsort(-wanted, kind="stable").astype(np.int32)
-    tree = kernel.spanning_tree(order, tails, heads, cells)
-    root = cells // 2 + columns // 2
-    root = min(root, cells - 1)
-    kernel.hang(tree, root, tails, heads, costs, True, 0, supply, links, upward, flow, prices)
-    pivots = kernel.simplex(tails, heads, costs, True, _BLOCK, links, upward, flow, prices)
-
-    edge = links[1]
-    here = np.flatnonzero(edge >= 0)
+    here, edge, mass = basis.used()
+    forth = (tails[edge] == here) == basis.upward[here]
     over = np.zeros(len(tails))
-    over[edge[here]] = np.where((tails[edge[here]] == here) == upward[here], 1, -1) * flow[here]
+    over[edge] = np.where(forth, mass, -mass)
     cut = rows * (columns - 1)
-    cost = float(supply @ prices)
+    cost = float(supply @ basis.price)
     return Flow(
         cost=cost,
-        gap=abs(float(flow[here].sum()) - cost),
+        gap=abs(float(mass.sum()) - cost),
         right=over[:cut].reshape(rows, columns - 1),
         down=over[cut:].reshape(rows - 1, columns),
-        prices=prices.reshape(rows, columns),
-        pivots=int(pivots),
+        prices=basis.price.reshape(rows, columns),
+        pivots=pivots,
     )

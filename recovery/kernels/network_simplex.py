@@ -94,11 +94,12 @@ def hang(tree, root, tails, heads, costs, both, detour, supply, links, upward, f
         flow[u] = abs(flow[u])
 
 
-def simplex(tails, heads, costs, both, block, links, upward, flow, price):
-    """Pivot until no arc is too dear, and return how many pivots it took.
+def simplex(tails, heads, costs, both, block, patience, links, upward, flow, price):
+    """Pivot until no arc is too dear; return how many pivots it took, or -1 out of patience.
 
     An arc from u to v is too dear while price(u) - price(v) exceeds its cost; arcs that go
-    `both` ways are looked at from both ends. Arcs are priced `block` after `block`.
+    `both` ways are looked at from both ends. Arcs are priced `block` after `block`. Patience
+    is in arcs and nodes visited.
 
     Source: Ahuja, Magnanti and Orlin 1993, Network Flows, chapter 11.
 
@@ -134,6 +135,9 @@ def simplex(tails, heads, costs, both, block, links, upward, flow, price):
                 left = block
         if entering < 0:
             return pivots
+        patience -= looked
+        if patience < 0:
+            return -1
         pivots += 1
         i, j = tails[entering], heads[entering]
         if both and price[i] < price[j]:
@@ -207,6 +211,7 @@ def simplex(tails, heads, costs, both, block, links, upward, flow, price):
             above, arc, amount, rises = u, old_arc, old_amount, not old_rises
             u = old_parent
         first = inner
+        patience -= min(moved, nodes - moved)
         if 2 * moved > nodes:
             shift = -shift
             first = outer
