@@ -21,8 +21,7 @@ from physics.lowrank import LowRank
 from physics.separable import Separable
 
 from .kernels import active_set
-from .pairs import Pairs
-from .plane import reduce_plane
+from .plane import Pairs, reduce_plane
 from .sequence import uniforms
 
 Floats = NDArray[np.float64]
@@ -41,6 +40,8 @@ _LOOKS = 8
 _KEPT = 1 << 15
 # Fewer cells than this along a line are all looked at.
 _FEW = 512
+# In a plane fewer looks do: each peak is sought among all cells around it anyway.
+_PLANE_LOOKS = 1.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,20 +60,20 @@ class Prepared:
 
     def compress(self, readings: Floats) -> tuple[Floats, Floats]:
         """Return U'y, (r,), and y - U U'y, (sensors,), of y, (sensors,)."""
-        inside, beyond = active_set.coordinates(self.bases, self.axes, readings)
-        return inside, beyond
+        inside = active_set.coordinates(self.bases, self.axes, readings)
+        return inside, readings - self.expand(inside)
 
     def expand(self, inside: Floats) -> Floats:
         """Return U times r numbers, (sensors,)."""
-        return np.asarray(active_set.expanded(self.bases, self.axes, inside))
+        return active_set.expanded(self.bases, self.axes, inside)
 
     def small(self) -> Floats:
         """Return B formed whole, (r, cells)."""
         axis_x, axis_y, keep_x, keep_y, mix = self.axes
-        if not axis_y.shape[1]:
-            return np.ascontiguousarray(axis_x.T)
-        pairs = (axis_y[:, None, keep_y] * axis_x[None, :, keep_x]).reshape(-1, len(keep_x))
-        return np.ascontiguousarray((pairs @ mix.T if mix.size else pairs).T)
+        if not axis_y.size:
+            return axis_x
+        pairs = (axis_y[keep_y, :, None] * axis_x[keep_x, None, :]).reshape(len(keep_x), -1)
+        return mix @ pairs if mix.size else pairs
 
     def whole(self) -> Floats:
         """Return A formed whole, (sensors, cells); for checks on small ones."""
@@ -116,7 +117,7 @@ def _remembered(shape: tuple[int, int], entries: bytes) -> Prepared:
 
 
 def _decomposed(matrix: Floats) -> tuple[Floats, Floats, float]:
-    """Return U, B' and what is lost, by a singular value decomposition."""
+    """Return U', B and what is lost, by a singular value decomposition."""
     if not np.isfinite(matrix).all():
         raise ValueError(
             "the operator has a NaN or an infinite entry but all must be finite: one bad number "
@@ -124,11 +125,11 @@ def _decomposed(matrix: Floats) -> tuple[Floats, Floats, float]:
         )
     directions, strengths, cells = np.linalg.svd(matrix, full_matrices=False)
     kept = strengths > _RANK_TOLERANCE * strengths[0]
-    return directions[:, kept], (strengths[kept, None] * cells[kept]).T, _RANK_TOLERANCE
+    return directions[:, kept].T, strengths[kept, None] * cells[kept], _RANK_TOLERANCE
 
 
 def _sketched(matrix: Floats) -> tuple[Floats, Floats, float] | None:
-    """Return U, B' and what is lost, None where the rank is not low."""
+    """Return U', B and what is lost, None where the rank is not low."""
     sensors, cells = matrix.shape
     looks = _SKETCH
     while 2 * looks <= min(sensors, cells):
@@ -141,11 +142,11 @@ def _sketched(matrix: Floats) -> tuple[Floats, Floats, float] | None:
         depth = np.abs(np.diagonal(factor))
         rank = max(1, int((depth > _RANK_TOLERANCE * depth[0]).sum()))
         if rank < looks - 4:
-            basis = np.ascontiguousarray(basis[:, :rank])
-            small = basis.T @ matrix
-            left = np.abs(seen[:, looks:] - basis @ (small @ probes[:, looks:])).max() / size
+            basis = np.ascontiguousarray(basis[:, :rank].T)
+            small = basis @ matrix
+            left = np.abs(seen[:, looks:] - basis.T @ (small @ probes[:, looks:])).max() / size
             if left < _LEFT_MAX:
-                return basis, small.T, float(left)
+                return basis, small, float(left)
         looks *= 2
     return None
 
@@ -156,59 +157,57 @@ def _probes(cells: int, looks: int) -> Floats:
 
 
 def _of_factors(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """Return U and B' of left right'."""
+    """Return U' and B of left right'."""
     basis, inner = np.linalg.qr(left)
     across, outer = np.linalg.qr(right)
     turned, strengths, back = np.linalg.svd(inner @ outer.T)
     kept = strengths > _RANK_TOLERANCE * strengths[0]
-    return basis @ turned[:, kept], across @ (back[kept].T * strengths[kept])
+    return turned[:, kept].T @ basis.T, (strengths[kept, None] * back[kept]) @ across.T
 
 
-def _ready(basis: Floats, columns: Floats, error: float) -> Prepared:
-    """Return the record of U, (sensors, r), and B', (cells, r)."""
-    rank = basis.shape[1]
-    if not rank or not columns.any():
+def _ready(basis: Floats, small: Floats, error: float) -> Prepared:
+    """Return the record of U', (r, sensors), and B, (r, cells)."""
+    if not small.any():
         raise ValueError(
             "the operator is nought everywhere but some sensor must see some cell, for readings "
             "that no heat changes say nothing of it. Is the spread in the unit of the places?"
         )
-    keep = np.arange(rank)
-    rest = (np.empty((1, 0)), keep, np.zeros(rank, np.int64), np.empty((0, 0)))
-    step = len(columns) // (_LOOKS * rank) if len(columns) >= _FEW else 1
-    axes = (np.ascontiguousarray(columns), *rest)
-    coarse = (np.ascontiguousarray(columns[step // 2 :: step]) if step > 1 else axes[0], *rest)
-    mean = columns.mean(axis=0)
+    rank, cells = small.shape
+    keep, none = np.arange(rank), np.zeros(rank, np.int64)
+    rest = (np.empty((0, 1)), keep, none, np.empty((0, 0)))
+    step = max(1, cells // (_LOOKS * rank)) if cells >= _FEW else 1
+    whole = np.ascontiguousarray(small)
+    coarse = np.ascontiguousarray(small[:, step // 2 :: step]) if step > 1 else whole
+    away = whole - whole.mean(axis=1, keepdims=True)
     return Prepared(
-        (len(basis), len(columns)),
+        (basis.shape[1], cells),
         rank,
-        (np.ascontiguousarray(basis), np.empty((1, 0))),
-        axes,
-        coarse,
-        (max(1, step), 1),
-        math.sqrt(float(np.einsum("ij,ij->i", columns, columns).max())),
-        2 * float(np.linalg.norm(columns - mean, axis=1).max()),
+        (np.ascontiguousarray(basis), np.empty((0, 1))),
+        (whole, *rest),
+        (coarse, *rest),
+        (step, 1),
+        math.sqrt(float(np.einsum("ij,ij->j", whole, whole).max())),
+        2 * math.sqrt(float(np.einsum("ij,ij->j", away, away).max())),
         error,
     )
 
 
 def _of_plane(pairs: Pairs, shape: tuple[int, int]) -> Prepared:
-    x, y = np.ascontiguousarray(pairs.along), np.ascontiguousarray(pairs.across)
+    x, y = np.ascontiguousarray(pairs.along.T), np.ascontiguousarray(pairs.across.T)
     keep = (np.ascontiguousarray(pairs.first), np.ascontiguousarray(pairs.second))
     mix = np.ascontiguousarray(pairs.mix)
-    steps = tuple(max(1, side.shape[0] // (_LOOKS * side.shape[1])) for side in (x, y))
-    thin = [
-        np.ascontiguousarray(side[step // 2 :: step])
-        for side, step in zip((x, y), steps, strict=True)
-    ]
-    bases = (pairs.basis, np.empty((1, 0))) if mix.size else pairs.left
-    longest = math.sqrt(float((x**2).sum(axis=1).max() * (y**2).sum(axis=1).max()))
+    step_x, step_y = (max(1, side.shape[1] // (_LOOKS * side.shape[0])) for side in (x, y))
+    coarse_x = np.ascontiguousarray(x[:, step_x // 2 :: step_x])
+    coarse_y = np.ascontiguousarray(y[:, step_y // 2 :: step_y])
+    basis_x, basis_y = (pairs.basis, np.empty((1, 0))) if mix.size else pairs.left
+    longest = math.sqrt(float((x**2).sum(axis=0).max() * (y**2).sum(axis=0).max()))
     return Prepared(
         shape,
         pairs.shape[0],
-        (np.ascontiguousarray(bases[0]), np.ascontiguousarray(bases[1])),
+        (np.ascontiguousarray(basis_x.T), np.ascontiguousarray(basis_y.T)),
         (x, y, *keep, mix),
-        (thin[0], thin[1], *keep, mix),
-        (steps[0], steps[1]),
+        (coarse_x, coarse_y, *keep, mix),
+        (step_x, step_y),
         longest,
         2 * longest,
         _RANK_TOLERANCE,

@@ -1,12 +1,15 @@
-"""A separable operator in its own few directions.
+"""A separable operator in its own few directions, neither of the two formed whole.
 
 The singular vectors of a Kronecker product are the products of those of its factors, so the
-directions of a plane are pairs, one direction for each axis, and the weak pairs are left out.
+directions of a plane are pairs, one direction for each axis, and the weak pairs are left out:
+A = U B with orthonormal columns in U and, for the cell (ix, iy),
+
+    B[p, iy * nx + ix] = along[ix, first[p]] * across[iy, second[p]]
+
 In a room the second axis stands for all axes but the first.
 
-Where some sensors are silent the rows that are left of these directions are no longer
-orthonormal. They are W T, with orthonormal W and a small triangular T: in `Pairs` T mixes the
-pairs, and W has their place.
+Where some sensors are silent the rows that are left of U are no longer orthonormal. They are
+W T, with orthonormal W and a small triangular T; then T B stands for B, and W for U.
 
 Source: Van Loan 2000, "The ubiquitous Kronecker product", Section 3, for the singular vectors.
 """
@@ -21,11 +24,40 @@ from numpy.typing import NDArray
 from physics.lowrank import LowRank
 from physics.separable import Factor, Separable
 
-from .pairs import Floats, Indices, Pairs
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 # Pairs weaker than this, beside the strongest, are rounding; leaving them out moves the least
 # total heat by less than 1e-12 of itself.
 _RANK_TOLERANCE = 1e-13
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """B, (r, cells), as pairs of directions, and the way from readings to its rows.
+
+    Args:
+        along: (nx, rx), what each cell of the first axis gives in each direction.
+        across: (ny, ry), the same of all other axes.
+        first, second: (pairs,), which directions each pair joins; the strongest pair first.
+        left: (mx, rx) and (my, ry), orthonormal: what each sensor has of each direction.
+        mix: T, (r, pairs), where sensors are silent, else (0, 0); then r is the pairs.
+        basis: W, (heard sensors, r), where sensors are silent, else (0, 0).
+    """
+
+    along: Floats
+    across: Floats
+    first: Indices
+    second: Indices
+    left: tuple[Floats, Floats]
+    mix: Floats
+    basis: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(r, cells), as of B."""
+        rows = len(self.mix) if self.mix.size else len(self.first)
+        return rows, len(self.along) * len(self.across)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

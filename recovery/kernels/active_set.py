@@ -11,16 +11,28 @@ While no heat on P comes within the radius the target is the least-squares point
 Source: Lawson and Hanson 1974, chapter 23, for the steps between the bounds.
 
 The operator comes in one form, `axes` = (axis_x, axis_y, keep_x, keep_y, mix). Cells lie on a
-grid, number row * columns + column, and pair p of a cell is axis_x[column, keep_x[p]] *
-axis_y[row, keep_y[p]]. These are its column of B, but for `mix`, (rank, pairs), that turns pairs
-into coordinates where it is not empty. A dense B is one row of cells: axis_x is its transpose
-and axis_y has the shape (1, 0). `coarse` is the same on every step-th cell. Sensors likewise:
-`bases` are (sensors of an axis, rank) for either axis, or U whole and an empty one.
+grid, number row * columns + column, and pair p of a cell is axis_x[keep_x[p], column] *
+axis_y[keep_y[p], row]. These are its column of B, but for `mix`, (rank, pairs), that turns pairs
+into coordinates where it is not empty. A dense B is one row of cells: axis_x is B itself and
+axis_y has the shape (0, 1). `coarse` is the same on every step-th cell. Sensors likewise:
+`bases` are (rank, sensors) of either axis, or U' whole and an empty one.
+
+Loops go over cells that hold heat, or over the line of cells; what is as long as the rank, or a
+plane of cells, is left to numpy, so that this is usable uncompiled.
 """
 
 import math
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Whole: TypeAlias = NDArray[np.int64]
+States: TypeAlias = NDArray[np.int8]
+Axes: TypeAlias = tuple[Floats, Floats, Whole, Whole, Floats]
+Parts: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats]  # Q', R', z, w, d - Q z
+Lists: TypeAlias = tuple[Whole, Whole, Floats, Floats]  # of free cells: which, turn, heat, bound
 
 ZERO, OPTIMAL, NEAREST, STALLED = 0, 1, 2, 3
 EMPTY, FREE, FULL, CLOSED, REFUSED, KEPT = 0, 1, 2, 3, 4, 5
@@ -31,68 +43,109 @@ CLOSE = 1e-9  # of the readings' length: nearer to them than this is rounding
 DEPENDENT = 1e-14  # what is left of a column beside the others, relative, is rounding
 
 
-def column(axes, cell):
+def column(axes: Axes, cell: int) -> Floats:
     """Return what one cell adds to the coordinates, (rank,)."""
     axis_x, axis_y, keep_x, keep_y, mix = axes
-    if axis_y.shape[1] == 0:
-        return axis_x[cell].copy()
-    columns = axis_x.shape[0]
-    pairs = axis_x[cell % columns][keep_x] * axis_y[cell // columns][keep_y]
+    if axis_y.shape[0] == 0:
+        return axis_x[:, cell].copy()
+    columns = axis_x.shape[1]
+    pairs = axis_x[:, cell % columns][keep_x] * axis_y[:, cell // columns][keep_y]
     return np.dot(mix, pairs) if mix.size else pairs
 
 
-def prices(axes, rest):
+def prices(axes: Axes, rest: Floats) -> Floats:
     """Return B' rest on the grid, (rows, columns)."""
     axis_x, axis_y, keep_x, keep_y, mix = axes
-    if axis_y.shape[1] == 0:
-        return np.dot(axis_x, rest).reshape((1, axis_x.shape[0]))
-    inner = np.zeros(axis_x.shape[1] * axis_y.shape[1])
-    inner[keep_x * axis_y.shape[1] + keep_y] = np.dot(rest, mix) if mix.size else rest
-    half = np.dot(axis_x, inner.reshape((axis_x.shape[1], axis_y.shape[1])))
-    return np.dot(axis_y, half.T)
+    if axis_y.shape[0] == 0:
+        return np.dot(rest, axis_x).reshape((1, axis_x.shape[1]))
+    inner = np.zeros(axis_y.shape[0] * axis_x.shape[0])
+    inner[keep_y * axis_x.shape[0] + keep_x] = np.dot(rest, mix) if mix.size else rest
+    half = np.dot(inner.reshape((axis_y.shape[0], axis_x.shape[0])), axis_x)
+    return np.dot(axis_y.T, half)
 
 
-def peaks(values, least):
-    """Return the highest places of a grid above a level that no neighbour exceeds, best first."""
+def ranked(found: Whole, worth: Floats) -> Whole:
+    """Return the few dearest, the dearest first."""
+    return found[np.argsort(-worth)[:TOGETHER]]
+
+
+def peaks(values: Floats, state: States, least: float) -> Whole:
+    """Return the empty places dearer than a level and than their neighbours, dearest first.
+
+    Full cells are dearer, and do not count as neighbours.
+    """
     rows, columns = values.shape
-    framed = np.full((rows + 2, columns + 2), -np.inf)
-    framed[1:-1, 1:-1] = values
-    top = (values > least) & (values >= framed[1:-1, :-2]) & (values >= framed[1:-1, 2:])
     if rows > 1:
-        top &= (values >= framed[:-2, 1:-1]) & (values >= framed[2:, 1:-1])
-    found = np.flatnonzero(top)
-    return found[np.argsort(-values.ravel()[found])[:TOGETHER]]
+        seen = np.where(state <= FREE, values, -np.inf)
+        top = (seen > least) & (state == EMPTY)
+        top[:, 1:] &= seen[:, 1:] >= seen[:, :-1]
+        top[:, :-1] &= seen[:, :-1] >= seen[:, 1:]
+        top[1:] &= seen[1:] >= seen[:-1]
+        top[:-1] &= seen[:-1] >= seen[1:]
+        found = np.flatnonzero(top)
+        return ranked(found, values.ravel()[found])
+    line, open_ = values[0], state[0]
+    found = np.empty(columns // 2 + 1, np.int64)
+    worth = np.empty(len(found))
+    count = 0
+    for i in range(columns):
+        value = line[i]
+        if value > least and open_[i] == EMPTY:
+            if i > 0 and line[i - 1] >= value and open_[i - 1] <= FREE:
+                continue
+            if i + 1 < columns and line[i + 1] > value and open_[i + 1] <= FREE:
+                continue
+            found[count], worth[count] = i, value
+            count += 1
+    if count < 2:
+        return found[:count]
+    return ranked(found[:count], worth[:count])
 
 
-def append(parts, size, new):
+def append(parts: Parts, size: int, new: Floats) -> bool:
     """Add a column to the factors; False, and nothing changed, where it depends on the others."""
     basis, factor, along, weights, beyond = parts
     if size == basis.shape[0]:
         return False
-    shares = np.dot(basis[:size], new)
-    rest = new - np.dot(shares, basis[:size])
-    again = np.dot(basis[:size], rest)  # twice is enough, once is not
-    rest -= np.dot(again, basis[:size])
-    height = math.sqrt(np.dot(rest, rest))
-    if not height > DEPENDENT * math.sqrt(np.dot(new, new)):
+    before = np.dot(new, new)
+    if size:
+        known = basis[:size]
+        shares = np.dot(known, new)
+        new = new - np.dot(shares, known)
+        again = np.dot(known, new)  # twice is enough, once is not
+        new -= np.dot(again, known)
+        factor[size, :size] = shares + again
+    height = math.sqrt(np.dot(new, new))
+    if not height > DEPENDENT * math.sqrt(before):
         return False
-    factor[size, :size] = shares + again
     factor[size, size] = height
-    basis[size] = rest / height
-    along[size] = np.dot(basis[size], beyond)
-    weights[size] = (1.0 - np.dot(factor[size, :size], weights[:size])) / height
-    beyond -= along[size] * basis[size]
+    basis[size] = new / height
+    share = np.dot(basis[size], beyond)
+    along[size] = share
+    beyond -= share * basis[size]
+    weigh(parts, size, size + 1)
     return True
 
 
-def remove(parts, size, gone):
+def weigh(parts: Parts, first: int, size: int) -> None:
+    """Work out w anew from one place on; row j of R' is column j of R."""
+    factor, weights = parts[1], parts[3]
+    for j in range(first, size):
+        rest = 1.0
+        for i in range(j):
+            rest -= factor[j, i] * weights[i]
+        weights[j] = rest / factor[j, j]
+
+
+def remove(parts: Parts, size: int, gone: int) -> None:
     """Take a column out of the factors by Givens rotations, which carry z along.
 
-    Row j of `factor` is column j of R.
+    They do not carry w, which may be huge beside a column that all but depends on the others.
     """
-    basis, factor, along, weights, beyond = parts
+    basis, factor, along, _, beyond = parts
     for j in range(gone, size - 1):
-        factor[j, : j + 2] = factor[j + 1, : j + 2]
+        for i in range(j + 2):
+            factor[j, i] = factor[j + 1, i]
     for i in range(gone, size - 1):
         norm = math.hypot(factor[i, i], factor[i, i + 1])
         c, s = factor[i, i] / norm, factor[i, i + 1] / norm
@@ -104,55 +157,33 @@ def remove(parts, size, gone):
         basis[i + 1] = c * basis[i + 1] - s * first
         one, two = along[i], along[i + 1]
         along[i], along[i + 1] = c * one + s * two, c * two - s * one
-    # These may have been huge beside a column that all but depends on the others.
-    for j in range(gone, size - 1):
-        weights[j] = (1.0 - np.dot(factor[j, :j], weights[:j])) / factor[j, j]
     beyond += along[size - 1] * basis[size - 1]
+    weigh(parts, gone, size - 1)
 
 
-def shift(parts, size, change):
+def shift(parts: Parts, size: int, change: Floats) -> None:
     """Change the readings that the free cells have to explain."""
-    basis, _, along, _, beyond = parts
+    basis, along, beyond = parts[0], parts[2], parts[4]
     beyond += change
-    for _ in range(2):
-        more = np.dot(basis[:size], beyond)
-        along[:size] += more
-        beyond -= np.dot(more, basis[:size])
+    if size:
+        for _ in range(2):
+            more = np.dot(basis[:size], beyond)
+            along[:size] += more
+            beyond -= np.dot(more, basis[:size])
 
 
-def solved(factor, right):
-    """Return R^-1 right, in its place."""
-    for j in range(len(right) - 1, -1, -1):
-        right[j] /= factor[j, j]
-        right[:j] -= right[j] * factor[j, :j]
-    return right
+def solve_up(factor: Floats, right: Floats, size: int) -> None:
+    """Replace `right` by R^-1 right."""
+    for j in range(size - 1, -1, -1):
+        value = right[j] / factor[j, j]
+        right[j] = value
+        for i in range(j):
+            right[i] -= value * factor[j, i]
 
 
-def stride(amount, target, bound):
-    """Return how far from the amounts to the target no cell leaves its bounds, at most 1."""
-    share = 1.0
-    for p in range(len(amount)):
-        if target[p] < 0:
-            share = min(share, amount[p] / (amount[p] - target[p]))
-        elif target[p] > bound[p]:
-            share = min(share, (bound[p] - amount[p]) / (target[p] - amount[p]))
-    return share
-
-
-def walk(amount, target, bound, share):
-    """Go that far, and return who has met a bound."""
-    met = np.zeros(len(amount), np.bool_)
-    for p in range(len(amount)):
-        moved = amount[p] + share * (target[p] - amount[p])
-        if target[p] < 0 and moved <= 1e-14 * amount[p]:
-            met[p], moved = True, 0.0
-        elif target[p] > bound[p] and bound[p] - moved <= 1e-14 * bound[p]:
-            met[p], moved = True, bound[p]
-        amount[p] = moved
-    return met
-
-
-def leave(axes, parts, lists, size, p, state, full, filled):
+def leave(
+    axes: Axes, parts: Parts, lists: Lists, size: int, p: int, flat: States, full: Whole, filled: int
+) -> int:  # fmt: skip
     """Take a cell that stands at a bound out of the free ones; return how many are full then."""
     free, turn, amount, bound = lists
     cell, top, at_top = free[p], bound[p], amount[p] >= bound[p]
@@ -160,64 +191,109 @@ def leave(axes, parts, lists, size, p, state, full, filled):
     for i in range(p, size - 1):
         free[i], turn[i] = free[i + 1], turn[i + 1]
         amount[i], bound[i] = amount[i + 1], bound[i + 1]
-    state[cell] = EMPTY
+    flat[cell] = EMPTY
     if not at_top:
         return filled
     shift(parts, size - 1, -top * column(axes, cell))
-    state[cell], full[filled] = FULL, cell
+    flat[cell], full[filled] = FULL, cell
     return filled + 1
 
 
-def trade(parts, size, new, amount, bound, most):
+def walk(lists: Lists, target: Floats, first: int, gone: NDArray[np.bool_], size: int) -> bool:
+    """Go to the target, or until a cell runs empty or full; True on arrival, else see `gone`.
+
+    Of several newcomers only the dearest, `first`, is sure to go the right way. Where others go
+    the wrong way nobody moves, and they are to leave; the dearest only if it is alone in that.
+    """
+    free, turn, amount, bound = lists
+    strays, first_strays = 0, -1
+    share = 1.0
+    for p in range(size):
+        step = target[p] - amount[p]
+        gone[p] = turn[p] != 0 and turn[p] * step <= 0
+        if gone[p]:
+            strays += 1
+            if free[p] == first:
+                first_strays = p
+        elif target[p] < 0:
+            share = min(share, -amount[p] / step)
+        elif target[p] > bound[p]:
+            share = min(share, (bound[p] - amount[p]) / step)
+    if strays:
+        if strays > 1 and first_strays >= 0:
+            gone[first_strays] = False
+        return False
+    for p in range(size):
+        turn[p] = 0
+        if share >= 1.0:
+            amount[p] = target[p]
+            continue
+        moved = amount[p] + share * (target[p] - amount[p])
+        if target[p] < 0 and moved <= 1e-14 * amount[p]:
+            gone[p], moved = True, 0.0
+        elif target[p] > bound[p] and bound[p] - moved <= 1e-14 * bound[p]:
+            gone[p], moved = True, bound[p]
+        amount[p] = moved
+    return share >= 1.0
+
+
+def trade(parts: Parts, lists: Lists, size: int, new: Floats, most: float) -> tuple[float, int]:
     """Move heat into a column that the others can make up for, until one of them has to leave.
 
     Returns how much, and who meets a bound; -1 where nobody does before `most`, which is
     negative for a column that gives heat away.
     """
-    basis, factor = parts[0], parts[1]
-    rates = -np.sign(most) * solved(factor, np.dot(basis[:size], new))
+    amount, bound = lists[2], lists[3]
+    rates = np.dot(parts[0][:size], new)
+    solve_up(parts[1], rates, size)
+    sign = 1.0 if most > 0 else -1.0
     far, who = abs(most), -1
     for p in range(size):
+        rates[p] *= -sign
         room = bound[p] - amount[p] if rates[p] > 0 else amount[p]
         if rates[p] != 0 and room < far * abs(rates[p]):
             far, who = room / abs(rates[p]), p
-    amount[:size] += far * rates
+    for p in range(size):
+        amount[p] += far * rates[p]
     if who >= 0:
         amount[who] = bound[who] if rates[who] > 0 else 0.0
-    return np.sign(most) * far, who
+    return sign * far, who
 
 
-def left_over(axes, readings, ceiling, free, amount, full):
+def left_over(axes: Axes, readings: Floats, ceiling: Floats, lists: Lists, size: int, full: Whole) -> Floats:  # fmt: skip
     """Return c - B heat, afresh."""
     rest = readings.copy()
-    for p in range(len(free)):
-        rest -= amount[p] * column(axes, free[p])
+    for p in range(size):
+        rest -= lists[2][p] * column(axes, lists[0][p])
     for cell in full:
         rest -= ceiling[cell if len(ceiling) > 1 else 0] * column(axes, cell)
     return rest
 
 
-def excess(values, ceiling, price):
-    """Return what all cells, full, would earn beyond their price."""
-    over = np.maximum(0.0, values.ravel() - price)
-    return ceiling[0] * over.sum() if len(ceiling) == 1 else np.dot(ceiling, over)
-
-
-def window(axes, state, rest, cell, reach_x, reach_y):
+def window(
+    axes: Axes, state: States, rest: Floats, cell: int, reach_x: int, reach_y: int
+) -> tuple[int, float]:
     """Return the dearest empty cell near another, and its price; minus infinity if none."""
     axis_x, axis_y, keep_x, keep_y, mix = axes
     rows, columns = state.shape
     row, place = cell // columns, cell % columns
     top, bottom = max(0, row - reach_y), min(rows, row + reach_y + 1)
     left, right = max(0, place - reach_x), min(columns, place + reach_x + 1)
-    values = prices((axis_x[left:right], axis_y[top:bottom], keep_x, keep_y, mix), rest)
-    seen = np.where(state[top:bottom, left:right] == EMPTY, values, -np.inf)
-    best = int(np.argmax(seen))
-    row, place = best // (right - left), best % (right - left)
-    return (top + row) * columns + left + place, seen[row, place]
+    near_x = np.ascontiguousarray(axis_x[:, left:right])
+    near_y = np.ascontiguousarray(axis_y[:, top:bottom])
+    values = prices((near_x, near_y, keep_x, keep_y, mix), rest)
+    best, worth = -1, -np.inf
+    for i in range(bottom - top):
+        for j in range(right - left):
+            if values[i, j] > worth and state[top + i, left + j] == EMPTY:
+                best, worth = (top + i) * columns + left + j, values[i, j]
+    return best, worth
 
 
-def entering(axes, coarse, steps, state, rest, least, free):
+def entering(
+    axes: Axes, coarse: Axes, steps: tuple[int, int], state: States, rest: Floats, least: float,
+    free: Whole,
+) -> Whole:  # fmt: skip
     """Return empty cells dearer than a level, dearest first, without looking at all of them.
 
     A blurred price is smooth, so its peaks show on every step-th cell; where none does, one may
@@ -226,28 +302,33 @@ def entering(axes, coarse, steps, state, rest, least, free):
     step_x, step_y = steps
     columns, half_x, half_y = state.shape[1], step_x // 2, step_y // 2
     values = prices(coarse, rest)
-    seen = state[half_y::step_y, half_x::step_x]
-    tops = peaks(np.where(seen <= FREE, values, -np.inf), least)
+    wide = values.shape[1]
+    tops = peaks(values, state[half_y::step_y, half_x::step_x], least)
     found, worth = np.empty(TOGETHER + len(free), np.int64), np.empty(TOGETHER + len(free))
     count = 0
     for near_heat in range(2):
         for i in range(len(free) if near_heat else len(tops)):
-            row, place = 0, 0
-            if not near_heat:
-                row, place = tops[i] // values.shape[1], tops[i] % values.shape[1]
-            start = (half_y + row * step_y) * columns + half_x + place * step_x
             if near_heat:
                 start = free[i]
+            else:
+                start = (half_y + tops[i] // wide * step_y) * columns
+                start += half_x + tops[i] % wide * step_x
             cell, value = window(axes, state, rest, start, step_x, step_y)
-            if value > least and not (found[:count] == cell).any():
+            known = value <= least
+            for j in range(count):
+                known |= found[j] == cell
+            if not known:
                 found[count], worth[count] = cell, value
                 count += 1
         if count:
             break
-    return found[:count][np.argsort(-worth[:count])[:TOGETHER]]
+    return ranked(found[:count], worth[:count])
 
 
-def descend(axes, coarse, steps, grain, ceiling, readings, radius, guess, heat):
+def descend(
+    axes: Axes, coarse: Axes, steps: tuple[int, int], grain: float, ceiling: Floats,
+    readings: Floats, radius: float, guess: Whole, heat: Floats,
+) -> tuple[int, float, Floats, float, int]:  # fmt: skip
     """Leave the least heat in `heat`, and return (code, price, rest, gap, steps taken).
 
     Args:
@@ -262,14 +343,13 @@ def descend(axes, coarse, steps, grain, ceiling, readings, radius, guess, heat):
         OPTIMAL, and the excess over the least total at most; NEAREST, and that over the least
         residual; STALLED, and infinity. The rest is c - B heat: over the price, the multipliers.
     """
-    axis_x, axis_y = axes[0], axes[1]
-    rank, columns, rows = len(readings), axis_x.shape[0], max(1, axis_y.shape[0])
+    rank, columns, rows = len(readings), axes[0].shape[1], axes[1].shape[1]
     cells = rows * columns
     most = min(rank, cells)
     basis, factor, beyond = np.empty((most, rank)), np.empty((most, most)), readings.copy()
-    along, weights = np.empty(most), np.empty(most)
+    along, weights, target = np.empty(most), np.empty(most), np.empty(most)
     parts = (basis, factor, along, weights, beyond)
-    free, turn = np.empty(most, np.int64), np.zeros(most, np.int8)
+    free, turn, gone = np.empty(most, np.int64), np.zeros(most, np.int64), np.zeros(most, np.bool_)
     amount, bound = np.empty(most), np.empty(most)
     lists = (free, turn, amount, bound)
     full, refused = np.empty(cells, np.int64), np.empty(cells, np.int64)
@@ -296,27 +376,24 @@ def descend(axes, coarse, steps, grain, ceiling, readings, radius, guess, heat):
         heat[cell] = 0.0
 
     first, alone, phase, merit, price, done = -1, False, 0, np.inf, 0.0, False
-    values, rest = np.zeros((rows, 0)), readings
+    rest, highest = readings, 0.0
+    values = np.zeros((rows, 0))
     while taken < MOST_STEPS:
         # Walk to the target of these cells, and leave behind those that run empty or full.
+        miss = np.dot(beyond, beyond)
+        near, price = miss < inside, 0.0
         while size:
             taken += 1
-            miss = np.dot(beyond, beyond)
-            near, price = miss < inside, 0.0
             if near:
-                price = math.sqrt((inside - miss) / np.dot(weights[:size], weights[:size]))
-            target = solved(factor, along[:size] - price * weights[:size])
-            # Of several newcomers only the dearest is sure to go the right way.
-            gone = (turn[:size] != 0) & (turn[:size] * (target - amount[:size]) <= 0)
-            if gone.sum() > 1:
-                gone &= free[:size] != first
-            if not gone.any():
-                turn[:size] = 0
-                share = stride(amount[:size], target, bound)
-                if share >= 1.0:
-                    amount[:size] = target
-                    break
-                gone = walk(amount[:size], target, bound, share)
+                steep = 0.0
+                for p in range(size):
+                    steep += weights[p] * weights[p]
+                price = math.sqrt((inside - miss) / steep)
+            for p in range(size):
+                target[p] = along[p] - price * weights[p]
+            solve_up(factor, target, size)
+            if walk(lists, target, first, gone, size):
+                break
             for p in range(size - 1, -1, -1):
                 if gone[p]:
                     cell, new = free[p], turn[p] != 0
@@ -326,14 +403,15 @@ def descend(axes, coarse, steps, grain, ceiling, readings, radius, guess, heat):
                         flat[cell] = KEPT if flat[cell] == FULL else REFUSED
                         refused[barred] = cell
                         barred += 1
-
-        if size == 0:
-            near, price = np.dot(beyond, beyond) < inside, 0.0
+            miss = np.dot(beyond, beyond)
+            near, price = miss < inside, 0.0
 
         # Who is refused stays so until there is progress, or the same step would come again.
-        now = np.dot(beyond, beyond)
+        now = miss
         if near:
-            now = amount[:size].sum()
+            now = 0.0
+            for p in range(size):
+                now += amount[p]
             for i in range(filled):
                 now += ceiling[full[i] if apart else 0]
         better = int(near) > phase or now < merit * (1 - 1e-14)
@@ -344,7 +422,7 @@ def descend(axes, coarse, steps, grain, ceiling, readings, radius, guess, heat):
             barred = 0
 
         # Look for cells that would earn more than the price, and full ones that earn less.
-        rest = beyond + price * np.dot(weights[:size], basis[:size])
+        rest = beyond + price * np.dot(weights[:size], basis[:size]) if size else beyond.copy()
         slack = rounding + SLACK * price
         if not near:
             slack += 1e-11 * grain * math.sqrt(np.dot(rest, rest))
@@ -355,15 +433,16 @@ def descend(axes, coarse, steps, grain, ceiling, readings, radius, guess, heat):
                 worth = np.dot(column(axes, full[i]), rest)
                 if worth < cheapest:
                     lowest, cheapest = i, worth
-        newcomers = np.empty(0, np.int64)
+        newcomers = full[:0]
         if not idle:
             if steps[0] * steps[1] > 1:
                 newcomers = entering(axes, coarse, steps, state, rest, price + slack, free[:size])
             if len(newcomers) == 0:
-                rest = left_over(axes, readings, ceiling, free[:size], amount, full[:filled])
+                rest = left_over(axes, readings, ceiling, lists, size, full[:filled])
                 values = prices(axes, rest)
-                newcomers = peaks(np.where(state <= FREE, values, -np.inf), price + slack)
-                newcomers = newcomers[flat[newcomers] == EMPTY]
+                highest = values.max()
+                if highest > price + slack:
+                    newcomers = peaks(values, state, price + slack)
                 done = len(newcomers) == 0 and lowest < 0
         if done or (idle and lowest < 0):
             break
@@ -373,15 +452,16 @@ def descend(axes, coarse, steps, grain, ceiling, readings, radius, guess, heat):
             newcomers = np.append(newcomers, full[lowest])
             filled -= 1
             full[lowest] = full[filled]
+
         first, before = newcomers[0], size
         for cell in newcomers:
-            new, top, out = column(axes, cell), ceiling[cell if apart else 0], flat[cell] >= FULL
+            new, top, out = column(axes, cell), ceiling[cell if apart else 0], flat[cell] == FULL
             held = top if out else 0.0
             if out:
                 shift(parts, size, top * new)
             placed, traded = append(parts, size, new), 0.0
-            if not placed and near and size == before:
-                traded, who = trade(parts, size, new, amount, bound, -top if out else top)
+            if not placed and near and 0 < size == before:
+                traded, who = trade(parts, lists, size, new, -top if out else top)
                 held += traded
                 if who >= 0:
                     filled = leave(axes, parts, lists, size, who, flat, full, filled)
@@ -406,39 +486,42 @@ def descend(axes, coarse, steps, grain, ceiling, readings, radius, guess, heat):
         heat[free[p]] = amount[p]
     for cell in full[:filled]:
         heat[cell] = ceiling[cell if apart else 0]
-    length = math.sqrt(np.dot(rest, rest))
     if not done:
         return STALLED, price, rest, np.inf, taken
-    gains = np.dot(readings, rest) - excess(values, ceiling, price)
+    gains, length = np.dot(readings, rest), math.sqrt(np.dot(rest, rest))
+    if highest > price:
+        over = np.maximum(0.0, values.ravel() - price)
+        gains -= np.dot(ceiling, over) if apart else ceiling[0] * over.sum()
     if price > 0:
-        return OPTIMAL, price, rest, heat.sum() - (gains - radius * length) / price, taken
+        return OPTIMAL, price, rest, merit - (gains - radius * length) / price, taken
     return NEAREST, price, rest, length - gains / length if length else 0.0, taken
 
 
-def coordinates(bases, axes, readings):
-    """Return U'y, and y - U U'y."""
+def coordinates(bases: tuple[Floats, Floats], axes: Axes, readings: Floats) -> Floats:
+    """Return U'y, (rank,)."""
     basis_x, basis_y = bases
-    if basis_y.shape[1] == 0:
-        inside = np.dot(readings, basis_x)
-        return inside, readings - np.dot(basis_x, inside)
-    keep = axes[3] * basis_x.shape[1] + axes[2]
-    table = readings.reshape((basis_y.shape[0], basis_x.shape[0]))
-    inside = np.dot(np.dot(basis_y.T, table), basis_x).ravel()[keep]
-    return inside, readings - expanded(bases, axes, inside)
+    if basis_y.shape[0] == 0:
+        return np.dot(basis_x, readings)
+    table = readings.reshape((basis_y.shape[1], basis_x.shape[1]))
+    inside = np.dot(np.dot(basis_y, table), basis_x.T)
+    return inside.ravel()[axes[3] * basis_x.shape[0] + axes[2]]
 
 
-def expanded(bases, axes, inside):
+def expanded(bases: tuple[Floats, Floats], axes: Axes, inside: Floats) -> Floats:
     """Return U inside, one number a sensor."""
     basis_x, basis_y = bases
-    if basis_y.shape[1] == 0:
-        return np.dot(basis_x, inside)
-    table = np.zeros(basis_y.shape[1] * basis_x.shape[1])
-    table[axes[3] * basis_x.shape[1] + axes[2]] = inside
-    half = np.dot(basis_y, table.reshape((basis_y.shape[1], basis_x.shape[1])))
-    return np.dot(half, basis_x.T).ravel()
+    if basis_y.shape[0] == 0:
+        return np.dot(inside, basis_x)
+    table = np.zeros(basis_y.shape[0] * basis_x.shape[0])
+    table[axes[3] * basis_x.shape[0] + axes[2]] = inside
+    half = np.dot(table.reshape((basis_y.shape[0], basis_x.shape[0])), basis_x)
+    return np.dot(basis_y.T, half).ravel()
 
 
-def search(axes, coarse, steps, grain, ceiling, inside, outside, size, radius, guess, heat):
+def search(
+    axes: Axes, coarse: Axes, steps: tuple[int, int], grain: float, ceiling: Floats,
+    inside: Floats, outside: float, size: float, radius: float, guess: Whole, heat: Floats,
+) -> tuple[int, tuple[float, float, float, float], int, float, Floats]:  # fmt: skip
     """Return (code, (objective, residual, gap, radius), steps taken, price, rest).
 
     Args:
@@ -455,10 +538,14 @@ def search(axes, coarse, steps, grain, ceiling, inside, outside, size, radius, g
     residual = math.sqrt(outside + length * length)
     if code == NEAREST:
         gap = residual - math.sqrt(outside + max(0.0, length - gap) ** 2)
-    return code, (heat.sum(), residual, gap, radius), taken, price if price > 0 else residual, rest
+    total = heat.sum()
+    return code, (total, residual, gap, radius), taken, price if price > 0 else residual, rest
 
 
-def solve(bases, axes, coarse, steps, grain, ceiling, readings, radius, guess, heat):
+def solve(
+    bases: tuple[Floats, Floats], axes: Axes, coarse: Axes, steps: tuple[int, int], grain: float,
+    ceiling: Floats, readings: Floats, radius: float, guess: Whole, heat: Floats,
+) -> tuple[int, tuple[float, float, float, float], int, Floats]:  # fmt: skip
     """Return what `search` finds for readings, (sensors,), and the multipliers instead of c - B f.
 
     The heat to begin with is in `heat`, and the least heat is left there.
@@ -467,7 +554,8 @@ def solve(bases, axes, coarse, steps, grain, ceiling, readings, radius, guess, h
     if size <= radius:
         heat[:] = 0.0
         return ZERO, (0.0, size, 0.0, radius), 0, np.zeros(len(readings))
-    inside, beyond = coordinates(bases, axes, readings)
+    inside = coordinates(bases, axes, readings)
+    beyond = readings - expanded(bases, axes, inside)
     code, numbers, taken, price, rest = search(
         axes, coarse, steps, grain, ceiling, inside, np.dot(beyond, beyond), size, radius, guess,
         heat,
@@ -475,32 +563,35 @@ def solve(bases, axes, coarse, steps, grain, ceiling, readings, radius, guess, h
     return code, numbers, taken, (beyond + expanded(bases, axes, rest)) / price
 
 
-def solve_many(bases, axes, coarse, steps, grain, ceiling, readings, radii, heat):
+def solve_many(
+    bases: tuple[Floats, Floats], axes: Axes, coarse: Axes, steps: tuple[int, int], grain: float,
+    ceiling: Floats, readings: Floats, radii: Floats, heat: Floats,
+) -> tuple[Whole, Floats, Whole, Floats, Floats]:  # fmt: skip
     """Return what `search` finds for each of the readings, (batch, sensors), as arrays.
 
     Returns:
         codes; (batch, 4); steps taken; prices; and B heat, (batch, rank), for the multipliers
         are (y - U B heat) / price.
     """
-    batch, rank = len(readings), len(axes[2]) if axes[4].size == 0 else axes[4].shape[0]
+    batch, rank = len(readings), axes[4].shape[0] if axes[4].size else len(axes[2])
     codes, taken = np.zeros(batch, np.int64), np.zeros(batch, np.int64)
-    numbers, prices_, told = np.zeros((batch, 4)), np.full(batch, np.inf), np.zeros((batch, rank))
-    flat, nobody = bases[1].shape[1] == 0, np.empty(0, np.int64)
-    if flat:
-        told[:] = np.dot(readings, bases[0])
+    numbers, scales, told = np.zeros((batch, 4)), np.full(batch, np.inf), np.zeros((batch, rank))
+    dense, nobody = bases[1].shape[0] == 0, np.empty(0, np.int64)
+    if dense:
+        told[:] = np.dot(readings, bases[0].T)
     for one in range(batch):
-        size = math.sqrt(np.dot(readings[one], readings[one]))
+        target = readings[one]
+        size = math.sqrt(np.dot(target, target))
         if size <= radii[one]:
-            numbers[one], told[one] = np.array((0.0, size, 0.0, radii[one])), 0.0
+            numbers[one, 1], numbers[one, 3], told[one] = size, radii[one], 0.0
             continue
-        if flat:
-            inside = told[one].copy()
-            beyond = readings[one] - np.dot(bases[0], inside)
-        else:
-            inside, beyond = coordinates(bases, axes, readings[one])
-        codes[one], found, taken[one], prices_[one], rest = search(
+        inside = told[one].copy() if dense else coordinates(bases, axes, target)
+        beyond = target - expanded(bases, axes, inside)
+        codes[one], found, taken[one], scales[one], rest = search(
             axes, coarse, steps, grain, ceiling, inside, np.dot(beyond, beyond), size, radii[one],
             nobody, heat[one],
         )  # fmt: skip
-        numbers[one], told[one] = np.array(found), inside - rest
-    return codes, numbers, taken, prices_, told
+        for i in range(4):
+            numbers[one, i] = found[i]
+        told[one] = inside - rest
+    return codes, numbers, taken, scales, told

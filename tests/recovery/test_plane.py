@@ -7,7 +7,9 @@ import pytest
 
 from physics.lowrank import forward_lowrank
 from physics.separable import Separable, forward_separable
-from recovery.pairs import Pairs
+from recovery.compiled import compiled
+from recovery.directions import prepare
+from recovery.kernels import active_set
 from recovery.plane import reduce_plane
 
 world = np.random.default_rng(11)
@@ -54,49 +56,43 @@ CASES = {
 def test_nothing_is_lost(name: str) -> None:
     """||A f - y|| is the same in the few directions, for any heat and any readings."""
     operator = CASES[name]
-    whole, pairs = operator.dense(), reduce_plane(operator)
-    heat, readings = world.random(whole.shape[1]), world.normal(size=(3, len(whole)))
-    inside, beyond = pairs.compress(readings)
-    far = np.linalg.norm(whole @ heat - readings, axis=1)
+    whole, ready = operator.dense(), prepare(operator)
+    heat, readings = world.random(whole.shape[1]), world.normal(size=len(whole))
+    inside, beyond = ready.compress(readings)
+    far = float(np.linalg.norm(whole @ heat - readings))
 
-    assert pairs.shape[0] <= min(whole.shape)
-    assert np.hypot(np.linalg.norm(pairs.matvec(heat) - inside, axis=1), beyond) == (
-        pytest.approx(far, rel=1e-12)
-    )
-    assert pairs.compress((whole @ heat)[None])[0][0] == pytest.approx(
-        pairs.matvec(heat), abs=1e-12 * np.abs(readings).max()
-    )
+    assert ready.shape == whole.shape
+    assert ready.rank <= min(whole.shape)
+    assert np.hypot(
+        np.linalg.norm(ready.small() @ heat - inside), np.linalg.norm(beyond)
+    ) == pytest.approx(far, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_directions_are_those_of_the_matrix(name: str) -> None:
     """U B is the operator, U is orthonormal, and the singular values are numpy's."""
     operator = CASES[name]
-    whole, pairs = operator.dense(), reduce_plane(operator)
-    basis = pairs.expand(np.eye(pairs.shape[0])).T
+    whole, ready = operator.dense(), prepare(operator)
+    basis = np.stack([ready.expand(one) for one in np.eye(ready.rank)], axis=1)
     strengths = np.linalg.svd(whole, compute_uv=False)
-    found = np.linalg.svd(pairs.dense(), compute_uv=False)
+    found = np.linalg.svd(ready.small(), compute_uv=False)
 
-    assert basis.T @ basis == pytest.approx(np.eye(pairs.shape[0]), abs=1e-13)
-    assert basis @ pairs.dense() == pytest.approx(whole, abs=1e-12 * strengths[0])
+    assert basis.T @ basis == pytest.approx(np.eye(ready.rank), abs=1e-13)
+    assert basis @ ready.small() == pytest.approx(whole, abs=1e-12 * strengths[0])
     assert found == pytest.approx(strengths[: len(found)], abs=1e-13 * strengths[0])
 
 
+@pytest.mark.parametrize("kernel", [active_set, compiled(active_set)], ids=["plain", "compiled"])
 @pytest.mark.parametrize("name", CASES)
-def test_products_are_those_of_the_columns(name: str) -> None:
-    """What is never formed multiplies as if it were, and in the kernel's own layout."""
-    pairs = reduce_plane(CASES[name])
-    whole, cells = pairs.dense(), world.integers(0, pairs.shape[1], 4)
-    heat, inside = world.random(pairs.shape[1]), world.normal(size=pairs.shape[0])
+def test_products_are_those_of_the_matrix_formed_whole(name: str, kernel) -> None:
+    """A column on demand, and what every cell would earn by two small products."""
+    ready = prepare(CASES[name])
+    whole, cell = ready.small(), int(world.integers(0, ready.shape[1]))
+    rest = world.normal(size=ready.rank)
+    earned = kernel.prices(ready.axes[0], ready.axes[1], kernel.laid(ready.axes, rest))
 
-    assert pairs.matvec(heat) == pytest.approx(whole @ heat, rel=1e-10)
-    assert pairs.rmatvec(inside) == pytest.approx(whole.T @ inside, rel=1e-10, abs=1e-12)
-    assert pairs.columns(cells) == pytest.approx(whole[:, cells])
-    cell, p = int(cells[0]), len(pairs.first) // 2
-    y, x = divmod(cell, len(pairs.along))
-    if not pairs.mix.size:
-        one = pairs.along[x, pairs.first[p]] * pairs.across[y, pairs.second[p]]
-        assert one == pytest.approx(whole[p, cell])
+    assert kernel.column(ready.axes, cell) == pytest.approx(whole[:, cell], rel=1e-12, abs=1e-14)
+    assert earned.ravel() == pytest.approx(whole.T @ rest, rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize(("spread", "rank"), [(0.0005, 768), (0.005, 594), (0.05, 128), (0.5, 41)])
@@ -118,19 +114,13 @@ def test_whole_lines_of_silent_sensors_mix_nothing() -> None:
     assert reduce_plane(CASES["silent lines and one"]).basis.shape[0] == LINES.sum() - 1
 
 
-def test_pairs_that_are_not_rewoven_for_silence_are_caught() -> None:
-    """The negative control: leaving T out, as if the rows were still orthonormal, is wrong."""
-    operator = CASES["silent"]
-    pairs, whole = reduce_plane(operator), operator.dense()
-    unmixed = reduce_plane(plane())
-    wrong = Pairs(
-        unmixed.along, unmixed.across, unmixed.first, unmixed.second, unmixed.left,
-        np.eye(len(unmixed.first))[: pairs.shape[0]], pairs.basis,
-    )  # fmt: skip
-    heat = world.random(whole.shape[1])
-    inside, _ = pairs.compress((whole @ heat)[None])
+def test_rows_that_are_left_of_the_directions_are_no_directions() -> None:
+    """The negative control: without T, silence makes readings look nearer than they are."""
+    heard, pairs = CASES["silent"].heard, reduce_plane(plane())
+    x, y = pairs.left
+    rows = (y[:, None, pairs.second] * x[None, :, pairs.first]).reshape(-1, len(pairs.first))
 
-    assert np.abs(wrong.matvec(heat) - inside[0]).max() > 1e-2 * np.abs(inside).max()
+    assert np.abs(rows[heard].T @ rows[heard] - np.eye(len(pairs.first))).max() > 0.1
 
 
 @pytest.mark.parametrize(
