@@ -104,7 +104,7 @@ def peaks(values: Floats, state: States, least: float) -> Whole:
 
 def append(parts: Parts, size: int, new: Floats) -> bool:
     """Add a column to the factors; False, and nothing changed, where it depends on the others."""
-    basis, factor, along, weights, beyond = parts
+    basis, factor, along, _, beyond = parts
     if size == basis.shape[0]:
         return False
     before = np.dot(new, new)
@@ -182,7 +182,8 @@ def solve_up(factor: Floats, right: Floats, size: int) -> None:
 
 
 def leave(
-    axes: Axes, parts: Parts, lists: Lists, size: int, p: int, flat: States, full: Whole, filled: int
+    axes: Axes, parts: Parts, lists: Lists, size: int, p: int,
+    flat: States, full: Whole, filled: int,
 ) -> int:  # fmt: skip
     """Take a cell that stands at a bound out of the free ones; return how many are full then."""
     free, turn, amount, bound = lists
@@ -260,7 +261,9 @@ def trade(parts: Parts, lists: Lists, size: int, new: Floats, most: float) -> tu
     return sign * far, who
 
 
-def left_over(axes: Axes, readings: Floats, ceiling: Floats, lists: Lists, size: int, full: Whole) -> Floats:  # fmt: skip
+def left_over(
+    axes: Axes, readings: Floats, ceiling: Floats, lists: Lists, size: int, full: Whole
+) -> Floats:
     """Return c - B heat, afresh."""
     rest = readings.copy()
     for p in range(size):
