@@ -12,7 +12,8 @@ import numpy as np
 
 from ..estimators.check import check
 from ..estimators.record import Estimate, Seen
-from .crowd import Crowd, Floats, Problem, Whole, compress
+from .crowd import Crowd, Floats, Problem, Whole, compress, opened
+from .difference import shift_as_others_differ
 from .draws import Draws, from_draws
 from .pair import redraw_two
 from .single import redraw_one
@@ -25,6 +26,10 @@ LAST_SWEEPS = 8
 _WORTH = 0.5
 # Where it is not known whether powers are equal, they go from this share of the warmest up.
 _COOLEST = 0.3
+# Pairs that are drawn a sweep, where powers are not known, and shifts by what share of a
+# difference: whole ones jump between modes, parts of one search near by.
+_PAIRS = 4
+_SCALES = (1.0, 0.5, 1.0, 0.25, 1.0, 0.5, 1.0, 0.25)
 # More cells than this cost minutes and a gigabyte.
 _MOST_CELLS = 4096
 
@@ -56,7 +61,7 @@ def sample_posterior(
         2022, who waste no move.
     """
     check(seen)
-    cells = np.arange(seen.operator.shape[1]) if seen.open is None else np.flatnonzero(seen.open)
+    cells = opened(seen)
     if len(cells) > _MOST_CELLS:
         raise ValueError(
             f"{len(cells)} cells are open but at most {_MOST_CELLS} can be sampled: every draw "
@@ -67,9 +72,7 @@ def sample_posterior(
     for model, coolest in enumerate(
         (prior.warmest, _COOLEST * prior.warmest) if prior.coolest is None else (prior.coolest,)
     ):
-        problem = compress(
-            seen.operator[:, cells], seen.readings, seen.sigma, seen.places[cells], prior, coolest
-        )
+        problem = compress(seen, coolest)
         runs.append(_anneal(problem, scenes, last_sweeps, 2 * stream + model))
     known = np.append(cells, -1)
     return _pooled([replace(run, cells=known[run.cells]) for run in runs])
@@ -106,25 +109,26 @@ def _anneal(problem: Problem, scenes: int, last_sweeps: int, stream: int) -> Dra
         if cool < 1:
             _sweep(crowd, cool)
             fit = crowd.log_likelihood()
-    seen: list[tuple[Whole, Floats]] = []
+    cells: list[Whole] = []
+    powers: list[Floats] = []
     for _ in range(last_sweeps):
         _sweep(crowd, 1.0)
-        crowd.log_likelihood()
-        seen.append((crowd.cells.copy(), crowd.powers.copy()))
-    return Draws(
-        np.concatenate([cells for cells, _ in seen]),
-        np.concatenate([powers for _, powers in seen]),
-        evidence - problem.silent,
-    )
+        missing = ((0, 0), (0, problem.most - crowd.cells.shape[1]))
+        cells.append(np.pad(crowd.cells, missing, constant_values=problem.cells))
+        powers.append(np.pad(crowd.powers, missing))
+    return Draws(np.concatenate(cells), np.concatenate(powers), evidence - problem.silent)
 
 
 def _sweep(crowd: Crowd, cool: float) -> None:
-    """Move every slot once, and pairs half as often."""
-    unequal = crowd.problem.low < crowd.problem.high
-    for slot in range(crowd.problem.slots):
+    """Move every source by itself, split and merge pairs, and shift scenes as a whole."""
+    crowd.reseat()
+    for slot in range(crowd.cells.shape[1]):
         redraw_one(crowd, slot, cool)
-        if crowd.problem.slots > 1:
-            redraw_two(crowd, cool, merge=unequal and slot % 2 == 0)
+    if crowd.problem.low < crowd.problem.high and crowd.cells.shape[1] > 1:
+        for turn in range(_PAIRS):
+            redraw_two(crowd, cool, merge=turn % 2 == 0)
+    for scale in _SCALES:
+        shift_as_others_differ(crowd, cool, scale)
 
 
 def _next(fit: Floats, cool: float) -> float:

@@ -4,9 +4,9 @@ Scenes live in slots. A slot that is off stands in a cell beyond the last, whose
 nothing, with no power. All arithmetic is over the whole crowd at once, in numpy.
 """
 
+import math
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scipy.spatial import KDTree
 from scipy.special import gammaln
 
 from ..cone import reduce
-from ..estimators.record import Prior
+from ..estimators.record import Seen
 from ..sequence import uniforms
 
 Floats = NDArray[np.float64]
@@ -23,6 +23,8 @@ Whole = NDArray[np.int64]
 # A direction in which all sources together move the readings by less than this many
 # deviations of the noise says nothing.
 _FAINT = 1e-4
+# From here on the sampling takes longer than loading a compiler.
+MANY_CELLS = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,11 +35,13 @@ class Problem:
     readings: Floats  # (r,)
     silent: float  # half the square of what no scene explains, the same for all
     squares: Floats  # (cells,), squared lengths of the columns
-    counted: Floats  # (slots + 1,), log prior of one arrangement of so many sources in slots
+    sets: Floats  # (most + 1,), log of one over how many sets there are of so many sources
     low: float  # least power of a source
     high: float
     near: Whole  # (cells + 1, within), cells around each, filled up with the cell beyond
     room: Floats  # (cells + 1,), log of how many those are
+    grid: Whole  # (cells + 1, 2), row and column of each
+    at: Whole  # (rows, columns), the cell that is there; the one beyond where it is closed
 
     @property
     def cells(self) -> int:
@@ -45,45 +49,47 @@ class Problem:
         return len(self.squares)
 
     @property
-    def slots(self) -> int:
+    def most(self) -> int:
         """The most sources."""
-        return len(self.counted) - 1
+        return len(self.sets) - 1
 
 
-def compress(
-    operator: Floats,
-    readings: Floats,
-    sigma: float,
-    places: Floats,
-    prior: Prior,
-    coolest: float,
-) -> Problem:
-    """Return the problem that readings and prior pose.
-
-    Every set of cells of one size is as likely as every other, so one arrangement of k sources
-    in K slots has the log prior  log (K - k)! + log k! + log (n - k)!, up to a constant.
-    """
-    cells = operator.shape[1]
-    small = reduce(operator, readings)
+def compress(seen: Seen, coolest: float) -> Problem:
+    """Return the problem that readings and prior pose, for powers from the coolest up."""
+    prior, sigma = seen.prior, seen.sigma
+    found = opened(seen)
+    cells = len(found)
+    small = reduce(seen.operator[:, found], seen.readings)
     reach = np.sqrt(np.square(small.operator).sum(axis=1) * prior.most) * prior.warmest
     told = reach > _FAINT * sigma
     columns = np.zeros((cells + 1, int(told.sum())))
     columns[:cells] = small.operator[told].T / sigma
     numbers = np.arange(min(prior.most, cells) + 1)
-    counted = gammaln(len(numbers) - numbers) + gammaln(numbers + 1) + gammaln(cells - numbers + 1)
-    counted = np.where(numbers < prior.fewest, -np.inf, counted - counted.max())
-    near = _around(places)
+    sets = gammaln(numbers + 1) + gammaln(cells - numbers + 1) - gammaln(cells + 1)
+    sets = np.where(numbers < prior.fewest, -np.inf, sets)
+    near = _around(seen.places[found])
+    at = np.full(seen.shape, cells)
+    at.flat[found] = np.arange(cells)
+    grid = np.zeros((cells + 1, 2), dtype=np.int64)
+    grid[:-1] = np.argwhere(at < cells)
     return Problem(
         columns,
         small.readings[told] / sigma,
         0.5 * float(np.square(np.append(small.readings[~told], small.beyond)).sum()) / sigma**2,
         np.square(columns[:cells]).sum(axis=1),
-        counted,
+        sets,
         coolest,
         prior.warmest,
         near,
         np.log(np.maximum((near < cells).sum(axis=1), 1)),
+        grid,
+        at,
     )
+
+
+def opened(seen: Seen) -> Whole:
+    """Return the cells in which a source can be."""
+    return np.arange(math.prod(seen.shape)) if seen.open is None else np.flatnonzero(seen.open)
 
 
 def _around(places: Floats, most: int = 11) -> Whole:
@@ -108,16 +114,14 @@ class Crowd:
         self.problem = problem
         self._streams = count(stream << 20)
         self.rows = np.arange(scenes)
-        cells, slots = problem.cells, problem.slots
-        allowed = np.flatnonzero(np.isfinite(problem.counted))
-        numbers = allowed[(self.even() * len(allowed)).astype(int)]
-        order = np.argsort(self.even(cells), axis=1)[:, :slots]
-        # Which slots are on must not depend on their names, or births would outrun deaths.
-        taken = np.argsort(np.argsort(self.even(slots), axis=1), axis=1) < numbers[:, None]
-        self.cells: Whole = np.where(taken, order, cells)
-        spread = problem.low + (problem.high - problem.low) * self.even(slots)
+        allowed = np.flatnonzero(np.isfinite(problem.sets))
+        numbers = allowed[(self.even() * len(allowed)).astype(np.int64)]
+        order = np.argsort(self.even(problem.cells), axis=1)[:, : problem.most]
+        taken = np.arange(problem.most) < numbers[:, None]
+        self.cells: Whole = np.where(taken, order, problem.cells)
+        spread = problem.low + (problem.high - problem.low) * self.even(problem.most)
         self.powers: Floats = np.where(taken, spread, 0.0)
-        self.residual = self._left()
+        self.reseat()
 
     def even(self, *shape: int) -> Floats:
         """Return the next numbers of the sequence, (scenes, *shape)."""
@@ -129,9 +133,27 @@ class Crowd:
         """Sources in each scene, (scenes,)."""
         return np.asarray((self.cells < self.problem.cells).sum(axis=1))
 
+    def reseat(self) -> None:
+        """Go on with one slot more than any scene needs, each scene in slots of any order.
+
+        Which slots are on must not depend on their names, or births would outrun deaths. One
+        arrangement of k sources in K slots is one of K! / (K - k)! of the same set.
+        """
+        slots = min(int(self.numbers.max()) + 1, self.problem.most)
+        missing = ((0, 0), (0, max(slots - self.cells.shape[1], 0)))
+        self.cells = np.pad(self.cells, missing, constant_values=self.problem.cells)
+        self.powers = np.pad(self.powers, missing)
+        first = np.argsort(self.cells == self.problem.cells, axis=1, kind="stable")[:, :slots]
+        order = np.argsort(self.even(slots), axis=1)
+        order = first[self.rows[:, None], order]
+        self.cells = self.cells[self.rows[:, None], order]
+        self.powers = self.powers[self.rows[:, None], order]
+        numbers = np.arange(slots + 1)
+        self.counted = self.problem.sets[: slots + 1] + gammaln(slots - numbers + 1)
+        self.residual = self.left(self.cells, self.powers)
+
     def log_likelihood(self) -> Floats:
         """Return what the readings say of each scene, (scenes,), up to a constant."""
-        self.residual = self._left()
         return np.asarray(-0.5 * np.square(self.residual).sum(axis=1))
 
     def without(self, slot: Whole) -> Floats:
@@ -151,14 +173,17 @@ class Crowd:
         self.residual = self.residual[chosen]
         self.rows = np.arange(len(chosen))
 
-    def _left(self) -> Floats:
-        explained = np.einsum("sk,skr->sr", self.powers, self.problem.columns[self.cells])
+    def left(self, cells: Whole, powers: Floats) -> Floats:
+        """Return the readings that such scenes do not explain, (scenes, r)."""
+        explained = np.einsum("sk,skr->sr", powers, self.problem.columns[cells])
         return np.asarray(self.problem.readings - explained)
 
 
-def pick(scores: Floats, even: Floats, widths: Any = 1.0) -> Whole:
+def pick(scores: Floats, even: Floats, widths: Floats | None = None) -> Whole:
     """Return one column a row, with the chance widths exp(scores), (rows,)."""
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True)) * widths
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    if widths is not None:
+        weights *= widths
     sums = np.cumsum(weights, axis=1)
     found = (sums <= (even * sums[:, -1])[:, None]).sum(axis=1)
     return np.asarray(np.minimum(found, scores.shape[1] - 1))

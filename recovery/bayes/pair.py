@@ -8,8 +8,10 @@ a centre near each, with the heat of both together as it was and its share integ
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiled import tier
+from ..kernels import gibbs
 from .bounded import at_share, log_mass, rough_mass
-from .crowd import Crowd, Floats, Whole, pick
+from .crowd import MANY_CELLS, Crowd, Floats, Whole, pick
 
 
 def redraw_two(crowd: Crowd, cool: float, merge: bool) -> None:
@@ -41,43 +43,68 @@ def redraw_two(crowd: Crowd, cool: float, merge: bool) -> None:
     left = left + crowd.powers[rows, second][:, None] * problem.columns[two]
     others = crowd.cells.copy()
     others[rows, first] = others[rows, second] = beyond
-    number = (others < beyond).sum(axis=1)
-    taken_one = _taken(around_one, others, beyond)
-    taken_two = taken_one if merge else _taken(around_two, others, beyond)
-
     law = Share(crowd, left, heat, cool)
-    scores, widths = law.rough(around_one, around_two)
-    scores -= problem.room[around_one][:, :, None]
-    if merge:
-        scores += (problem.counted[number + 2] - np.log(number + 2))[:, None, None]
-    else:
-        scores -= problem.room[around_two][:, None, :]
-    same = around_one[:, :, None] == around_two[:, None, :]
-    scores[taken_one[:, :, None] | taken_two[:, None, :] | same] = -np.inf
+    even = crowd.even(3)
     within = around_one.shape[1]
-    if merge:
-        alone = law.alone(around_one) - problem.room[around_one]
-        alone += (problem.counted[number + 1] - np.log(number + 1))[:, None]
-        alone[taken_one] = -np.inf
-        scores = np.concatenate([scores, alone[:, :, None]], axis=2)
-        widths = np.concatenate([widths, np.ones_like(alone)[:, :, None]], axis=2)
-    size = scores.shape[2]
-    # A scene that is left alone may have no pair at all to choose from.
-    scores[~fits] = 0.0
-    picked = pick(scores.reshape(len(rows), -1), crowd.even(), widths.reshape(len(rows), -1))
+    size = within + 1 if merge else within
+    kernel = tier(gibbs, worth=problem.cells > MANY_CELLS)
+    if kernel is gibbs:
+        picked = _picked(crowd, law, others, around_one, around_two, merge, fits, even[:, 0])
+    else:
+        picked = np.zeros(len(rows), dtype=np.int64)
+        kernel.draw_pairs(
+            *(left, heat, problem.columns, crowd.counted, problem.room, others),
+            *(around_one, around_two, fits, merge, problem.low, problem.high, cool),
+            *(even[:, 0].copy(), picked),
+        )
     new_one = around_one[rows, picked // size]
     padded = np.concatenate([around_two, np.full((len(rows), 1), beyond)], axis=1)
     new_two = padded[rows, np.where(picked % size == within, -1, picked % size)]
     gain = law.excess(new_one, new_two) - law.excess(one, two)
-    moved = fits & (np.log(crowd.even()) < gain)
+    moved = fits & (np.log(even[:, 1]) < gain)
     new_one, new_two = np.where(moved, new_one, one), np.where(moved, new_two, two)
-    part = law.draw(new_one, new_two, crowd.even())
+    part = law.draw(new_one, new_two, even[:, 2])
     heat_one = np.where(fits, part, crowd.powers[rows, first])
     heat_two = np.where(fits, heat - part, crowd.powers[rows, second])
     crowd.put(first, new_one, heat_one, left - heat_two[:, None] * problem.columns[new_two])
     crowd.put(
         second, new_two, heat_two, crowd.residual + heat_two[:, None] * problem.columns[new_two]
     )
+
+
+def _picked(
+    crowd: Crowd,
+    law: "Share",
+    others: Whole,
+    around_one: Whole,
+    around_two: Whole,
+    merge: bool,
+    fits: NDArray[np.bool_],
+    even: Floats,
+) -> Whole:
+    """Return which pair of cells each scene's sources go to, as `recovery.kernels.gibbs` does."""
+    beyond, room = crowd.problem.cells, crowd.problem.room
+    number = (others < beyond).sum(axis=1)
+    taken_one = _taken(around_one, others, beyond)
+    taken_two = taken_one if merge else _taken(around_two, others, beyond)
+
+    scores, widths = law.rough(around_one, around_two)
+    scores -= room[around_one][:, :, None]
+    if merge:
+        scores += (crowd.counted[number + 2] - np.log(number + 2))[:, None, None]
+    else:
+        scores -= room[around_two][:, None, :]
+    same = around_one[:, :, None] == around_two[:, None, :]
+    scores[taken_one[:, :, None] | taken_two[:, None, :] | same] = -np.inf
+    if merge:
+        alone = law.alone(around_one) - room[around_one]
+        alone += (crowd.counted[number + 1] - np.log(number + 1))[:, None]
+        alone[taken_one] = -np.inf
+        scores = np.concatenate([scores, alone[:, :, None]], axis=2)
+        widths = np.concatenate([widths, np.ones_like(alone)[:, :, None]], axis=2)
+    # A scene that is left alone may have no pair at all to choose from.
+    scores[~fits] = 0.0
+    return pick(scores.reshape(len(fits), -1), even, widths.reshape(len(fits), -1))
 
 
 class Share:
@@ -153,9 +180,9 @@ def _slots(crowd: Crowd, merge: bool) -> tuple[Whole, Whole, NDArray[np.bool_]]:
     number = crowd.numbers
     order = np.argsort(crowd.cells == crowd.problem.cells, axis=1, kind="stable")
     rank = (crowd.even() * number).astype(np.int64)
-    others = np.maximum((crowd.problem.slots if merge else number) - 1, 0)
+    others = np.maximum((crowd.cells.shape[1] if merge else number) - 1, 0)
     after = (crowd.even() * others).astype(np.int64)
-    after = np.minimum(after + (after >= rank), crowd.problem.slots - 1)
+    after = np.minimum(after + (after >= rank), crowd.cells.shape[1] - 1)
     first, second = order[crowd.rows, rank], order[crowd.rows, after]
     return first, second, (number >= (1 if merge else 2)) & (first != second)
 
