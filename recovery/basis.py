@@ -118,4 +118,3 @@ def first_basis(
         basis.price,
     )
     return basis
-

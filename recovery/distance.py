@@ -1,18 +1,36 @@
-"""How far one map of heat is from another: the earth mover's distance, exactly.
+"""How far one map of heat is from another: earth mover's and Wasserstein distances, exactly.
 
 A map is an array of cells, (cells,), (1, cells) or (rows, columns). Unless `positions` say
-otherwise the cells are squares and the longer side of the map is 1. Along a line the
-distance is the area between the two cumulative masses; in a plane it is a linear program.
+otherwise the cells are squares and the longer side of the map is 1. Along a line the distances
+have closed forms; in a plane they are linear programs, solved to the end: on a grid by a network
+simplex of our own, among few cells or freely placed ones by that of POT.
 """
 
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .transport import Ground, transport
+from . import compiled, line
+from .grid_flow import grid_flow
+from .grid_plan import Ground, grid_plan
+from .kernels import network_simplex
+from .maps import Pair, pair
+from .sinkhorn import Entropic as Entropic
+from .sinkhorn import sinkhorn as sinkhorn
+from .sliced import sliced as sliced
+from .transport import HEAPS_MAX, PAIRS_MAX, transport
 
-Floats = NDArray[np.float64]
+# A plan on a grid with more pairs of cells than two full maps of 128 x 128 takes minutes.
+_PAIRS_MAX = 2**28
+# So many pairs of cells cost POT what one cell of the grid costs us.
+_PAIRS_A_CELL = 10
+# POT is slow where many cells meet few.
+_HEAPS = 3_000
+# What POT does in less time than a compiler takes to load.
+_PAIRS_UNLOADED = 500_000
+# Flows on grids so small need no compiler, nor POT.
+_CELLS_PLAIN = 400
 
 
 def earth_movers(
@@ -32,22 +50,31 @@ def earth_movers(
             masses is not defined, so without this they are refused.
 
     Raises:
-        ValueError: the maps do not fit each other, or have too many cells for the plane.
+        ValueError: the maps do not fit each other, or have too many cells for the plane: any
+            two maps of 256 x 256 cells are compared in l1, and of 128 x 128 in l2.
 
     Source: Gilbert and McMillan 2017, Section 4.1.
 
     >>> earth_movers([1, 0, 0, 0], [0, 0, 0, 1])
     0.75
     """
-    mass_p, mass_q, places = _ready(p, q, positions, normalise)
-    if places.shape[1] == 1:
-        order = np.argsort(places[:, 0])
-        between = np.cumsum((mass_p - mass_q)[order])[:-1]
-        return float(np.abs(between) @ np.diff(places[order, 0]))
+    if metric not in ("l1", "l2"):
+        raise ValueError(
+            f"metric is {metric!r} but must be l1 or l2: no other distance between cells is "
+            "known. Write metric='l1' for the sum of rows and columns, 'l2' for the straight way."
+        )
+    maps = pair(p, q, positions, normalise)
+    if maps.places.shape[1] == 1:
+        return line.work(maps.p, maps.q, maps.places[:, 0])
     # What both have in one cell stays there: no detour is shorter, by the triangle inequality.
-    shared = np.minimum(mass_p, mass_q)
-    ground: Ground = "cityblock" if metric == "l1" else "euclidean"
-    return transport(mass_p - shared, mass_q - shared, places, ground)
+    shared = np.minimum(maps.p, maps.q)
+    left = Pair(maps.p - shared, maps.q - shared, maps.places, maps.grid, maps.unit)
+    if metric == "l2":
+        return _planned(left, "euclidean")
+    if left.grid is None or not (len(left.p) <= _CELLS_PLAIN or _on_grid(left)):
+        return transport(left.p, left.q, left.places, "cityblock")
+    flow = grid_flow((left.p - left.q).reshape(left.grid), worth=len(left.p) > _CELLS_PLAIN)
+    return max(0.0, flow.cost) * left.unit
 
 
 def wasserstein2(
@@ -60,18 +87,36 @@ def wasserstein2(
     >>> wasserstein2([0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5])
     0.5
     """
-    mass_p, mass_q, places = _ready(p, q, positions, normalise)
-    if places.shape[1] > 1:
-        return transport(mass_p, mass_q, places, "sqeuclidean") ** 0.5
-    # Along a line the best plan keeps the order: match equal quantiles.
-    order = np.argsort(places[:, 0])
-    upto_p, upto_q = np.cumsum(mass_p[order]), np.cumsum(mass_q[order])
-    levels = np.sort(np.concatenate([[0.0], upto_p, upto_q]))
-    middles = (levels[1:] + levels[:-1]) / 2
-    last = len(order) - 1
-    from_place = places[order[np.minimum(np.searchsorted(upto_p, middles), last)], 0]
-    to_place = places[order[np.minimum(np.searchsorted(upto_q, middles), last)], 0]
-    return float(np.diff(levels) @ (from_place - to_place) ** 2) ** 0.5
+    maps = pair(p, q, positions, normalise)
+    if maps.places.shape[1] == 1:
+        return line.squared_work(maps.p, maps.q, maps.places[:, 0]) ** 0.5
+    return _planned(maps, "sqeuclidean") ** 0.5
+
+
+def _planned(maps: Pair, ground: Ground) -> float:
+    """Return the cost of the cheapest plan in a plane."""
+    if maps.grid is None or not compiled.available() or not _on_grid(maps):
+        return transport(maps.p, maps.q, maps.places, ground)
+    pairs = int(np.count_nonzero(maps.p)) * int(np.count_nonzero(maps.q))
+    if pairs > _PAIRS_MAX:
+        raise ValueError(
+            f"the maps have {pairs} pairs of cells to move between but at most {_PAIRS_MAX} are "
+            "computed exactly in a plane: more take minutes. Sum the cells into larger ones "
+            "first, or take the l1 distance or sliced."
+        )
+    cost = grid_plan(maps.p.reshape(maps.grid), maps.q.reshape(maps.grid), ground).cost
+    return cost * (maps.unit if ground == "euclidean" else maps.unit**2)
+
+
+def _on_grid(maps: Pair) -> bool:
+    """Say whether our way on the grid is faster than all pairs of cells."""
+    here, there = int(np.count_nonzero(maps.p)), int(np.count_nonzero(maps.q))
+    loaded = compiled.tier(network_simplex, worth=False) is not network_simplex
+    if loaded:
+        return here * there > _PAIRS_A_CELL * len(maps.p) or here + there > _HEAPS
+    if compiled.available():
+        return here * there > _PAIRS_UNLOADED or here + there > _HEAPS
+    return here * there > PAIRS_MAX or here + there > HEAPS_MAX
 
 
 def similarity(p: ArrayLike, q: ArrayLike) -> float:
@@ -80,8 +125,8 @@ def similarity(p: ArrayLike, q: ArrayLike) -> float:
     >>> similarity([1, 1, 0], [0, 3, 3])
     0.5
     """
-    mass_p, mass_q, _ = _ready(p, q, None, normalise=True)
-    return float(np.minimum(mass_p, mass_q).sum())
+    maps = pair(p, q, normalise=True)
+    return float(np.minimum(maps.p, maps.q).sum())
 
 
 def pearson(p: ArrayLike, q: ArrayLike) -> float:
@@ -90,11 +135,11 @@ def pearson(p: ArrayLike, q: ArrayLike) -> float:
     >>> pearson([1, 2, 3], [2, 4, 6])
     1.0
     """
-    mass_p, mass_q, _ = _ready(p, q, None, normalise=True)
-    p_centred, q_centred = mass_p - mass_p.mean(), mass_q - mass_q.mean()
+    maps = pair(p, q, normalise=True)
+    p_centred, q_centred = maps.p - maps.p.mean(), maps.q - maps.q.mean()
     spread = float(np.linalg.norm(p_centred) * np.linalg.norm(q_centred))
     # The mean of equal masses is equal to them up to rounding only.
-    if spread <= 1e-15 * float(np.linalg.norm(mass_p) * np.linalg.norm(mass_q)):
+    if spread <= 1e-15 * float(np.linalg.norm(maps.p) * np.linalg.norm(maps.q)):
         return float("nan")
     return min(1.0, max(-1.0, float(p_centred @ q_centred) / spread))
 
@@ -110,7 +155,8 @@ def kl(truth: ArrayLike, estimate: ArrayLike) -> float:
     >>> round(kl([1, 0], [1, 1]), 6)
     0.693147
     """
-    q, p, _ = _ready(truth, estimate, None, normalise=True)
+    maps = pair(truth, estimate, normalise=True)
+    q, p = maps.p, maps.q
     tiny = float(np.finfo(np.float64).eps)
     return float(q @ np.log(tiny + q / (p + tiny)))
 
@@ -121,47 +167,5 @@ def mse(p: ArrayLike, q: ArrayLike) -> float:
     >>> mse([1, 0], [0, 1])
     1.0
     """
-    mass_p, mass_q, _ = _ready(p, q, None, normalise=True)
-    return float(np.mean((mass_p - mass_q) ** 2))
-
-
-def _ready(
-    p: ArrayLike, q: ArrayLike, positions: ArrayLike | None, normalise: bool
-) -> tuple[Floats, Floats, Floats]:
-    """Return both masses flat and the places (cells, axes), or refuse them."""
-    mass_p, mass_q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    if mass_p.shape != mass_q.shape or mass_p.ndim not in (1, 2) or not mass_p.size:
-        raise ValueError(
-            f"the maps have shapes {mass_p.shape} and {mass_q.shape} but must share one, "
-            "(cells,) or (rows, columns): cells are compared one by one. Bring both to one grid."
-        )
-    if not all(np.isfinite(mass).all() and (mass >= 0).all() for mass in (mass_p, mass_q)):
-        raise ValueError(
-            "a map holds a negative, NaN or infinite mass but masses must be at least 0: "
-            "no one can move less than nothing. Clip or correct the map first."
-        )
-    totals = float(mass_p.sum()), float(mass_q.sum())
-    if not (min(totals) > 0 and (normalise or abs(totals[0] - totals[1]) <= 1e-9 * max(totals))):
-        raise ValueError(
-            f"the maps weigh {totals[0]:g} and {totals[1]:g} but must weigh the same and more "
-            "than 0, or some mass has nowhere to go. Pass normalise=True to compare shapes."
-        )
-    unit = totals if normalise else (1.0, totals[1] / totals[0])
-    return mass_p.ravel() / unit[0], mass_q.ravel() / unit[1], _places(mass_p.shape, positions)
-
-
-def _places(shape: tuple[int, ...], positions: ArrayLike | None) -> Floats:
-    rows, columns = (1, *shape)[-2:]
-    if positions is None:
-        longest = max(rows, columns)
-        y, x = np.array(np.divmod(np.arange(rows * columns), columns)) / longest
-        if min(rows, columns) == 1:
-            return (x + y)[:, None]
-        return np.stack([x, y], axis=1)
-    places = np.asarray(positions, dtype=np.float64)
-    if places.ndim not in (1, 2) or len(places) != rows * columns or not np.isfinite(places).all():
-        raise ValueError(
-            f"positions have shape {places.shape} but must be {rows * columns} finite places, "
-            "(cells,) or (cells, 2): every cell stands somewhere. Give one place a cell."
-        )
-    return places.reshape(len(places), -1)
+    maps = pair(p, q, normalise=True)
+    return float(np.mean((maps.p - maps.q) ** 2))

@@ -17,6 +17,8 @@ Whole = NDArray[np.int64]
 
 # One that has nothing to start from walks this far by itself.
 _COARSEST = 4
+# Side of a tile, in cells.
+_TILE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +73,18 @@ def _walk(surplus: Floats, wanted: Floats, worth: bool) -> Flow:
     cell = np.arange(surplus.size, dtype=np.int32).reshape(rows, columns)
     tails = np.concatenate([cell[:, :-1].ravel(), cell[:-1].ravel()])
     heads = np.concatenate([cell[:, 1:].ravel(), cell[1:].ravel()])
-    edges = Arcs(tails, heads, np.ones(len(tails), np.int32), both=True)
+    # Priced tile by tile: what is mended in one place is mended before the next is looked at.
+    turn = np.lexsort((tails, tails % columns // _TILE, tails // columns // _TILE))
+    edges = Arcs(tails[turn], heads[turn], np.ones(len(tails), np.int32), both=True)
     supply = np.ascontiguousarray(surplus, dtype=np.float64).ravel()
     root = int(cell[rows // 2, columns // 2])
-    basis = first_basis(edges, wanted, root, supply, 0, worth)
+    basis = first_basis(edges, wanted[turn], root, supply, 0, worth)
     pivots = basis.pivot(edges)
 
     here, edge, mass = basis.used()
-    forth = (tails[edge] == here) == basis.upward[here]
+    forth = (edges.tails[edge] == here) == basis.upward[here]
     over = np.zeros(len(tails))
-    over[edge] = np.where(forth, mass, -mass)
+    over[turn[edge]] = np.where(forth, mass, -mass)
     cut = rows * (columns - 1)
     cost = float(supply @ basis.price)
     return Flow(

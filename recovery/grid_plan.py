@@ -67,9 +67,7 @@ def grid_plan(p: Floats, q: Floats, ground: Ground, worth: bool = True) -> Plan:
         likely = np.zeros(len(leaving))
     else:
         coarse = grid_plan(quarter(p), quarter(q), ground, worth)
-        leaving, arriving, likely = finer_pairs(
-            coarse.leaving, coarse.arriving, coarse.mass, p, q
-        )
+        leaving, arriving, likely = finer_pairs(coarse.leaving, coarse.arriving, coarse.mass, p, q)
     return _generate(p, q, ground, leaving, arriving, likely, worth)
 
 

@@ -6,7 +6,7 @@ INFINITE = 1 << 60
 
 
 def along(height, chosen, best, source, parabola, begins):
-    """Fill `best` and `source`: for every place x the least (x - y)**2 + height[y], and its chosen.
+    """Fill `best` with the least (x - y)**2 + height[y] of every place x, and `source` with where.
 
     Source: Felzenszwalb and Huttenlocher 2012, "Distance transforms of sampled functions".
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.stats import entropy, wasserstein_distance
 
+from recovery import compiled
 from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasserstein2
 from recovery.transport import transport
 
@@ -60,15 +61,15 @@ def test_in_a_plane_it_is_the_network_simplex_of_another_library(
 
 
 def test_the_dust_that_a_solver_leaves_does_not_stop_the_plan() -> None:
-    """Masses far below the linear program's tolerances made its presolve see a contradiction."""
+    """Masses far below a solver's tolerances are masses all the same."""
     world = np.random.default_rng(0)
     places = np.indices((8, 8)).reshape(2, -1).T / 8
     for _ in range(60):
         p, q = (10.0 ** world.uniform(-20, 0, 64) for _ in range(2))
         p, q = p / p.sum(), q / q.sum()
-        peer = ot.emd2(p, q, cdist(places, places, "cityblock"))
+        ours = earth_movers(p.reshape(8, 8), q.reshape(8, 8))
 
-        assert transport(p, q, places, "cityblock") == pytest.approx(peer, abs=1e-9)
+        assert transport(p, q, places, "cityblock") == pytest.approx(ours, abs=1e-12)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -142,10 +143,89 @@ def test_positions_that_do_not_fit_are_refused() -> None:
 
 def test_a_plane_too_large_for_the_exact_program_is_refused() -> None:
     """Minutes of silence would look like a hang."""
-    world = np.random.default_rng(1)
+    p, q = np.random.default_rng(1).random((2, 256, 256))
 
     with pytest.raises(ValueError, match="Sum the cells into larger ones"):
-        earth_movers(world.random((64, 64)), world.random((64, 64)), normalise=True)
+        earth_movers(p, q, "l2", normalise=True)
+    with pytest.raises(ValueError, match="Sum the cells into larger ones"):
+        wasserstein2(p, q, normalise=True)
+
+
+def test_freely_placed_cells_are_refused_sooner() -> None:
+    """Where there is no grid, every pair of cells counts."""
+    world = np.random.default_rng(1)
+    p, q = world.random((2, 4400))
+
+    with pytest.raises(ValueError, match="Sum the cells into larger ones"):
+        earth_movers(p, q, positions=world.random((4400, 2)), normalise=True)
+
+
+def test_a_ground_that_nobody_knows_is_refused() -> None:
+    """A misspelled metric would otherwise be one of the others."""
+    with pytest.raises(ValueError, match="must be l1 or l2"):
+        earth_movers([[1.0]], [[1.0]], metric="l3")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("metric", ["l1", "l2", "w2"])
+def test_a_map_moved_across_a_large_plane_is_as_far_as_it_was_moved(metric: str) -> None:
+    """Every mass goes the same way: no plan is cheaper than the way between the centres."""
+    world = np.random.default_rng(3)
+    heat = np.zeros((120, 120))
+    heat[10:80, 5:60] = world.random((70, 55))
+    heat /= heat.sum()
+    moved = np.roll(heat, (30, 40), axis=(0, 1))
+    distance = {
+        "l1": lambda: earth_movers(heat, moved, "l1"),
+        "l2": lambda: earth_movers(heat, moved, "l2"),
+        "w2": lambda: wasserstein2(heat, moved),
+    }[metric]
+
+    assert distance() == pytest.approx((70 if metric == "l1" else 50) / 120, abs=1e-9)
+
+
+@pytest.mark.parametrize("cells", [20, 32])
+@pytest.mark.parametrize("loaded", [False, True])
+def test_whichever_way_is_taken_the_answer_is_the_same(
+    cells: int, loaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """POT, the grid compiled, and the grid in plain Python."""
+    world = np.random.default_rng(cells)
+    p, q = world.gamma(0.2, size=(2, cells, cells))
+    p, q = p / p.sum(), q / q.sum()
+    places = np.indices((cells, cells)).reshape(2, -1).T / cells
+    monkeypatch.setattr("recovery.distance._on_grid", lambda maps: loaded)
+
+    for name, found in (
+        ("cityblock", earth_movers(p, q)),
+        ("euclidean", earth_movers(p, q, "l2")),
+        ("sqeuclidean", wasserstein2(p, q) ** 2),
+    ):
+        peer = ot.emd2(p.ravel(), q.ravel(), cdist(places, places, name), numItermax=10**7)
+        assert found == pytest.approx(peer, abs=1e-10)
+
+
+def test_without_a_compiler_the_answers_are_the_same_and_the_hopeless_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The accelerator is no condition; a plain walk over noise would take minutes."""
+    world = np.random.default_rng(4)
+    rough, rough_too = world.random((2, 96, 96))
+    rough_too *= rough.sum() / rough_too.sum()
+    y, x = np.indices((40, 40)) / 40
+    p, q = np.exp(-9 * (x - 0.3) ** 2 - 5 * (y - 0.5) ** 2), np.exp(-7 * (x - 0.6) ** 2 - y)
+    q *= p.sum() / q.sum()
+    fast = earth_movers(p, q), earth_movers(p, q, "l2"), wasserstein2(p, q)
+    monkeypatch.setenv("HEATVEIL_COMPILED", "0")
+    monkeypatch.setattr("recovery.compiled._loaded", set())
+    compiled.compiled.cache_clear()
+    monkeypatch.setattr("recovery.basis._PATIENCE", 10**5)
+
+    plain = earth_movers(p, q), earth_movers(p, q, "l2"), wasserstein2(p, q)
+    with pytest.raises(ValueError, match=r"Install heatveil\[fast\]"):
+        earth_movers(rough, rough_too)
+    compiled.compiled.cache_clear()
+
+    assert plain == pytest.approx(fast, rel=1e-9)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
