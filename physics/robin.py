@@ -12,6 +12,7 @@ slab.
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,18 +57,19 @@ def forward_robin(
     >>> [float(forward_robin([0.5], [0.5], 1.0, loss)[0, 0].round(4)) for loss in (0, 1, np.inf)]
     [1.0, 0.2086, 0.0001]
     """
-    insulated = forward(sources_m, sensors_m, spread_m2, "insulated", length_m)
     sources, sensors = (np.asarray(places, dtype=float) for places in (sources_m, sensors_m))
+    # One row and one column between insulated walls refuse what cannot be a place in the room.
+    forward(sources, sensors[:1], spread_m2, "insulated", length_m)
+    forward(sources[:1], sensors, spread_m2, "insulated", length_m)
     sources, sensors = sources.reshape(len(sources), -1), sensors.reshape(len(sensors), -1)
     axes = sources.shape[1]
     lengths = np.broadcast_to(np.asarray(length_m, dtype=float), axes)
-    operator = np.ones_like(insulated)
-    for axis, (near, far) in enumerate(_losses(loss_per_m, axes)):
+    operator = np.ones((len(sensors), len(sources)))
+    for axis, (near, far) in enumerate(_losses(loss_per_m, axes).tolist()):
         places = sources[:, axis], sensors[:, axis]
         operator *= _line(*places, spread_m2, near, far, float(lengths[axis]))
-    # Walls that lose heat leave less of it everywhere, but not less than none: what is beyond
-    # is rounding.
-    return np.clip(operator, 0, insulated)
+    # No wall leaves less than no heat: what is below is rounding.
+    return np.maximum(operator, 0.0, out=operator)
 
 
 def _line(
@@ -124,6 +126,7 @@ def _bulge(rates: Floats, loss: float) -> Floats:
     return np.zeros_like(rates) if math.isinf(loss) else loss / (rates**2 + loss**2)
 
 
+@lru_cache(maxsize=256)  # the same walls at many spreads
 def _rates(count: int, near: float, far: float, length: float) -> Floats:
     """Return the rates b of the first modes, by halving: each grows with b, so has one root.
 
@@ -136,7 +139,9 @@ def _rates(count: int, near: float, far: float, length: float) -> Floats:
         middle = (low + high) / 2
         over = middle * length - np.arctan2(near, middle) - np.arctan2(far, middle) > whole
         low, high = np.where(over, low, middle), np.where(over, middle, high)
-    return np.asarray((low + high) / 2)
+    rates = (low + high) / 2
+    rates.setflags(write=False)  # shared by every caller
+    return np.asarray(rates)
 
 
 def _losses(loss_per_m: ArrayLike, axes: int) -> Floats:
@@ -150,8 +155,8 @@ def _losses(loss_per_m: ArrayLike, axes: int) -> Floats:
         )
     if not (losses >= 0).all():
         raise ValueError(
-            f"loss_per_m is {losses.tolist()} but must be 0 or more at every wall, for a wall that "
-            "makes heat has no steady kernel. Give the wall's loss over the diffusivity, 0 for "
+            f"loss_per_m is {losses.tolist()} but must be 0 or more at every wall, for one "
+            "that makes heat has no steady kernel. Give the wall's loss over the diffusivity, 0 for "
             "an insulated wall."
         )
     return np.broadcast_to(losses, (axes, 2))

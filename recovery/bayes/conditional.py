@@ -1,7 +1,7 @@
 """The posterior of the sources at one physics, and what those of many physics come to.
 
-Exact where all sets of sources can be weighed, and draws of it elsewhere: in a plane, of more
-sources, of sources that are not equally warm.
+Exact where all sets of sources can be weighed, and draws of it elsewhere: of more sources, or of
+sources that are not equally warm.
 """
 
 from dataclasses import dataclass, replace
@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.posterior import along_a_line, countable
+from ..estimators.posterior import along_a_line, countable, in_a_plane
 from ..estimators.record import Estimate, Seen
 from .chain import sample_posterior
 from .draws import Draws, from_draws
 from .enumerate import Exact, exact_posterior, scores
+from .listed import Listed, listed
 
 Floats = NDArray[np.float64]
 
@@ -25,12 +26,12 @@ class Conditional:
     Args:
         log_evidence: logarithm of the readings' density over that without any source.
         heat: the mean of the posterior, (cells,).
-        posterior: exact, or draws of it.
+        posterior: along a line its sums, in a plane every set; or draws of it.
     """
 
     log_evidence: float
     heat: Floats
-    posterior: Exact | Draws
+    posterior: Exact | Listed | Draws
 
 
 def conditional(seen: Seen) -> Conditional:
@@ -39,13 +40,17 @@ def conditional(seen: Seen) -> Conditional:
     Raises:
         ValueError: there are too many cells or sources for either way.
     """
+    prior, cells = seen.prior, seen.operator.shape[1]
     if countable(seen):
-        found = scores(seen.operator, seen.readings, seen.sigma, seen.prior.warmest)
-        exact = exact_posterior(found, seen.prior.fewest, seen.prior.most, seen.open)
-        return Conditional(exact.log_evidence, exact.present * seen.prior.warmest, exact)
+        found = scores(seen.operator, seen.readings, seen.sigma, prior.warmest)
+        if seen.places.shape[1] == 1:
+            exact = exact_posterior(found, prior.fewest, prior.most, seen.open)
+            return Conditional(exact.log_evidence, exact.present * prior.warmest, exact)
+        every = listed(found, prior.fewest, prior.most, seen.open)
+        return Conditional(every.log_evidence, every.present(cells) * prior.warmest, every)
     draws = sample_posterior(seen)
     there = draws.cells >= 0
-    heat = np.bincount(draws.cells[there], draws.powers[there], seen.operator.shape[1])
+    heat = np.bincount(draws.cells[there], draws.powers[there], cells)
     nothing = -float(np.square(seen.readings / seen.sigma).sum()) / 2
     return Conditional(draws.log_evidence - nothing, heat / len(draws.cells), draws)
 
@@ -59,9 +64,14 @@ def together(seen: Seen, parts: list[Conditional], chances: Floats) -> Estimate:
         chances: (parts,), adding to 1.
     """
     exact = [part.posterior for part in parts if isinstance(part.posterior, Exact)]
+    every = [part.posterior for part in parts if isinstance(part.posterior, Listed)]
     draws = [part.posterior for part in parts if isinstance(part.posterior, Draws)]
     if draws:
         return from_draws(seen, pooled(draws, chances))
+    if every:
+        # All of them list the same sets in the same order.
+        mean = np.asarray(chances @ np.array([part.chances for part in every]))
+        return in_a_plane(seen, replace(every[0], chances=mean))
     return along_a_line(seen, mixed(exact, chances))
 
 

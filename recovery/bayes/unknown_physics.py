@@ -90,7 +90,13 @@ def estimate_jointly(seen: Seen, physics: Physics) -> Joint:
     1. The spread is inferred beside the sources, from a range.
     """
     check(seen)
-    sensors = np.asarray(physics.sensors_m, dtype=float).reshape(len(seen.readings), -1)
+    sensors = np.asarray(physics.sensors_m, dtype=float)
+    if len(sensors) != len(seen.readings):
+        raise ValueError(
+            f"the physics has {len(sensors)} sensors but there are {len(seen.readings)} readings, "
+            "and each needs the place where it was read. Leave silent sensors out of both."
+        )
+    sensors = sensors.reshape(len(sensors), -1)
     drifts = drift(sensors, physics.offset, physics.slope, seen.sigma)
     white = replace(seen, readings=drifts.whitened(seen.readings) / seen.sigma, sigma=1.0)
     spreads, shares = physics.first_grid()
