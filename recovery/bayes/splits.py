@@ -64,35 +64,52 @@ def triples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
 
 def quadruples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     """Return the sum's logarithm, and where the first to the fourth of four are."""
+    if float(np.abs(cross).max()) <= _MODERATE:
+        return _quadruples_by_products(gain, cross)
     cells = len(gain)
     third, fourth = np.triu_indices(cells, 1)
     starts = np.searchsorted(third, np.arange(cells), side="right")
     pairs = gain[third] + gain[fourth] - cross[third, fourth]
-    moderate = float(np.abs(cross).max()) <= _MODERATE
-    single = np.exp(-cross) if moderate else cross
-    table = single[:, third] * single[:, fourth] if moderate else np.empty((0, 0))
     reference = score(gain, cross, good_set(gain, cross, 4))
     scales = np.full(cells, -math.inf)
     parts = np.zeros((cells, 4, cells))
     for j in range(1, cells - 2):
-        start = starts[j]
-        k, m = third[start:], fourth[start:]
+        k, m = third[starts[j] :], fourth[starts[j] :]
         before = gain[:j] - cross[j, :j] + gain[j]
-        after = pairs[start:] - cross[j, k] - cross[j, m]
-        if moderate:
-            scales[j], parts[j, 0, :j], last = _by_products(before, after, table[:j, start:])
-        else:
-            # gain_i - cross_ik - cross_im is at most the sum of these for k and for m.
-            bound = (before[:, None] / 2 - cross[:j]).max(axis=0)
-            worth = np.flatnonzero(after + bound[k] + bound[m] > reference - _NEGLIGIBLE)
-            if not len(worth):
-                continue
-            k, m = k[worth], m[worth]
-            rest = cross[:j, k] + cross[:j, m]
-            scales[j], parts[j, 0, :j], last = _by_table(before, after[worth], rest, reference)
+        after = pairs[starts[j] :] - cross[j, k] - cross[j, m]
+        # gain_i - cross_ik - cross_im is at most the sum of these for k and for m.
+        bound = (before[:, None] / 2 - cross[:j]).max(axis=0)
+        worth = np.flatnonzero(after + bound[k] + bound[m] > reference - _NEGLIGIBLE)
+        if not len(worth):
+            continue
+        k, m = k[worth], m[worth]
+        rest = cross[:j, k] + cross[:j, m]
+        scales[j], parts[j, 0, :j], last = _by_table(before, after[worth], rest, reference)
         parts[j, 1, j] = parts[j, 0].sum()
         parts[j, 2] = np.bincount(k, last, cells)
         parts[j, 3] = np.bincount(m, last, cells)
+    return _together(scales, parts)
+
+
+def _quadruples_by_products(gain: Floats, cross: Floats) -> tuple[float, Floats]:
+    """Return the same where no cross is large, by products of matrices."""
+    cells = len(gain)
+    single = np.exp(-cross)
+    pairs = gain[:, None] + gain - cross
+    pairs[np.tril_indices(cells)] = -math.inf
+    scales = np.full(cells, -math.inf)
+    parts = np.zeros((cells, 4, cells))
+    for j in range(1, cells - 2):
+        rest = slice(j + 1, cells)
+        before = gain[:j] - cross[j, :j] + gain[j]
+        after = pairs[rest, rest] - cross[j, rest, None] - cross[j, rest]
+        top, side = float(before.max()), float(after.max())
+        rows, tails, table = np.exp(before - top), np.exp(after - side), single[:j, rest]
+        scales[j] = top + side
+        parts[j, 0, :j] = rows * ((table @ tails) * table).sum(axis=1)
+        last = tails * (table.T @ (rows[:, None] * table))
+        parts[j, 1, j] = parts[j, 0].sum()
+        parts[j, 2, rest], parts[j, 3, rest] = last.sum(axis=1), last.sum(axis=0)
     return _together(scales, parts)
 
 

@@ -15,6 +15,7 @@ from ..bayes.enumerate import MOST, SETS_MAX, Exact, exact_posterior, scores, se
 from ..bayes.listed import LISTED_MAX, Listed, listed
 from ..bayes.median import band, expected_distance, median, shares
 from ..bayes.medoid import medoid
+from ..bayes.whole_band import possible_curves, whole_band
 from ..uncertainty import Credible
 from .check import check
 from .record import Estimate, Seen
@@ -38,7 +39,10 @@ def estimate(seen: Seen) -> Estimate:
         return estimate_by_chain(seen)
     found = scores(seen.operator, seen.readings, seen.sigma, prior.warmest)
     if seen.places.shape[1] == 1:
-        return along_a_line(seen, exact_posterior(found, prior.fewest, prior.most, seen.open))
+        exact = exact_posterior(found, prior.fewest, prior.most, seen.open)
+        some = exact.numbers[0] < 1
+        curves = possible_curves(found, exact, seen.open) if some else None
+        return along_a_line(seen, exact, curves)
     return in_a_plane(seen, listed(found, prior.fewest, prior.most, seen.open))
 
 
@@ -56,18 +60,29 @@ def countable(seen: Seen) -> bool:
     )
 
 
-def along_a_line(seen: Seen, exact: Exact) -> Estimate:
-    """Return the estimate that an exact posterior along a line comes to."""
+def along_a_line(seen: Seen, exact: Exact, curves: Floats | None = None) -> Estimate:
+    """Return the estimate that an exact posterior along a line comes to.
+
+    Args:
+        seen: what it came from.
+        exact: the posterior.
+        curves: (curves, cells), cumulative shares that stand for it, so that the band holds
+            whole curves; None for a band of single points.
+    """
     present, numbers = exact.present.reshape(seen.shape), _numbers(seen, exact.numbers)
     if numbers[0] > 0.5:
         return _nothing(seen, present, numbers)
     posterior = shares(exact)
     cumulative = median(posterior)
+    if curves is None:
+        bounds = band(posterior, seen.level)
+    else:
+        bounds = whole_band(posterior, curves, seen.level)
     credible = Credible(
         seen.level,
         present,
         numbers,
-        band(posterior, seen.level),
+        bounds,
         expected_distance(posterior, cumulative, seen.places[:, 0]),
     )
     return _estimate(seen, np.diff(cumulative, prepend=0.0), credible)
