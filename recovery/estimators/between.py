@@ -52,14 +52,18 @@ def splines(operator: Floats, free: Free) -> Splines:
         operator: B, (r, cells), of all the cells.
         free: for the grid's shape.
     """
-    axes = tuple(np.arange(size, dtype=np.float64) for size in free.shape)
     if free.ndim == 1 and len(free) > 1:
-        line = CubicSpline(axes[0], operator.T)
+        line = CubicSpline(np.arange(len(free)), operator.T)
         slope = line.derivative()
         return Splines(lambda at: line(at[:, 0]), lambda at: slope(at[:, 0])[None])
+    values = operator.T.reshape(*free.shape, -1)
+    for axis, size in enumerate(free.shape):
+        if size == 1:  # there is nothing between one cell, and a spline needs two
+            values = np.repeat(values, 2, axis)
+    axes = tuple(np.arange(size, dtype=np.float64) for size in values.shape[:-1])
     # Straight lines where an axis has too few cells for more.
-    degree = "cubic" if min(free.shape) > 3 else "slinear"
-    plane = RegularGridInterpolator(axes, operator.T.reshape(*free.shape, -1), degree)
+    degree = "cubic" if min(values.shape[:-1]) > 3 else "slinear"
+    plane = RegularGridInterpolator(axes, values, degree)
     orders = np.eye(free.ndim, dtype=np.int64)
     return Splines(plane, lambda at: np.stack([plane(at, nu=order) for order in orders]))
 

@@ -11,8 +11,8 @@ Source: Denoyelle, Duval, Peyré and Soubies 2019, algorithm 2; for blurred poin
 and Peyré 2015.
 
 Limits: those of "lasso", which it reproduces to the width of a cell: under heavy noise cells
-are not what limits a map. It draws single sources where the lasso draws two neighbours. In a
-plane the cells must be a grid.
+are not what limits a map. It draws single sources where the lasso draws two neighbours. Cells
+must lie closer than the kernel is wide, and be a grid in a plane.
 
 Differs from the source:
 1. Candidates are cells, which lie closer than the kernel is wide, not the whole line.

@@ -13,7 +13,7 @@ distance, here of each source in the order in which they stand.
 Limits: it knows the prior by two moments only, so it hears noise that a posterior would not;
 a closed form, in a fifth of a millisecond. Where the number or the power is not known it goes
 by the total heat, which readings tell well. In a plane sources have no order: there the
-estimate itself is returned, its negative parts cut off.
+nearest heat to it that is not negative is returned, which a sparse estimator often betters.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def estimate(seen: Seen) -> Estimate:
     made = small(seen)
     heat = linear(seen, made)
     if seen.places.shape[1] > 1:
-        return estimated(seen, made.cells, scaled(np.maximum(heat, 0.0), float(heat.sum())))
+        return estimated(seen, made.cells, nearest(heat, float(heat.sum())))
     return estimated(seen, made.cells, atoms(seen, heat))
 
 
@@ -71,6 +71,14 @@ def atoms(seen: Seen, heat: Floats) -> Floats:
     return gathered
 
 
-def scaled(heat: Floats, total: float) -> Floats:
-    """Return that heat with that total, or none."""
-    return heat * (max(total, 0.0) / heat.sum()) if heat.any() else heat
+def nearest(heat: Floats, total: float) -> Floats:
+    """Return the nearest heat, in squares, that is not negative and has that total.
+
+    >>> nearest(np.array([1.0, 0.5, -2.0]), 1.0)
+    array([0.75, 0.25, 0.  ])
+    """
+    if total <= 0:
+        return np.zeros(len(heat))
+    falling = np.sort(heat)[::-1]
+    levels = (np.cumsum(falling) - total) / np.arange(1, len(heat) + 1)
+    return np.maximum(heat - levels[falling > levels][-1], 0.0)

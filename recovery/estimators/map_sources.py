@@ -18,7 +18,7 @@ Differs from the source:
 1. Where it is not known whether powers are equal they are taken to lie within the range.
 """
 
-from math import comb
+from math import comb, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def scene(made: Small, number: int, low: float, high: float) -> tuple[Floats, fl
         number: of sources. low, high: heat of each.
     """
     cells = len(made.cells)
-    ways = float(np.log(comb(cells, number)))
+    ways = log(comb(cells, number))
     heat = np.zeros(cells)
     if number == 0:
         return heat, -float(made.readings @ made.readings) / 2, True

@@ -1,0 +1,127 @@
+"""What holds for every estimator, whichever it is: laws over the table."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recovery.distance import earth_movers
+from recovery.estimators import choose
+from recovery.estimators.record import Prior
+from recovery.estimators.table import ESTIMATORS, estimate
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_heat_is_where_it_can_be_and_the_same_every_time(line, plane, name: str) -> None:
+    """Not negative, none on the furniture, nothing given is changed, the residual is true."""
+    for seen in (line(1, furniture=True)[1], plane(1, side=6, furniture=True)[1]):
+        for part in (seen.operator, seen.readings, seen.places, seen.open):
+            part.setflags(write=False)
+        found, again = estimate(name, seen), estimate(name, seen)
+
+        assert found.heat.shape == (len(seen.places),)
+        assert found.heat.min() >= 0
+        assert found.heat.sum() > 0
+        assert not found.heat[~seen.open].any()
+        assert np.array_equal(found.heat, again.heat)
+        assert found.residual == pytest.approx(
+            np.linalg.norm(seen.operator @ found.heat - seen.readings)
+        )
+        assert found.status
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_with_next_to_no_noise_one_source_is_found(line, plane, name: str) -> None:
+    """Nearly to the cell; what is linear has ripples in a plane, and says so."""
+    for heat, seen in (line(3, 1, sigma=1e-3), plane(3, 1, sigma=1e-3)):
+        found = estimate(name, seen)
+        shape = seen.shape if seen.shape[0] > 1 else (seen.shape[1],)
+        away = earth_movers(found.heat.reshape(shape), heat.reshape(shape), normalise=True)
+
+        assert away < (0.25 if name == "lmmse" and seen.shape[0] > 1 else 0.01)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_one_cell_and_one_sensor_are_enough(line, name: str) -> None:
+    """The least that there can be of both."""
+    _, seen = line(1, 1, cells=1, sensors=1)
+
+    assert estimate(name, replace(seen, readings=seen.operator[:, 0])).heat.shape == (1,)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"readings": np.full(25, np.nan)}, "NaN or infinite but all must be finite"),
+        ({"readings": np.zeros(24)}, "Leave silent sensors out of both"),
+        ({"operator": np.zeros((25, 40))}, "heat must be felt somewhere"),
+        ({"operator": np.ones((25, 41))}, "each sensor has one row"),
+        ({"sigma": 0.0}, "sigma is 0.0 but must be positive"),
+        ({"sigma": float("nan")}, "sigma is nan but must be positive"),
+        ({"upper": -1.0}, "upper is -1.0 but must be positive"),
+        ({"failure": 1.0}, "failure is 1.0 but must be between 0 and 1"),
+        ({"open": np.zeros(40, dtype=bool)}, "there is no place for them"),
+        ({"places": np.zeros((40, 1))}, "do not rise but must"),
+    ],
+)
+def test_bad_input_is_refused_by_all_in_the_same_words(line, name, fields, sentence) -> None:
+    """Before any solver sees it."""
+    with pytest.raises(ValueError, match=sentence):
+        estimate(name, replace(line(1)[1], **fields))
+
+
+def test_another_name_is_refused_with_those_there_are(line) -> None:
+    """A misspelt name must not become some default."""
+    with pytest.raises(ValueError, match="'lass0' but must be one of auto, posterior"):
+        estimate("lass0", line(1)[1])
+
+
+def test_the_names_are_those_of_the_modules() -> None:
+    """NAME in the file, and the table's key."""
+    for name in ESTIMATORS:
+        (home,) = ESTIMATORS[name].args
+        module = __import__(f"recovery.estimators.{home}", fromlist=["NAME"])
+
+        assert name == module.NAME
+
+
+def test_listing_the_names_loads_no_solver() -> None:
+    """A query is checked against them on every start of the command."""
+    script = "import sys, recovery.estimators.table; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert not {"scipy", "cvxpy", "clarabel", "numba", "ot"} & set(ran.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("prior", "cells", "sigma", "name", "why"),
+    [
+        (Prior(1, 4), 40, 0.1, "posterior", "up to 4 sources in 40 cells can be weighed"),
+        (Prior(1, 1), 40, 0.1, "posterior", "up to 1 source in 40 cells"),
+        (Prior(0, 8, 1.0, None), 40, 0.1, "posterior", "nothing comes nearer on average"),
+        (Prior(0, 50), 10, 0.1, "posterior", "up to 10 sources"),
+        (Prior(1, 13), 40, 0.1, "entropy", "up to 13 sources are too many"),
+        (Prior(1, 4), 4097, 0.1, "lasso", "4097 cells are too many"),
+        (Prior(1, 4), 40, 1e-9, "l1", "next to no noise"),
+    ],
+)
+def test_the_choice_goes_by_sources_cells_and_noise(line, prior, cells, sigma, name, why) -> None:
+    """And says so."""
+    _, seen = line(1, 2, cells=cells, sensors=5)
+    chosen, because = choose.choose(replace(seen, prior=prior, sigma=sigma))
+
+    assert chosen == name
+    assert why in because
+
+
+def test_the_choice_is_named_and_is_what_that_estimator_says(line) -> None:
+    """Furniture counts as no cell."""
+    _, seen = line(1, 2, furniture=True)
+    found = estimate("auto", seen)
+
+    assert (found.estimator, found.why != "") == ("posterior", True)
+    assert "in 30 cells" in found.why
+    assert np.array_equal(found.heat, estimate("posterior", seen).heat)
