@@ -14,10 +14,9 @@ _NOBODY = np.empty(0, np.int64)
 
 
 def checked_readings(readings: ArrayLike, shape: tuple[int, int], axes: int) -> Floats:
-    """Return y, (sensors,), or (batch, sensors) where two axes are asked for; finite.
+    """Return y, (sensors,), or (batch, sensors) where two axes are asked for.
 
-    Raises:
-        ValueError: another shape, or a number that is not finite.
+    Whether they are finite is found on the way to the answer. ValueError: another shape.
     """
     target = np.ascontiguousarray(readings, dtype=np.float64)
     if target.ndim != axes or target.shape[-1] != shape[0]:
@@ -27,14 +26,16 @@ def checked_readings(readings: ArrayLike, shape: tuple[int, int], axes: int) -> 
             f"cells) and {wanted} are needed: each sensor has one row and one reading. Leave "
             "silent sensors out of both."
         )
-    # A sum is finite where all of its terms are; the rest is looked at term by term.
-    if not math.isfinite(target.sum()) and not np.isfinite(target).all():
-        raise ValueError(
-            "a reading is NaN or infinite but all must be finite: one bad number would spoil the "
-            "whole map. Leave that sensor out, of the operator too."
-        )
     # What may not be written to is another type to a compiler.
     return target if target.flags.writeable else target.copy()
+
+
+def spoilt() -> ValueError:
+    """Return what to raise when a reading is not finite."""
+    return ValueError(
+        "a reading is NaN or infinite but all must be finite: one bad number would spoil the "
+        "whole map. Leave that sensor out, of the operator too."
+    )
 
 
 def checked_radius(radius: float) -> float:
@@ -110,7 +111,7 @@ def undetermined(ready: Prepared, ceiling: Floats, radius: float) -> str:
             "every cell looks alike but for its strength: the readings tell one weighted sum of "
             "the heat, and nothing of its place"
         )
-    if ready.apart * ceiling.max() <= radius:
+    if ready.apart * (ceiling[0] if len(ceiling) == 1 else ceiling.max()) <= radius:
         return (
             "a cell full of heat looks the same within the radius wherever it is: the readings "
             "tell how much heat there is, and not where"

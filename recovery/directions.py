@@ -52,7 +52,7 @@ class Prepared:
     rank: int
     bases: tuple[Floats, Floats]  # U, as `kernels.active_set` takes it
     axes: Axes  # B, likewise
-    coarse: Axes
+    coarse: tuple[Floats, Floats]  # axis_x and axis_y on every step-th cell
     steps: tuple[int, int]
     grain: float  # the norm of the largest column
     apart: float  # no two columns are further apart
@@ -184,7 +184,7 @@ def _ready(basis: Floats, small: Floats, error: float) -> Prepared:
         rank,
         (np.ascontiguousarray(basis), np.empty((0, 1))),
         (whole, *rest),
-        (coarse, *rest),
+        (coarse, rest[0]),
         (step, 1),
         math.sqrt(float(np.einsum("ij,ij->j", whole, whole).max())),
         2 * math.sqrt(float(np.einsum("ij,ij->j", away, away).max())),
@@ -196,7 +196,7 @@ def _of_plane(pairs: Pairs, shape: tuple[int, int]) -> Prepared:
     x, y = np.ascontiguousarray(pairs.along.T), np.ascontiguousarray(pairs.across.T)
     keep = (np.ascontiguousarray(pairs.first), np.ascontiguousarray(pairs.second))
     mix = np.ascontiguousarray(pairs.mix)
-    step_x, step_y = (max(1, side.shape[1] // (_LOOKS * side.shape[0])) for side in (x, y))
+    step_x, step_y = (max(1, round(side.shape[1] / (_PLANE_LOOKS * len(side)))) for side in (x, y))
     coarse_x = np.ascontiguousarray(x[:, step_x // 2 :: step_x])
     coarse_y = np.ascontiguousarray(y[:, step_y // 2 :: step_y])
     basis_x, basis_y = (pairs.basis, np.empty((1, 0))) if mix.size else pairs.left
@@ -206,7 +206,7 @@ def _of_plane(pairs: Pairs, shape: tuple[int, int]) -> Prepared:
         pairs.shape[0],
         (np.ascontiguousarray(basis_x.T), np.ascontiguousarray(basis_y.T)),
         (x, y, *keep, mix),
-        (coarse_x, coarse_y, *keep, mix),
+        (coarse_x, coarse_y),
         (step_x, step_y),
         longest,
         2 * longest,

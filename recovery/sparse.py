@@ -28,6 +28,7 @@ from .asked import (
     checked_radius,
     checked_readings,
     checked_start,
+    spoilt,
     undetermined,
 )
 from .compiled import tier
@@ -92,6 +93,8 @@ def minimise_l1(
     radius, ceiling = checked_radius(radius), checked_ceiling(upper, ready.shape[1])
     blind = undetermined(ready, ceiling, radius)
     if method == "cvxpy":
+        if not np.isfinite(target).all():
+            raise spoilt()
         return by_cvxpy(_matrix(operator, ready), ready, target, radius, ceiling, blind)
     heat, guess = checked_start(start, ceiling, ready.shape[1])
     kernel = tier(active_set, method == "fast" or ready.rank * ready.shape[1] > _WORTH)
@@ -99,6 +102,8 @@ def minimise_l1(
         ready.bases, ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, target, radius,
         guess, heat,
     )  # fmt: skip
+    if code == active_set.SPOILT:
+        raise spoilt()
     status = _status(code, *numbers)
     if status == "inaccurate" and method == "auto":
         found = by_clarabel(ready, target, radius, ceiling, blind)
@@ -143,6 +148,8 @@ def minimise_l1_many(
         ready.bases, ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, targets, radii,
         heat,
     )  # fmt: skip
+    if (codes == active_set.SPOILT).any():
+        raise spoilt()
     status = [
         _status(code, *four) for code, four in zip(codes.tolist(), numbers.tolist(), strict=True)
     ]

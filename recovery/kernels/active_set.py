@@ -14,8 +14,8 @@ The operator comes in one form, `axes` = (axis_x, axis_y, keep_x, keep_y, mix). 
 grid, number row * columns + column, and pair p of a cell is axis_x[keep_x[p], column] *
 axis_y[keep_y[p], row]. These are its column of B, but for `mix`, (rank, pairs), that turns pairs
 into coordinates where it is not empty. A dense B is one row of cells: axis_x is B itself and
-axis_y has the shape (0, 1). `coarse` is the same on every step-th cell. Sensors likewise:
-`bases` are (rank, sensors) of either axis, or U' whole and an empty one.
+axis_y has the shape (0, 1). `coarse` are axis_x and axis_y on every step-th cell. Sensors
+likewise: `bases` are (rank, sensors) of either axis, or U' whole and an empty one.
 
 Loops go over cells that hold heat, or over the line of cells; what is as long as the rank, or a
 plane of cells, is left to numpy, so that this is usable uncompiled.
@@ -31,10 +31,12 @@ Floats: TypeAlias = NDArray[np.float64]
 Whole: TypeAlias = NDArray[np.int64]
 States: TypeAlias = NDArray[np.int8]
 Axes: TypeAlias = tuple[Floats, Floats, Whole, Whole, Floats]
+Two: TypeAlias = tuple[Floats, Floats]
+Steps: TypeAlias = tuple[int, int]
 Parts: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats]  # Q', R', z, w, d - Q z
 Lists: TypeAlias = tuple[Whole, Whole, Floats, Floats]  # of free cells: which, turn, heat, bound
 
-ZERO, OPTIMAL, NEAREST, STALLED = 0, 1, 2, 3
+ZERO, OPTIMAL, NEAREST, STALLED, SPOILT = 0, 1, 2, 3, 4
 EMPTY, FREE, FULL, CLOSED, REFUSED, KEPT = 0, 1, 2, 3, 4, 5
 TOGETHER = 8  # cells that may begin to hold heat in one step
 MOST_STEPS = 10_000
@@ -53,13 +55,20 @@ def column(axes: Axes, cell: int) -> Floats:
     return np.dot(mix, pairs) if mix.size else pairs
 
 
-def prices(axes: Axes, rest: Floats) -> Floats:
-    """Return B' rest on the grid, (rows, columns)."""
+def laid(axes: Axes, rest: Floats) -> Floats:
+    """Return coordinates as `prices` takes them: each pair in its place, or as they are."""
     axis_x, axis_y, keep_x, keep_y, mix = axes
     if axis_y.shape[0] == 0:
-        return np.dot(rest, axis_x).reshape((1, axis_x.shape[1]))
+        return rest
     inner = np.zeros(axis_y.shape[0] * axis_x.shape[0])
     inner[keep_y * axis_x.shape[0] + keep_x] = np.dot(rest, mix) if mix.size else rest
+    return inner
+
+
+def prices(axis_x: Floats, axis_y: Floats, inner: Floats) -> Floats:
+    """Return B' rest on the grid, (rows, columns), of `laid` rest."""
+    if axis_y.shape[0] == 0:
+        return np.dot(inner, axis_x).reshape((1, axis_x.shape[1]))
     half = np.dot(inner.reshape((axis_y.shape[0], axis_x.shape[0])), axis_x)
     return np.dot(axis_y.T, half)
 
@@ -78,6 +87,8 @@ def peaks(values: Floats, state: States, least: float) -> Whole:
     if rows > 1:
         seen = np.where(state <= FREE, values, -np.inf)
         top = (seen > least) & (state == EMPTY)
+        if not top.any():
+            return np.empty(0, np.int64)
         top[:, 1:] &= seen[:, 1:] >= seen[:, :-1]
         top[:, :-1] &= seen[:, :-1] >= seen[:, 1:]
         top[1:] &= seen[1:] >= seen[:-1]
@@ -108,14 +119,19 @@ def append(parts: Parts, size: int, new: Floats) -> bool:
     if size == basis.shape[0]:
         return False
     before = np.dot(new, new)
+    left = before
     if size:
         known = basis[:size]
         shares = np.dot(known, new)
         new = new - np.dot(shares, known)
-        again = np.dot(known, new)  # twice is enough, once is not
-        new -= np.dot(again, known)
-        factor[size, :size] = shares + again
-    height = math.sqrt(np.dot(new, new))
+        left = np.dot(new, new)
+        if left < 0.5 * before:  # much was lost, and the directions with it: twice is enough
+            again = np.dot(known, new)
+            new -= np.dot(again, known)
+            shares += again
+            left = np.dot(new, new)
+        factor[size, :size] = shares
+    height = math.sqrt(left)
     if not height > DEPENDENT * math.sqrt(before):
         return False
     factor[size, size] = height
@@ -274,17 +290,16 @@ def left_over(
 
 
 def window(
-    axes: Axes, state: States, rest: Floats, cell: int, reach_x: int, reach_y: int
+    axes: Axes, state: States, inner: Floats, cell: int, reach_x: int, reach_y: int
 ) -> tuple[int, float]:
     """Return the dearest empty cell near another, and its price; minus infinity if none."""
-    axis_x, axis_y, keep_x, keep_y, mix = axes
     rows, columns = state.shape
     row, place = cell // columns, cell % columns
     top, bottom = max(0, row - reach_y), min(rows, row + reach_y + 1)
     left, right = max(0, place - reach_x), min(columns, place + reach_x + 1)
-    near_x = np.ascontiguousarray(axis_x[:, left:right])
-    near_y = np.ascontiguousarray(axis_y[:, top:bottom])
-    values = prices((near_x, near_y, keep_x, keep_y, mix), rest)
+    near_x = np.ascontiguousarray(axes[0][:, left:right])
+    near_y = np.ascontiguousarray(axes[1][:, top:bottom])
+    values = prices(near_x, near_y, inner)
     best, worth = -1, -np.inf
     for i in range(bottom - top):
         for j in range(right - left):
@@ -294,7 +309,7 @@ def window(
 
 
 def entering(
-    axes: Axes, coarse: Axes, steps: tuple[int, int], state: States, rest: Floats, least: float,
+    axes: Axes, coarse: Two, steps: Steps, state: States, rest: Floats, least: float,
     free: Whole,
 ) -> Whole:  # fmt: skip
     """Return empty cells dearer than a level, dearest first, without looking at all of them.
@@ -304,7 +319,8 @@ def entering(
     """
     step_x, step_y = steps
     columns, half_x, half_y = state.shape[1], step_x // 2, step_y // 2
-    values = prices(coarse, rest)
+    inner = laid(axes, rest)
+    values = prices(coarse[0], coarse[1], inner)
     wide = values.shape[1]
     tops = peaks(values, state[half_y::step_y, half_x::step_x], least)
     found, worth = np.empty(TOGETHER + len(free), np.int64), np.empty(TOGETHER + len(free))
@@ -316,7 +332,7 @@ def entering(
             else:
                 start = (half_y + tops[i] // wide * step_y) * columns
                 start += half_x + tops[i] % wide * step_x
-            cell, value = window(axes, state, rest, start, step_x, step_y)
+            cell, value = window(axes, state, inner, start, step_x, step_y)
             known = value <= least
             for j in range(count):
                 known |= found[j] == cell
@@ -329,7 +345,7 @@ def entering(
 
 
 def descend(
-    axes: Axes, coarse: Axes, steps: tuple[int, int], grain: float, ceiling: Floats,
+    axes: Axes, coarse: Two, steps: Steps, grain: float, ceiling: Floats,
     readings: Floats, radius: float, guess: Whole, heat: Floats,
 ) -> tuple[int, float, Floats, float, int]:  # fmt: skip
     """Leave the least heat in `heat`, and return (code, price, rest, gap, steps taken).
@@ -442,7 +458,7 @@ def descend(
                 newcomers = entering(axes, coarse, steps, state, rest, price + slack, free[:size])
             if len(newcomers) == 0:
                 rest = left_over(axes, readings, ceiling, lists, size, full[:filled])
-                values = prices(axes, rest)
+                values = prices(axes[0], axes[1], laid(axes, rest))
                 highest = values.max()
                 if highest > price + slack:
                     newcomers = peaks(values, state, price + slack)
@@ -500,7 +516,7 @@ def descend(
     return NEAREST, price, rest, length - gains / length if length else 0.0, taken
 
 
-def coordinates(bases: tuple[Floats, Floats], axes: Axes, readings: Floats) -> Floats:
+def coordinates(bases: Two, axes: Axes, readings: Floats) -> Floats:
     """Return U'y, (rank,)."""
     basis_x, basis_y = bases
     if basis_y.shape[0] == 0:
@@ -510,7 +526,7 @@ def coordinates(bases: tuple[Floats, Floats], axes: Axes, readings: Floats) -> F
     return inside.ravel()[axes[3] * basis_x.shape[0] + axes[2]]
 
 
-def expanded(bases: tuple[Floats, Floats], axes: Axes, inside: Floats) -> Floats:
+def expanded(bases: Two, axes: Axes, inside: Floats) -> Floats:
     """Return U inside, one number a sensor."""
     basis_x, basis_y = bases
     if basis_y.shape[0] == 0:
@@ -522,7 +538,7 @@ def expanded(bases: tuple[Floats, Floats], axes: Axes, inside: Floats) -> Floats
 
 
 def search(
-    axes: Axes, coarse: Axes, steps: tuple[int, int], grain: float, ceiling: Floats,
+    axes: Axes, coarse: Two, steps: Steps, grain: float, ceiling: Floats,
     inside: Floats, outside: float, size: float, radius: float, guess: Whole, heat: Floats,
 ) -> tuple[int, tuple[float, float, float, float], int, float, Floats]:  # fmt: skip
     """Return (code, (objective, residual, gap, radius), steps taken, price, rest).
@@ -546,17 +562,19 @@ def search(
 
 
 def solve(
-    bases: tuple[Floats, Floats], axes: Axes, coarse: Axes, steps: tuple[int, int], grain: float,
+    bases: Two, axes: Axes, coarse: Two, steps: Steps, grain: float,
     ceiling: Floats, readings: Floats, radius: float, guess: Whole, heat: Floats,
 ) -> tuple[int, tuple[float, float, float, float], int, Floats]:  # fmt: skip
     """Return what `search` finds for readings, (sensors,), and the multipliers instead of c - B f.
 
-    The heat to begin with is in `heat`, and the least heat is left there.
+    The heat to begin with is in `heat`, and the least heat is left there. The code is SPOILT
+    where a reading is not finite.
     """
     size = math.sqrt(np.dot(readings, readings))
-    if size <= radius:
+    if size <= radius or not math.isfinite(size):
         heat[:] = 0.0
-        return ZERO, (0.0, size, 0.0, radius), 0, np.zeros(len(readings))
+        code = ZERO if size <= radius else SPOILT
+        return code, (0.0, size, 0.0, radius), 0, np.zeros(len(readings))
     inside = coordinates(bases, axes, readings)
     beyond = readings - expanded(bases, axes, inside)
     code, numbers, taken, price, rest = search(
@@ -567,14 +585,14 @@ def solve(
 
 
 def solve_many(
-    bases: tuple[Floats, Floats], axes: Axes, coarse: Axes, steps: tuple[int, int], grain: float,
+    bases: Two, axes: Axes, coarse: Two, steps: Steps, grain: float,
     ceiling: Floats, readings: Floats, radii: Floats, heat: Floats,
 ) -> tuple[Whole, Floats, Whole, Floats, Floats]:  # fmt: skip
     """Return what `search` finds for each of the readings, (batch, sensors), as arrays.
 
     Returns:
-        codes; (batch, 4); steps taken; prices; and B heat, (batch, rank), for the multipliers
-        are (y - U B heat) / price.
+        codes, SPOILT where the readings are not finite; (batch, 4); steps taken; prices; and
+        B heat, (batch, rank), for the multipliers are (y - U B heat) / price.
     """
     batch, rank = len(readings), axes[4].shape[0] if axes[4].size else len(axes[2])
     codes, taken = np.zeros(batch, np.int64), np.zeros(batch, np.int64)
@@ -585,7 +603,8 @@ def solve_many(
     for one in range(batch):
         target = readings[one]
         size = math.sqrt(np.dot(target, target))
-        if size <= radii[one]:
+        if size <= radii[one] or not math.isfinite(size):
+            codes[one] = ZERO if size <= radii[one] else SPOILT
             numbers[one, 1], numbers[one, 3], told[one] = size, radii[one], 0.0
             continue
         inside = told[one].copy() if dense else coordinates(bases, axes, target)
