@@ -89,7 +89,7 @@ def test_products_are_those_of_the_matrix_formed_whole(name: str, kernel) -> Non
     ready = prepare(CASES[name])
     whole, cell = ready.small(), int(world.integers(0, ready.shape[1]))
     rest = world.normal(size=ready.rank)
-    earned = kernel.prices(ready.axes, rest)
+    earned = kernel.prices(ready.axes[0], ready.axes[1], kernel.laid(ready.axes, rest))
 
     assert kernel.column(ready.axes, cell) == pytest.approx(whole[:, cell], rel=1e-12, abs=1e-14)
     assert earned.ravel() == pytest.approx(whole.T @ rest, rel=1e-10, abs=1e-12)
