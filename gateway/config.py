@@ -74,6 +74,9 @@ def query(deployment: Deployment) -> Query:
             estimator=deployment.rounds.estimator,
             keyholder=deployment.privacy.keyholder,
             sensor_noise=deployment.sensors.noise_sd,
+            sources=deployment.heat.sources,
+            intensity_min=deployment.heat.intensity_min,
+            furniture=deployment.room.furniture,
         )
     except ValueError as fault:
         raise OperatorFault(f"the deployment cannot be served: {fault}") from fault

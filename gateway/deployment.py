@@ -12,7 +12,18 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from edge.records import Grid
 
-from .fields import Count, Name, Port, Positive, RatioField, Section, Shape, Switch
+from .fields import (
+    Count,
+    EstimatorName,
+    Name,
+    Port,
+    Positive,
+    RatioField,
+    Rectangle,
+    Section,
+    Shape,
+    Switch,
+)
 
 
 class Site(Section):
@@ -29,6 +40,7 @@ class Room(Section):
     cells: Shape
     length_m: Positive | None = None
     walls: Literal["none", "insulated"] = "none"
+    furniture: tuple[Rectangle, ...] = ()  # column, row, columns, rows, in cells from 0
 
     @property
     def cell_mm(self) -> int:
@@ -58,6 +70,8 @@ class Heat(Section):
     spread_m2: Positive
     intensity_max: Positive = 1.0
     sources_max: Count = 8
+    sources: Count | None = None  # how many there always are, where that is known
+    intensity_min: Positive | None = None  # of one source, where that is known
 
 
 class Sensors(Section):
@@ -82,7 +96,7 @@ class Rounds(Section):
     """How the rounds run; seconds."""
 
     mechanism: str = "thermal"
-    estimator: Literal["l1", "l1-printed"] = "l1"
+    estimator: EstimatorName = "auto"
     calibration: Literal["exact", "paper"] = "exact"
     gather_s: Positive = 30.0
     every_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3600.0

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from recovery.estimators.table import ESTIMATORS
 from recovery.ratio import Ratio, parse_ratio
 
 
@@ -20,6 +21,12 @@ def _shape(given: Any) -> Any:
     return (given, 1) if isinstance(given, int) else given
 
 
+def _estimator(given: Any) -> Any:
+    if given not in ESTIMATORS:
+        raise ValueError(f"it should be one of {', '.join(ESTIMATORS)}")
+    return given
+
+
 def _switch(given: Any) -> Any:
     if isinstance(given, bool):
         return given
@@ -32,6 +39,9 @@ Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Shape = Annotated[tuple[Count, Count], BeforeValidator(_shape)]
 RatioField = Annotated[Ratio, BeforeValidator(_ratio)]
 Switch = Annotated[bool, BeforeValidator(_switch)]
+EstimatorName = Annotated[str, BeforeValidator(_estimator)]
+# Of cells, counted from 0: column, row, and how many of both.
+Rectangle = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Count, Count]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 # A level of an MQTT topic: no slash, no wildcard, nothing to escape.

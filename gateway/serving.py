@@ -119,7 +119,7 @@ class Service:
     def _tell(self, event: telling.Event) -> None:
         """Remember an event, log what it is, and pass it on."""
         self._last[event["kind"]] = event
-        dull = {"values", "mass", "guarantee", "kind", "alarms"}
+        dull = {"values", "mass", "guarantee", "kind", "alarms", "credible", "certified"}
         log.info(event["kind"], **{key: event[key] for key in event if key not in dull})
         if event["kind"] == "release" and not event["reports"]:
             log.warning(telling.SILENCE, number=event["number"])

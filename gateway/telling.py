@@ -12,6 +12,7 @@ from typing import Any
 from recovery.guarantee import to_json
 from recovery.heatmap import Heatmap, Unresolved
 
+from .certainty import told
 from .deployment import Deployment
 from .ledger import Ledger
 from .outcomes import Who
@@ -99,7 +100,7 @@ def drawn(number: int, result: Heatmap | Unresolved, seconds: float) -> Event:
     }
     if isinstance(result, Heatmap):
         found = {"status": "solved", "mass": result.mass.tolist(), "total": float(result.total)}
-        return event | found | {"why": result.status}
+        return event | found | {"why": result.status} | told(result)
     return event | {"status": "unresolved", "mass": None, "total": None, "why": result.why}
 
 

@@ -3,9 +3,8 @@
 Source: Gilbert and McMillan 2017, Section 3 and Algorithm 1.
 
 Differs from the paper:
-1. The radius is the exact quantile of the noise, rounding included, at a stated chance of
-   failure. The printed sigma sqrt(m) leaves out the truth half of the time and everything in
-   a third of the runs; it is the estimator "l1-printed", which then takes the nearest heat.
+1. The least heat that explains the readings, "l1", is one estimator of many, and a weak one;
+   the others, and how one is chosen, are in `recovery.estimators`.
 2. Where no heat at all is the answer the paper divides nought by nought. Here the map is
    uniform, its total 0, and its status says that it is no estimate.
 """
@@ -14,25 +13,29 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import gammaincinv
 
 from edge.records import Release, Round
 from edge.refusals import EXPONENTS
+from edge.thermal import NAME as NAME
 from edge.thermal import Params, bits
 
+from .estimators.record import Seen
+from .estimators.table import estimate
 from .heatmap import Heatmap, Unresolved
-from .sparse import Solution, minimise_l1
+from .sparse import minimise_l1
 from .spreads import warmest
+from .thermal_band import certified
 from .thermal_noise import as_printed, room
 from .thermal_noise import calibration as calibration
 from .thermal_noise import operator as operator
 from .thermal_promise import promise
 from .thermal_query import Query as Query
+from .thermal_seen import reach
+from .thermal_seen import seen as look
+from .thermal_seen import shared_params as shared_params
 
-NAME = "thermal"
-
-Floats = NDArray[np.float64]
+# Readings that lie farther from all heat than noise takes one in so many are of another world.
+_FAR = 1e-6
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
@@ -78,103 +81,62 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 
 def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
-    """Return the map of the least heat that explains the readings, or why there is none.
+    """Return the map that the query's estimator draws of the readings, or why there is none.
 
     Args:
-        query: what was planned with.
+        query: what was planned with; what it knows of the sources steers the estimator.
         releases: of the same query, one a reading; silent sensors are None and left out.
 
     Raises:
-        ValueError: no release, or one that does not belong to the query.
+        ValueError: no release, or one that does not belong to the query, or an estimator that
+            cannot draw a map of such a room.
     """
-    params = shared_params(query, releases)
-    blurred = np.array([release.values for release in releases], dtype=np.float64)
-    times = np.count_nonzero(~np.isnan(blurred), axis=0)
-    heard = times > 0
+    seen = look(query, releases)
     guarantee = releases[0].round.guarantee
-    if not heard.any():
+    if seen is None:
         why = "no sensor was heard; wait for reports, or look at the sensors' link"
         return Unresolved(query.grid, guarantee, math.inf, math.inf, why)
-    warmth = np.nansum(blurred, axis=0)[heard] / times[heard] * 2.0**-params.exponent
-    # A sensor heard less often is blurred more; each is weighed so that all count alike.
-    deviations = _deviations(query, params, times[heard])
-    typical = float(np.sqrt(np.mean(deviations**2)))
-    weights = typical / deviations
-    radius = typical * _quantile(query, int(heard.sum()))
-    found = minimise_l1(
-        operator(query)[heard] * weights[:, None], warmth * weights, radius, query.intensity_max
-    )
-    status = _status(query, found, radius)
-    if not status:
-        return Unresolved(query.grid, guarantee, found.residual, radius, _why(found, radius))
+    if fault := _misfit(query, seen):
+        return Unresolved(query.grid, guarantee, *fault)
+    found = estimate(query.estimator, seen)
     columns, rows = query.grid.shape
     mass = np.full((rows, columns), 1 / (rows * columns))
-    if found.objective > 0:
-        mass = found.heat.reshape(rows, columns) / found.objective
-    return Heatmap(query.grid, mass, guarantee, found.objective, status)
+    total = float(found.heat.sum())
+    if total > 0:
+        mass = found.heat.reshape(rows, columns) / total
+    return Heatmap(
+        query.grid,
+        mass,
+        guarantee,
+        total,
+        found.status,
+        found.estimator or query.estimator,
+        found.why,
+        found.credible,
+        certified(query, seen),
+    )
 
 
-def _status(query: Query, found: Solution, radius: float) -> str:
-    """Return what is to be said of the map, nothing where there is to be none."""
-    printed = query.estimator == "l1-printed"
-    if found.residual > radius * (1 + 1e-6) and not printed:
-        return ""
-    if found.objective == 0:
-        return "no estimate: no heat at all explains the readings best, so the map is uniform"
-    if found.status == "infeasible":
-        return "least residual: no heat lies within the printed radius, this comes nearest"
-    return found.status
+def _misfit(query: Query, seen: Seen) -> tuple[float, float, str] | None:
+    """Return least residual, radius and why, where no heat explains the readings.
+
+    The estimators "l1-printed" alone goes on: the paper's rule is to take what comes nearest.
+    """
+    if query.estimator == "l1-printed":
+        return None
+    # What promises a radius keeps to it; the others are only kept from a world that is not theirs.
+    radius = reach(seen, query.failure if query.estimator == "l1" else _FAR)
+    upper = seen.upper if seen.open is None else np.where(seen.open, seen.upper, 0.0)
+    nearest = minimise_l1(seen.operator, seen.readings, radius, upper)
+    if nearest.residual <= radius * (1 + 1e-6):
+        return None
+    return nearest.residual, radius, _why(nearest.residual, radius)
 
 
-def _why(found: Solution, radius: float) -> str:
+def _why(residual: float, radius: float) -> str:
     return (
-        f"no heat within the bounds comes nearer to the readings than {found.residual:.4g}, and "
+        f"no heat within the bounds comes nearer to the readings than {residual:.4g}, and "
         f"the noise explains {radius:.4g}: by bad luck, or because the spread, the walls, the "
         "greatest intensity or the sensors' own noise are set wrongly. Take another reading, "
         "allow a smaller chance of failure, or check those settings"
     )
-
-
-def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Floats:
-    """Return the standard deviation of each sensor's mean, as the estimator believes it."""
-    grain = 2.0**-params.exponent
-    noise = params.variance * grain**2 / times
-    if query.estimator == "l1-printed":
-        return np.sqrt(noise)
-    # Rounding is the same in every reading of a still scene, so it does not average away.
-    steps = 0.0 if query.step is None else float(query.step)
-    return np.sqrt(noise + query.sensor_noise**2 / times + (grain**2 + steps**2) / 12)
-
-
-def _quantile(query: Query, sensors: int) -> float:
-    """Return how far unit noise on so many sensors goes, but for the chance of failure."""
-    if query.estimator == "l1-printed":
-        return math.sqrt(sensors)
-    return math.sqrt(2 * float(gammaincinv(sensors / 2, 1 - query.failure)))
-
-
-def shared_params(query: Query, releases: Sequence[Release]) -> Params:
-    """Return the whole numbers that all releases were made with, or refuse them."""
-    sensors = math.prod(query.sensors)
-    given = {(r.round.mechanism, r.round.grid, tuple(r.round.params)) for r in releases}
-    lengths = {len(release.values) for release in releases}
-    if len(given) != 1 or lengths != {sensors}:
-        raise ValueError(
-            f"the releases come of {len(given)} different plans with {sorted(lengths)} sensors "
-            f"but must share one plan with {sensors}: other noise or other sensors make another "
-            "map. Recover each plan's releases by themselves."
-        )
-    ((mechanism, grid, params),) = given
-    if (mechanism, grid, len(params)) != (NAME, query.grid, len(Params._fields)):
-        raise ValueError(
-            f"the releases are of {mechanism} on {grid} but the query is of {NAME} on "
-            f"{query.grid}: the map would be of another room. Recover with their own query."
-        )
-    for release in releases:
-        for sensor, value in enumerate(release.values):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-                raise ValueError(
-                    f"sensor {sensor} released {value!r} but must release a whole number of "
-                    "grains, or None: nothing else passes the veil. Take the file as published."
-                )
-    return Params(*params)

@@ -5,15 +5,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edge.records import Grid
 from physics.kernel import Walls
 from physics.places import sensor_places
 
+from .estimators.table import ESTIMATORS
 from .gaussian import check_delta
 from .paper import paper_sigma
 from .ratio import Ratio, check_ratio
 
-Estimator = Literal["l1", "l1-printed"]
+Rectangle = tuple[int, int, int, int]  # column, row, columns, rows; counted from 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,16 @@ class Query:
     step: Fraction | None = None  # of the sensors' converter
     readings: int = 1
     calibration: Literal["exact", "paper"] = "exact"
-    estimator: Estimator = "l1"
+    estimator: str = "auto"  # a name of `recovery.estimators`
     failure: float = 0.05  # chance that the true heat lies outside the radius
     keyholder: bool = False
     sensor_noise: float = 0.0  # standard deviation of a sensor's own noise, never credited
     sigma: Ratio | None = None  # the noise itself; epsilon is then what it really gives
+    # From here on nothing alters the noise: it is what the map may count on.
+    sources: int | None = None  # how many there are, where that is known
+    intensity_min: float | None = None  # of one source; None where that is not known
+    furniture: tuple[Rectangle, ...] = ()  # cells where nothing warm can stand
+    level: float = 0.9  # of the bands around the map
 
     def __post_init__(self) -> None:
         _check_room(self)
@@ -53,6 +62,7 @@ class Query:
             check_ratio(self.sigma, "sigma")
         if self.calibration == "paper":
             paper_sigma(check_ratio(self.epsilon, "epsilon"), check_ratio(self.delta, "delta"))
+        _check_furniture(self)
         for name, good, needed in (
             ("spread_m2", _positive(self.spread_m2), "positive: heat must have had time"),
             ("intensity_max", _positive(self.intensity_max), "positive: it scales the noise"),
@@ -60,7 +70,19 @@ class Query:
             ("readings", _whole(self.readings), "a whole number from 1: they share the promise"),
             ("walls", self.walls in ("none", "insulated"), "'none' or 'insulated'"),
             ("calibration", self.calibration in ("exact", "paper"), "'exact' or 'paper'"),
-            ("estimator", self.estimator in ("l1", "l1-printed"), "'l1' or 'l1-printed'"),
+            ("estimator", self.estimator in ESTIMATORS, f"one of {', '.join(ESTIMATORS)}"),
+            (
+                "sources",
+                self.sources is None
+                or (_whole(self.sources) and self.sources <= self.sources_max),
+                f"left out or from 1 to sources_max, {self.sources_max}",
+            ),
+            (
+                "intensity_min",
+                self.intensity_min is None or 0 < self.intensity_min <= self.intensity_max,
+                f"left out or positive and at most intensity_max, {self.intensity_max:g}",
+            ),
+            ("level", 0 < self.level < 1, "between 0 and 1: no band holds surely"),
             ("failure", 0 < self.failure < 1, "between 0 and 1: a radius never holds surely"),
             ("keyholder", isinstance(self.keyholder, bool), "True or False"),
             ("sensor_noise", self.sensor_noise == 0 or _positive(self.sensor_noise), "0 or more"),
@@ -75,6 +97,15 @@ class Query:
                     f"{name} is {getattr(self, name)!r} but must be {needed}, or neither the "
                     "noise nor the map would mean anything. Correct it in the query."
                 )
+
+
+def standing_room(query: Query) -> NDArray[np.bool_]:
+    """Return where something warm can stand, (cells,): wherever no furniture is."""
+    columns, rows = query.grid.shape
+    free = np.ones((rows, columns), dtype=bool)
+    for left, top, wide, high in query.furniture:
+        free[top : top + high, left : left + wide] = False
+    return free.ravel()
 
 
 def cell_m(grid: Grid) -> float:
@@ -107,6 +138,28 @@ def _check_room(query: Query) -> None:
             f"protect_distance_m is {distance:g} but must be between one cell, "
             f"{cell_m(query.grid):g}, and the room, {room:g}: a shorter one cannot be told "
             "apart, a longer one does not exist. Choose one, or leave it out for one cell."
+        )
+
+
+def _check_furniture(query: Query) -> None:
+    """Refuse furniture outside of the room, or that fills it."""
+    columns, rows = query.grid.shape
+    for rectangle in query.furniture:
+        whole = isinstance(rectangle, tuple) and [type(part) for part in rectangle] == [int] * 4
+        if not whole or not (
+            0 <= rectangle[0] < rectangle[0] + rectangle[2] <= columns
+            and 0 <= rectangle[1] < rectangle[1] + rectangle[3] <= rows
+        ):
+            raise ValueError(
+                f"furniture holds {rectangle!r} but must be of cells (column, row, columns, rows) "
+                f"within the {columns} by {rows}, counted from 0: what stands elsewhere keeps "
+                "nobody away. Correct it."
+            )
+    if np.count_nonzero(standing_room(query)) < (query.sources or 1):
+        raise ValueError(
+            f"furniture leaves {np.count_nonzero(standing_room(query))} cells for "
+            f"{query.sources or 1} sources, but each needs its own: nothing could be warm. Take "
+            "some of it away."
         )
 
 

@@ -62,9 +62,9 @@ class Credible:
     expected_error: float = float("nan")
 
 
-def to_arrays(credible: Credible | None, certified: Band | None) -> dict[str, Floats]:
+def to_arrays(credible: Credible | None, certified: Band | None) -> dict[str, Any]:
     """Return what there is of both, by the names that a map's archive gives them."""
-    found: dict[str, Floats] = {}
+    found: dict[str, Any] = {}
     if credible is not None:
         found["present"], found["numbers"] = credible.present, credible.numbers
         found["credible_level"] = np.array(credible.level)

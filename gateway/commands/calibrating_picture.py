@@ -14,7 +14,7 @@ from recovery.thermal import Query
 from recovery.thermal_curve import curve
 from recovery.thermal_query import cell_m
 
-from .pictures import FAINT, FOUND, SENT, TRUE
+from .colours import FAINT, FOUND, SENT, TRUE
 
 # Along a line every distance is soon looked at, in a plane the rows of the table must do.
 _POINTS = 60

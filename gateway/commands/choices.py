@@ -60,7 +60,7 @@ def query(
     epsilon: str = "1/1",
     delta: str = "1/100000",
     calibration: str = "exact",
-    estimator: str = "l1",
+    estimator: str = "auto",
     sigma: str | None = None,
     settings: Iterable[str] = (),
 ) -> Query:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from recovery.estimators.table import ESTIMATORS
+
 from ..faults import OperatorFault
 
 Sources = Annotated[
@@ -24,7 +26,9 @@ Spread = Annotated[
 Epsilon = Annotated[str, typer.Option(help="A ratio such as 1/2, for all readings together.")]
 Delta = Annotated[str, typer.Option(help="A ratio such as 1/100000.")]
 Calibration = Annotated[str, typer.Option(help="exact, or paper for the formula as printed.")]
-Estimator = Annotated[str, typer.Option(help="l1, or l1-printed with the radius as printed.")]
+Estimator = Annotated[
+    str, typer.Option(help=f"Who draws the map: {', '.join(ESTIMATORS)}.", metavar="NAME")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Any further field of the query."),

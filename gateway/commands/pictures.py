@@ -16,10 +16,13 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from physics.places import cell_places, is_plane, length_m
+from recovery.uncertainty import Band, Credible
+
+from .colours import FAINT, FOUND, SENT, TRUE
+from .surepanel import draw_band, draw_chances, draw_hills
+from .surepanel import title as sure_title
 
 Floats = NDArray[np.float64]
-
-TRUE, SENT, FOUND, FAINT = "#3b3355", "#c2410c", "#8f1d5b", "#b9b3c6"
 
 
 class Picture(NamedTuple):
@@ -32,6 +35,17 @@ class Picture(NamedTuple):
     sent: Floats  # (rounds, sensors), blurred; NaN where nothing came
     mass: Floats | None  # (rows, columns), None where there is no map
     titles: Sequence[str]  # of the three panels
+    credible: Credible | None = None
+    certified: Band | None = None
+
+    @property
+    def sure(self) -> bool:
+        """There is something to say of how sure the map is, so there is a fourth panel."""
+        if is_plane(self.grid):
+            return self.credible is not None
+        return self.certified is not None or (
+            self.credible is not None and self.credible.band is not None
+        )
 
 
 def draw(picture: Picture, path: Path) -> None:
@@ -43,22 +57,29 @@ def draw(picture: Picture, path: Path) -> None:
 
 
 def _line(figure: Figure, picture: Picture) -> None:
-    figure.set_size_inches(9, 2.6 * 3 if picture.heat is not None else 2.6 * 2)
+    figure.set_size_inches(9, 2.6 * (2 + (picture.heat is not None) + picture.sure))
     places, unit = cell_places(picture.grid), "m" if picture.grid.cell_mm else "length of the line"
     longest = float(np.asarray(length_m(picture.grid)))
-    panels = list(_panels(figure, picture, (3, 1), share=True))
+    panels = list(_panels(figure, picture, (0, 1), share=True))
     for index, panel in panels:
-        _tidy(panel, picture.titles[index])
+        _tidy(panel, _titles(picture)[index])
         if index == 1:
             _readings(panel, picture)
+        elif index == 3:
+            sure = (picture.mass, picture.credible, picture.certified)
+            draw_band(panel, places, sure, picture.heat)
         else:
             _bars(panel, places, picture.heat if index == 0 else picture.mass, index)
+        if index == 2 and picture.credible is not None:
+            draw_hills(panel, places, picture.credible)
         if index == 2 and picture.heat is not None:
             for place in places[picture.heat.ravel() > 0]:
-                panel.axvline(place, color=TRUE, linestyle=(0, (3, 3)), linewidth=1.2, zorder=0)
+                panel.axvline(place, 0, 0.85, color=TRUE, ls=(0, (3, 3)), lw=1.2, zorder=0)
             panel.plot([], [], color=TRUE, linestyle="--", linewidth=1.2, label="true source")
-            # Above the panel: within it something may stand anywhere.
-            panel.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0)
+        if index == 2 and panel.get_legend_handles_labels()[1]:
+            # Above whatever stands there.
+            panel.set_ylim(0, 1.2 * panel.get_ylim()[1])
+            panel.legend(loc="upper right", frameon=False, ncols=2)
     # A source on the wall would be cut in half.
     panels[-1][1].set_xlim(-0.01 * longest, 1.01 * longest)
     panels[-1][1].set_xlabel(f"place ({unit})")
@@ -94,14 +115,14 @@ def _readings(panel: Axes, picture: Picture) -> None:
 
 
 def _plane(figure: Figure, picture: Picture) -> None:
-    figure.set_size_inches(4.4 * (3 if picture.heat is not None else 2), 4.0)
+    figure.set_size_inches(4.4 * (2 + (picture.heat is not None) + picture.sure), 4.0)
     cells = cell_places(picture.grid)
     half = np.asarray(length_m(picture.grid)) / picture.grid.shape / 2
     (left, top), (right, bottom) = cells.min(axis=0) - half, cells.max(axis=0) + half
     extent = (float(left), float(right), float(bottom), float(top))
     unit = "m" if picture.grid.cell_mm else "side"
-    for index, panel in _panels(figure, picture, (1, 3), share=False):
-        panel.set_title(fill(picture.titles[index], 46), loc="left", fontsize=10)
+    for index, panel in _panels(figure, picture, (1, 0), share=False):
+        panel.set_title(fill(_titles(picture)[index], 40), loc="left", fontsize=10)
         panel.set_xlabel(f"x ({unit})")
         panel.set_ylabel(f"y ({unit})")
         if index == 1:
@@ -113,6 +134,8 @@ def _plane(figure: Figure, picture: Picture) -> None:
             panel.set_xlim(extent[:2])
             panel.set_ylim(extent[2:])
             panel.set_aspect("equal")
+        elif index == 3 and picture.credible is not None:
+            draw_chances(figure, panel, picture.credible, extent)
         elif (heat := picture.heat if index == 0 else picture.mass) is not None:
             shown = panel.imshow(heat / heat.sum(), cmap="inferno", extent=extent, vmin=0)
             figure.colorbar(shown, ax=panel, shrink=0.72, label="share of the heat")
@@ -124,11 +147,21 @@ def _plane(figure: Figure, picture: Picture) -> None:
 def _panels(
     figure: Figure, picture: Picture, shape: tuple[int, int], share: bool
 ) -> list[tuple[int, Axes]]:
-    """Return the panels to fill, each with its number: 0 truth, 1 wire, 2 map."""
-    numbers = [0, 1, 2] if picture.heat is not None else [1, 2]
-    rows, columns = (len(numbers) if side == 3 else 1 for side in shape)
+    """Return the panels to fill, each with its number: 0 truth, 1 wire, 2 map, 3 how sure.
+
+    Args:
+        shape: rows and columns of panels; 0 for as many as there are.
+    """
+    numbers = [0] * (picture.heat is not None) + [1, 2] + [3] * picture.sure
+    rows, columns = (side or len(numbers) for side in shape)
     axes = figure.subplots(rows, columns, sharex=share, squeeze=False).ravel()
     return list(zip(numbers, axes, strict=True))
+
+
+def _titles(picture: Picture) -> list[str]:
+    plane = "How likely something warm stands in each cell"
+    sure = plane if is_plane(picture.grid) else sure_title(picture.credible, picture.certified)
+    return [*picture.titles, sure]
 
 
 def _tidy(panel: Axes, title: str) -> None:

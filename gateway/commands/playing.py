@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import numpy as np
 from edge import thermal, wire
 from edge.entropy import Tape, sealed
 from edge.records import Report
+from recovery.bayes.yardstick import Yardstick
 from recovery.heatmap import Heatmap, Unresolved, to_npz
 from recovery.thermal import Query
+from recovery.uncertainty import Band, Credible
 
 from .. import mechanisms
 from .outputs import Writer, as_json, check_places, write_all
@@ -23,6 +26,7 @@ from .simulated import Room, scene_of
 from .stages import Stage
 from .summary import found_lines, sent
 from .watch import Watch
+from .yardstick import yardstick, yardstick_lines
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,12 @@ class Played:
     def mass(self) -> Any:
         """The map, (rows, columns), or None."""
         return self.found.mass if isinstance(self.found, Heatmap) else None
+
+    @property
+    def sure(self) -> tuple[Credible | None, Band | None]:
+        """How sure the map is."""
+        found = self.found
+        return (found.credible, found.certified) if isinstance(found, Heatmap) else (None, None)
 
 
 def play(
@@ -85,11 +95,14 @@ def play(
     played = Played(room, watch, found)
     stage("holding the map against the truth")
     numbers = _numbers(played)
+    stage("working out how near any map could come")
+    best = yardstick(room, watch.releases[0].round)
+    numbers["emd_l1_yardstick"] = None if best is None else best.distance
     stage("writing the files and the promise")
     write_all(_writers(files, played, numbers))
     if files.out and played.mass is None:
         files.out.unlink(missing_ok=True)  # an older map would be taken for this one
-    return _lines(played, numbers)
+    return _lines(played, numbers, best)
 
 
 def _numbers(played: Played) -> dict[str, Any]:
@@ -148,12 +161,13 @@ def _picture(played: Played, numbers: dict[str, Any], path: Path) -> None:
                 f"What was recovered: {found}"
                 + (f" (a guess without data: {guess:.3f})" if guess is not None else ""),
             ),
+            *played.sure,
         ),
         path,
     )
 
 
-def _lines(played: Played, numbers: dict[str, Any]) -> list[str]:
+def _lines(played: Played, numbers: dict[str, Any], best: Yardstick | None) -> list[str]:
     lines = found_lines(played.found)
     score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
     if score is not None and guess is not None:
@@ -163,6 +177,7 @@ def _lines(played: Played, numbers: dict[str, Any]) -> list[str]:
         )
         if score >= guess:
             lines.append("So this map is no better than that guess: it says nothing of value.")
+    lines += yardstick_lines(best, score, partial(_far, played.room.query.grid))
     taken = ", ".join(
         f"{verb} {1000 * spent:.0f} ms" for verb, spent in played.watch.seconds.items()
     )

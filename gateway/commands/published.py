@@ -145,6 +145,8 @@ def _query(written: Any) -> Query:
             asked[name] = Grid((columns, rows), cell_mm)
         elif name == "sensors":
             asked[name] = tuple(value)
+        elif name == "furniture":
+            asked[name] = tuple(tuple(rectangle) for rectangle in value)
         else:
             asked[name] = field_of(name, "none" if value is None else str(value), name)
     return checked(asked)
@@ -157,7 +159,7 @@ def _plain(name: str, query: Query) -> Any:
         return [*value.shape, value.cell_mm]
     if isinstance(value, Fraction):
         return f"{value.numerator}/{value.denominator}"
-    if isinstance(value, tuple) and name != "sensors":
+    if isinstance(value, tuple) and name not in ("sensors", "furniture"):
         return f"{value[0]}/{value[1]}"
     return value
 

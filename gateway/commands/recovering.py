@@ -41,10 +41,15 @@ def recovered(
     if plot:
         from .pictures import Picture, draw  # half a second, and few maps are drawn
 
-        mass = found.mass if isinstance(found, Heatmap) else None
+        mass, credible, certified = (
+            (found.mass, found.credible, found.certified)
+            if isinstance(found, Heatmap)
+            else (None, None, None)
+        )
         titles = ("", f"The published readings of {path.name}", found_lines(found)[0])
         places = np.asarray(sensor_places(query.sensors, query.grid))
-        picture = Picture(query.grid, None, None, places, sent(releases), mass, titles)
+        shown = (query.grid, None, None, places, sent(releases), mass, titles)
+        picture = Picture(*shown, credible, certified)
         writers[plot] = lambda half: draw(picture, half)
     if out and isinstance(found, Heatmap):
         writers[out] = lambda half: to_npz(found, half)

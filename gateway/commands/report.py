@@ -10,6 +10,7 @@ from rich.table import Table
 from edge.thermal import Params
 from recovery.thermal_query import cell_m
 
+from ..certainty import heard as certainty
 from .audience import Audience
 from .choices import first_round
 from .outputs import write_all
@@ -87,5 +88,7 @@ def _draw(room: Room, heard: Audience, mass: Floats | None, titles: Any, path: P
     values = np.array([event["values"] for event in heard.releases], dtype=np.float64)
     sent = np.ldexp(values.reshape(-1, len(room.temperatures)), -exponent)
     places = room.sensors.places_m
-    picture = Picture(room.query.grid, room.heat, room.temperatures, places, sent, mass, titles)
+    known = (None, None) if heard.best is None else certainty(heard.best)
+    shown = (room.query.grid, room.heat, room.temperatures, places, sent, mass, titles)
+    picture = Picture(*shown, *known)
     write_all({path: lambda half: draw(picture, half)})

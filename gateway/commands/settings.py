@@ -47,10 +47,26 @@ def value(name: str, text: str, given: str) -> Any:
     if types.NoneType in parts and text.lower() == "none":
         return None
     (kind,) = (part for part in parts if part is not types.NoneType)
+    if name == "furniture":
+        return _rectangles(text, given)
     if kind == Ratio or kind is Fraction:
         pair = ratio(text, given)
         return pair if kind == Ratio else Fraction(*pair)
     return _plain(kind, text, given)
+
+
+def _rectangles(text: str, given: str) -> tuple[tuple[int, ...], ...]:
+    """Return rectangles of cells, "column,row,columns,rows" each, with semicolons between."""
+    try:
+        return tuple(
+            tuple(int(part) for part in one.split(",")) for one in text.split(";") if one.strip()
+        )
+    except ValueError as fault:
+        raise OperatorFault(
+            f"{given}: {text!r} is no furniture; it needs column,row,columns,rows in whole cells, "
+            "and semicolons between several, or it is not known where nobody can stand. Write "
+            "for instance --set 'furniture=0,0,4,2;10,5,3,3'"
+        ) from fault
 
 
 def _plain(kind: Any, text: str, given: str) -> Any:

@@ -10,6 +10,8 @@ from edge.thermal import Params
 from physics.places import cell_places
 from recovery.heatmap import Heatmap, Unresolved
 
+from .sureness import sure_lines
+
 Floats = NDArray[np.float64]
 
 # Cells within this part of the map's longer side are spoken of as one place.
@@ -65,7 +67,8 @@ def found_lines(found: Heatmap | Unresolved) -> list[str]:
     if not found.total:
         return [f"{found.status.capitalize()}."]
     caution = "" if found.status == "optimal" else f" ({found.status})"
-    return [f"Recovered heat: {most_of(found.mass, found.grid)}{caution}."]
+    recovered = f"Recovered heat: {most_of(found.mass, found.grid)}{caution}."
+    return [recovered, *sure_lines(found)]
 
 
 def sent(releases: Sequence[Any]) -> Floats:

@@ -28,7 +28,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .feed import Event, Feed
 
 HERE = Path(__file__).parent
-FILES = {"/": "index.html"} | {f"/{name}": name for name in ("page.js", "style.css", "icon.svg")}
+FILES = {"/": "index.html"} | {
+    f"/{name}": name for name in ("page.js", "draw.js", "style.css", "icon.svg")
+}
 HEADERS = {
     b"content-security-policy": b"default-src 'self'; base-uri 'none'; form-action 'none'; "
     b"frame-ancestors 'none'",

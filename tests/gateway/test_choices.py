@@ -31,6 +31,9 @@ def test_without_flags_the_query_is_the_papers() -> None:
         ("epsilon=1/2", "epsilon", (1, 2)),
         ("keyholder=true", "keyholder", True),
         (" failure = 0.1 ", "failure", 0.1),
+        ("sources=2", "sources", 2),
+        ("furniture=0,0,4,1; 50,0,3,1", "furniture", ((0, 0, 4, 1), (50, 0, 3, 1))),
+        ("estimator=lasso", "estimator", "lasso"),
     ],
 )
 def test_every_kind_of_field_can_be_set(setting: str, name: str, value: Any) -> None:
@@ -51,6 +54,9 @@ def test_every_kind_of_field_can_be_set(setting: str, name: str, value: Any) -> 
         ("keyholder=perhaps", "true or false"),
         ("step=0.0625", "ratio"),
         ("walls=brick", "insulated"),
+        ("furniture=a table", "no furniture"),
+        ("furniture=1,2", "within the 100 by 1"),
+        ("estimator=magic", "posterior, map"),
     ],
 )
 def test_a_setting_that_means_nothing_is_refused(setting: str, says: str) -> None:

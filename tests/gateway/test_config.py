@@ -57,6 +57,12 @@ def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
         ("# insecure = true", 'insecure = "yes"', ["[mqtt] insecure is 'yes'", "true or false"]),
         ('name = "lab"', 'name = "lab/#"', ["[site] name", "pattern"]),
         ('walls = "insulated"', 'walls = "brick"', ["[room] walls is 'brick'", "insulated"]),
+        (
+            "# furniture = [[10,",
+            "furniture = [[-1,",
+            ["[room] furniture", "greater than or equal"],
+        ),
+        ('estimator = "auto"', 'estimator = "magic"', ["[rounds] estimator is 'magic'", "lasso"]),
         ("[site]", "[site", ["cannot be read", "TOML"]),
     ],
 )
@@ -95,9 +101,20 @@ def test_a_missing_or_garbled_file_is_one_line_too(tmp_path: Path) -> None:
         config.load(tmp_path / "picture.toml")
 
 
-def test_values_that_do_not_go_together_are_the_operators_fault(tmp_path: Path) -> None:
-    """Each is well formed, but there is no such promise: delta has to be below one."""
-    path = written(tmp_path, config.sample().replace('"1/100000"', '"2/1"'))
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"1/100000"', '"2/1"'),  # delta has to be below one
+        ("# furniture = [[10, 0, 4, 1]]", "furniture = [[78, 0, 4, 1]]"),  # of 80 cells
+        ("# sources = 2", "sources = 9"),  # above sources_max
+    ],
+)
+def test_values_that_do_not_go_together_are_the_operators_fault(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    """Each is well formed, but there is no such room or promise."""
+    assert old in config.sample()
+    path = written(tmp_path, config.sample().replace(old, new))
     with pytest.raises(OperatorFault, match="cannot be served"):
         config.query(config.load(path))
 

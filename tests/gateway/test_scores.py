@@ -44,13 +44,28 @@ def test_a_score_that_does_not_apply_is_null() -> None:
     assert scores(_at(20), np.full((1, 100), 0.01))["pearson"] is None
 
 
-def test_a_plane_too_large_for_the_exact_distance_has_null() -> None:
-    """The other scores are still there."""
-    truth, mass = np.ones((40, 40)), np.ones((40, 40)) / 1600
+def _striped(side: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every other column twice as warm, beside a map that is warm everywhere."""
+    truth = np.ones((side, side))
     truth[:, ::2] = 2
-    found = scores(truth, mass)
+    return truth, np.full((side, side), 1 / side**2)
 
-    assert found["emd_l1"] is None
+
+def test_a_plane_is_scored_exactly() -> None:
+    """By hand: a sixth of the heat moves by one column, whatever the ground distance."""
+    found = scores(*_striped(40))
+
+    assert found["emd_l1"] == pytest.approx(1 / 6 / 40)
+    assert found["emd_l2"] == pytest.approx(1 / 6 / 40)
+    assert found["w2"] == pytest.approx((1 / 6) ** 0.5 / 40)
+
+
+def test_a_plane_too_large_for_an_exact_distance_has_null() -> None:
+    """The other scores are still there."""
+    found = scores(*_striped(200))
+
+    assert found["w2"] is None
+    assert found["emd_l1"] == pytest.approx(1 / 6 / 200)
     assert found["mse"] is not None
 
 

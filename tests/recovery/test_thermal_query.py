@@ -7,8 +7,9 @@ from fractions import Fraction
 import pytest
 
 from edge.records import Grid
+from recovery.thermal import plan
 from recovery.thermal_noise import calibration, operator
-from recovery.thermal_query import Query, protected_cells
+from recovery.thermal_query import Query, protected_cells, standing_room
 
 LINE = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))
 ROOM = Query(Grid((40, 24), 250), (8, 8), 0.5, (1, 1))
@@ -104,6 +105,20 @@ def test_a_line_across_is_a_line() -> None:
         ({"keyholder": 1}, "keyholder is 1"),
         ({"sensor_noise": -0.1}, "sensor_noise is -0.1"),
         ({"sensor_noise": math.nan}, "sensor_noise is nan"),
+        ({"sources": 0}, "sources is 0"),
+        ({"sources": 9}, "sources_max, 8"),
+        ({"sources": True}, "sources is True"),
+        ({"intensity_min": 0.0}, "intensity_min is 0.0"),
+        ({"intensity_min": 1.5}, "intensity_min is 1.5"),
+        ({"intensity_min": math.nan}, "intensity_min is nan"),
+        ({"level": 1.0}, "level is 1.0"),
+        ({"furniture": ((98, 0, 3, 1),)}, "within the 100 by 1"),
+        ({"furniture": ((0, 0, 1, 2),)}, "within the 100 by 1"),
+        ({"furniture": ((-1, 0, 1, 1),)}, "within the 100 by 1"),
+        ({"furniture": ((0, 0, 0, 1),)}, "within the 100 by 1"),
+        ({"furniture": ((0, 0, 1.0, 1),)}, "within the 100 by 1"),
+        ({"furniture": ([0, 0, 1, 1],)}, "within the 100 by 1"),
+        ({"furniture": ((0, 0, 99, 1),), "sources": 2}, "furniture leaves 1 cells for 2"),
     ],
 )
 def test_a_query_without_a_meaning_is_refused(change: dict, why: str) -> None:
@@ -114,3 +129,30 @@ def test_a_query_without_a_meaning_is_refused(change: dict, why: str) -> None:
     # Four parts: what was given, what is needed, why, and what to do.
     assert " but " in str(refusal.value)
     assert len(str(refusal.value)) > 80
+
+
+def test_what_the_map_may_count_on_does_not_touch_the_noise() -> None:
+    """A device would else blur less because somebody believes to know who is there."""
+    knowing = replace(
+        LINE,
+        sources=2,
+        intensity_min=0.9,
+        furniture=((10, 0, 5, 1),),
+        level=0.5,
+        estimator="lasso",
+    )
+
+    assert plan(knowing, ()) == plan(LINE, ())
+
+
+def test_furniture_is_where_nobody_stands() -> None:
+    """Column, row, columns, rows; in the order of the cells."""
+    plane = replace(
+        LINE, grid=Grid((4, 3), 0), sensors=(2, 2), furniture=((1, 0, 2, 2), (3, 2, 1, 1))
+    )
+
+    assert standing_room(plane).reshape(3, 4).tolist() == [
+        [True, False, False, True],
+        [True, False, False, True],
+        [True, True, True, False],
+    ]

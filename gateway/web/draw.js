@@ -1,0 +1,129 @@
+// How the page draws: a map along a line or over a plane, and the dots of the wire.
+
+// Black through violet and orange to pale yellow, even in brightness (matplotlib's inferno).
+const HEAT = [[22, 11, 43], [87, 16, 110], [152, 37, 101], [212, 72, 66], [249, 142, 9], [252, 255, 164]];
+
+function colour(share) {
+  const place = Math.min(Math.max(share, 0), 1) * (HEAT.length - 1);
+  const low = Math.min(Math.floor(place), HEAT.length - 2);
+  const mixed = HEAT[low].map((c, i) => Math.round(c + (HEAT[low + 1][i] - c) * (place - low)));
+  return `rgb(${mixed.join(",")})`;
+}
+
+// Return a drawing context in CSS pixels, sharp on any screen.
+export function fresh(canvas) {
+  const { width, height } = canvas.getBoundingClientRect();
+  const scale = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(height * scale);
+  const pen = canvas.getContext("2d");
+  pen.scale(scale, scale);
+  pen.font = "12px system-ui, sans-serif";
+  return { pen, width, height };
+}
+
+// What the page was told of the room when it began.
+export const room = { cells: null };
+
+// Lengths: metres where the room has a size, else parts of the interval.
+export const metres = () => room.cells.cell_mm > 0;
+const sideOf = (cells) => (metres() ? (cells * room.cells.cell_mm) / 1000 : cells / Math.max(...room.cells.shape));
+const placeOf = (cell) => sideOf(metres() ? cell + 0.5 : cell + 1);
+export const written = (length) => (metres() ? `${length.toFixed(1)} m` : length.toFixed(2));
+
+function ticks(longest) {
+  const step = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50].find((s) => longest / s <= 8) || longest / 5;
+  return Array.from({ length: Math.floor(longest / step + 1e-9) + 1 }, (_, i) => i * step);
+}
+
+export const EDGE = 18; // pixels left and right of a line
+export const across = (width, part) => EDGE + part * (width - 2 * EDGE);
+
+export function axis(pen, width, y) {
+  const longest = sideOf(room.cells.shape[0]);
+  pen.fillStyle = "#bdb3d6";
+  pen.textAlign = "center";
+  for (const tick of ticks(longest)) {
+    const x = across(width, tick / longest);
+    pen.fillRect(x, y, 1, 4);
+    pen.fillText(Number(tick.toFixed(2)) + (metres() ? " m" : ""), x, y + 16);
+  }
+}
+
+// Behind the bars, as soft hills: the chance of each cell that somebody stands in it.
+function hills(pen, present, width, base, tall) {
+  const most = Math.max(...present);
+  pen.fillStyle = "#57106e";
+  pen.beginPath();
+  pen.moveTo(across(width, 0), base);
+  present.forEach((chance, i) => {
+    for (const edge of [i, i + 1]) pen.lineTo(across(width, edge / present.length), base - (chance / most) * tall);
+  });
+  pen.lineTo(across(width, 1), base);
+  pen.fill();
+}
+
+export function drawLine(canvas, mass, present) {
+  const { pen, width, height } = fresh(canvas);
+  const most = Math.max(...mass);
+  const strip = 30, foot = 24, base = height - strip - foot;
+  const cell = (width - 2 * EDGE) / mass.length;
+  pen.fillStyle = "#bdb3d6";
+  pen.fillText(`${(100 * most).toFixed(0)} % of the warmth in one cell`, EDGE, 20);
+  pen.fillStyle = "#3a2a5c";
+  pen.fillRect(EDGE, 28, width - 2 * EDGE, 1);
+  if (present) {
+    pen.fillStyle = "#b58ad0";
+    pen.textAlign = "right";
+    pen.fillText("violet: where it may be", width - EDGE, 20);
+    pen.textAlign = "left";
+    hills(pen, present, width, base - 6, 0.6 * (base - 40));
+  }
+  mass.forEach((share, i) => {
+    const x = across(width, i / mass.length), tall = (share / most) * (base - 34);
+    pen.fillStyle = colour(share / most);
+    pen.fillRect(x, base, cell + 0.5, strip);
+    if (tall > 0.5) pen.fillRect(x, base - 6 - tall, Math.max(cell - 1, 1.5), tall);
+  });
+  axis(pen, width, height - foot + 2);
+}
+
+// The chance of each cell where it is known, with a ring around what the map shows; else the map.
+export function drawPlane(canvas, mass, present) {
+  const rows = present || mass;
+  canvas.dataset.plane = "";
+  canvas.style.aspectRatio = `${rows[0].length} / ${rows.length}`;
+  const { pen, width, height } = fresh(canvas);
+  const most = Math.max(...rows.flat());
+  const wide = width / rows[0].length, tall = height / rows.length;
+  rows.forEach((row, y) => row.forEach((share, x) => {
+    pen.fillStyle = colour(share / most);
+    pen.fillRect(x * wide, y * tall, wide + 0.5, tall + 0.5);
+  }));
+  if (!present) return;
+  pen.strokeStyle = "#7dd3fc";
+  pen.lineWidth = 2;
+  mass.forEach((row, y) => row.forEach((share, x) => {
+    if (share < 0.02) return;
+    pen.beginPath();
+    pen.arc((x + 0.5) * wide, (y + 0.5) * tall, Math.max(6, wide), 0, 2 * Math.PI);
+    pen.stroke();
+  }));
+}
+
+// Cells near each other are one place: the warmest first, each takes what is within reach.
+export function places(rows) {
+  const reach = Math.max(...room.cells.shape) / 14, found = [];
+  rows.flatMap((row, y) => row.map((share, x) => ({ share, x, y })))
+    .filter((cell) => cell.share > 0.002)
+    .sort((a, b) => b.share - a.share)
+    .forEach(({ share, x, y }) => {
+      let place = found.find((p) => Math.hypot(p.peak.x - x, p.peak.y - y) <= reach);
+      if (!place) found.push((place = { peak: { x, y }, share: 0, x: 0, y: 0 }));
+      place.share += share;
+      place.x += share * x;
+      place.y += share * y;
+    });
+  return found.filter((p) => p.share >= 0.05).sort((a, b) => b.share - a.share).slice(0, 6)
+    .map((p) => ({ share: p.share, x: placeOf(p.x / p.share), y: placeOf(p.y / p.share) }));
+}

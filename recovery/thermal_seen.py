@@ -1,0 +1,111 @@
+"""From releases to what an estimator is given: readings of equal blur, and what is known."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv
+
+from edge.records import Release
+from edge.thermal import NAME, Params
+from physics.places import cell_places
+
+from .estimators.record import Prior, Seen
+from .thermal_noise import operator
+from .thermal_query import Query, standing_room
+
+Floats = NDArray[np.float64]
+
+# So many sources at most are told apart; a room that could hold more is mapped with fewer.
+_SOURCES_MAX = 12
+
+
+def seen(query: Query, releases: Sequence[Release]) -> Seen | None:
+    """Return what the releases leave to an estimator; None where no sensor was heard.
+
+    Sensors that were silent are left out, and one that was heard less often, so is blurred
+    more, is weighed so that the noise is alike on all.
+
+    Raises:
+        ValueError: no release, or one that does not belong to the query.
+    """
+    params = shared_params(query, releases)
+    blurred = np.array([release.values for release in releases], dtype=np.float64)
+    times = np.count_nonzero(~np.isnan(blurred), axis=0)
+    heard = times > 0
+    if not heard.any():
+        return None
+    warmth = np.nansum(blurred, axis=0)[heard] / times[heard] * 2.0**-params.exponent
+    deviations = _deviations(query, params, times[heard])
+    typical = float(np.sqrt(np.mean(deviations**2)))
+    weights = typical / deviations
+    columns, rows = query.grid.shape
+    return Seen(
+        operator=operator(query)[heard] * weights[:, None],
+        readings=warmth * weights,
+        sigma=typical,
+        places=np.asarray(cell_places(query.grid)).reshape(columns * rows, -1),
+        shape=(rows, columns),
+        prior=prior(query),
+        upper=query.intensity_max,
+        failure=query.failure,
+        level=query.level,
+        open=standing_room(query) if query.furniture else None,
+    )
+
+
+def prior(query: Query) -> Prior:
+    """Return what the query holds to be so of the sources before any reading."""
+    most = query.sources or min(
+        query.sources_max, _SOURCES_MAX, int(np.count_nonzero(standing_room(query)))
+    )
+    return Prior(query.sources or 0, most, query.intensity_max, query.intensity_min)
+
+
+def reach(seen: Seen, failure: float) -> float:
+    """Return how far readings lie from those of the true heat, but for this chance."""
+    return seen.sigma * math.sqrt(2 * float(gammaincinv(len(seen.readings) / 2, 1 - failure)))
+
+
+def deviation(query: Query, params: Params) -> float:
+    """Return the deviation that each sensor's mean has when all were heard every time."""
+    return float(_deviations(query, params, np.array([query.readings]))[0])
+
+
+def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Floats:
+    """Return the standard deviation of each sensor's mean, as the estimator believes it."""
+    grain = 2.0**-params.exponent
+    noise = params.variance * grain**2 / times
+    if query.estimator == "l1-printed":
+        return np.sqrt(noise)
+    # Rounding is the same in every reading of a still scene, so it does not average away.
+    steps = 0.0 if query.step is None else float(query.step)
+    return np.sqrt(noise + query.sensor_noise**2 / times + (grain**2 + steps**2) / 12)
+
+
+def shared_params(query: Query, releases: Sequence[Release]) -> Params:
+    """Return the whole numbers that all releases were made with, or refuse them."""
+    sensors = math.prod(query.sensors)
+    given = {(r.round.mechanism, r.round.grid, tuple(r.round.params)) for r in releases}
+    lengths = {len(release.values) for release in releases}
+    if len(given) != 1 or lengths != {sensors}:
+        raise ValueError(
+            f"the releases come of {len(given)} different plans with {sorted(lengths)} sensors "
+            f"but must share one plan with {sensors}: other noise or other sensors make another "
+            "map. Recover each plan's releases by themselves."
+        )
+    ((mechanism, grid, params),) = given
+    if (mechanism, grid, len(params)) != (NAME, query.grid, len(Params._fields)):
+        raise ValueError(
+            f"the releases are of {mechanism} on {grid} but the query is of {NAME} on "
+            f"{query.grid}: the map would be of another room. Recover with their own query."
+        )
+    for release in releases:
+        for sensor, value in enumerate(release.values):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise ValueError(
+                    f"sensor {sensor} released {value!r} but must release a whole number of "
+                    "grains, or None: nothing else passes the veil. Take the file as published."
+                )
+    return Params(*params)
