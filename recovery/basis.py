@@ -85,7 +85,7 @@ def first_basis(
 
     Args:
         arcs: must connect all nodes.
-        wanted: (arcs,), the greater the more; of equals the cheaper one is taken.
+        wanted: (arcs,), the greater the more.
         root: the node that the tree hangs from.
         supply: (nodes,), what comes in, or goes out where negative; adds to 0.
         detour: what an arc costs that stands in for one gone the wrong way; not needed where
@@ -94,8 +94,9 @@ def first_basis(
     """
     nodes = len(supply)
     kernel = tier(network_simplex, worth)
-    order = np.lexsort((arcs.costs, -wanted)).astype(np.int32)
-    tree = kernel.spanning_tree(order, arcs.tails, arcs.heads, nodes)
+    # Where arcs go both ways any tree will do; elsewhere dear arcs make a bad beginning.
+    order = np.argsort(-wanted, kind="stable") if arcs.both else np.lexsort((arcs.costs, -wanted))
+    tree = kernel.spanning_tree(order.astype(np.int32), arcs.tails, arcs.heads, nodes)
     basis = Basis(
         links=np.empty((6, nodes), np.int32),
         upward=np.empty(nodes, np.bool_),

@@ -6,6 +6,7 @@ have closed forms; in a plane they are linear programs, solved to the end: on a 
 simplex of our own, among few cells or freely placed ones by that of POT.
 """
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -64,11 +65,11 @@ def earth_movers(
             "known. Write metric='l1' for the sum of rows and columns, 'l2' for the straight way."
         )
     maps = pair(p, q, positions, normalise)
-    if maps.places.shape[1] == 1:
-        return line.work(maps.p, maps.q, maps.places[:, 0])
+    if maps.along is not None:
+        return line.work(maps.p, maps.q, maps.along)
     # What both have in one cell stays there: no detour is shorter, by the triangle inequality.
     shared = np.minimum(maps.p, maps.q)
-    left = Pair(maps.p - shared, maps.q - shared, maps.places, maps.grid, maps.unit)
+    left = replace(maps, p=maps.p - shared, q=maps.q - shared)
     if metric == "l2":
         return _planned(left, "euclidean")
     if left.grid is None or not (len(left.p) <= _CELLS_PLAIN or _on_grid(left)):
@@ -88,8 +89,8 @@ def wasserstein2(
     0.5
     """
     maps = pair(p, q, positions, normalise)
-    if maps.places.shape[1] == 1:
-        return line.squared_work(maps.p, maps.q, maps.places[:, 0]) ** 0.5
+    if maps.along is not None:
+        return line.squared_work(maps.p, maps.q, maps.along) ** 0.5
     return _planned(maps, "sqeuclidean") ** 0.5
 
 

@@ -5,6 +5,7 @@ how much passes each of the two edges a cell shares: two numbers a cell, not one
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,13 @@ Whole = NDArray[np.int64]
 
 # One that has nothing to start from walks this far by itself.
 _COARSEST = 4
-# Side of a tile, in cells.
-_TILE = 16
+# Side of the smallest tiles, in cells.
+_TILE = 24
+# A grid up to this side is a tile by itself.
+_UNTILED = 64
+# A map is rough if blocks of cells have less than this share of what its cells move; of noise
+# they have half.
+_ROUGH = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,8 @@ def grid_flow(surplus: Floats, worth: bool = True) -> Flow:
     ones, says which edges of the fine grid are wanted in the first basis. Every spanning tree of
     a grid carries a flow, so that any will do to begin with.
 
+    Where the map is rough the first flow is mended on tiles of the grid, small ones first.
+
     Args:
         surplus: (rows, columns), mass to bring away, or to fetch where negative; adds to 0.
         worth: load the compiler for this; without it the walk is slow beyond 1,000 cells.
@@ -57,34 +65,68 @@ def grid_flow(surplus: Floats, worth: bool = True) -> Flow:
     """
     rows, columns = surplus.shape
     if max(rows, columns) <= _COARSEST:
-        wanted = np.ones(rows * (columns - 1)), np.ones((rows - 1) * columns)
-    else:
-        coarse = grid_flow(quarter(surplus), worth)
-        wanted = (
-            np.abs(finer_flow(coarse.right, rows, columns)).ravel(),
-            np.abs(finer_flow(coarse.down.T, columns, rows).T).ravel(),
-        )
-    return _walk(surplus, np.concatenate(wanted), worth)
+        return _walk(surplus, np.zeros((rows, columns - 1)), np.zeros((rows - 1, columns)), worth)
+    blocks = quarter(surplus)
+    coarse = grid_flow(blocks, worth)
+    right = finer_flow(coarse.right, rows, columns)
+    down = finer_flow(coarse.down.T, columns, rows).T
+    rough = np.abs(blocks).sum() < _ROUGH * np.abs(surplus).sum()
+    if rough and max(rows, columns) > _UNTILED:
+        side = _TILE
+        while side < max(rows, columns):
+            for shift in (0,) if side == _TILE else (0, side // 2):
+                right, down = _mended(surplus, right, down, side, shift, worth)
+            side *= 2
+    return _walk(surplus, right, down, worth)
 
 
-def _walk(surplus: Floats, wanted: Floats, worth: bool) -> Flow:
-    """Return the flow of least cost, begun with the tree that has the most wanted edges."""
+def _mended(
+    surplus: Floats, right: Floats, down: Floats, side: int, shift: int, worth: bool
+) -> tuple[Floats, Floats]:
+    """Return a cheaper flow, the cheapest there is without a change between tiles.
+
+    A pivot on the whole grid changes the prices of thousands of cells; most pivots of a rough
+    map mend what is near, and on a tile they are cheap.
+    """
+    fixed = right.copy(), down.copy()
+    cuts = [
+        [0, *range(shift or side, length - side // 4, side), length] for length in surplus.shape
+    ]
+    borders = [np.array(cut[1:-1], dtype=np.intp) - 1 for cut in cuts]
+    needed = surplus.copy()
+    over = fixed[0][:, borders[1]]
+    needed[:, borders[1]] -= over
+    needed[:, borders[1] + 1] += over
+    over = fixed[1][borders[0]]
+    needed[borders[0]] -= over
+    needed[borders[0] + 1] += over
+    for top, bottom in pairwise(cuts[0]):
+        for left, end in pairwise(cuts[1]):
+            within = slice(top, bottom), slice(left, end - 1)
+            below = slice(top, bottom - 1), slice(left, end)
+            tile = needed[top:bottom, left:end]
+            flow = _walk(tile, right[within], down[below], worth)
+            fixed[0][within], fixed[1][below] = flow.right, flow.down
+    return fixed
+
+
+def _walk(surplus: Floats, right: Floats, down: Floats, worth: bool) -> Flow:
+    """Return the flow of least cost, begun with the tree that carries most of a given flow."""
     rows, columns = surplus.shape
     cell = np.arange(surplus.size, dtype=np.int32).reshape(rows, columns)
     tails = np.concatenate([cell[:, :-1].ravel(), cell[:-1].ravel()])
     heads = np.concatenate([cell[:, 1:].ravel(), cell[1:].ravel()])
-    # Priced tile by tile: what is mended in one place is mended before the next is looked at.
-    turn = np.lexsort((tails, tails % columns // _TILE, tails // columns // _TILE))
-    edges = Arcs(tails[turn], heads[turn], np.ones(len(tails), np.int32), both=True)
+    edges = Arcs(tails, heads, np.ones(len(tails), np.int32), both=True)
+    wanted = np.abs(np.concatenate([right.ravel(), down.ravel()]))
     supply = np.ascontiguousarray(surplus, dtype=np.float64).ravel()
     root = int(cell[rows // 2, columns // 2])
-    basis = first_basis(edges, wanted[turn], root, supply, 0, worth)
+    basis = first_basis(edges, wanted, root, supply, 0, worth)
     pivots = basis.pivot(edges)
 
     here, edge, mass = basis.used()
-    forth = (edges.tails[edge] == here) == basis.upward[here]
+    forth = (tails[edge] == here) == basis.upward[here]
     over = np.zeros(len(tails))
-    over[turn[edge]] = np.where(forth, mass, -mass)
+    over[edge] = np.where(forth, mass, -mass)
     cut = rows * (columns - 1)
     cost = float(supply @ basis.price)
     return Flow(

@@ -16,9 +16,12 @@ def work(p: Floats, q: Floats, places: Floats) -> float:
     >>> work(np.array([1.0, 0, 0]), np.array([0, 0, 1.0]), np.array([0.0, 1, 2]))
     2.0
     """
-    order = np.argsort(places)
-    between = np.cumsum((p - q)[order])[:-1]
-    return float(np.abs(between) @ np.diff(places[order]))
+    gaps = np.diff(places)
+    surplus = p - q
+    if (gaps < 0).any():
+        order = np.argsort(places)
+        gaps, surplus = np.diff(places[order]), surplus[order]
+    return float(np.abs(np.cumsum(surplus)[:-1]) @ gaps)
 
 
 def squared_work(p: Floats, q: Floats, places: Floats) -> float:

@@ -14,14 +14,31 @@ class Pair:
 
     p: Floats  # (cells,)
     q: Floats  # (cells,)
-    places: Floats  # (cells, axes)
     grid: tuple[int, int] | None  # rows and columns, of square cells; None where placed freely
     unit: float  # the side of a cell of the grid
+    given: Floats  # (cells, axes), the places; nothing where there is a grid
 
     @property
     def total(self) -> float:
         """The mass of either map."""
         return float(self.p.sum())
+
+    @property
+    def places(self) -> Floats:
+        """Where the cells are, (cells, axes): one axis where the grid is one row or column."""
+        if self.grid is None:
+            return self.given
+        y, x = np.array(np.divmod(np.arange(len(self.p)), self.grid[1])) * self.unit
+        return (x + y)[:, None] if min(self.grid) == 1 else np.stack([x, y], axis=1)
+
+    @property
+    def along(self) -> Floats | None:
+        """The places, (cells,), where all are in a line."""
+        if self.grid is None:
+            return self.given[:, 0] if self.given.shape[1] == 1 else None
+        if min(self.grid) > 1:
+            return None
+        return np.arange(len(self.p), dtype=np.float64) * self.unit
 
 
 def pair(
@@ -47,12 +64,13 @@ def pair(
             f"the maps have shapes {mass_p.shape} and {mass_q.shape} but must share one, "
             "(cells,) or (rows, columns): cells are compared one by one. Bring both to one grid."
         )
-    if not all(np.isfinite(mass).all() and (mass >= 0).all() for mass in (mass_p, mass_q)):
+    totals = float(mass_p.sum()), float(mass_q.sum())
+    # What is not a number is not at least 0, and an infinite mass makes the total infinite.
+    if not (mass_p.min() >= 0 and mass_q.min() >= 0 and max(totals) < np.inf):
         raise ValueError(
             "a map holds a negative, NaN or infinite mass but masses must be at least 0: "
             "no one can move less than nothing. Clip or correct the map first."
         )
-    totals = float(mass_p.sum()), float(mass_q.sum())
     if not (min(totals) > 0 and (normalise or abs(totals[0] - totals[1]) <= 1e-9 * max(totals))):
         raise ValueError(
             f"the maps weigh {totals[0]:g} and {totals[1]:g} but must weigh the same and more "
@@ -60,31 +78,25 @@ def pair(
         )
     unit = totals if normalise else (1.0, totals[1] / totals[0])
     rows, columns = (1, *mass_p.shape)[-2:]
-    longest = max(rows, columns)
     return Pair(
-        mass_p.ravel() / unit[0],
-        mass_q.ravel() / unit[1],
-        _places(rows, columns, positions),
-        (rows, columns) if positions is None else None,
-        1 / longest,
+        p=mass_p.ravel() / unit[0],
+        q=mass_q.ravel() / unit[1],
+        grid=(rows, columns) if positions is None else None,
+        unit=1 / max(rows, columns),
+        given=np.empty((0, 0)) if positions is None else _places(rows * columns, positions),
     )
 
 
-def _places(rows: int, columns: int, positions: ArrayLike | None) -> Floats:
-    if positions is None:
-        y, x = np.array(np.divmod(np.arange(rows * columns), columns)) / max(rows, columns)
-        if min(rows, columns) == 1:
-            return (x + y)[:, None]
-        return np.stack([x, y], axis=1)
+def _places(cells: int, positions: ArrayLike) -> Floats:
     places = np.asarray(positions, dtype=np.float64)
     if (
         places.ndim not in (1, 2)
-        or len(places) != rows * columns
+        or len(places) != cells
         or (places.ndim == 2 and not places.shape[1])
         or not np.isfinite(places).all()
     ):
         raise ValueError(
-            f"positions have shape {places.shape} but must be {rows * columns} finite places, "
+            f"positions have shape {places.shape} but must be {cells} finite places, "
             "(cells,) or (cells, 2): every cell stands somewhere. Give one place a cell."
         )
-    return places.reshape(len(places), -1)
+    return places.reshape(cells, -1)

@@ -41,9 +41,10 @@ def sinkhorn(
         P = argmin sum P c + regularisation * sum P ln P,   cost = sum P c,  c = distance**2
 
     The bias: the plan is blurred by about the root of the regularisation, so `cost` is above
-    the least one, `wasserstein2` squared. Measured for smooth maps of 64 x 64, by 4.5 % at
-    1/100 and 1.4 % at 3/1000; for maps of 200 cells by 89 % and 19 %. From a map to itself it is
-    not 0. It is for what must be smooth or fast; `wasserstein2` is exact.
+    the least one, `wasserstein2` squared, and from a map to itself it is not 0. Measured for
+    smooth maps of 16 x 16 to 128 x 128 cells: by 5 to 17 % at 1/100 and 2 to 6 % at 3/1000; more
+    where maps are near each other or of few cells. It is for what must be smooth or fast;
+    `wasserstein2` is exact.
 
     Args:
         p, q: masses of the cells; of one shape, not negative, of equal total; some may be 0.

@@ -50,8 +50,8 @@ def sliced(
         )
     maps = pair(p, q, positions, normalise)
     distance = line.work if order == 1 else line.squared_work
-    if maps.places.shape[1] == 1:
-        return distance(maps.p, maps.q, maps.places[:, 0]) ** (1 / order)
+    if maps.along is not None:
+        return distance(maps.p, maps.q, maps.along) ** (1 / order)
     turns = math.pi * (np.arange(angles) + 0.5) / angles
     directions = np.stack([np.cos(turns), np.sin(turns)])
     seen = maps.places @ directions
