@@ -156,7 +156,7 @@ def _losses(loss_per_m: ArrayLike, axes: int) -> Floats:
     if not (losses >= 0).all():
         raise ValueError(
             f"loss_per_m is {losses.tolist()} but must be 0 or more at every wall, for one "
-            "that makes heat has no steady kernel. Give the wall's loss over the diffusivity, or 0 "
+            "that makes heat has no steady kernel. Give the wall's loss over the diffusivity, 0 "
             "for an insulated wall."
         )
     return np.broadcast_to(losses, (axes, 2))

@@ -75,9 +75,11 @@ def explore(
         speeds = np.array([seen[place][1] for place in points.tolist()])
         held = np.diff(_upto(*_fine(points, logs))[::_PARTS])
         strides = np.diff(points) * np.minimum(speeds[:-1], speeds[1:])
-        matters = np.maximum(logs[:-1], logs[1:]) > logs.max() - HOPELESS
+        # Sources that fit between two points fit there better than at either by so much.
+        hope = np.maximum(logs[:-1], logs[1:]) + np.square(strides) / 8
+        matters = hope > logs.max() - HOPELESS
         crowded = np.flatnonzero((held > _SHARE) | ((strides > _STRIDE) & matters))
-        if not crowded.size or logs.max() < worth:
+        if not crowded.size or hope.max() < worth:
             break
         middles = (points[crowded] + points[crowded + 1]) / 2
         seen |= {place: look(place) for place in middles.tolist()}

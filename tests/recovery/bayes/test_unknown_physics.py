@@ -369,7 +369,7 @@ def test_a_range_out_of_the_question_is_looked_at_no_closer() -> None:
 
     def look(place: float) -> tuple[float, float, None]:
         looks.append(place)
-        return -100 - (place / 0.01) ** 2, 1e9, None
+        return -100 - (place / 0.01) ** 2, 10.0, None
 
     explore(np.linspace(0, 1, 5), look, worth=-50)
 
