@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from physics.separable import Separable, forward_separable
-from recovery.sparse import minimise_l1
+from recovery.sparse import minimise_l1, minimise_l1_many, prepare
 
 NOISE = 0.05
 
@@ -186,3 +186,37 @@ def test_readings_within_the_radius_need_no_heat() -> None:
 
     assert found.status == "zero"
     assert not found.heat.any()
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_many_readings_at_once_are_each_solved_as_alone(silent) -> None:
+    """One factorisation, dead pixels or none; zero and infeasible ones between the others."""
+    operator = plane((12, 9), (7, 6), 0.03)
+    if silent:
+        operator = operator.hearing(np.arange(42) % 9 > 0)
+    ready = prepare(operator)
+    scenes = [scene(operator, 1 + seed, seed) for seed in range(4)]
+    readings = np.stack([one for one, _ in scenes])
+    radii = np.array([radius for _, radius in scenes])
+    radii[1], radii[2] = 1e-3, 100.0
+    many = minimise_l1_many(ready, readings, radii)
+
+    for one in range(4):
+        alone = minimise_l1(operator, readings[one], radii[one])
+        assert many.status[one] == alone.status
+        assert many.objective[one] == pytest.approx(alone.objective, rel=1e-9, abs=1e-12)
+        assert many.heat[one] == pytest.approx(alone.heat, abs=1e-6)
+
+
+def test_the_heat_of_a_moment_ago_is_a_start_and_no_more() -> None:
+    """A warm start finds the same least heat, also where the heat has moved away."""
+    operator = plane((64, 64), (32, 24), 0.02)
+    before, radius = scene(operator, 4, 1)
+    for seed in (1, 2):
+        readings = scene(operator, 4, seed)[0] + 0.01 * np.sin(np.arange(768))
+        start = minimise_l1(operator, before, radius)
+        warm = minimise_l1(operator, readings, radius, start=start)
+        cold = minimise_l1(operator, readings, radius)
+
+        assert warm.status == cold.status == "optimal"
+        assert warm.objective == pytest.approx(cold.objective, rel=1e-9)
