@@ -9,14 +9,19 @@ noise has dug, and the product of the mean weights is the evidence.
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..estimators.check import check
 from ..estimators.record import Estimate, Seen
-from .crowd import Crowd, Floats, Problem, Whole, compress, opened
+from .crowd import Crowd
 from .difference import shift_as_others_differ
 from .draws import Draws, from_draws
 from .pair import redraw_two
+from .problem import Problem, compress, opened
 from .single import redraw_one
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 # Scenes side by side, and how often they are moved once the likelihood is itself.
 SCENES = 128

@@ -1,0 +1,152 @@
+"""What the sampler finds is what looking at every scene finds."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from physics.kernel import forward
+from recovery.bayes.chain import estimate_by_chain, sample_posterior
+from recovery.bayes.draws import Draws, cumulative_shares
+from recovery.estimators.record import Prior, Seen
+
+from .brute_force import Everything, brute_force
+
+Floats = NDArray[np.float64]
+
+
+def _line(cells: int, heat: dict[int, float], sigma: float, prior: Prior, seed: int) -> Seen:
+    places = np.arange(1, cells + 1) / cells
+    operator = forward(places, np.arange(1, 51) / 50, 0.05)
+    truth = np.zeros(cells)
+    truth[list(heat)] = list(heat.values())
+    world = np.random.default_rng(seed)
+    readings = operator @ truth + sigma * world.standard_normal(50)
+    return Seen(operator, readings, sigma, places[:, None], (1, cells), prior)
+
+
+def _furthest(seen: Seen, draws: Draws, exact: Everything) -> float:
+    """Return by how much any chance or mean share is off."""
+    cells = seen.operator.shape[1]
+    many = len(draws.cells)
+    numbers = np.bincount(draws.numbers, minlength=len(exact.numbers)) / many
+    present = np.bincount(draws.cells[draws.cells >= 0], minlength=cells) / many
+    some = draws.numbers > 0
+    share = cumulative_shares(draws.cells[some], draws.powers[some], cells).sum(axis=1) / many
+    return float(
+        max(
+            np.abs(numbers - exact.numbers).max(),
+            np.abs(present - exact.present).max(),
+            np.abs(share - exact.mean_share).max(),
+        )
+    )
+
+
+CASES = [
+    (30, {4: 1.0, 11: 1.0}, 0.7, Prior(0, 3), 1),
+    (30, {4: 1.0, 11: 1.0}, 0.1, Prior(0, 3), 1),
+    (24, {3: 1.0, 8: 1.0, 15: 1.0, 19: 1.0}, 0.05, Prior(4, 4), 1),
+    (24, {3: 1.0, 8: 1.0, 15: 1.0, 19: 1.0}, 0.02, Prior(1, 4), 1),
+    (10, {2: 0.8, 6: 0.5}, 0.7, Prior(0, 2, 1.0, 0.3), 60),
+    (10, {2: 0.8, 6: 0.5}, 0.1, Prior(1, 2, 1.0, 0.3), 100),
+    (8, {2: 0.9, 3: 0.4, 6: 0.6}, 0.2, Prior(1, 3, 1.0, 0.3), 20),
+]
+
+
+@pytest.mark.parametrize(("cells", "heat", "sigma", "prior", "points"), CASES)
+def test_every_chance_is_that_of_enumeration(
+    cells: int, heat: dict[int, float], sigma: float, prior: Prior, points: int
+) -> None:
+    """At heavy noise and at low, where one source at a time would stay where it started."""
+    seen = _line(cells, heat, sigma, prior, seed=4)
+    exact = brute_force(seen, prior.coolest or 0.3, points)
+
+    draws = sample_posterior(seen, scenes=1000, last_sweeps=3)
+
+    assert _furthest(seen, draws, exact) < 0.03
+    assert draws.log_evidence == pytest.approx(exact.log_evidence, abs=0.35)
+
+
+def test_draws_of_a_prior_that_is_wrong_are_told_apart() -> None:
+    """Negative control: the comparison fails where the sampler has a prior of its own."""
+    seen = _line(30, {4: 1.0, 11: 1.0}, 0.7, Prior(0, 3), seed=4)
+    exact = brute_force(replace(seen, prior=Prior(0, 3, 1.1, 1.1)), 1.1)
+
+    assert _furthest(seen, sample_posterior(seen, scenes=1000, last_sweeps=3), exact) > 0.03
+
+
+def test_both_models_of_power_get_what_their_evidence_gives() -> None:
+    """Where it is not known if sources are equal, readings decide, neither model by default."""
+    seen = _line(10, {2: 1.0, 6: 0.8}, 0.5, Prior(1, 2, 1.0, None), seed=7)
+    equal = brute_force(replace(seen, prior=Prior(1, 2)), 1.0).log_evidence
+    unequal = brute_force(seen, 0.3, 60).log_evidence
+    chance = 1 / (1 + np.exp(unequal - equal))
+
+    draws = sample_posterior(seen, scenes=1000, last_sweeps=3)
+    known = np.isin(draws.powers, (0.0, 1.0)).all(axis=1)
+
+    assert 0.1 < chance < 0.9
+    assert known.mean() == pytest.approx(chance, abs=0.08)
+
+
+def test_no_source_is_drawn_into_furniture() -> None:
+    """A closed cell holds nothing, whatever the readings say."""
+    seen = _line(30, {4: 1.0, 11: 1.0}, 0.1, Prior(0, 3), seed=4)
+    closed = replace(seen, open=np.arange(30) % 4 != 0)
+    exact = brute_force(closed, 1.0)
+
+    draws = sample_posterior(closed, scenes=1000, last_sweeps=3)
+
+    assert not np.isin(draws.cells, np.arange(0, 30, 4)).any()
+    assert _furthest(closed, draws, exact) < 0.03
+
+
+def test_a_plane_is_sampled_like_a_line() -> None:
+    """Nothing in the law knows how cells lie; only the moves do."""
+    side = np.arange(1, 7) / 6
+    line = forward(side, np.arange(1, 6) / 5, 0.03)
+    places = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+    operator = np.kron(line, line)
+    truth = np.zeros(36)
+    truth[[8, 27]] = 1.0
+    world = np.random.default_rng(2)
+    readings = operator @ truth + 0.4 * world.standard_normal(25)
+    seen = Seen(operator, readings, 0.4, places, (6, 6), Prior(1, 3))
+    exact = brute_force(seen, 1.0)
+
+    draws = sample_posterior(seen, scenes=1000, last_sweeps=3)
+    estimate = estimate_by_chain(seen)
+
+    assert _furthest(seen, draws, exact) < 0.03
+    assert set(np.flatnonzero(estimate.heat)) <= set(np.flatnonzero(exact.present > 0.05))
+    assert estimate.credible is not None
+    assert estimate.credible.band is None
+
+
+def test_the_same_readings_give_the_same_draws() -> None:
+    """No chance is in a map: who recovers it again has it to the last bit."""
+    seen = _line(30, {4: 1.0}, 0.3, Prior(0, 3), seed=4)
+    once, again, other = (sample_posterior(seen, scenes=32, stream=s) for s in (1, 1, 2))
+
+    assert np.array_equal(once.cells, again.cells)
+    assert not np.array_equal(once.cells, other.cells)
+
+
+def test_nothing_to_see_is_no_source() -> None:
+    """Where none is likelier than any, the map is empty and says why."""
+    seen = _line(30, {}, 0.1, Prior(0, 4), seed=4)
+    estimate = estimate_by_chain(seen)
+
+    assert not estimate.heat.any()
+    assert estimate.status.startswith("no estimate")
+    assert estimate.credible is not None
+    assert estimate.credible.numbers[0] > 0.9
+
+
+def test_too_many_cells_are_refused_before_the_memory_is_gone() -> None:
+    """A number that can be acted on, not a process that is killed."""
+    cells = 5000
+    seen = Seen(np.ones((2, cells)), np.ones(2), 1.0, np.arange(cells)[:, None] * 1.0, (1, cells))
+    with pytest.raises(ValueError, match="5000 cells are open"):
+        sample_posterior(seen)
