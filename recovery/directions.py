@@ -160,7 +160,7 @@ def _of_factors(left: Floats, right: Floats) -> tuple[Floats, Floats]:
     """Return U' and B of left right'."""
     basis, inner = np.linalg.qr(left)
     across, outer = np.linalg.qr(right)
-    turned, strengths, back = np.linalg.svd(inner @ outer.T)
+    turned, strengths, back = np.linalg.svd(inner @ outer.T, full_matrices=False)
     kept = strengths > _RANK_TOLERANCE * strengths[0]
     return turned[:, kept].T @ basis.T, (strengths[kept, None] * back[kept]) @ across.T
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, minimize
 
 from physics.kernel import forward
+from physics.lowrank import LowRank, forward_lowrank
 from recovery import printed
 from recovery.cone import least_l1
-from recovery.sparse import minimise_l1, prepare
+from recovery.sparse import minimise_l1, minimise_l1_many, prepare
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -171,6 +172,61 @@ def test_the_paper_size_is_solved_in_well_under_fifty_milliseconds() -> None:
     assert min(minimise_l1(*problem).seconds for _ in range(5)) < 0.05
 
 
+def test_what_no_reading_can_tell_is_said() -> None:
+    """A spread so large that all cells look alike, exactly or within the radius."""
+    cells, sensors = np.arange(1, 41) / 40, np.arange(1, 26) / 25
+    alike, nearly = forward(cells, sensors, 1e14), forward(cells, sensors, 50.0)
+    readings = 3 * alike[:, 7]
+
+    assert np.linalg.matrix_rank(alike) == 1
+    assert "weighted sum" in minimise_l1(alike, readings, 1e-9).undetermined
+    assert minimise_l1(alike, readings, 1e-9).objective == pytest.approx(3, rel=0.05)
+    assert "not where" in minimise_l1(nearly, nearly[:, 7], 0.1).undetermined
+    assert np.linalg.norm(nearly - nearly.mean(axis=1, keepdims=True), axis=0).max() < 0.1
+    assert minimise_l1(*instance(1)).undetermined == ""
+
+
+def test_many_readings_are_refused_as_one_is() -> None:
+    """A batch has one shape, and a radius for all or for each."""
+    operator, readings, radius = instance(8)
+    batch = np.stack([readings, readings])
+
+    with pytest.raises(ValueError, match="\\(batch, sensors\\) are needed"):
+        minimise_l1_many(operator, readings, radius)
+    with pytest.raises(ValueError, match="3 radii and 2 readings"):
+        minimise_l1_many(operator, batch, [radius] * 3)
+    with pytest.raises(ValueError, match="radius is -1"):
+        minimise_l1_many(operator, batch, [radius, -1.0])
+    with pytest.raises(ValueError, match="all must be finite"):
+        minimise_l1_many(operator, batch * [[1], [np.nan]], radius)
+
+
+@pytest.mark.parametrize("cells", [40, 700])
+def test_an_operator_is_the_same_however_it_is_made_ready(cells: int) -> None:
+    """A sketch, thin factors, a decomposition: U is orthonormal and U B the operator."""
+    places, sensors = np.arange(1, cells + 1) / cells, np.arange(1, 121) / 120
+    for spread in (1e-4, 0.01, 0.5):
+        matrix = forward(places, sensors, spread)
+        for ready in (prepare(matrix), prepare(forward_lowrank(places, sensors, spread))):
+            basis = ready.bases[0]
+
+            assert ready.rank <= min(matrix.shape)
+            assert np.abs(basis @ basis.T - np.eye(ready.rank)).max() < 1e-12
+            assert np.abs(basis.T @ ready.small() - matrix).max() < 1e-11 * matrix.max()
+            assert np.abs(ready.whole() - matrix).max() < 1e-11 * matrix.max()
+
+
+def test_an_operator_of_full_rank_is_not_sketched_away() -> None:
+    """Noise has no few directions, and what lies beside a sketch would be lost."""
+    matrix = np.random.default_rng(3).normal(size=(150, 400))
+    few = matrix[:, :5] @ matrix[:5] + 1e-6 * matrix  # low rank, but for a millionth
+
+    for operator in (matrix, few):
+        ready = prepare(operator)
+        assert ready.rank == 150
+        assert np.abs(ready.whole() - operator).max() < 1e-11 * np.abs(operator).max()
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -186,6 +242,13 @@ def test_the_paper_size_is_solved_in_well_under_fifty_milliseconds() -> None:
         ({"upper": 0.0}, "upper is 0"),
         ({"upper": math.nan}, "upper is nan"),
         ({"method": "guess"}, "method is 'guess'"),
+        ({"operator": np.zeros((25, 40))}, "nought everywhere"),
+        ({"operator": LowRank(np.ones((25, 1)), np.zeros((40, 1)), 0.0)}, "nought everywhere"),
+        ({"readings": np.full(25, np.inf), "method": "cvxpy"}, "all must be finite"),
+        ({"upper": np.ones(39)}, "upper has shape"),
+        ({"upper": np.full(40, np.nan)}, "upper\\[0\\] is nan"),
+        ({"upper": np.zeros(40)}, "upper is 0 in all"),
+        ({"start": minimise_l1([[1.0, 0.0]], [1.0], 0.5)}, "start has 2 cells"),
     ],
 )
 def test_bad_input_is_refused_before_any_solver_sees_it(change: dict, why: str) -> None:

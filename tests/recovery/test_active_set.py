@@ -1,0 +1,236 @@
+"""The active set, run as it is and compiled: exact, proved, and the same from any start."""
+
+import math
+
+import cvxpy
+import numpy as np
+import pytest
+from scipy.optimize import linprog, lsq_linear
+
+from physics.kernel import forward
+from physics.lowrank import forward_lowrank
+from recovery.compiled import compiled
+from recovery.kernels import active_set
+from recovery.printed import by_clarabel
+from recovery.sparse import minimise_l1, minimise_l1_many, prepare
+
+SIZES = [(40, 25), (100, 50), (30, 60), (200, 20), (60, 60), (700, 40)]
+SPREADS = [1e-4, 1e-3, 0.005, 0.05, 0.5, 5.0, 100.0]
+
+
+@pytest.fixture(params=["plain", "compiled"])
+def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Either way of running the same lines."""
+    module = active_set if request.param == "plain" else compiled(active_set)
+    monkeypatch.setattr("recovery.sparse.tier", lambda *_, **__: module)
+    return request.param
+
+
+def operator(cells: int, sensors: int, spread: float) -> np.ndarray:
+    """The paper's places: j/n, the last at the wall."""
+    return forward(np.arange(1, cells + 1) / cells, np.arange(1, sensors + 1) / sensors, spread)
+
+
+def draw(seed: int) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+    """One of all sizes and spreads, noises and numbers of sources, often with furniture."""
+    world = np.random.default_rng(seed)
+    cells, sensors = SIZES[seed % len(SIZES)]
+    matrix = operator(cells, sensors, world.choice(SPREADS))
+    sources, sigma = world.choice([1, 2, 4, 10]), world.choice([0.001, 0.01, 0.1, 1.0, 4.0])
+    heat = np.zeros(cells)
+    heat[world.choice(cells, sources, replace=False)] = world.uniform(0.3, 1, sources)
+    readings = matrix @ heat + sigma * world.normal(size=sensors)
+    upper = np.ones(cells)
+    if seed % 3 == 0:
+        upper = world.uniform(0.4, 1.5, cells)
+        upper[world.choice(cells, cells // 3, replace=False)] = 0
+    return matrix, readings, sigma * math.sqrt(sensors) * world.choice([1.0, 1.2]), upper
+
+
+def proved(matrix, readings, radius, upper, nu) -> float:
+    """A total that no feasible heat undercuts, whatever the multipliers: weak duality."""
+    excess = upper @ np.maximum(0, matrix.T @ nu - 1)
+    return float(nu @ readings - radius * np.linalg.norm(nu) - excess)
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_every_answer_is_proved_in_the_space_of_the_sensors(block: int, tier: str) -> None:
+    """Optimal by its multipliers and the dense operator alone, or infeasible by the same."""
+    seen = set()
+    for seed in range(60 * block, 60 * block + (60 if tier == "compiled" else 10)):
+        matrix, readings, radius, upper = draw(seed)
+        found = minimise_l1(matrix, readings, radius, upper, method="fast")
+        nu, far = found.multipliers, float(np.linalg.norm(matrix @ found.heat - readings))
+        seen.add(found.status)
+
+        assert (found.heat >= 0).all()
+        assert (found.heat <= upper).all()
+        assert found.residual == pytest.approx(far, rel=1e-9, abs=1e-9 * radius)
+        if found.status == "infeasible":
+            least = float(nu @ readings - upper @ np.maximum(0, matrix.T @ nu))
+            assert np.linalg.norm(nu) == pytest.approx(1, rel=1e-9)
+            assert least > radius
+            assert far <= least * (1 + 1e-6)
+        elif found.status == "zero":
+            assert np.linalg.norm(readings) <= radius
+        else:
+            least = proved(matrix, readings, radius, upper, nu)
+            assert found.status == "optimal"
+            assert far <= radius * (1 + 1e-9)
+            assert found.objective <= least * (1 + 1e-7)
+            assert found.gap == pytest.approx(found.objective - least, abs=1e-7 * least)
+    assert seen == {"optimal", "infeasible", "zero"} or tier == "plain"
+
+
+def test_multipliers_of_something_else_prove_nothing() -> None:
+    """The negative control of the proofs above."""
+    matrix, readings, radius, upper = draw(1)
+    found = minimise_l1(matrix, readings, radius, upper)
+    wrong = found.multipliers * 0.9
+
+    assert found.status == "optimal"
+    assert proved(matrix, readings, radius, upper, wrong) < 0.95 * found.objective
+
+
+def test_clarabel_finds_the_same_least_heat() -> None:
+    """Another algorithm, by other people, on two hundred instances: to a millionth."""
+    agreed = 0
+    for seed in range(200):
+        matrix, readings, radius, upper = draw(seed)
+        if len(upper) > 200:
+            continue
+        ready = prepare(matrix)
+        found = minimise_l1(ready, readings, radius, upper)
+        other = by_clarabel(ready, readings, radius, upper)
+        assert other is not None
+        if other.status == "inaccurate" or found.status == "zero":  # by its own word; not asked
+            continue
+        agreed += 1
+
+        assert found.status == other.status, seed
+        if found.status == "optimal":
+            assert found.objective == pytest.approx(other.objective, rel=1e-6, abs=1e-8)
+    assert agreed > 130
+
+
+def test_a_radius_of_nothing_is_a_linear_program(tier: str) -> None:
+    """Without noise the least heat is a vertex, and HiGHS knows vertices."""
+    for seed in range(8):
+        world = np.random.default_rng(seed)
+        matrix = world.normal(size=(5, 12))
+        readings = matrix @ (world.random(12) * (world.random(12) < 0.4))
+        vertex = linprog(np.ones(12), A_eq=matrix, b_eq=readings, bounds=(0, 1))
+        found = minimise_l1(matrix, readings, 0.0)
+
+        assert found.status == ("optimal" if readings.any() else "zero")
+        assert found.objective == pytest.approx(vertex.fun, rel=1e-6)
+
+
+def test_the_nearest_heat_is_the_bounded_least_squares(tier: str) -> None:
+    """Where nothing reaches the readings, scipy's active set agrees on how near one comes."""
+    for seed in range(6):
+        world = np.random.default_rng(seed)
+        matrix = operator(40, 25, 10 ** world.uniform(-3, -0.5))
+        readings = 5 * world.normal(size=25)
+        found = minimise_l1(matrix, readings, 1e-3)
+        nearest = lsq_linear(matrix, readings, (0, 1), method="bvls", tol=1e-13)
+
+        assert found.status == "infeasible"
+        assert math.isnan(found.gap)
+        assert found.residual == pytest.approx(math.sqrt(2 * nearest.cost), rel=1e-8)
+
+
+def test_a_start_from_a_moment_ago_ends_at_the_same_heat(tier: str) -> None:
+    """From the last frame, from nonsense, and from the answer itself, which takes a step."""
+    matrix = operator(100, 50, 0.05)
+    world = np.random.default_rng(4)
+    heat = np.zeros(100)
+    heat[[20, 50, 81]] = 1.0
+    first = matrix @ heat + 0.1 * world.normal(size=50)
+    radius = 0.1 * math.sqrt(65)
+    then = minimise_l1(matrix, first, radius)
+    now = matrix @ np.roll(heat, 1) + 0.1 * world.normal(size=50)
+    cold = minimise_l1(matrix, now, radius)
+    nonsense = minimise_l1(matrix, matrix @ np.ones(100), 0.1)
+
+    for start in (then, nonsense):
+        warm = minimise_l1(matrix, now, radius, start=start)
+        assert warm.status == "optimal"
+        assert warm.objective == pytest.approx(cold.objective, rel=1e-10)
+    assert minimise_l1(matrix, now, radius, start=cold).iterations <= 2
+    assert minimise_l1(matrix, now, radius, start=then).iterations < cold.iterations
+
+
+def test_many_readings_are_solved_as_each_alone(tier: str) -> None:
+    """Of all statuses, with a radius for each."""
+    matrix = operator(100, 50, 0.05)
+    world = np.random.default_rng(5)
+    readings = 0.1 * world.normal(size=(30, 50)) + matrix[:, world.integers(0, 100, 30)].T
+    radii = np.where(np.arange(30) % 5 == 4, 100.0, 0.7)
+    many = minimise_l1_many(matrix, readings, radii, upper=0.8)
+
+    assert len(many) == 30
+    for one, found in enumerate(many):
+        alone = minimise_l1(matrix, readings[one], radii[one], upper=0.8)
+        assert found.status == alone.status == many.status[one]
+        assert found.heat == pytest.approx(alone.heat, abs=1e-7)
+        assert found.multipliers == pytest.approx(alone.multipliers, abs=1e-7)
+        assert found.residual == pytest.approx(alone.residual, rel=1e-9)
+    assert {"optimal", "zero"} <= set(many.status)
+    with pytest.raises(IndexError, match="no solution 30"):
+        many[30]
+
+
+@pytest.mark.parametrize("form", ["thin", "dense"])
+def test_a_long_line_is_not_looked_at_whole_and_is_exact_all_the_same(form, tier: str) -> None:
+    """Ten sources on three thousand cells, against the printed program of the active cells."""
+    places, sensors = np.arange(1, 3001) / 3000, np.arange(1, 201) / 200
+    thin = forward_lowrank(places, sensors, 0.01)
+    matrix = thin.dense()
+    world = np.random.default_rng(6)
+    heat = np.zeros(3000)
+    heat[world.choice(3000, 10, replace=False)] = world.uniform(0.3, 1, 10)
+    readings = matrix @ heat + 0.1 * world.normal(size=200)
+    ready = prepare(thin if form == "thin" else matrix)
+    found = minimise_l1(ready, readings, 0.1 * math.sqrt(230))
+    bound = proved(matrix, readings, 0.1 * math.sqrt(230), np.ones(3000), found.multipliers)
+
+    assert ready.steps[0] > 1
+    assert found.status == "optimal"
+    assert found.objective <= bound * (1 + 1e-8)
+
+
+def test_plain_and_compiled_walk_the_same_way() -> None:
+    """The same lines: same steps, and heat that differs by rounding alone."""
+    for seed in range(12):
+        matrix, readings, radius, upper = draw(seed)
+        ready, heat = prepare(matrix), np.zeros((2, len(upper)))
+        answers = [
+            module.solve(
+                ready.bases, ready.axes, ready.coarse, ready.steps, ready.grain, upper, readings,
+                float(radius), np.empty(0, np.int64), heat[one],
+            )
+            for one, module in enumerate((active_set, compiled(active_set)))
+        ]  # fmt: skip
+
+        assert answers[0][0] == answers[1][0]
+        assert heat[0].sum() == pytest.approx(heat[1].sum(), rel=1e-9)
+        assert answers[0][3] == pytest.approx(answers[1][3], rel=1e-6, abs=1e-9)
+
+
+def test_columns_that_depend_on_each_other_trade_their_heat(tier: str) -> None:
+    """Rank two and forty cells: the vertex is found by exchange, as cvxpy finds it."""
+    world = np.random.default_rng(7)
+    for _ in range(5):
+        matrix = world.normal(size=(6, 2)) @ world.normal(size=(2, 40))
+        upper = world.uniform(0.1, 0.4, 40)
+        readings = matrix @ (upper * (world.random(40) < 0.3))
+        heat = cvxpy.Variable(40)
+        near = cvxpy.norm(matrix @ heat - readings) <= 0.1
+        least = cvxpy.Problem(
+            cvxpy.Minimize(cvxpy.sum(heat)), [near, heat >= 0, heat <= upper]
+        ).solve(solver=cvxpy.CLARABEL)
+        found = minimise_l1(matrix, readings, 0.1, upper)
+
+        assert found.status == "optimal"
+        assert found.objective == pytest.approx(least, rel=1e-6)
