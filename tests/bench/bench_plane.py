@@ -4,7 +4,7 @@ Run it: `python tests/bench/bench_plane.py [largest] [dense]`, 512 and 32 if not
 peers need the Kronecker matrix itself, so they run on a plane of dense by dense cells with
 half as many sensors along x and three eighths along y: cvxpy with Clarabel as one would write
 it, the same re-solved by parameters, Clarabel on the matrix made small, and SPGL1, which knows
-no upper bound. The larger planes run alone, with the gap that is proved from the heat in the
+no upper bound. With 64 for dense this takes ten minutes. The larger planes run alone, with the gap that is proved from the heat in the
 sensors' own space. Processor time; nothing here is asserted: times are the machine's.
 """
 
@@ -54,8 +54,8 @@ def scene(operator: Separable, sources: int, seed: int) -> tuple[np.ndarray, flo
 def gap(operator: Separable, readings: np.ndarray, radius: float, heat: np.ndarray) -> float:
     """Return by how much the total may exceed the least, of itself, seen from the heat alone.
 
-    The certificate is the residual r, scaled by the best of a thousand t near 1 / max(A'r):
-    t (r'y - radius ||r||) - sum(max(0, t A'r - 1)).
+    The certificate is the residual r, scaled by the best of the t at which a warm cell earns
+    just its price: t (r'y - radius ||r||) - sum(max(0, t A'r - 1)).
     """
     rest = readings - operator.matvec(heat)
     earned = operator.rmatvec(rest)
