@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 # Crosses up to this keep every product of exponentials within range: what underflows is
 # smaller than exp(-100) of another set.
-_MODERATE = 150.0
+MODERATE = 150.0
 # A set this much less likely than the likeliest, as a logarithm, is left out.
 _NEGLIGIBLE = 40.0
 
@@ -45,7 +45,7 @@ def twos(gain: Floats, cross: Floats) -> tuple[float, Floats]:
 def triples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     """Return the sum's logarithm, and where the first, second and third of three are."""
     cells = len(gain)
-    moderate = float(np.abs(cross).max()) <= _MODERATE
+    moderate = float(np.abs(cross).max()) <= MODERATE
     table = np.exp(-cross) if moderate else cross
     reference = score(gain, cross, good_set(gain, cross, 3))
     scales = np.full(cells, -math.inf)
@@ -64,7 +64,7 @@ def triples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
 
 def quadruples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     """Return the sum's logarithm, and where the first to the fourth of four are."""
-    if float(np.abs(cross).max()) <= _MODERATE:
+    if float(np.abs(cross).max()) <= MODERATE:
         return _quadruples_by_products(gain, cross)
     cells = len(gain)
     third, fourth = np.triu_indices(cells, 1)

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from ..uncertainty import Band
 from .enumerate import Exact, Scores
 from .median import Shares
+from .splits import MODERATE
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 # Curves that stand for all, from so many different places of their second source at the most.
-_CURVES = 480
-_STRATA = 16
+_CURVES = 320
+_STRATA = 32
+_GOLDEN = (5**0.5 - 1) / 2
 # Tails of a set this much less likely than one that is found at once, as a logarithm, are left
 # out: among a hundred thousand they have a hundredth of a chance at the most.
 _NEGLIGIBLE = 16.0
@@ -90,10 +92,11 @@ def possible_curves(found: Scores, exact: Exact, open: NDArray[np.bool_] | None 
             sets = _evenly(order[0], count)[:, None]
         else:
             seconds = _evenly(order[1, kept], -(-_STRATA * count // _CURVES))
+            shares = zip(seconds, _split(count, len(seconds)), _begins(len(seconds)), strict=True)
             sets = np.vstack(
                 [
-                    kept[_with_second(gain, cross, int(second), int(number), share)]
-                    for second, share in zip(seconds, _split(count, len(seconds)), strict=True)
+                    kept[_with_second(gain, cross, int(second), int(number), share, begin)]
+                    for second, share, begin in shares
                 ]
             )
         heat = np.zeros((len(sets), len(found.gain)))
@@ -102,13 +105,17 @@ def possible_curves(found: Scores, exact: Exact, open: NDArray[np.bool_] | None 
     return np.vstack(curves)
 
 
-def _with_second(gain: Floats, cross: Floats, j: int, number: int, count: int) -> Whole:
+def _with_second(
+    gain: Floats, cross: Floats, j: int, number: int, count: int, begin: float
+) -> Whole:
     """Return sets of so many cells, (count, number), whose second is j, picked evenly."""
     before = gain[:j] - cross[j, :j]
     after = np.arange(j + 1, len(gain))
     if number == 2:
-        picked = _evenly(np.exp(before - before.max()), count)
+        picked = _evenly(np.exp(before - before.max()), count, begin)
         return np.column_stack([picked, np.full(count, j)])
+    if number == 4 and float(np.abs(cross).max()) <= MODERATE:
+        return _quadruples_with_second(gain, cross, j, count, begin)
     worth = gain[after] - cross[j, after]
     if number == 3:
         tails, logs = after[:, None], worth
@@ -126,15 +133,39 @@ def _with_second(gain: Floats, cross: Floats, j: int, number: int, count: int) -
     table = before[:, None] + logs[likely]
     for tail in tails.T:
         table -= cross[:j, tail]
-    picked = _evenly(np.exp(table - table.max()).ravel(), count)
+    picked = _evenly(np.exp(table - table.max()).ravel(), count, begin)
     first, last = np.divmod(picked, len(tails))
     return np.column_stack([first, np.full(count, j), tails[last]])
 
 
-def _evenly(chances: Floats, count: int) -> Whole:
+def _quadruples_with_second(
+    gain: Floats, cross: Floats, j: int, count: int, begin: float
+) -> Whole:
+    """Return the same for four where no cross is large: the first, then the pair behind it."""
+    behind = len(gain) - j - 1
+    worth = gain[j + 1 :] - cross[j, j + 1 :]
+    logs = worth[:, None] + worth - cross[j + 1 :, j + 1 :]
+    logs[np.tril_indices(behind)] = -np.inf
+    pairs = np.exp(logs - logs.max())
+    before, table = gain[:j] - cross[j, :j], np.exp(-cross[:j, j + 1 :])
+    rows = np.exp(before - before.max()) * ((table @ pairs) * table).sum(axis=1)
+    first = _evenly(rows, count, begin)
+    near = table[first]
+    upto = np.cumsum((near[:, :, None] * pairs * near[:, None, :]).reshape(count, -1), axis=1)
+    wanted = (begin + _begins(count)) % 1 * upto[:, -1]
+    third, fourth = np.divmod((upto <= wanted[:, None]).sum(axis=1), behind)
+    return np.column_stack([first, np.full(count, j), third + j + 1, fourth + j + 1])
+
+
+def _evenly(chances: Floats, count: int, begin: float = 0.5) -> Whole:
     """Return so many places, each as often as its chance has it, in order."""
     upto = np.cumsum(chances)
-    return np.searchsorted(upto, (np.arange(count) + 0.5) / count * upto[-1])
+    return np.searchsorted(upto, (np.arange(count) + begin) / count * upto[-1])
+
+
+def _begins(count: int) -> Floats:
+    """Return where in its first step each picking starts, (count,): or none would reach tails."""
+    return np.asarray(np.arange(1, count + 1) * _GOLDEN % 1, np.float64)
 
 
 def _split(count: int, parts: int) -> list[int]:
