@@ -4,8 +4,9 @@ Run it: `python tests/bench/bench_plane.py [largest] [dense]`, 512 and 32 if not
 peers need the Kronecker matrix itself, so they run on a plane of dense by dense cells with
 half as many sensors along x and three eighths along y: cvxpy with Clarabel as one would write
 it, the same re-solved by parameters, Clarabel on the matrix made small, and SPGL1, which knows
-no upper bound. With 64 for dense this takes ten minutes. The larger planes run alone, with the gap that is proved from the heat in the
-sensors' own space. Processor time; nothing here is asserted: times are the machine's.
+no upper bound. With 64 for dense this takes ten minutes. The larger planes run alone, with
+the gap that is proved from the heat in the sensors' own space. Processor time; nothing here is
+asserted: times are the machine's.
 """
 
 import sys
