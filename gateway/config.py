@@ -77,6 +77,8 @@ def query(deployment: Deployment) -> Query:
             sources=deployment.heat.sources,
             intensity_min=deployment.heat.intensity_min,
             furniture=deployment.room.furniture,
+            spread_max_m2=deployment.heat.spread_max_m2,
+            drift=deployment.sensors.drift_sd,
         )
     except ValueError as fault:
         raise OperatorFault(f"the deployment cannot be served: {fault}") from fault

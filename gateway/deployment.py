@@ -68,6 +68,7 @@ class Heat(Section):
     """How far heat has spread, and how much of it there can be."""
 
     spread_m2: Positive
+    spread_max_m2: Positive | None = None  # where it is only known to lie between the two
     intensity_max: Positive = 1.0
     sources_max: Count = 8
     sources: Count | None = None  # how many there always are, where that is known
@@ -79,6 +80,7 @@ class Sensors(Section):
 
     count: Shape
     adc_step: RatioField | None = None
+    drift_sd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # kelvin, all together
     noise_sd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # kelvin, of one reading
 
 

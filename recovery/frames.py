@@ -15,15 +15,18 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
 from edge.records import Release
+from physics.places import cell_places
 
+from .estimators import record
+from .estimators.table import estimate
 from .heatmap import Heatmap, Unresolved
 from .sparse import minimise_l1
-from .thermal import Query, operator, shared_params
+from .thermal import Query, mapped, operator, shared_params
+from .thermal_seen import prior
 
 Floats = NDArray[np.float64]
 
 _SWEEPS = 10  # a few settle any frame; the cap is for ties that rounding breaks both ways
-_DUST = 1e-6  # of all the heat: less is what an interior-point solver leaves
 
 
 class Seen(NamedTuple):
@@ -35,7 +38,7 @@ class Seen(NamedTuple):
 
 
 def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
-    """Return the map of the least heat that explains the frames but for a constant.
+    """Return the map that the query's estimator draws of the frames but for a constant.
 
     Args:
         query: what was planned with; its `sensor_noise` is the misfit of the blur.
@@ -45,7 +48,8 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     Raises:
         ValueError: there is no release, or one of another array or plan.
 
-    Source: Gilbert and McMillan 2017, Algorithm 1, with the radius of `recovery.thermal`.
+    Source: `recovery.estimators`. Noise without its mean is still alike in every direction
+        that an operator without its mean can see, so nothing changes for them.
     """
     seen = _seen(query, releases)
     guarantee = releases[0].round.guarantee
@@ -55,22 +59,27 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     # One direction of the pixels, the constant, was left out.
     freedom = len(seen.warmth) - 1
     radius = seen.deviation * math.sqrt(2 * float(gammaincinv(freedom / 2, 1 - query.failure)))
-    found = minimise_l1(seen.operator, seen.warmth, radius, query.intensity_max)
-    if found.residual > radius * (1 + 1e-6):
+    nearest = minimise_l1(seen.operator, seen.warmth, radius, query.intensity_max)
+    if nearest.residual > radius * (1 + 1e-6):
         why = (
-            f"no heat comes nearer to the frame than {found.residual:.3g} K, and noise and misfit "
-            f"explain {radius:.3g} K: it shows something that no person looks like. Fit the blur "
-            "on this array, and record its empty room again"
+            f"no heat comes nearer to the frame than {nearest.residual:.3g} K, and noise and "
+            f"misfit explain {radius:.3g} K: it shows something that no person looks like. Fit "
+            "the blur on this array, and record its empty room again"
         )
-        return Unresolved(query.grid, guarantee, found.residual, radius, why)
-    heat = np.where(found.heat > _DUST * found.objective, found.heat, 0.0)
+        return Unresolved(query.grid, guarantee, nearest.residual, radius, why)
     columns, rows = query.grid.shape
-    if not heat.any():
-        uniform = np.full((rows, columns), 1 / (rows * columns))
-        status = "no estimate: no heat at all explains the frame best, so the map is uniform"
-        return Heatmap(query.grid, uniform, guarantee, 0.0, status)
-    mass = heat.reshape(rows, columns) / heat.sum()
-    return Heatmap(query.grid, mass, guarantee, float(heat.sum()), found.status)
+    known = record.Seen(
+        seen.operator,
+        seen.warmth,
+        seen.deviation,
+        np.asarray(cell_places(query.grid)),
+        (rows, columns),
+        prior(query),
+        query.intensity_max,
+        query.failure,
+        query.level,
+    )
+    return mapped(query, guarantee, estimate(query.estimator, known))
 
 
 def people(query: Query, releases: Sequence[Release], heat: float) -> Floats:

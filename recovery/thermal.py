@@ -14,12 +14,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edge.records import Release, Round
+from edge.records import Guarantee, Release, Round
 from edge.refusals import EXPONENTS
 from edge.thermal import NAME as NAME
 from edge.thermal import Params, bits
 
-from .estimators.record import Seen
+from .estimators.record import Estimate, Seen
 from .estimators.table import estimate
 from .heatmap import Heatmap, Unresolved
 from .sparse import minimise_l1
@@ -30,9 +30,11 @@ from .thermal_noise import calibration as calibration
 from .thermal_noise import operator as operator
 from .thermal_promise import promise
 from .thermal_query import Query as Query
+from .thermal_query import unknown_physics
 from .thermal_seen import reach
 from .thermal_seen import seen as look
 from .thermal_seen import shared_params as shared_params
+from .uncertainty import Band
 
 # Readings that lie farther from all heat than noise takes one in so many are of another world.
 _FAR = 1e-6
@@ -96,9 +98,22 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     if seen is None:
         why = "no sensor was heard; wait for reports, or look at the sensors' link"
         return Unresolved(query.grid, guarantee, math.inf, math.inf, why)
+    if unknown_physics(query):
+        # Loaded here alone: few queries need it, and every gateway starts with this file.
+        from .thermal_physics import jointly
+
+        joint = jointly(query, releases)
+        if joint is not None:
+            return mapped(query, guarantee, joint)
     if fault := _misfit(query, seen):
         return Unresolved(query.grid, guarantee, *fault)
-    found = estimate(query.estimator, seen)
+    return mapped(query, guarantee, estimate(query.estimator, seen), certified(query, seen))
+
+
+def mapped(
+    query: Query, guarantee: Guarantee, found: Estimate, band: Band | None = None
+) -> Heatmap:
+    """Return the map of an estimate, uniform where it says that there is none."""
     columns, rows = query.grid.shape
     mass = np.full((rows, columns), 1 / (rows * columns))
     total = float(found.heat.sum())
@@ -113,7 +128,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         found.estimator or query.estimator,
         found.why,
         found.credible,
-        certified(query, seen),
+        band,
     )
 
 

@@ -13,11 +13,13 @@ from physics.kernel import Walls
 from physics.places import sensor_places
 
 from .estimators.table import ESTIMATORS
+from .furniture import Rectangle, check_furniture, free_cells
 from .gaussian import check_delta
 from .paper import paper_sigma
 from .ratio import Ratio, check_ratio
 
-Rectangle = tuple[int, int, int, int]  # column, row, columns, rows; counted from 0
+# Who can find sources where spread or drift are not known.
+_OF_UNKNOWN = ("auto", "posterior")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ class Query:
     intensity_min: float | None = None  # of one source; None where that is not known
     furniture: tuple[Rectangle, ...] = ()  # cells where nothing warm can stand
     level: float = 0.9  # of the bands around the map
+    spread_max_m2: float | None = None  # where it is only known to lie between the two
+    drift: float = 0.0  # standard deviation of what all sensors are off by together, in kelvin
+    drift_slope: float = 0.0  # and of by how much more at one end of the room than at the other
 
     def __post_init__(self) -> None:
         _check_room(self)
@@ -62,7 +67,8 @@ class Query:
             check_ratio(self.sigma, "sigma")
         if self.calibration == "paper":
             paper_sigma(check_ratio(self.epsilon, "epsilon"), check_ratio(self.delta, "delta"))
-        _check_furniture(self)
+        check_furniture(self.grid, self.furniture, self.sources or 1)
+        printed = self.calibration == "paper" and self.sigma is None
         for name, good, needed in (
             ("spread_m2", _positive(self.spread_m2), "positive: heat must have had time"),
             ("intensity_max", _positive(self.intensity_max), "positive: it scales the noise"),
@@ -82,6 +88,19 @@ class Query:
                 self.intensity_min is None or 0 < self.intensity_min <= self.intensity_max,
                 f"left out or positive and at most intensity_max, {self.intensity_max:g}",
             ),
+            (
+                "spread_max_m2",
+                self.spread_max_m2 is None
+                or (self.spread_m2 <= self.spread_max_m2 < math.inf and not printed),
+                f"left out or from spread_m2, {self.spread_m2:g}, up, where the noise is exact",
+            ),
+            ("drift", self.drift == 0 or _positive(self.drift), "0 or more"),
+            ("drift_slope", self.drift_slope == 0 or _positive(self.drift_slope), "0 or more"),
+            (
+                "estimator",
+                self.estimator in _OF_UNKNOWN or not unknown_physics(self),
+                f"one of {', '.join(_OF_UNKNOWN)} where spread or drift are not known",
+            ),
             ("level", 0 < self.level < 1, "between 0 and 1: no band holds surely"),
             ("failure", 0 < self.failure < 1, "between 0 and 1: a radius never holds surely"),
             ("keyholder", isinstance(self.keyholder, bool), "True or False"),
@@ -99,13 +118,15 @@ class Query:
                 )
 
 
+def unknown_physics(query: Query) -> bool:
+    """Say whether the map has to find out about spread or drift beside the sources."""
+    ranged = query.spread_max_m2 is not None and query.spread_max_m2 > query.spread_m2
+    return ranged or query.drift > 0 or query.drift_slope > 0
+
+
 def standing_room(query: Query) -> NDArray[np.bool_]:
     """Return where something warm can stand, (cells,): wherever no furniture is."""
-    columns, rows = query.grid.shape
-    free = np.ones((rows, columns), dtype=bool)
-    for left, top, wide, high in query.furniture:
-        free[top : top + high, left : left + wide] = False
-    return free.ravel()
+    return free_cells(query.grid, query.furniture)
 
 
 def cell_m(grid: Grid) -> float:
@@ -138,28 +159,6 @@ def _check_room(query: Query) -> None:
             f"protect_distance_m is {distance:g} but must be between one cell, "
             f"{cell_m(query.grid):g}, and the room, {room:g}: a shorter one cannot be told "
             "apart, a longer one does not exist. Choose one, or leave it out for one cell."
-        )
-
-
-def _check_furniture(query: Query) -> None:
-    """Refuse furniture outside of the room, or that fills it."""
-    columns, rows = query.grid.shape
-    for rectangle in query.furniture:
-        whole = isinstance(rectangle, tuple) and [type(part) for part in rectangle] == [int] * 4
-        if not whole or not (
-            0 <= rectangle[0] < rectangle[0] + rectangle[2] <= columns
-            and 0 <= rectangle[1] < rectangle[1] + rectangle[3] <= rows
-        ):
-            raise ValueError(
-                f"furniture holds {rectangle!r} but must be of cells (column, row, columns, rows) "
-                f"within the {columns} by {rows}, counted from 0: what stands elsewhere keeps "
-                "nobody away. Correct it."
-            )
-    if np.count_nonzero(standing_room(query)) < (query.sources or 1):
-        raise ValueError(
-            f"furniture leaves {np.count_nonzero(standing_room(query))} cells for "
-            f"{query.sources or 1} sources, but each needs its own: nothing could be warm. Take "
-            "some of it away."
         )
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from scipy.special import gammaincinv
 
 from edge.records import Release
 from edge.thermal import NAME, Params
-from physics.places import cell_places
+from physics.places import cell_places, sensor_places
 
 from .estimators.record import Prior, Seen
 from .thermal_noise import operator
@@ -53,6 +54,29 @@ def seen(query: Query, releases: Sequence[Release]) -> Seen | None:
         level=query.level,
         open=standing_room(query) if query.furniture else None,
     )
+
+
+def evenly(query: Query, releases: Sequence[Release]) -> tuple[Seen, Floats] | None:
+    """Return the same without weights, and where the sensors are that were heard.
+
+    For who builds operators of his own: readings as they came, all taken for as blurred as the
+    one that is blurred most.
+    """
+    weighed = seen(query, releases)
+    if weighed is None:
+        return None
+    params = shared_params(query, releases)
+    blurred = np.array([release.values for release in releases], dtype=np.float64)
+    times = np.count_nonzero(~np.isnan(blurred), axis=0)
+    weights = weighed.sigma / _deviations(query, params, times[times > 0])
+    places = np.asarray(sensor_places(query.sensors, query.grid))
+    plain = replace(
+        weighed,
+        operator=weighed.operator / weights[:, None],
+        readings=weighed.readings / weights,
+        sigma=weighed.sigma / float(weights.min()),
+    )
+    return plain, places[times > 0]
 
 
 def prior(query: Query) -> Prior:

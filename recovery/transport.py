@@ -37,7 +37,7 @@ def transport(supply: Floats, demand: Floats, places: Floats, ground: Ground) ->
             f"{PAIRS_MAX} pairs of {HEAPS_MAX} cells are computed exactly: more take too long. "
             "Sum the cells into larger ones first."
         )
-    import ot  # type: ignore[import-untyped]  # loads slowly, and most maps are lines
+    import ot  # loads slowly, and most maps are lines
 
     # In units of the mass that moves, because some of the solver's tolerances are absolute.
     moved = float(supply.sum())

@@ -112,6 +112,13 @@ def test_a_line_across_is_a_line() -> None:
         ({"intensity_min": 1.5}, "intensity_min is 1.5"),
         ({"intensity_min": math.nan}, "intensity_min is nan"),
         ({"level": 1.0}, "level is 1.0"),
+        ({"spread_max_m2": 0.04}, "spread_max_m2 is 0.04"),
+        ({"spread_max_m2": math.inf}, "spread_max_m2 is inf"),
+        ({"spread_max_m2": 0.1, "calibration": "paper"}, "where the noise is exact"),
+        ({"spread_max_m2": 0.1, "estimator": "lasso"}, "spread or drift are not known"),
+        ({"drift": -0.1}, "drift is -0.1"),
+        ({"drift_slope": math.nan}, "drift_slope is nan"),
+        ({"drift": 0.1, "estimator": "l1"}, "spread or drift are not known"),
         ({"furniture": ((98, 0, 3, 1),)}, "within the 100 by 1"),
         ({"furniture": ((0, 0, 1, 2),)}, "within the 100 by 1"),
         ({"furniture": ((-1, 0, 1, 1),)}, "within the 100 by 1"),
@@ -139,7 +146,8 @@ def test_what_the_map_may_count_on_does_not_touch_the_noise() -> None:
         intensity_min=0.9,
         furniture=((10, 0, 5, 1),),
         level=0.5,
-        estimator="lasso",
+        spread_max_m2=0.2,
+        drift=0.1,
     )
 
     assert plan(knowing, ()) == plan(LINE, ())
