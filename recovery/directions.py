@@ -39,7 +39,7 @@ _LOOKS = 8
 # Dense operators of so many entries are kept, should the same be asked for again.
 _KEPT = 1 << 15
 # Fewer cells than this along a line are all looked at.
-_FEW = 512
+_FEW = 256
 # In a plane fewer looks do: each peak is sought among all cells around it anyway.
 _PLANE_LOOKS = 1.25
 

@@ -347,8 +347,8 @@ def entering(
 def descend(
     axes: Axes, coarse: Two, steps: Steps, grain: float, ceiling: Floats,
     readings: Floats, radius: float, guess: Whole, heat: Floats,
-) -> tuple[int, float, Floats, float, int]:  # fmt: skip
-    """Leave the least heat in `heat`, and return (code, price, rest, gap, steps taken).
+) -> tuple[int, float, Floats, float, float, int]:  # fmt: skip
+    """Leave the least heat in `heat`, and return (code, price, rest, total, gap, steps taken).
 
     Args:
         steps: (x, y), of `coarse`; (1, 1) to look at every cell each time.
@@ -501,19 +501,22 @@ def descend(
                 refused[barred] = cell
                 barred += 1
 
+    total = 0.0
     for p in range(size):
         heat[free[p]] = amount[p]
+        total += amount[p]
     for cell in full[:filled]:
         heat[cell] = ceiling[cell if apart else 0]
+        total += heat[cell]
     if not done:
-        return STALLED, price, rest, np.inf, taken
+        return STALLED, price, rest, total, np.inf, taken
     gains, length = np.dot(readings, rest), math.sqrt(np.dot(rest, rest))
     if highest > price:
         over = np.maximum(0.0, values.ravel() - price)
         gains -= np.dot(ceiling, over) if apart else ceiling[0] * over.sum()
     if price > 0:
-        return OPTIMAL, price, rest, merit - (gains - radius * length) / price, taken
-    return NEAREST, price, rest, length - gains / length if length else 0.0, taken
+        return OPTIMAL, price, rest, total, total - (gains - radius * length) / price, taken
+    return NEAREST, price, rest, total, length - gains / length if length else 0.0, taken
 
 
 def coordinates(bases: Two, axes: Axes, readings: Floats) -> Floats:
@@ -549,7 +552,7 @@ def search(
     """
     radius = max(radius, CLOSE * size)
     room = radius * radius - outside
-    code, price, rest, gap, taken = descend(
+    code, price, rest, total, gap, taken = descend(
         axes, coarse, steps, grain, ceiling, inside, math.sqrt(room) if room > 0 else -1.0, guess,
         heat,
     )  # fmt: skip
@@ -557,7 +560,6 @@ def search(
     residual = math.sqrt(outside + length * length)
     if code == NEAREST:
         gap = residual - math.sqrt(outside + max(0.0, length - gap) ** 2)
-    total = heat.sum()
     return code, (total, residual, gap, radius), taken, price if price > 0 else residual, rest
 
 
