@@ -13,18 +13,18 @@ from edge import thermal, wire
 from edge.entropy import Tape, sealed
 from edge.records import Report
 from recovery.bayes.yardstick import Yardstick
-from recovery.heatmap import Heatmap, Unresolved, to_npz
+from recovery.heatmap import Heatmap, to_npz
 from recovery.thermal import Query
-from recovery.uncertainty import Band, Credible
 
 from .. import mechanisms
 from .outputs import Writer, as_json, check_places, write_all
-from .promise import in_words, label
+from .played import Played, picture
+from .promise import in_words
 from .published import as_public
 from .scores import data_free, scores
 from .simulated import Room, scene_of
 from .stages import Stage
-from .summary import found_lines, sent
+from .summary import found_lines
 from .watch import Watch
 from .yardstick import yardstick, yardstick_lines
 
@@ -42,26 +42,6 @@ class Files:
         """Return the paths of the results that somebody wants."""
         every = (self.out, self.scores, self.plot, self.published)
         return [path for path in every if path is not None]
-
-
-@dataclass(frozen=True)
-class Played:
-    """A protocol that is over, and the room that it was played in."""
-
-    room: Room
-    watch: Watch
-    found: Heatmap | Unresolved
-
-    @property
-    def mass(self) -> Any:
-        """The map, (rows, columns), or None."""
-        return self.found.mass if isinstance(self.found, Heatmap) else None
-
-    @property
-    def sure(self) -> tuple[Credible | None, Band | None]:
-        """How sure the map is."""
-        found = self.found
-        return (found.credible, found.certified) if isinstance(found, Heatmap) else (None, None)
 
 
 def play(
@@ -133,38 +113,11 @@ def _writers(files: Files, played: Played, numbers: dict[str, Any]) -> dict[Path
     if files.published:
         writers[files.published] = as_json(as_public(played.room.query, played.watch.releases))
     if files.plot:
-        writers[files.plot] = lambda path: _picture(played, numbers, path)
+        writers[files.plot] = lambda path: picture(played, numbers, path)
     if files.out and isinstance(played.found, Heatmap):
         found = played.found
         writers[files.out] = lambda path: to_npz(found, path)
     return writers
-
-
-def _picture(played: Played, numbers: dict[str, Any], path: Path) -> None:
-    # Imported here alone: it takes half a second, and few plays are drawn.
-    from .pictures import Picture, draw
-
-    room, carried = played.room, label(played.room.query, played.found.guarantee)
-    score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
-    found = "no map" if score is None else f"earth mover's distance {score:.3f}"
-    draw(
-        Picture(
-            room.query.grid,
-            room.heat,
-            room.temperatures,
-            room.sensors.places_m,
-            sent(played.watch.releases),
-            played.mass,
-            (
-                "The truth, which only the simulator knows",
-                f"What the wire carried: {carried}",
-                f"What was recovered: {found}"
-                + (f" (a guess without data: {guess:.3f})" if guess is not None else ""),
-            ),
-            *played.sure,
-        ),
-        path,
-    )
 
 
 def _lines(played: Played, numbers: dict[str, Any], best: Yardstick | None) -> list[str]:
