@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .bounded import bounded
 from .small import GAP_MAX
 
 Floats = NDArray[np.float64]
@@ -41,7 +42,8 @@ def fit(
         price: of heat, in squared readings a unit; at least 0.
         ridge: of squared heat, in squared readings a squared unit; at least 0.
 
-    The gap is computed from the heat alone, whatever the solver says: for every nu
+    Without a ridge the heat is sparse and had by an active set, with one by an interior point.
+    The gap is computed from the heat alone, whatever either says: for every nu
 
         nu'c - ||nu||**2 / 2 - sum_j max over 0 <= x <= upper of (q_j x - ridge x**2 / 2),
         q = B'nu - price
@@ -51,19 +53,21 @@ def fit(
     >>> fit(np.eye(2), np.array([0.9, -1.0]), upper=1.0, price=0.4).heat.round(6)
     array([0.5, 0. ])
     """
-    size = float(np.linalg.norm(readings))
-    cells = operator.shape[1]
-    if size == 0:
-        return Fit(np.zeros(cells), 0.0, 0.0, 0.0, "optimal")
-    # In these units what is solved is near one whatever the units of readings and heat are.
-    unit = size / float(np.linalg.norm(operator, axis=0).max())
-    scaled = operator * (unit / size), readings / size
-    prices = price * unit / size**2, ridge * unit**2 / size**2
-    most = upper / unit
-    shares = _solve(*scaled, *prices, most if most < _FAR else None)
-    if most >= _FAR and shares.max() > most:
-        shares = _solve(*scaled, *prices, most)
-    heat = np.clip(shares * unit, 0.0, upper)
+    if not readings.any():
+        return Fit(np.zeros(operator.shape[1]), 0.0, 0.0, 0.0, "optimal")
+    if not ridge:
+        heat = bounded(operator, readings, upper, price)
+        found = _judged(operator, readings, upper, price, 0.0, heat)
+        if found.status == "optimal":
+            return found
+    heat = _by_clarabel(operator, readings, upper, price, ridge)
+    return _judged(operator, readings, upper, price, ridge, heat)
+
+
+def _judged(
+    operator: Floats, readings: Floats, upper: float, price: float, ridge: float, heat: Floats
+) -> Fit:
+    """Return the heat with the gap that it proves, whoever found it."""
     left = readings - operator @ heat
     squares = float(left @ left)
     objective = squares / 2 + price * float(heat.sum()) + ridge * float(heat @ heat) / 2
@@ -71,9 +75,25 @@ def fit(
     best = np.clip(pull / ridge, 0, upper) if ridge else np.where(pull > 0, upper, 0.0)
     gain = float(pull @ best) - ridge * float(best @ best) / 2
     gap = objective - (float(left @ readings) - squares / 2 - gain)
-    good = gap <= GAP_MAX * size**2 / 2
+    good = gap <= GAP_MAX * float(readings @ readings) / 2
     status = "optimal" if good else "inaccurate: the solver gave up short of a proof"
     return Fit(heat, objective, float(np.sqrt(squares)), gap, status)
+
+
+def _by_clarabel(
+    operator: Floats, readings: Floats, upper: float, price: float, ridge: float
+) -> Floats:
+    """Return the heat of the least objective, as an interior point comes near it."""
+    # In these units what is solved is near one whatever the units of readings and heat are.
+    size = float(np.linalg.norm(readings))
+    unit = size / float(np.linalg.norm(operator, axis=0).max())
+    scaled = operator * (unit / size), readings / size
+    prices = price * unit / size**2, ridge * unit**2 / size**2
+    most = upper / unit
+    shares = _solve(*scaled, *prices, most if most < _FAR else None)
+    if most >= _FAR and shares.max() > most:
+        shares = _solve(*scaled, *prices, most)
+    return np.clip(shares * unit, 0.0, upper)
 
 
 def _solve(

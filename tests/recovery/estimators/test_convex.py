@@ -6,11 +6,12 @@ from dataclasses import replace
 import cvxpy
 import numpy as np
 import pytest
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 from scipy.stats import chi2
 
 from recovery.estimators import lasso, least_l1, least_l1_printed, quadratic, tikhonov
 from recovery.estimators import nnls as ours
+from recovery.estimators.bounded import bounded
 from recovery.sparse import minimise_l1
 
 SEEDS = (1, 2, 3)
@@ -161,11 +162,48 @@ def test_silence_is_no_estimate(line) -> None:
 
 
 def test_a_solver_that_gives_up_is_not_believed(line, monkeypatch) -> None:
-    """The gap is our own, so heat that is not the least says so."""
+    """The gap is our own, so heat that is not the least says so; the other solver is asked."""
     _, seen = line(1)
-    monkeypatch.setattr(quadratic, "_solve", lambda operator, *_: np.full(operator.shape[1], 0.05))
+    best = lasso.estimate(seen)
 
+    def worse(operator: np.ndarray, *_) -> np.ndarray:
+        return np.full(operator.shape[1], 0.05)
+
+    monkeypatch.setattr(quadratic, "bounded", worse)
+    assert lasso.estimate(seen).status == "optimal"
+    assert lasso.estimate(seen).heat == pytest.approx(best.heat, abs=1e-4)
+    monkeypatch.setattr(quadratic, "_solve", worse)
     assert lasso.estimate(seen).status.startswith("inaccurate")
+
+
+def test_the_active_set_is_exact_and_scipys(line, plane) -> None:
+    """Bounds that bind, prices and none, more cells than directions: scipy's own active set."""
+    for seed in range(8):
+        for seen in (line(seed, 3, sigma=0.3)[1], line(seed, sigma=0.01)[1], plane(seed)[1]):
+            for upper in (0.2, 1.0, 50.0):
+                heat = bounded(seen.operator, seen.readings, upper, 0.0)
+                other = lsq_linear(seen.operator, seen.readings, (0, upper), "bvls", tol=1e-14)
+                least = np.sum((seen.operator @ heat - seen.readings) ** 2) / 2
+
+                assert heat.min() >= 0
+                assert heat.max() <= upper
+                assert least <= other.cost + 1e-9 * seen.readings @ seen.readings
+                for price in (0.1, 3.0):
+                    heat = bounded(seen.operator, seen.readings, upper, price)
+                    pull = seen.operator.T @ (seen.readings - seen.operator @ heat) - price
+                    scale = 1e-9 * np.abs(seen.operator.T @ seen.readings).max()
+                    assert pull[heat < upper].max() <= scale
+                    assert heat.max() == 0 or pull[heat > 0].min() >= -scale
+
+
+def test_equal_columns_and_none_are_no_trouble_for_the_active_set() -> None:
+    """Two cells that are heard alike, one that is not heard, and fewer sensors than cells."""
+    operator = np.array([[1.0, 1.0, 0.0, 0.5], [0.0, 0.0, 0.0, 0.5]])
+    heat = bounded(operator, np.array([1.5, 0.25]), 1.0, 0.0)
+
+    assert operator @ heat == pytest.approx([1.5, 0.25])
+    assert heat.min() >= 0
+    assert heat.max() <= 1
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
