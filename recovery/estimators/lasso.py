@@ -7,9 +7,9 @@ Source: Tibshirani 1996; Chen, Donoho and Saunders 1998. The price is one deviat
 noise alone makes of the correlation with the best heard cell.
 
 Limits: it does not know that heat comes in sources of one warmth, so it shrinks all heat, by
-price / ||A_j||**2 for a source alone, and puts one source between two that stand close.
-With one source it comes nearer than "l1"; with several at little noise it does not. Along a
-line and in a plane alike.
+price / ||A_j||**2 for a source alone, and puts one source between two that stand close. It
+comes nearer than "l1", by a third with one source and hardly with four. Along a line and in a
+plane alike.
 """
 
 import numpy as np

@@ -6,8 +6,8 @@ and the ridge at which ||A f - y|| = sigma sqrt(sensors), Morozov's discrepancy 
 
 Source: Tikhonov 1963; Morozov 1966; Hansen 1998, section 7.2.
 
-Limits: it draws hills, never sources, and beats the sparse estimators only with several of
-them in much noise, where hills are all that can be had. Where not even the nearest heat lies
+Limits: it draws hills, never sources, and beats the sparse estimators only where sources are
+four or more, when hills are all that can be had. Where not even the nearest heat lies
 within the discrepancy, that one is returned. Along a line and in a plane alike.
 
 Differs from the source:
