@@ -24,8 +24,8 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 # Scenes side by side, and how often they are moved once the likelihood is itself.
-SCENES = 128
-LAST_SWEEPS = 8
+SCENES = 192
+LAST_SWEEPS = 4
 
 # Each step keeps weights worth this share of the scenes.
 _WORTH = 0.5

@@ -4,6 +4,7 @@ Scenes live in slots. A slot that is off stands in a cell beyond the last, whose
 nothing, with no power. All arithmetic is over the whole crowd at once, in numpy.
 """
 
+import math
 from itertools import count
 
 import numpy as np
@@ -39,7 +40,7 @@ class Crowd:
     def even(self, *shape: int) -> Floats:
         """Return the next numbers of the sequence, (scenes, *shape)."""
         size = (len(self.rows), *shape)
-        return uniforms(int(np.prod(size)), next(self._streams)).reshape(size)
+        return uniforms(math.prod(size), next(self._streams)).reshape(size)
 
     @property
     def numbers(self) -> Whole:

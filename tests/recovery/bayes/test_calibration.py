@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 # The loops, where there is a compiler: the draws are the same, which is tested elsewhere.
 compiled(gibbs)
 
-CELLS, RUNS = 30, 100
+CELLS, RUNS = 30, 60
 PLACES = np.arange(1, CELLS + 1) / CELLS
 OPERATOR = forward(PLACES, np.arange(1, 21) / 20, 0.05)
 
@@ -73,14 +73,14 @@ def test_it_is_right_as_often_as_it_says(prior: Prior, low: float, sigma: float)
     deviation = np.sqrt((tally.said * (1 - tally.said))[likely].sum())
 
     # Three ranks a run lean on each other: about two deviations of the runs.
-    assert middle == pytest.approx(0.9, abs=0.06)
+    assert middle == pytest.approx(0.9, abs=0.07)
     assert tally.inside > 0.88
     assert abs((tally.said - tally.so)[likely].sum()) < 3 * max(deviation, 1)
 
 
 def test_who_is_told_too_little_noise_is_too_sure() -> None:
     """Negative control: the same counts give a posterior away that is not right."""
-    tally = _tally(Prior(1, 5), 1.0, 0.6, told=0.2)
+    tally = _tally(Prior(1, 5), 1.0, 0.6, told=0.1)
     middle = np.mean((tally.ranks > 0.05) & (tally.ranks < 0.95))
 
-    assert middle < 0.8
+    assert abs(middle - 0.9) > 0.07
