@@ -41,8 +41,8 @@ def from_draws(seen: Seen, draws: Draws) -> Estimate:
     cell's share leaves as often above as below; in a plane it is the draws' medoid. Its heat is
     the median of the draws' heat.
     """
-    most, cells = draws.cells.shape[1], seen.operator.shape[1]
-    numbers = np.bincount(draws.numbers, minlength=most + 1) / len(draws.cells)
+    cells = seen.operator.shape[1]
+    numbers = np.bincount(draws.numbers, minlength=seen.prior.most + 1) / len(draws.cells)
     present = np.bincount(draws.cells[draws.cells >= 0], minlength=cells) / len(draws.cells)
     present = present.reshape(seen.shape)
     if numbers[0] > 0.5:

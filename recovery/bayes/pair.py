@@ -38,10 +38,8 @@ def redraw_two(crowd: Crowd, cool: float, merge: bool) -> None:
     around_one = _centred(crowd, one)
     around_two = around_one if merge else _centred(crowd, two)
     if merge:
+        # What a move leads to must lead back: a second source far off has no way to be off.
         fits &= (two == beyond) | (around_one == two[:, None]).any(axis=1)
-    else:
-        # A second source beside the first would have to go on standing there.
-        fits &= two < beyond
     left = crowd.residual + crowd.powers[rows, first][:, None] * problem.columns[one]
     left = left + crowd.powers[rows, second][:, None] * problem.columns[two]
     others = crowd.cells.copy()

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from physics.kernel import forward
 from recovery.bayes.chain import estimate_by_chain, sample_posterior
-from recovery.bayes.draws import Draws, cumulative_shares
+from recovery.bayes.draws import Draws, cumulative_shares, from_draws
+from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
 
 from .brute_force import Everything, brute_force
@@ -150,3 +151,45 @@ def test_too_many_cells_are_refused_before_the_memory_is_gone() -> None:
     seen = Seen(np.ones((2, cells)), np.ones(2), 1.0, np.arange(cells)[:, None] * 1.0, (1, cells))
     with pytest.raises(ValueError, match="5000 cells are open"):
         sample_posterior(seen)
+
+
+def test_readings_that_say_nothing_leave_the_prior() -> None:
+    """An operator beneath the noise must not invent anything."""
+    seen = _line(6, {}, 0.3, Prior(0, 3), seed=4)
+    draws = sample_posterior(replace(seen, operator=1e-9 * seen.operator), scenes=1000)
+
+    assert np.bincount(draws.numbers) / len(draws.cells) == pytest.approx([0.25] * 4, abs=0.05)
+
+
+def test_heat_that_has_evened_out_tells_how_many_but_not_where() -> None:
+    """Rank one: the total is determined, and the map says that places are not."""
+    places = np.arange(1.0, 6.0)[:, None]
+    seen = Seen(np.ones((3, 5)), np.full(3, 2.0), 0.1, places, (1, 5), Prior(0, 9))
+    credible = estimate_by_chain(seen).credible
+
+    assert credible is not None
+    assert credible.numbers.shape == (10,)
+    assert credible.numbers[2] > 0.99
+    assert credible.present == pytest.approx(np.full((1, 5), 0.4), abs=0.06)
+
+
+def test_the_expected_error_is_the_mean_distance_to_the_draws() -> None:
+    """And no draw is nearer to them on average than the map is."""
+    seen = _line(30, {4: 0.5, 11: 1.0}, 0.3, Prior(1, 3, 1.0, 0.3), seed=4)
+    draws = sample_posterior(seen, scenes=40, last_sweeps=1)
+    estimate = from_draws(seen, draws)
+    possible = np.zeros((len(draws.cells), 30))
+    for scene, cells, powers in zip(possible, draws.cells, draws.powers, strict=True):
+        scene[cells[cells >= 0]] = powers[cells >= 0]
+    places = seen.places[:, 0]
+
+    def mean_distance(heat: Floats) -> float:
+        return float(
+            np.mean([earth_movers(heat, scene, "l1", places, True) for scene in possible])
+        )
+
+    assert estimate.credible is not None
+    assert estimate.credible.expected_error == pytest.approx(mean_distance(estimate.heat))
+    assert all(
+        mean_distance(scene) >= mean_distance(estimate.heat) - 1e-9 for scene in possible[:10]
+    )
