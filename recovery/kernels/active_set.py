@@ -322,7 +322,8 @@ def entering(
     inner = laid(axes, rest)
     values = prices(coarse[0], coarse[1], inner)
     wide = values.shape[1]
-    tops = peaks(values, state[half_y::step_y, half_x::step_x], least)
+    seen = np.ascontiguousarray(state[half_y::step_y, half_x::step_x])
+    tops = peaks(values, seen, least)
     found, worth = np.empty(TOGETHER + len(free), np.int64), np.empty(TOGETHER + len(free))
     count = 0
     for near_heat in range(2):
@@ -346,21 +347,24 @@ def entering(
 
 def descend(
     axes: Axes, coarse: Two, steps: Steps, grain: float, ceiling: Floats,
-    readings: Floats, radius: float, guess: Whole, heat: Floats,
-) -> tuple[int, float, Floats, float, float, int]:  # fmt: skip
-    """Leave the least heat in `heat`, and return (code, price, rest, total, gap, steps taken).
+    readings: Floats, outside: float, radius: float, guess: Whole, heat: Floats,
+) -> tuple[int, tuple[float, float, float, float], int, float, Floats]:  # fmt: skip
+    """Leave the least heat in `heat`, and return how sure it is.
 
     Args:
         steps: (x, y), of `coarse`; (1, 1) to look at every cell each time.
         grain: the norm of the largest column of B.
         ceiling: the most heat a cell holds, (cells,), or (1,) for all alike.
-        readings: c, (rank,).
-        radius: negative where no heat can be near enough.
+        readings: c = U'y, (rank,).
+        outside: ||y - U U'y||**2, which no heat explains.
+        radius: how far A f may stay from y.
         guess: cells that hold heat in `heat`; all others are 0 there.
 
     Returns:
-        OPTIMAL, and the excess over the least total at most; NEAREST, and that over the least
-        residual; STALLED, and infinity. The rest is c - B heat: over the price, the multipliers.
+        (code, (total, residual, gap, radius), steps taken, price, rest). OPTIMAL, with the
+        excess over the least total at most; NEAREST, with that over the least residual; STALLED,
+        with infinity. The radius is what was kept to, and the rest c - B heat; over the price,
+        which is the residual where there is none, multipliers.
     """
     rank, columns, rows = len(readings), axes[0].shape[1], axes[1].shape[1]
     cells = rows * columns
@@ -378,8 +382,10 @@ def descend(
     apart = len(ceiling) > 1
     if apart:
         flat[ceiling <= 0] = CLOSED
-    inside = radius * radius if radius > 0 else -1.0
-    rounding = 1e-15 * grain * math.sqrt(np.dot(readings, readings))
+    size_in = math.sqrt(np.dot(readings, readings))
+    radius = max(radius, CLOSE * math.sqrt(outside + size_in * size_in))
+    inside = radius * radius - outside
+    rounding = 1e-15 * grain * size_in
 
     for cell in guess:
         top = ceiling[cell if apart else 0]
@@ -508,15 +514,19 @@ def descend(
     for cell in full[:filled]:
         heat[cell] = ceiling[cell if apart else 0]
         total += heat[cell]
-    if not done:
-        return STALLED, price, rest, total, np.inf, taken
     gains, length = np.dot(readings, rest), math.sqrt(np.dot(rest, rest))
+    residual = math.sqrt(outside + length * length)
+    if not done:
+        return STALLED, (total, residual, np.inf, radius), taken, residual, rest
     if highest > price:
         over = np.maximum(0.0, values.ravel() - price)
         gains -= np.dot(ceiling, over) if apart else ceiling[0] * over.sum()
     if price > 0:
-        return OPTIMAL, price, rest, total, total - (gains - radius * length) / price, taken
-    return NEAREST, price, rest, total, length - gains / length if length else 0.0, taken
+        gap = total - (gains - math.sqrt(inside) * length) / price
+        return OPTIMAL, (total, residual, gap, radius), taken, price, rest
+    least = max(0.0, gains / length) if length else 0.0
+    gap = residual - math.sqrt(outside + least * least)
+    return NEAREST, (total, residual, gap, radius), taken, residual, rest
 
 
 def coordinates(bases: Two, axes: Axes, readings: Floats) -> Floats:
@@ -540,34 +550,11 @@ def expanded(bases: Two, axes: Axes, inside: Floats) -> Floats:
     return np.dot(basis_y.T, half).ravel()
 
 
-def search(
-    axes: Axes, coarse: Two, steps: Steps, grain: float, ceiling: Floats,
-    inside: Floats, outside: float, size: float, radius: float, guess: Whole, heat: Floats,
-) -> tuple[int, tuple[float, float, float, float], int, float, Floats]:  # fmt: skip
-    """Return (code, (objective, residual, gap, radius), steps taken, price, rest).
-
-    Args:
-        inside, outside, size: U'y, ||y - U U'y||**2 and ||y||.
-        radius: as asked; the one returned is what was kept to.
-    """
-    radius = max(radius, CLOSE * size)
-    room = radius * radius - outside
-    code, price, rest, total, gap, taken = descend(
-        axes, coarse, steps, grain, ceiling, inside, math.sqrt(room) if room > 0 else -1.0, guess,
-        heat,
-    )  # fmt: skip
-    length = math.sqrt(np.dot(rest, rest))
-    residual = math.sqrt(outside + length * length)
-    if code == NEAREST:
-        gap = residual - math.sqrt(outside + max(0.0, length - gap) ** 2)
-    return code, (total, residual, gap, radius), taken, price if price > 0 else residual, rest
-
-
 def solve(
     bases: Two, axes: Axes, coarse: Two, steps: Steps, grain: float,
     ceiling: Floats, readings: Floats, radius: float, guess: Whole, heat: Floats,
 ) -> tuple[int, tuple[float, float, float, float], int, Floats]:  # fmt: skip
-    """Return what `search` finds for readings, (sensors,), and the multipliers instead of c - B f.
+    """Return what `descend` finds for y, (sensors,), and the multipliers instead of the rest.
 
     The heat to begin with is in `heat`, and the least heat is left there. The code is SPOILT
     where a reading is not finite.
@@ -579,10 +566,9 @@ def solve(
         return code, (0.0, size, 0.0, radius), 0, np.zeros(len(readings))
     inside = coordinates(bases, axes, readings)
     beyond = readings - expanded(bases, axes, inside)
-    code, numbers, taken, price, rest = search(
-        axes, coarse, steps, grain, ceiling, inside, np.dot(beyond, beyond), size, radius, guess,
-        heat,
-    )  # fmt: skip
+    code, numbers, taken, price, rest = descend(
+        axes, coarse, steps, grain, ceiling, inside, np.dot(beyond, beyond), radius, guess, heat
+    )
     return code, numbers, taken, (beyond + expanded(bases, axes, rest)) / price
 
 
@@ -590,7 +576,7 @@ def solve_many(
     bases: Two, axes: Axes, coarse: Two, steps: Steps, grain: float,
     ceiling: Floats, readings: Floats, radii: Floats, heat: Floats,
 ) -> tuple[Whole, Floats, Whole, Floats, Floats]:  # fmt: skip
-    """Return what `search` finds for each of the readings, (batch, sensors), as arrays.
+    """Return what `descend` finds for each of the readings, (batch, sensors), as arrays.
 
     Returns:
         codes, SPOILT where the readings are not finite; (batch, 4); steps taken; prices; and
@@ -611,8 +597,8 @@ def solve_many(
             continue
         inside = told[one].copy() if dense else coordinates(bases, axes, target)
         beyond = target - expanded(bases, axes, inside)
-        codes[one], found, taken[one], scales[one], rest = search(
-            axes, coarse, steps, grain, ceiling, inside, np.dot(beyond, beyond), size, radii[one],
+        codes[one], found, taken[one], scales[one], rest = descend(
+            axes, coarse, steps, grain, ceiling, inside, np.dot(beyond, beyond), radii[one],
             nobody, heat[one],
         )  # fmt: skip
         for i in range(4):
