@@ -15,25 +15,18 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import qr
 
 from physics.lowrank import LowRank
 from physics.separable import Separable
 
+from .factors import RANK_TOLERANCE, decomposed, of_factors, sketched
 from .kernels import active_set
 from .plane import Pairs, reduce_plane
-from .sequence import uniforms
 
 Floats = NDArray[np.float64]
 # (axis_x, axis_y, keep_x, keep_y, mix) of `kernels.active_set`.
 Axes: TypeAlias = tuple[Floats, Floats, NDArray[np.int64], NDArray[np.int64], Floats]
 
-# Directions weaker than this, beside the strongest, are rounding; leaving them out moves the
-# least total heat by less than 1e-12 of itself.
-_RANK_TOLERANCE = 1e-13
-# A sketch begins with so many directions and must leave so few of the operator's behind.
-_SKETCH = 24
-_LEFT_MAX = 1e-12
 # Of a smooth price so many cells are looked at for each direction along an axis.
 _LOOKS = 8
 # Dense operators of so many entries are kept, should the same be asked for again.
@@ -88,16 +81,13 @@ def prepare(operator: ArrayLike | LowRank | Separable | Prepared) -> Prepared:
 
     Raises:
         ValueError: not a matrix, an entry that is not finite, or nothing but noughts.
-
-    Source: Halko, Martinsson and Tropp 2011, algorithm 4.1 and equation (4.3), for a dense
-    operator of low rank; the sketch walks a fixed sequence, and what it leaves is measured.
     """
     if isinstance(operator, Prepared):
         return operator
     if isinstance(operator, Separable):
         return _of_plane(reduce_plane(operator), operator.shape)
     if isinstance(operator, LowRank):
-        return _ready(*_of_factors(operator.left, operator.right), operator.error)
+        return _ready(*of_factors(operator.left, operator.right), operator.error)
     matrix = np.ascontiguousarray(operator, dtype=np.float64)
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(
@@ -107,62 +97,13 @@ def prepare(operator: ArrayLike | LowRank | Separable | Prepared) -> Prepared:
     if matrix.size <= _KEPT:
         # A room is read many times, and to compare is quicker than to factorise.
         return _remembered(matrix.shape, matrix.tobytes())
-    return _ready(*(_sketched(matrix) or _decomposed(matrix)))
+    return _ready(*(sketched(matrix) or decomposed(matrix)))
 
 
 @lru_cache(maxsize=4)
 def _remembered(shape: tuple[int, int], entries: bytes) -> Prepared:
     matrix = np.frombuffer(entries).reshape(shape)
-    return _ready(*(_sketched(matrix) or _decomposed(matrix)))
-
-
-def _decomposed(matrix: Floats) -> tuple[Floats, Floats, float]:
-    """Return U', B and what is lost, by a singular value decomposition."""
-    if not np.isfinite(matrix).all():
-        raise ValueError(
-            "the operator has a NaN or an infinite entry but all must be finite: one bad number "
-            "would spoil the whole map. Leave that sensor out, of the readings too."
-        )
-    directions, strengths, cells = np.linalg.svd(matrix, full_matrices=False)
-    kept = strengths > _RANK_TOLERANCE * strengths[0]
-    return directions[:, kept].T, strengths[kept, None] * cells[kept], _RANK_TOLERANCE
-
-
-def _sketched(matrix: Floats) -> tuple[Floats, Floats, float] | None:
-    """Return U', B and what is lost, None where the rank is not low."""
-    sensors, cells = matrix.shape
-    looks = _SKETCH
-    while 2 * looks <= min(sensors, cells):
-        probes = _probes(cells, looks + 2)
-        seen = matrix @ probes
-        size = float(np.abs(seen).max())
-        if not (math.isfinite(size) and size > 0):
-            return None
-        basis, factor, _ = qr(seen[:, :looks], mode="economic", pivoting=True, check_finite=False)
-        depth = np.abs(np.diagonal(factor))
-        rank = max(1, int((depth > _RANK_TOLERANCE * depth[0]).sum()))
-        if rank < looks - 4:
-            basis = np.ascontiguousarray(basis[:, :rank].T)
-            small = basis @ matrix
-            left = np.abs(seen[:, looks:] - basis.T @ (small @ probes[:, looks:])).max() / size
-            if left < _LEFT_MAX:
-                return basis, small, float(left)
-        looks *= 2
-    return None
-
-
-@lru_cache(maxsize=4)
-def _probes(cells: int, looks: int) -> Floats:
-    return uniforms(cells * looks, stream=7).reshape(cells, looks) - 0.5
-
-
-def _of_factors(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """Return U' and B of left right'."""
-    basis, inner = np.linalg.qr(left)
-    across, outer = np.linalg.qr(right)
-    turned, strengths, back = np.linalg.svd(inner @ outer.T, full_matrices=False)
-    kept = strengths > _RANK_TOLERANCE * strengths[0]
-    return turned[:, kept].T @ basis.T, (strengths[kept, None] * back[kept]) @ across.T
+    return _ready(*(sketched(matrix) or decomposed(matrix)))
 
 
 def _ready(basis: Floats, small: Floats, error: float) -> Prepared:
@@ -210,5 +151,5 @@ def _of_plane(pairs: Pairs, shape: tuple[int, int]) -> Prepared:
         (step_x, step_y),
         longest,
         2 * longest,
-        _RANK_TOLERANCE,
+        RANK_TOLERANCE,
     )

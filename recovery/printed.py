@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .cone import Found, least_l1, least_residual
 from .directions import Prepared
+from .kernels import active_set
 from .solution import Solution
 
 Floats = NDArray[np.float64]
@@ -24,6 +25,19 @@ GAP_MAX = 1e-6
 BEYOND_MAX = 1e-6
 # Of so many numbers a cone program takes minutes.
 _MOST = 4_000_000
+
+
+def status_of(code: int, objective: float, residual: float, gap: float, radius: float) -> str:
+    """Return the word for what the kernel found, believed only as far as its own gap goes."""
+    if code == active_set.ZERO:
+        return "zero"
+    within = residual <= radius * (1 + BEYOND_MAX)
+    if code == active_set.OPTIMAL and within and gap <= GAP_MAX * objective:
+        return "optimal"
+    # The gap is then that of the least residual.
+    if code == active_set.NEAREST and residual - gap > radius:
+        return "infeasible"
+    return "inaccurate"
 
 
 def by_cvxpy(

@@ -23,19 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from physics.lowrank import LowRank
 from physics.separable import Separable
 
-from .asked import (
-    checked_ceiling,
-    checked_radius,
-    checked_readings,
-    checked_start,
-    spoilt,
-    undetermined,
-)
+from . import asked
 from .compiled import tier
 from .directions import Prepared
 from .directions import prepare as prepare
 from .kernels import active_set
-from .printed import BEYOND_MAX, GAP_MAX, by_clarabel, by_cvxpy
+from .printed import by_clarabel, by_cvxpy, status_of
 from .solution import Solution as Solution
 from .solution import Solutions as Solutions
 
@@ -89,29 +82,28 @@ def minimise_l1(
             "here. Leave it out for a fast one."
         )
     ready = operator if isinstance(operator, Prepared) else prepare(operator)
-    target = checked_readings(readings, ready.shape, 1)
-    radius, ceiling = checked_radius(radius), checked_ceiling(upper, ready.shape[1])
-    blind = undetermined(ready, ceiling, radius)
+    target = asked.checked_readings(readings, ready.shape, 1)
+    radius, ceiling = asked.checked_radius(radius), asked.checked_ceiling(upper, ready.shape[1])
+    blind = asked.undetermined(ready, ceiling, radius)
     if method == "cvxpy":
         if not np.isfinite(target).all():
-            raise spoilt()
+            raise asked.spoilt()
         return by_cvxpy(_matrix(operator, ready), ready, target, radius, ceiling, blind)
-    heat, guess = checked_start(start, ceiling, ready.shape[1])
+    heat, guess = asked.checked_start(start, ceiling, ready.shape[1])
     kernel = tier(active_set, method == "fast" or ready.rank * ready.shape[1] > _WORTH)
     code, numbers, taken, multipliers = kernel.solve(
         ready.bases, ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, target, radius,
         guess, heat,
     )  # fmt: skip
     if code == active_set.SPOILT:
-        raise spoilt()
-    status = _status(code, *numbers)
+        raise asked.spoilt()
+    status = status_of(code, *numbers)
     if status == "inaccurate" and method == "auto":
         found = by_clarabel(ready, target, radius, ceiling, blind)
         if found is not None:
             return found
     objective, residual, gap, _ = numbers
-    if status == "infeasible" or gap == math.inf:
-        gap = math.nan
+    gap = math.nan if status == "infeasible" or gap == math.inf else gap
     seconds = time.perf_counter() - started
     return Solution(
         heat, objective, residual, gap, status, taken, seconds, multipliers, "fast", blind
@@ -133,25 +125,25 @@ def minimise_l1_many(
     """
     started = time.perf_counter()
     ready = prepare(operator)
-    targets = checked_readings(readings, ready.shape, 2)
-    ceiling = checked_ceiling(upper, ready.shape[1])
-    radii = np.array([checked_radius(one) for one in np.ravel(radius).tolist()])
+    targets = asked.checked_readings(readings, ready.shape, 2)
+    ceiling = asked.checked_ceiling(upper, ready.shape[1])
+    radii = np.array([asked.checked_radius(one) for one in np.ravel(radius).tolist()])
     if len(radii) not in (1, len(targets)):
         raise ValueError(
             f"there are {len(radii)} radii and {len(targets)} readings but each needs its own, or "
             "one all, or no radius belongs to its readings. Give one number for all alike."
         )
     radii = np.broadcast_to(radii, len(targets)).copy()
-    blind = undetermined(ready, ceiling, float(radii.max(initial=0.0)))
+    blind = asked.undetermined(ready, ceiling, float(radii.max(initial=0.0)))
     heat = np.zeros((len(targets), ready.shape[1]))
     codes, numbers, taken, prices, told = tier(active_set, worth=True).solve_many(
         ready.bases, ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, targets, radii,
         heat,
     )  # fmt: skip
     if (codes == active_set.SPOILT).any():
-        raise spoilt()
+        raise asked.spoilt()
     status = [
-        _status(code, *four) for code, four in zip(codes.tolist(), numbers.tolist(), strict=True)
+        status_of(code, *four) for code, four in zip(codes.tolist(), numbers.tolist(), strict=True)
     ]
     gap = np.where([word in ("optimal", "zero") for word in status], numbers[:, 2], np.nan)
     others = {
@@ -176,19 +168,6 @@ def minimise_l1_many(
         tuple("small" if one in kept else "fast" for one in range(len(targets))),
         multipliers, blind,
     )  # fmt: skip
-
-
-def _status(code: int, objective: float, residual: float, gap: float, radius: float) -> str:
-    """Return the word for what the kernel found, believed only as far as its own gap goes."""
-    if code == active_set.ZERO:
-        return "zero"
-    within = residual <= radius * (1 + BEYOND_MAX)
-    if code == active_set.OPTIMAL and within and gap <= GAP_MAX * objective:
-        return "optimal"
-    # The gap is then that of the least residual.
-    if code == active_set.NEAREST and residual - gap > radius:
-        return "infeasible"
-    return "inaccurate"
 
 
 def _matrix(operator: Operator, ready: Prepared) -> Floats:
