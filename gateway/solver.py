@@ -6,11 +6,13 @@ and its hundred megabytes, is the worker's cost too: it is paid while the first 
 still under way, and never by the gateway.
 """
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from math import inf
 from multiprocessing.connection import Connection
@@ -18,11 +20,18 @@ from typing import Any
 
 import structlog
 
+from recovery.compiled import on_compiling
 from recovery.heatmap import Heatmap, Unresolved
 
 from . import logs
 
-IMPORT_S = 60.0  # longest time to come up, on a busy machine
+IMPORT_S = 60.0  # longest time to come up, on a busy machine; the same for all compiling of a map
+
+# One thread: matrices here are small, and a second core is the reports' and not ours. Who has
+# set something else meant it.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+# What the worker says of a compilation.
+_BEGUN, _OVER = "compiling", "compiled"
 
 log = structlog.get_logger()
 
@@ -91,6 +100,7 @@ class Solver:
                 stdin=subprocess.DEVNULL,
                 pass_fds=[far.fileno()],
                 start_new_session=True,
+                env=dict.fromkeys(_THREADS, "1") | os.environ,
             )
         self._pipe = Connection(near.detach())
         self._ready = False
@@ -107,16 +117,33 @@ class Solver:
             self._pipe.recv()
             self._ready = True
         self._pipe.send((mechanism, query, releases))
-        if not self._pipe.poll(self._limit_s):
+        # The clock of the map stands still while something is compiled, once on a machine.
+        drawing_s, compiling_s = self._limit_s, IMPORT_S
+        while True:
+            said, took_s = self._said(drawing_s)
+            if said != _BEGUN:
+                result: Heatmap | Unresolved = said
+                return result
+            drawing_s -= took_s
+            compiling_s -= self._said(compiling_s)[1]
+
+    def _said(self, patience_s: float) -> tuple[Any, float]:
+        """Return what the worker says next, and how long that took."""
+        began_s = time.monotonic()
+        if not self._pipe.poll(max(patience_s, 0)):
             raise TimeoutError
-        result: Heatmap | Unresolved = self._pipe.recv()
-        return result
+        return self._pipe.recv(), time.monotonic() - began_s
 
 
 def work(pipe: Connection, limit_s: float) -> None:
     """Draw maps until the other end of the pipe closes; runs in the worker."""
     from .mechanisms import named
 
+    def compiling(begun: bool) -> None:
+        pipe.send(_BEGUN if begun else _OVER)
+        signal.setitimer(signal.ITIMER_REAL, 2 * (IMPORT_S if begun else limit_s) + 1)
+
+    on_compiling(compiling)
     pipe.send("ready")
     while True:
         try:

@@ -14,13 +14,49 @@ cache where that cannot be written; loading what was kept takes a tenth of a sec
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from functools import cache
 from types import FunctionType, ModuleType
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 _Module = TypeVar("_Module", bound=ModuleType)
 
 _loaded: set[str] = set()
+_listeners: list[Callable[[bool], None]] = []
+
+
+def on_compiling(told: Callable[[bool], None]) -> None:
+    """Have `told(True)` called where a compilation begins, and `told(False)` where it is over.
+
+    For who times the work: a compilation takes seconds, once on a machine. Loading what was
+    kept is none. Listeners that come after the first kernel are not heard.
+    """
+    _listeners.append(told)
+
+
+@cache
+def _listen() -> None:
+    """Pass on what numba says, to those who listen."""
+    if not _listeners:
+        return
+    from numba.core import event
+
+    class Ear(event.Listener):  # type: ignore[misc]
+        depth = 0  # a function that calls others has them compiled meanwhile
+
+        def on_start(self, event: Any) -> None:
+            self.depth += 1
+            if self.depth == 1:
+                for told in _listeners:
+                    told(True)
+
+        def on_end(self, event: Any) -> None:
+            self.depth -= 1
+            if self.depth == 0:
+                for told in _listeners:
+                    told(False)
+
+    event.register("numba:compile", Ear())
 
 
 def available() -> bool:
@@ -52,6 +88,7 @@ def compiled(module: _Module) -> _Module:
         return module
     import numba
 
+    _listen()
     name = module.__name__
     spec = importlib.util.spec_from_file_location(f"{name}__compiled", module.__file__ or "")
     if spec is None or spec.loader is None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,74 @@ def test_a_worker_that_hangs_ends_itself_when_nobody_is_left_to_end_it() -> None
 
     assert worker.wait(10) == -signal.SIGALRM
     pipe.close()
+
+
+KERNEL = """
+def slow(x):
+    return x + 1
+"""
+COMPILES = """
+import sys, time
+from multiprocessing.connection import Connection
+from types import SimpleNamespace
+from gateway import mechanisms, solver
+from numba.core import dispatcher
+from recovery.compiled import compiled
+
+sys.path.insert(0, sys.argv[1])
+import slow_for_a_test
+
+# A compilation as it is on a small machine.
+plain = dispatcher._FunctionCompiler.compile
+def slowly(self, *given):
+    time.sleep(1.0)
+    return plain(self, *given)
+dispatcher._FunctionCompiler.compile = slowly
+
+class Library:
+    def recover(self, query, releases):
+        found = compiled(slow_for_a_test).slow(1)
+        time.sleep(query.drift)
+        return found
+
+mechanisms.named = lambda name: Library()
+solver.work(Connection(int(sys.argv[2])), float(sys.argv[3]))
+"""
+
+
+@pytest.mark.parametrize(("rest_s", "drawn"), [(0.0, True), (1.5, False)])
+def test_a_first_compilation_is_not_the_maps_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest_s: float, drawn: bool
+) -> None:
+    """Once on a machine it takes seconds, and the map of that round must not be lost for it.
+
+    The clock stands still for that long and no longer: what hangs afterwards is given up.
+    """
+    pytest.importorskip("numba")
+    (tmp_path / "slow_for_a_test.py").write_text(KERNEL)
+    popen = subprocess.Popen
+
+    def other(command: list[str], **rest: Any) -> Any:
+        return popen([sys.executable, "-c", COMPILES, str(tmp_path), *command[-2:]], **rest)
+
+    monkeypatch.setattr(subprocess, "Popen", other)
+    with Solver(limit_s=0.8) as solver:
+        found = solver.recover("thermal", replace(QUERY, drift=rest_s), releases())
+
+    assert (found == 2) == drawn
+    assert drawn or "within 0.8 s" in found.why
+
+
+def test_the_worker_leaves_the_other_cores_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads of a matrix product would take them from who receives the reports."""
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    with Solver() as solver:
+        solver.recover("thermal", QUERY, releases())
+        there = Path(f"/proc/{solver._process.pid}/environ").read_bytes().split(b"\0")
+
+    assert b"OPENBLAS_NUM_THREADS=1" in there
+    assert b"OMP_NUM_THREADS=3" in there  # somebody said so
 
 
 def running(pid: int) -> bool:

@@ -51,6 +51,26 @@ def test_the_twin_is_compiled_and_the_original_is_not(kernel: ModuleType) -> Non
     assert compiled.tier(kernel, worth=False) is twin  # loaded already, so it costs nothing
 
 
+def test_a_compilation_is_told_of_and_the_loading_of_what_was_kept_is_not(tmp_path: Path) -> None:
+    """Who times the work stops the clock for the one; `total` has `square` compiled meanwhile."""
+    pytest.importorskip("numba")
+    (tmp_path / "squares_for_a_test.py").write_text(SOURCE)
+    line = (
+        "import sys, numpy; sys.path.insert(0, sys.argv[1]); import squares_for_a_test as plain; "
+        "from recovery import compiled; compiled.on_compiling(print); "
+        "compiled.compiled(plain).total(numpy.arange(5.0))"
+    )
+
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", line, str(tmp_path)], capture_output=True, text=True
+        ).stdout
+        for _ in range(2)
+    ]
+
+    assert said == ["True\nFalse\n", ""]
+
+
 def test_small_work_does_not_load_a_compiler() -> None:
     """A command that draws one map must not wait for one."""
     line = (
