@@ -41,7 +41,7 @@ def _listen() -> None:
         return
     from numba.core import event
 
-    class Ear(event.Listener):  # type: ignore[misc]
+    class Ear(event.Listener):
         depth = 0  # a function that calls others has them compiled meanwhile
 
         def on_start(self, event: Any) -> None:
@@ -56,7 +56,7 @@ def _listen() -> None:
                 for told in _listeners:
                     told(False)
 
-    event.register("numba:compile", Ear())
+    event.register("numba:compile", Ear())  # type: ignore[no-untyped-call]
 
 
 def available() -> bool:
