@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .bounded import bounded
+from .ridged import ridged
 from .small import GAP_MAX
 
 Floats = NDArray[np.float64]
@@ -42,8 +43,9 @@ def fit(
         price: of heat, in squared readings a unit; at least 0.
         ridge: of squared heat, in squared readings a squared unit; at least 0.
 
-    Without a ridge the heat is sparse and had by an active set, with one by an interior point.
-    The gap is computed from the heat alone, whatever either says: for every nu
+    Without a ridge the heat is sparse and had by an active set, with one in the space of the
+    readings; by an interior point where either falls short. The gap is computed from the heat
+    alone, whatever they say: for every nu
 
         nu'c - ||nu||**2 / 2 - sum_j max over 0 <= x <= upper of (q_j x - ridge x**2 / 2),
         q = B'nu - price
@@ -55,11 +57,13 @@ def fit(
     """
     if not readings.any():
         return Fit(np.zeros(operator.shape[1]), 0.0, 0.0, 0.0, "optimal")
-    if not ridge:
+    if ridge:
+        heat = ridged(operator, readings, upper, price, ridge)[0]
+    else:
         heat = bounded(operator, readings, upper, price)
-        found = _judged(operator, readings, upper, price, 0.0, heat)
-        if found.status == "optimal":
-            return found
+    found = _judged(operator, readings, upper, price, ridge, heat)
+    if found.status == "optimal":
+        return found
     heat = _by_clarabel(operator, readings, upper, price, ridge)
     return _judged(operator, readings, upper, price, ridge, heat)
 

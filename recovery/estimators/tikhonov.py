@@ -16,16 +16,22 @@ Differs from the source:
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from .quadratic import Fit, fit
 from .record import Estimate, Seen
+from .ridged import ridged
 from .small import Small, estimated, small
 
 NAME = "tikhonov"
 
+Floats = NDArray[np.float64]
+
 # Ridges are sought so many e-folds below the operator's greatest squared strength, and above.
 _BELOW, _ABOVE = 30.0, 15.0
+_STRIDE = 3.0
 
 
 def estimate(seen: Seen) -> Estimate:
@@ -40,17 +46,19 @@ def estimate(seen: Seen) -> Estimate:
 
 def _discrepant(made: Small, inside: float, upper: float) -> Fit:
     """Return the fit whose residual, which rises with the ridge, is that radius."""
-
-    def at(fold: float) -> Fit:
-        return fit(made.operator, made.readings, upper, ridge=math.exp(fold))
+    start: Floats | None = None
 
     def excess(fold: float) -> float:
-        return at(fold).residual - inside
+        nonlocal start  # neighbouring ridges have neighbouring multipliers
+        heat, start = ridged(made.operator, made.readings, upper, 0.0, math.exp(fold), start)
+        return float(np.linalg.norm(made.operator @ heat - made.readings)) - inside
 
     middle = math.log(float((made.operator**2).sum(axis=0).max()))
     low, high = middle - _BELOW, middle + _ABOVE
-    if excess(low) >= 0:
-        return at(low)
-    if excess(high) <= 0:  # nearly no heat at all lies within the discrepancy
-        return at(high)
-    return at(brentq(excess, low, high, xtol=1e-3))
+    fold = high
+    if excess(high) > 0:  # else nearly no heat at all lies within the discrepancy
+        while fold > low and excess(fold) > 0:  # from above, where the program is easy
+            fold = max(low, fold - _STRIDE)
+        if fold > low:
+            fold = brentq(excess, fold, min(high, fold + _STRIDE), xtol=1e-6)
+    return fit(made.operator, made.readings, upper, ridge=math.exp(fold))

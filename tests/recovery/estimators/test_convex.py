@@ -12,6 +12,7 @@ from scipy.stats import chi2
 from recovery.estimators import lasso, least_l1, least_l1_printed, quadratic, tikhonov
 from recovery.estimators import nnls as ours
 from recovery.estimators.bounded import bounded
+from recovery.estimators.ridged import ridged
 from recovery.sparse import minimise_l1
 
 SEEDS = (1, 2, 3)
@@ -110,8 +111,8 @@ def test_tikhonov_stands_at_the_discrepancy_and_is_the_least_there(line, plane) 
             continue
         kept += 1
 
-        assert found.residual == pytest.approx(radius, rel=1e-3)
-        assert np.linalg.norm(found.heat) == pytest.approx(problem.value, rel=1e-2)
+        assert found.residual == pytest.approx(radius, rel=1e-5)
+        assert np.linalg.norm(found.heat) == pytest.approx(problem.value, rel=1e-4)
     assert kept > 5
 
 
@@ -194,6 +195,29 @@ def test_the_active_set_is_exact_and_scipys(line, plane) -> None:
                     scale = 1e-9 * np.abs(seen.operator.T @ seen.readings).max()
                     assert pull[heat < upper].max() <= scale
                     assert heat.max() == 0 or pull[heat > 0].min() >= -scale
+
+
+def test_with_a_ridge_it_is_scipys_least_squares_with_more_rows(line, plane) -> None:
+    """From no ridge to speak of to nothing but one, bounds that bind, and a price as cvxpy has it.
+
+    A start that belongs to another ridge ends at the same heat, and so does a senseless one.
+    """
+    for seen in (line(1)[1], line(2, 3, sigma=0.3)[1], plane(3)[1]):
+        cells, strong = seen.operator.shape[1], np.linalg.norm(seen.operator, 2) ** 2
+        for share, upper in ((1e-6, 1.0), (1e-3, 0.1), (1e-1, 1.0), (1e3, 1.0)):
+            ridge = share * strong
+            rows = np.vstack([seen.operator, math.sqrt(ridge) * np.eye(cells)])
+            goal = np.append(seen.readings, np.zeros(cells))
+            other = lsq_linear(rows, goal, (0, upper), "bvls", tol=1e-14).x
+            near = ridged(seen.operator, seen.readings, upper, 0.0, 10 * ridge)[1]
+            for start in (None, near, -100 * near, 100 * near):
+                heat, nu = ridged(seen.operator, seen.readings, upper, 0.0, ridge, start)
+
+                assert heat == pytest.approx(other, abs=1e-6)
+                assert nu == pytest.approx(seen.readings - seen.operator @ heat, abs=1e-6)
+        priced = quadratic.fit(seen.operator, seen.readings, seen.upper, 0.5, 1e-3 * strong)
+        assert priced.status == "optimal"
+        assert priced.objective == pytest.approx(least(seen, 0.5, 1e-3 * strong), rel=1e-6)
 
 
 def test_equal_columns_and_none_are_no_trouble_for_the_active_set() -> None:
