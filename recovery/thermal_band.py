@@ -1,24 +1,29 @@
-"""The certified band of a thermal map: what the readings prove, without any prior."""
+"""The certified band of a thermal map: what the readings prove, wherever the heat is.
+
+It is proved for every heat whose total is within `totals`, with no more in one cell than the
+warmest source has and none in furniture, standing in the middles of the cells, that has spread as
+the query says. It needs no number of sources and no law of their places.
+"""
 
 import numpy as np
 
 from .certified import certified_band
+from .estimators.moments import COOLEST
 from .estimators.record import Seen
 from .thermal_query import Query
 from .uncertainty import Band
 
 # More cells than this take seconds.
 _CELLS_MAX = 1000
-# Of the warmest source: a room with less heat than this is taken for empty.
-_LEAST = 0.3
 
 
 def totals(query: Query) -> tuple[float, float]:
     """Return the least and the most heat of the whole room that the certificate is good for.
 
-    As many sources as there can be, each as cool or as warm as it can be.
+    As few sources as there can be, but one, each as cool as it can be; and as many, each as warm.
+    Of a room with less heat, such as an empty one, or with more the certificate says nothing.
     """
-    coolest = query.intensity_min or _LEAST * query.intensity_max
+    coolest = query.intensity_min or COOLEST * query.intensity_max
     most = query.sources or query.sources_max
     return (query.sources or 1) * coolest, most * query.intensity_max
 
@@ -26,9 +31,10 @@ def totals(query: Query) -> tuple[float, float]:
 def certified(query: Query, seen: Seen) -> Band | None:
     """Return between what the cumulative share of heat lies; None in a plane, or if that is slow.
 
-    None too where no such heat explains the readings: then there is nothing to certify.
+    None too where no such heat explains the readings: then there is nothing to certify; and for
+    "l1-printed", whose deviation leaves out what sensors and rounding add, so is too small.
     """
-    if seen.shape[0] > 1 or seen.shape[1] > _CELLS_MAX:
+    if seen.shape[0] > 1 or seen.shape[1] > _CELLS_MAX or query.estimator == "l1-printed":
         return None
     upper = np.full(seen.shape[1], seen.upper)
     if seen.open is not None:

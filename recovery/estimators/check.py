@@ -22,11 +22,6 @@ def check(seen: Seen) -> None:
             "infinite but all must be finite: one bad number would spoil the whole map. Leave "
             "that sensor's row and reading out."
         )
-    if not seen.operator.any():
-        raise ValueError(
-            f"the operator is 0 in all its {sensors} rows but heat must be felt somewhere: such "
-            "readings say nothing of any cell. Check the spread and the unit of its lengths."
-        )
     for name, value, good, needed in (
         ("sigma", seen.sigma, 0 < seen.sigma < math.inf, "positive and finite"),
         ("upper", seen.upper, 0 < seen.upper < math.inf, "positive and finite"),
@@ -45,6 +40,12 @@ def check(seen: Seen) -> None:
             "more, each in a cell of its own: there is no place for them. Open cells, or lower "
             "the fewest."
         )
+    if not seen.operator[:, slice(None) if seen.open is None else seen.open].any():
+        raise ValueError(
+            f"the operator is 0 in all its {sensors} rows, in every open cell, but heat must be "
+            "felt somewhere: such readings say nothing of any cell. Check the spread and the unit "
+            "of its lengths, or open the cells that sensors reach."
+        )
 
 
 def _shapes(seen: Seen) -> tuple[int, int]:
@@ -57,15 +58,16 @@ def _shapes(seen: Seen) -> tuple[int, int]:
         and seen.readings.shape == seen.operator.shape[:1]
         and seen.places.ndim == 2
         and len(seen.places) == cells
-        and (seen.open is None or seen.open.shape == (cells,))
+        and seen.places.shape[1] in (1, 2)
+        and (seen.open is None or (seen.open.shape, seen.open.dtype) == ((cells,), bool))
     )
     if not good:
         raise ValueError(
             f"the operator has shape {seen.operator.shape}, the readings {seen.readings.shape}, "
             f"the places {seen.places.shape} and the cells {seen.shape}, open "
             f"{None if seen.open is None else seen.open.shape}, but (sensors, cells), (sensors,), "
-            "(cells, 1 or 2), (rows, columns) and (cells,) are needed: each sensor has one row "
-            "and one reading. Leave silent sensors out of both."
+            "(cells, 1 or 2), (rows, columns) and bool (cells,) are needed: each sensor has one "
+            "row and one reading. Leave silent sensors out of both."
         )
     if seen.places.shape[1] == 1 and (np.diff(seen.places[:, 0]) <= 0).any():
         raise ValueError(

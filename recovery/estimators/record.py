@@ -88,7 +88,8 @@ class Estimate:
     Args:
         heat: (cells,), not negative; all 0 where the estimate is that there is none.
         status: "optimal" where nothing needs saying, else a short sentence that can follow
-            the name of the map: "no estimate: ...", "infeasible: ...", "inaccurate: ...".
+            the name of the map: "no estimate: ...", "infeasible: ...", "inaccurate: ...",
+            "undetermined: ...".
         residual: ||A f - y||, in kelvin.
         why: why this estimator was taken; "" where it was asked for by name.
         credible: what the posterior says of its own error, where there is one.

@@ -1,39 +1,27 @@
 """Every estimator by its name, each loaded when it is first asked for."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
 
+from .blind import undetermined
 from .check import check
+from .names import HOMES
 from .record import Estimate, Seen
-
-# name: the module that holds it. A module may need what takes long to load.
-_HOMES = {
-    "auto": "choose",
-    "posterior": "posterior",
-    "map": "map_sources",
-    "lmmse": "lmmse",
-    "entropy": "maximum_entropy",
-    "lasso": "lasso",
-    "l1": "least_l1",
-    "l1-printed": "least_l1_printed",
-    "bregman": "bregman",
-    "frank-wolfe": "frank_wolfe",
-    "nnls": "nnls",
-    "tikhonov": "tikhonov",
-    "mixture": "mixture",
-}
 
 
 def _run(home: str, seen: Seen) -> Estimate:
     check(seen)
     estimated: Estimate = import_module(f"{__package__}.{home}").estimate(seen)
+    if estimated.status == "optimal" and (unsaid := undetermined(seen)):
+        return replace(estimated, status=unsaid)
     return estimated
 
 
 ESTIMATORS: Mapping[str, Callable[[Seen], Estimate]] = MappingProxyType(
-    {name: partial(_run, home) for name, home in _HOMES.items()}
+    {name: partial(_run, home) for name, home in HOMES.items()}
 )
 
 

@@ -3,12 +3,16 @@
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from physics.kernel import forward
 from recovery.distance import earth_movers
 from recovery.estimators import choose
+from recovery.estimators.blind import undetermined
 from recovery.estimators.record import Prior
 from recovery.estimators.table import ESTIMATORS, estimate
 
@@ -59,6 +63,12 @@ def test_one_cell_and_one_sensor_are_enough(line, name: str) -> None:
         ({"readings": np.zeros(24)}, "Leave silent sensors out of both"),
         ({"operator": np.zeros((25, 40))}, "heat must be felt somewhere"),
         ({"operator": np.ones((25, 41))}, "each sensor has one row"),
+        (
+            {"operator": np.eye(25, 40), "open": np.arange(40) >= 25},
+            "in every open cell, but heat must be",
+        ),
+        ({"open": np.ones(40)}, "bool"),
+        ({"places": np.zeros((40, 3))}, "1 or 2"),
         ({"sigma": 0.0}, "sigma is 0.0 but must be positive"),
         ({"sigma": float("nan")}, "sigma is nan but must be positive"),
         ({"upper": -1.0}, "upper is -1.0 but must be positive"),
@@ -71,6 +81,38 @@ def test_bad_input_is_refused_by_all_in_the_same_words(line, name, fields, sente
     """Before any solver sees it."""
     with pytest.raises(ValueError, match=sentence):
         estimate(name, replace(line(1)[1], **fields))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("spread", [1e9, 0.05])
+def test_a_map_of_readings_that_tell_no_places_says_so(line, name: str, spread: float) -> None:
+    """Heat spread so far that all places look alike; the control is one that is not."""
+    _, seen = line(1)
+    places = seen.places[:, 0]
+    operator = forward(places, np.arange(1, 26) / 25, spread)
+    loud = 5 * operator @ np.eye(40)[3]  # more than nothing, so that nobody answers nothing
+    sigma = float(np.linalg.norm(loud)) / 20
+    found = estimate(name, replace(seen, operator=operator, readings=loud, sigma=sigma, upper=9.0))
+
+    assert found.heat.any()
+    assert found.status.split(":")[0] in (
+        ("optimal", "inaccurate", "infeasible") if spread < 1 else ("undetermined",)
+    )
+
+
+def test_undetermined_is_what_no_test_could_tell(line) -> None:
+    """Of every two scenes of two sources; with a tenth of the noise some could be told."""
+    _, seen = line(1)
+    operator = forward(seen.places[:, 0], np.arange(1, 26) / 25, 40.0)
+    pairs = np.array(list(combinations(range(40), 2)))
+    warmth = operator[:, pairs].sum(axis=2)
+    apart = max(np.linalg.norm(warmth - warmth[:, [one]], axis=0).max() for one in range(780))
+    blind = replace(seen, operator=operator, sigma=25 * apart)
+
+    assert undetermined(blind).startswith("undetermined")
+    assert norm.cdf(apart / (2 * blind.sigma)) < 0.52
+    assert not undetermined(replace(blind, sigma=blind.sigma / 10))
+    assert not undetermined(replace(line(1, 1, cells=1, sensors=1)[1], sigma=1e9))
 
 
 def test_another_name_is_refused_with_those_there_are(line) -> None:
