@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators.check import check
+from ..estimators.moments import lows
 from ..estimators.record import Estimate, Seen
 from .crowd import Crowd
 from .difference import shift_as_others_differ
@@ -29,8 +30,6 @@ LAST_SWEEPS = 4
 
 # Each step keeps weights worth this share of the scenes.
 _WORTH = 0.5
-# Where it is not known whether powers are equal, they go from this share of the warmest up.
-_COOLEST = 0.3
 # Pairs that are drawn a sweep, where powers are not known, and shifts by what share of a
 # difference: whole ones jump between modes, parts of one search near by.
 _PAIRS = 4
@@ -74,9 +73,7 @@ def sample_posterior(
         )
     prior = seen.prior
     runs = []
-    for model, coolest in enumerate(
-        (prior.warmest, _COOLEST * prior.warmest) if prior.coolest is None else (prior.coolest,)
-    ):
+    for model, coolest in enumerate(lows(prior)):
         problem = compress(seen, coolest)
         runs.append(_anneal(problem, scenes, last_sweeps, 2 * stream + model))
     known = np.append(cells, -1)
