@@ -82,12 +82,15 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     return planned
 
 
-def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
+def recover(
+    query: Query, releases: Sequence[Release], certify: bool = True
+) -> Heatmap | Unresolved:
     """Return the map that the query's estimator draws of the readings, or why there is none.
 
     Args:
         query: what was planned with; what it knows of the sources steers the estimator.
         releases: of the same query, one a reading; silent sensors are None and left out.
+        certify: with the band that holds whatever is there, for which nothing else is worked out.
 
     Raises:
         ValueError: no release, or one that does not belong to the query, or an estimator that
@@ -107,7 +110,8 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
             return mapped(query, guarantee, joint)
     if fault := _misfit(query, seen):
         return Unresolved(query.grid, guarantee, *fault)
-    return mapped(query, guarantee, estimate(query.estimator, seen), certified(query, seen))
+    band = certified(query, seen) if certify else None
+    return mapped(query, guarantee, estimate(query.estimator, seen), band)
 
 
 def mapped(

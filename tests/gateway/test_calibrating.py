@@ -14,7 +14,7 @@ from matplotlib.image import imread
 
 from edge.thermal import Params, bits
 from gateway import config
-from gateway.commands import calibrating_numbers
+from gateway.commands import calibrating_map, calibrating_numbers
 from gateway.granting import granted
 from recovery.thermal import plan
 
@@ -26,6 +26,13 @@ def site(tmp_path: Path) -> Path:
     path = tmp_path / "site.toml"
     path.write_text(config.sample())
     return path
+
+
+@pytest.fixture(autouse=True)
+def _few_trials(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try the map twice only, but where its worth is what is looked at."""
+    if "tried" not in request.node.name:
+        monkeypatch.setattr(calibrating_map, "_FEW", ((2, 8_000, 2_000),))
 
 
 def test_what_is_not_protected_stands_first(heatveil: Command) -> None:
@@ -219,10 +226,29 @@ def test_what_the_map_will_be_worth_is_tried_out(heatveil: Command, site: Path) 
     tried = json.loads(told)["map"]
 
     assert tried == json.loads(heatveil("calibrate", site, "--json").out)["map"]
-    assert (tried["trials"], tried["unresolved"] < 8) == (40, True)
+    assert (tried["trials"], tried["unresolved"] < 4) == (20, True)
     assert 0.1 < tried["off"] < 0.3 * tried["blind"]
     assert tried["standard_error"] < 0.3 * tried["off"]
-    assert f"about {tried['off']:.2g} m off" in said.splitlines()[3]
+    assert f"about {tried['off']:.2g} m off, give or take 0." in said.splitlines()[3]
+    assert "posterior estimator, 20 simulated trials" in said.splitlines()[3]  # which auto took
+
+
+@pytest.mark.parametrize(
+    ("settings", "trials"),
+    [
+        (("estimator=l1",), 40),  # milliseconds a map
+        (("spread_max_m2=0.1",), None),  # seconds a map
+        (("drift=0.1",), None),
+    ],
+)
+def test_as_many_are_tried_as_take_a_few_seconds(
+    heatveil: Command, settings: tuple[str, ...], trials: int | None
+) -> None:
+    """And the estimator that is named is the one that was asked for."""
+    words = [word for setting in settings for word in ("--set", setting)]
+    tried = json.loads(heatveil("calibrate", *words, "--json").out)["map"]
+
+    assert (tried and (tried["trials"], tried["estimator"])) == (trials and (trials, "l1"))
 
 
 def test_a_map_that_says_nothing_is_called_that(heatveil: Command, site: Path) -> None:
