@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from recovery.estimators.table import ESTIMATORS
+from recovery.estimators.names import HOMES
 
 from ..faults import OperatorFault
 
@@ -27,7 +27,7 @@ Epsilon = Annotated[str, typer.Option(help="A ratio such as 1/2, for all reading
 Delta = Annotated[str, typer.Option(help="A ratio such as 1/100000.")]
 Calibration = Annotated[str, typer.Option(help="exact, or paper for the formula as printed.")]
 Estimator = Annotated[
-    str, typer.Option(help=f"Who draws the map: {', '.join(ESTIMATORS)}.", metavar="NAME")
+    str, typer.Option(help=f"Who draws the map: {', '.join(HOMES)}.", metavar="NAME")
 ]
 Settings = Annotated[
     list[str] | None,
