@@ -91,18 +91,21 @@ def certified_band(
         np.linspace(0, len(open_cells) - 1, max(1, points)).round().astype(np.int64)
     )
     highest = highest_shares(heats, solved)
+    least = nearest(heats) if highest is None else math.inf
+    if least <= radius:  # the solver is at odds with itself, and has proved nothing
+        highest = np.ones((2, len(open_cells)))
     if highest is not None:
         high = np.minimum.accumulate(np.minimum(1.0, highest[0])[::-1])[::-1]
         low = np.maximum.accumulate(np.maximum(0.0, 1 - highest[1]))
         if (low <= high + 1e-9).all():
             low = np.minimum(low, high)
+            told = bool((low[:-1] > 1e-9).any() or (high[:-1] < 1 - 1e-9).any())
+            status = "certified" if told else "certified: nothing; the readings leave all open"
             low[-1] = high[-1] = 1.0
             where = np.cumsum(limits > 0) - 1  # a closed cell has what the one before it has
             low, high = (np.where(where < 0, 0.0, bound[where]) for bound in (low, high))
-            told = bool((low[:-1] > 1e-9).any() or (high < 1 - 1e-9).any())
-            status = "certified" if told else "certified: nothing; the readings leave all open"
             return Certified(Band(level, low, high), status, basis.shape[1])
-    least = nearest(heats)
+        least = nearest(heats)
     return Certified(
         None,
         f"infeasible: no such heat comes nearer to the readings than {least / sigma:.2f} "

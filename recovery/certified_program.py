@@ -137,7 +137,9 @@ def _proved(heats: Explaining, nu: Floats, mu: Floats, last: bool) -> Floats:
     """Return the least of the bounds that each nu and mu prove, (cells,), for every goal."""
     priced = nu @ heats.operator
     fixed = nu @ heats.readings + heats.radius * np.linalg.norm(nu, axis=1)
-    sizes = np.abs(nu) @ np.abs(heats.readings) + heats.total[1] * np.abs(priced).max(axis=1)
+    # What the products are summed from, which may cancel, and what their rounding goes by.
+    parts = 1 + np.abs(mu) + (np.abs(nu) @ np.abs(heats.operator)).max(axis=1)
+    sizes = np.abs(nu) @ np.abs(heats.readings) + heats.total[1] * parts
     fixed += _ROUNDING * len(heats.upper) * sizes
     least, most = heats.total
 

@@ -59,7 +59,7 @@ def _shapes(seen: Seen) -> tuple[int, int]:
         and seen.places.ndim == 2
         and len(seen.places) == cells
         and seen.places.shape[1] in (1, 2)
-        and (seen.open is None or (seen.open.shape, seen.open.dtype) == ((cells,), bool))
+        and (seen.open is None or (seen.open.shape == (cells,) and seen.open.dtype == np.bool_))
     )
     if not good:
         raise ValueError(

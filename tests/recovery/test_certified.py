@@ -1,6 +1,7 @@
 """The certified band: equal to the printed programs, and right as often as it says."""
 
 import math
+from fractions import Fraction
 
 import cvxpy
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from physics.kernel import forward
+from recovery import certified
 from recovery.certified import certified_band, certified_distance, directions
 from recovery.certified_program import Explaining, _proved
 
@@ -122,6 +124,30 @@ def test_any_multipliers_prove_a_bound(seed: int) -> None:
     assert (_proved(heats, nu, mu, last=True) >= 1 - shares - 1e-12).all()
 
 
+def test_where_products_cancel_the_roundings_are_still_allowed_for() -> None:
+    """In exact fractions: sums of large numbers that nearly cancel are bounded all the same."""
+    world = np.random.default_rng(0)
+    for _ in range(60):
+        small = 1 + 1e-9 * world.normal(size=(2, 6))
+        nu = 10 ** world.uniform(3, 13) * np.array([[1.0, -1.0 - 1e-10 * world.normal()]])
+        readings, mu = np.full(2, 1e-7) * world.normal(), world.normal(size=1)
+        heats = Explaining(small, readings, 1e-9, np.ones(6), (1.0, 1.0))
+        bound = _proved(heats, nu, mu, last=False)
+        row = [Fraction(float(one)) for one in nu[0]]
+        priced = [
+            sum(a * Fraction(float(b)) for a, b in zip(row, column, strict=True))
+            for column in small.T
+        ]
+        norm = math.hypot(*nu[0]) * (1 - 1e-15)
+        rest = sum(a * Fraction(float(b)) for a, b in zip(row, readings, strict=True))
+        rest += Fraction(1e-9) * Fraction(norm)
+        free = Fraction(float(mu[0]))
+        for point in range(6):
+            worth = [(cell <= point) - price for cell, price in enumerate(priced)]
+            exact = rest + min(max(worth), free + sum(max(Fraction(0), w - free) for w in worth))
+            assert Fraction(float(bound[point])) >= exact
+
+
 def coverage(stated: float, sources: int, runs: int) -> float:
     """Return how often the band of a stated deviation holds where the true one is 0.17."""
     world = np.random.default_rng(17)
@@ -174,6 +200,28 @@ def test_a_spread_that_blurs_all_places_alike_leaves_all_open() -> None:
         assert found.band.low[:-1].max() < 1e-9
         assert found.band.high.min() > 1 - 1e-9
         assert found.status.startswith("certified: nothing")
+
+
+def test_closed_ends_of_the_line_are_no_knowledge() -> None:
+    """Furniture at both ends bounds the share there, but the readings have told nothing."""
+    limits = np.ones(30)
+    limits[[0, 1, 28, 29]] = 0
+    found = certified_band(np.zeros((10, 30)), np.zeros(10), 0.1, 1.0, limits)
+
+    assert found.status.startswith("certified: nothing")
+    assert found.band is not None
+    assert found.band.high[:3].tolist() == [0, 0, 1]
+    assert found.band.low[-4:].tolist() == [0, 1, 1, 1]
+
+
+def test_a_solver_at_odds_with_itself_leaves_all_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It calls infeasible what the nearest heat explains: then nothing is claimed."""
+    matrix = operator(24, 12)
+    monkeypatch.setattr(certified, "highest_shares", lambda *_: None)
+    found = certified_band(matrix, matrix[:, 3], 0.1, 1.0)
+
+    assert found.status.startswith("certified: nothing")
+    assert certified_band(matrix, matrix[:, 3] - 9, 0.1, 1.0).status.startswith("infeasible")
 
 
 def test_what_no_heat_explains_is_said() -> None:
