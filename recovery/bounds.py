@@ -67,7 +67,8 @@ def theorem_9(
         sources: x_1..x_k, where the unit sources stand, all different.
 
     Raises:
-        ValueError: a number is not finite or positive, or two sources stand at one place.
+        ValueError: a number is not finite or positive, or a source stands outside of the cells
+            or where another does.
 
     Source: Gilbert and McMillan 2017, Theorem 9 and Appendix C.
     """
@@ -164,6 +165,12 @@ def _checked(
         raise ValueError(
             f"spread is {spread:g} and radius {radius:g} but must be positive and at least 0: "
             "they say how blurred the readings are. Check where they were computed."
+        )
+    if at.min() < places.min() or at.max() > places.max():
+        raise ValueError(
+            f"the sources are at {at.tolist()} but must be between the cells, which go from "
+            f"{places.min():g} to {places.max():g}: no heat could explain one elsewhere, and a "
+            "bound on none is true and idle. Move them, or extend the cells."
         )
     if len(np.unique(at)) < len(at):
         raise ValueError(

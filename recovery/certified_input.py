@@ -40,7 +40,13 @@ def checked(
             "cell, of at least 0: it is the most heat there. Write 0 where no source can be."
         )
     limits = np.broadcast_to(limits, matrix.shape[1:])
-    low, high = (float(end) for end in (total if isinstance(total, tuple) else (total, total)))
+    ends = np.atleast_1d(np.asarray(total, dtype=float))
+    if ends.shape not in ((1,), (2,)):
+        raise ValueError(
+            f"the total heat has shape {ends.shape} but must be one number, or the least and the "
+            "most: the band ranges over such heats. Write (1.0, 4.0) for one to four."
+        )
+    low, high = float(ends[0]), float(ends[-1])
     if not (0 < low <= high < math.inf and low <= limits.sum()):
         raise ValueError(
             f"the total heat is {low:g} to {high:g} in cells that hold {limits.sum():g} but must "

@@ -14,12 +14,13 @@ Differs from the paper:
    laws is known exactly.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
+
+from .le_cam_input import checked, scenes
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -61,13 +62,8 @@ def two_points(
     >>> round(two_points([[0.0, 1.0]], 0.5, [0.0, 1.0], [0], [1]), 4)
     0.1587
     """
-    matrix, line = _checked(operator, sigma, places)
-    one, other = np.sort(np.atleast_1d(first)), np.sort(np.atleast_1d(second))
-    if one.shape != other.shape or one.ndim != 1:
-        raise ValueError(
-            f"the scenes have {one.shape} and {other.shape} sources but need equally many: "
-            "their shares are compared source by source. Give both the same number."
-        )
+    matrix, line = checked(operator, sigma, places)
+    one, other = scenes(first, second, len(line))
     apart = np.linalg.norm(matrix[:, one].sum(axis=1) - matrix[:, other].sum(axis=1))
     return float(np.abs(line[one] - line[other]).mean() * ndtr(-apart / (2 * sigma)))
 
@@ -91,12 +87,12 @@ def lower_bound(
     >>> round(lower_bound([[0.0, 1.0]], 0.5, [0.0, 1.0]).distance, 4)
     0.1587
     """
-    matrix, line = _checked(operator, sigma, places)
+    matrix, line = checked(operator, sigma, places)
     cells = len(line)
-    if not 1 <= sources <= max(1, cells // 2):
+    if sources not in range(1, max(1, cells // 2) + 1):
         raise ValueError(
-            f"sources is {sources} but must be from 1 to {max(1, cells // 2)}: two scenes of "
-            f"different cells must fit into {cells}. Ask for fewer, or for a finer grid."
+            f"sources is {sources} but must be from 1 to {max(1, cells // 2)}, whole: two scenes "
+            f"of different cells must fit into {cells}. Ask for fewer, or for a finer grid."
         )
     # Distances of readings are all that counts here, and so the strong directions alone.
     _, strengths, small = np.linalg.svd(matrix, full_matrices=False)
@@ -121,19 +117,19 @@ def lower_bound(
 def _best_pair(operator: Floats, sigma: float, line: Floats, sources: int) -> tuple[Cells, Cells]:
     """Compare all scenes of one or two sources, each with each."""
     cells = np.arange(len(line))
-    scenes = np.stack([cells]) if sources == 1 else np.stack(np.triu_indices(len(line), 1))
-    warmth = operator[:, scenes].sum(axis=1).T
+    sets = np.stack([cells]) if sources == 1 else np.stack(np.triu_indices(len(line), 1))
+    warmth = operator[:, sets].sum(axis=1).T
     squares = np.einsum("ij,ij->i", warmth, warmth)
     best, pair = -1.0, (0, 0)
     for start in range(0, len(warmth), 256):
         part = slice(start, start + 256)
         square = squares[part, None] + squares - 2 * warmth[part] @ warmth.T
-        away = np.abs(line[scenes[:, part, None]] - line[scenes[:, None]]).mean(axis=0)
+        away = np.abs(line[sets[:, part, None]] - line[sets[:, None]]).mean(axis=0)
         bound = away * ndtr(-np.sqrt(np.maximum(square, 0.0)) / (2 * sigma))
         row, column = np.unravel_index(int(bound.argmax()), bound.shape)
         if bound[row, column] > best:
             best, pair = float(bound[row, column]), (start + int(row), int(column))
-    return scenes[:, pair[0]], scenes[:, pair[1]]
+    return sets[:, pair[0]], sets[:, pair[1]]
 
 
 def _climbed(operator: Floats, sigma: float, line: Floats, pair: Cells) -> Cells:
@@ -157,18 +153,3 @@ def _climbed(operator: Floats, sigma: float, line: Floats, pair: Cells) -> Cells
                 best, gained = float(bound.max()), True
                 pair = trial[:, int(bound.argmax())]
     return pair
-
-
-def _checked(operator: ArrayLike, sigma: float, places: ArrayLike) -> tuple[Floats, Floats]:
-    matrix, line = np.asarray(operator, dtype=float), np.asarray(places, dtype=float)
-    if matrix.ndim != 2 or line.shape != matrix.shape[1:] or not (np.diff(line) > 0).all():
-        raise ValueError(
-            f"the operator has shape {matrix.shape} and the places {line.shape} but need "
-            "(sensors, cells) and (cells,), rising: distances are taken along a line. Sort both."
-        )
-    if not (np.isfinite(matrix).all() and np.isfinite(line).all() and 0 < sigma < math.inf):
-        raise ValueError(
-            f"sigma is {sigma:g}, or a number of the operator or the places is not finite, but "
-            "all must be, and sigma positive: the bound rests on them. Look for a gap."
-        )
-    return matrix, line

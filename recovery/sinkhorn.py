@@ -1,5 +1,6 @@
 """How far one map is from another when plans are blurred on purpose: the entropic distance."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from .maps import Pair, pair
 Floats = NDArray[np.float64]
 
 # A kernel below this is rounded to nothing, and with it every plan that needs it.
-_LEAST = 1e-280
+_LEAST = 1e-300
 _CHECK_EVERY = 10
 _PAIRS_MAX = 4_000_000
 
@@ -48,7 +49,7 @@ def sinkhorn(
 
     Args:
         p, q: masses of the cells; of one shape, not negative, of equal total; some may be 0.
-        regularisation: in units of squared distance, where the longer side is 1.
+        regularisation: in units of squared distance; of a grid the longer side is 1.
         positions, normalise: as for `wasserstein2`.
         tolerance: the error to reach, relative to the total mass.
         iterations: how many at most.
@@ -66,7 +67,7 @@ def sinkhorn(
             f"{iterations} but all must be above 0: nothing else ends. Begin with 0.01."
         )
     kernels, shape = _kernels(maps, regularisation)
-    least = min(float(kernel.min()) for kernel, _ in kernels)
+    least = math.prod(float(kernel.min()) for kernel, _ in kernels)
     if least < _LEAST:
         raise ValueError(
             f"regularisation is {regularisation:g} but here must be such that the kernel of the "

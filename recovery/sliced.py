@@ -43,7 +43,7 @@ def sliced(
     >>> round(sliced([[1, 0], [0, 0]], [[0, 1], [0, 0]], order=1), 3)
     0.318
     """
-    if order not in (1, 2) or angles < 1:
+    if order not in (1, 2) or angles % 1 != 0 or angles < 1:
         raise ValueError(
             f"order is {order} and angles {angles} but order must be 1 or 2 and there must be "
             "an angle: nothing else is a mean over lines. Write order=2, angles=64."

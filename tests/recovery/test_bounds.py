@@ -131,6 +131,8 @@ def test_the_farthest_shares_are_those_of_the_linear_program() -> None:
         ({"spread": 0.0}, "how blurred"),
         ({"radius": -1.0}, "at least 0"),
         ({"sources": [0.5, 0.5]}, "must all differ"),
+        ({"sources": 1.01}, "must be between the cells"),
+        ({"sources": 0.7, "cells": CELLS[:50]}, "must be between the cells"),
         ({"sensors": [0.1, math.nan]}, "not finite"),
         ({"cells": np.zeros((3, 2))}, "along a line"),
     ],

@@ -265,6 +265,7 @@ def test_the_directions_are_chosen_blind() -> None:
         ({"upper": np.full(24, -1.0)}, "Write 0 where no source can be"),
         ({"total": 0.0}, "must be positive"),
         ({"total": (2.0, 1.0)}, "the least first"),
+        ({"total": (1.0, 2.0, 3.0)}, "one number, or the least and the most"),
         ({"total": 3.0, "upper": 0.1}, "fit in"),
         ({"sigma": 0.0}, "need to be positive"),
         ({"level": 1.0}, "between 0 and 1"),

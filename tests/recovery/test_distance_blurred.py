@@ -50,6 +50,16 @@ def test_cells_without_mass_do_no_harm() -> None:
     assert sinkhorn(p, q, 0.01, normalise=True).distance == pytest.approx(exact, rel=1e-9)
 
 
+def test_from_corner_to_corner_both_axes_count_for_the_underflow() -> None:
+    """Each axis may have digits left where their product has none."""
+    p, q = np.zeros((2, 30, 30))
+    p[0, 0] = q[29, 29] = 1
+
+    assert sinkhorn(p, q, 0.003).distance == pytest.approx(2**0.5 * 29 / 30, rel=1e-9)
+    with pytest.raises(ValueError, match="rounded to 0"):
+        sinkhorn(p, q, 0.002)
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [
@@ -95,6 +105,6 @@ def test_sliced_is_below_the_distance_and_ends_at_the_one_of_a_point() -> None:
 
 def test_slices_that_make_no_sense_are_refused() -> None:
     """No angle is no mean."""
-    for given in ({"angles": 0}, {"order": 3}):
+    for given in ({"angles": 0}, {"angles": 2.5}, {"angles": float("nan")}, {"order": 3}):
         with pytest.raises(ValueError, match="order must be 1 or 2"):
             sliced(P, Q, **given)

@@ -107,6 +107,8 @@ def test_the_bound_grows_with_the_noise_up_to_half_the_length() -> None:
     ("change", "complaint"),
     [
         ({"sources": 0}, "must be from 1"),
+        ({"sources": 1.5}, "whole"),
+        ({"operator": np.ones((0, 4))}, "none of them 0"),
         ({"sigma": 0.0}, "sigma positive"),
         ({"sigma": math.nan}, "sigma positive"),
         ({"places": np.zeros(4)}, "rising"),
@@ -123,5 +125,13 @@ def test_what_cannot_be_meant_is_refused(change: dict[str, object], complaint: s
 
 def test_scenes_of_different_numbers_are_refused() -> None:
     """Their shares could not be compared source by source."""
-    with pytest.raises(ValueError, match="equally many"):
-        two_points(np.ones((2, 4)), 1.0, np.arange(4.0), [0], [1, 2])
+    for first, second in (([0], [1, 2]), ([], [])):
+        with pytest.raises(ValueError, match="equally many"):
+            two_points(np.ones((2, 4)), 1.0, np.arange(4.0), first, second)
+
+
+@pytest.mark.parametrize("cell", [-1, 4, 0.5])
+def test_sources_in_no_cell_are_refused(cell: float) -> None:
+    """The last cell would answer to -1, and be another scene's."""
+    with pytest.raises(ValueError, match="must be in cells 0 to 3"):
+        two_points(np.ones((2, 4)), 1.0, np.arange(4.0), [cell], [1])
