@@ -50,7 +50,9 @@ class Credible:
         level: of the band, and of what is made of the other numbers.
         present: (rows, columns), the chance that at least one source stands in the cell.
         numbers: (most + 1,), the chance of each number of sources, from none upwards.
-        band: around the cumulative share, each point by itself; None in a plane.
+        band: around the whole cumulative share at once, if there is a source at all; None in a
+            plane. Where few shares are possible no band has just this chance, and the nearest
+            is taken, most often one of more.
         expected_error: the distance that the map has from the truth, on average over the
             posterior, in the unit of the places; NaN where it was not computed.
     """

@@ -9,6 +9,8 @@ Bound = Floats | float
 
 # Below this a precision is nothing: the law is flat between its bounds.
 _FLAT = 1e-12
+# Between bounds that differ by less than this in the logarithm of the CDF it is level.
+_THIN = 1e-6
 
 
 def log_mass(slope: Floats, precision: Floats, low: Bound, high: Bound) -> Floats:
@@ -20,8 +22,13 @@ def log_mass(slope: Floats, precision: Floats, low: Bound, high: Bound) -> Float
     >>> log_mass(np.zeros(1), np.zeros(1), np.zeros(1), np.full(1, np.e)).round(6)
     array([1.])
     """
-    middle, deviation, below, above = _standard(slope, precision, low, high)[:4]
-    share = above + np.log(-np.expm1(below - above))
+    middle, deviation, below, above, _ = _standard(slope, precision, low, high)
+    thick = above + np.log(-np.expm1(np.minimum(below - above, -_THIN)))
+    # Of bounds so near to each other the logarithms differ by their rounding: the law is level.
+    wide = (np.asarray(high) - low) / deviation
+    centre = (np.asarray(high) + low) / 2
+    level = np.log(wide / np.sqrt(2 * np.pi)) - 0.5 * np.square((centre - middle) / deviation)
+    share = np.where(below - above > -_THIN, level, thick)
     return np.asarray(
         share + np.log(deviation * np.sqrt(2 * np.pi)) + 0.5 * np.square(middle / deviation)
     )

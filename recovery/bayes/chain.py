@@ -16,6 +16,7 @@ from ..estimators.moments import lows
 from ..estimators.record import Estimate, Seen
 from .crowd import Crowd
 from .difference import shift_as_others_differ
+from .digits import with_digits
 from .draws import Draws, from_draws
 from .pair import redraw_two
 from .problem import Problem, compress, opened
@@ -65,6 +66,7 @@ def sample_posterior(
         2022, who waste no move.
     """
     check(seen)
+    seen = with_digits(seen)
     cells = opened(seen)
     if len(cells) > _MOST_CELLS:
         raise ValueError(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ..estimators.record import Estimate, Seen
 from ..uncertainty import Band, Credible
 from .medoid import medoid
+from .whole_band import band_of_draws
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -37,9 +38,8 @@ class Draws:
 def from_draws(seen: Seen, draws: Draws) -> Estimate:
     """Return the map nearest to the draws on average, and what they say of it.
 
-    Along a line that map is the median of the cumulative share of heat, with the band that each
-    cell's share leaves as often above as below; in a plane it is the draws' medoid. Its heat is
-    the median of the draws' heat.
+    Along a line that map is the median of the cumulative share of heat, with a band around whole
+    curves; in a plane it is the draws' medoid. Its heat is the median of the draws' heat.
     """
     cells = seen.operator.shape[1]
     numbers = np.bincount(draws.numbers, minlength=seen.prior.most + 1) / len(draws.cells)
@@ -76,14 +76,9 @@ def cumulative_shares(cells: Whole, powers: Floats, size: int) -> Floats:
 def _line(seen: Seen, cells: Whole, powers: Floats) -> tuple[Floats, Band, float]:
     """Return the median map's shares, its band, and its expected distance."""
     possible = cumulative_shares(cells, powers, seen.operator.shape[1])
-    ranked = np.sort(possible, axis=1)
-    low, middle, high = (
-        ranked[:, min(max(int(np.ceil(level * len(cells) - 1e-9)) - 1, 0), len(cells) - 1)]
-        for level in ((1 - seen.level) / 2, 0.5, (1 + seen.level) / 2)
-    )
     # Every draw has all its heat by the last cell; only rounding says less.
-    low, middle, high = np.round(low, 12), np.round(middle, 12), np.round(high, 12)
-    middle[-1] = high[-1] = 1.0
+    middle = np.round(np.sort(possible, axis=1)[:, (len(cells) - 1) // 2], 12)
+    middle[-1] = 1.0
     apart = np.abs(possible - middle[:, None]).mean(axis=1)
     error = float(apart[:-1] @ np.diff(seen.places[:, 0]))
-    return np.diff(middle, prepend=0.0), Band(seen.level, low, high), error
+    return np.diff(middle, prepend=0.0), band_of_draws(possible.T, seen.level), error

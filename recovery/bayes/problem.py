@@ -70,7 +70,7 @@ def compress(seen: Seen, coolest: float) -> Problem:
     return Problem(
         columns,
         small.readings[told] / sigma,
-        0.5 * float(np.square(np.append(small.readings[~told], small.beyond)).sum()) / sigma**2,
+        0.5 * float(np.square(np.append(small.readings[~told], small.beyond) / sigma).sum()),
         np.square(columns[:cells]).sum(axis=1),
         sets,
         coolest,

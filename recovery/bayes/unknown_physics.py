@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..estimators.check import check
 from ..estimators.record import Estimate, Seen
 from .conditional import Conditional, conditional, together
+from .digits import with_digits
 from .drift import Drift, drift
 from .physics_grid import HOPELESS, Explored, explore
 from .room_physics import Physics
@@ -97,6 +98,9 @@ def estimate_jointly(seen: Seen, physics: Physics) -> Joint:
             "and each needs the place where it was read. Leave silent sensors out of both."
         )
     sensors = sensors.reshape(len(sensors), -1)
+    # Heat is felt most where it spread least and least was lost.
+    most = physics.operator(seen.places, physics.spreads_m2[0], physics.losses_per_m[0])
+    seen = replace(seen, sigma=with_digits(replace(seen, operator=most)).sigma)
     drifts = drift(sensors, physics.offset, physics.slope, seen.sigma)
     white = replace(seen, readings=drifts.whitened(seen.readings) / seen.sigma, sigma=1.0)
     spreads, shares = physics.first_grid()

@@ -11,11 +11,13 @@ Source: Bayes' rule; the median in `recovery.bayes.median`, the medoid in `recov
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bayes.digits import labelled, with_digits
 from ..bayes.enumerate import MOST, SETS_MAX, Exact, exact_posterior, scores, sets_of
 from ..bayes.listed import LISTED_MAX, Listed, listed
-from ..bayes.median import band, expected_distance, median, shares
+from ..bayes.median import expected_distance, median, shares
 from ..bayes.medoid import medoid
-from ..bayes.whole_band import possible_curves, whole_band
+from ..bayes.possible_curves import possible_curves
+from ..bayes.whole_band import whole_band
 from ..uncertainty import Credible
 from .check import check
 from .record import Estimate, Seen
@@ -28,10 +30,18 @@ Floats = NDArray[np.float64]
 def estimate(seen: Seen) -> Estimate:
     """Return the map of least expected distance to the truth, and what is sure about it.
 
+    Where noise is too little for the digits there are, the status says so.
+
     Raises:
-        ValueError: readings, operator or noise that fit no computation.
+        ValueError: readings, operator or noise that fit no computation, or readings far above
+            all that the prior's sources can come to.
     """
     check(seen)
+    weighed = with_digits(seen)
+    return labelled(_estimated(weighed), seen, weighed)
+
+
+def _estimated(seen: Seen) -> Estimate:
     prior = seen.prior
     if not countable(seen):
         from ..bayes.chain import estimate_by_chain
@@ -41,7 +51,7 @@ def estimate(seen: Seen) -> Estimate:
     if seen.places.shape[1] == 1:
         exact = exact_posterior(found, prior.fewest, prior.most, seen.open)
         some = exact.numbers[0] < 1
-        curves = possible_curves(found, exact, seen.open) if some else None
+        curves = possible_curves(found, exact, seen.open) if some else np.zeros((0, 0))
         return along_a_line(seen, exact, curves)
     return in_a_plane(seen, listed(found, prior.fewest, prior.most, seen.open))
 
@@ -60,29 +70,24 @@ def countable(seen: Seen) -> bool:
     )
 
 
-def along_a_line(seen: Seen, exact: Exact, curves: Floats | None = None) -> Estimate:
+def along_a_line(seen: Seen, exact: Exact, curves: Floats) -> Estimate:
     """Return the estimate that an exact posterior along a line comes to.
 
     Args:
         seen: what it came from.
         exact: the posterior.
-        curves: (curves, cells), cumulative shares that stand for it, so that the band holds
-            whole curves; None for a band of single points.
+        curves: (curves, cells), cumulative shares that stand for it, for a band of whole ones.
     """
     present, numbers = exact.present.reshape(seen.shape), _numbers(seen, exact.numbers)
     if numbers[0] > 0.5:
         return _nothing(seen, present, numbers)
     posterior = shares(exact)
     cumulative = median(posterior)
-    if curves is None:
-        bounds = band(posterior, seen.level)
-    else:
-        bounds = whole_band(posterior, curves, seen.level)
     credible = Credible(
         seen.level,
         present,
         numbers,
-        bounds,
+        whole_band(posterior, curves, seen.level),
         expected_distance(posterior, cumulative, seen.places[:, 0]),
     )
     return _estimate(seen, np.diff(cumulative, prepend=0.0), credible)

@@ -1,7 +1,5 @@
 """The band of whole curves: it holds what it says, in the posterior and in the world."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,8 @@ from physics.kernel import forward
 from recovery.bayes.enumerate import Exact, Scores, exact_posterior, scores
 from recovery.bayes.listed import listed
 from recovery.bayes.median import band, median, shares
-from recovery.bayes.whole_band import possible_curves, shares_of, whole_band
+from recovery.bayes.possible_curves import possible_curves
+from recovery.bayes.whole_band import band_of_draws, whole_band
 
 CELLS = 30
 PLACES = np.arange(1, CELLS + 1) / CELLS
@@ -107,23 +106,94 @@ def test_furniture_stays_empty() -> None:
     assert np.diff(curves, axis=1, prepend=0)[:, ~allowed].max() == 0
 
 
-def test_curves_have_the_shares_that_are_counted() -> None:
-    """Any curves will do: the chances by cell are how often each share occurs."""
-    sets = list(itertools.combinations(range(5), 2))
-    curves = np.array([np.cumsum(np.bincount(one, minlength=5)) / 2 for one in sets])
-
-    made = shares_of(curves)
-
-    assert made.values == pytest.approx([0, 0.5, 1])
-    for place, value in enumerate(made.values):
-        assert made.chances[place] == pytest.approx((curves == value).mean(axis=0))
+def depths(curves: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """How many of these are as low, or as high, at the worst cell; by counting one by one."""
+    lower = [[np.sum(curves[:, c] <= v + 1e-9) for c, v in enumerate(one)] for one in inside]
+    upper = [[np.sum(curves[:, c] >= v - 1e-9) for c, v in enumerate(one)] for one in inside]
+    return np.minimum(lower, upper).min(axis=1)
 
 
-def test_one_certain_curve_has_a_band_without_width() -> None:
-    """Where only one set is possible, it is the band."""
-    found, exact, truth = seen(0, 2, 0.001, 2, 2)
+@pytest.mark.parametrize("level", [0.5, 0.9])
+@pytest.mark.parametrize("ties", [True, False])
+def test_draws_that_are_deep_are_within_and_the_band_is_no_wider(level: float, ties: bool) -> None:
+    """Counting by hand: every draw of the level's share, and one draw more on either side."""
+    world = np.random.default_rng(5)
+    steps = world.dirichlet(np.full(12, 0.3), 200)
+    if ties:
+        steps = world.multinomial(3, np.full(12, 1 / 12), 200) / 3
+    curves = np.minimum(np.cumsum(steps, axis=1), 1)
+    curves[:, -1] = 1
 
-    made = whole_band(shares(exact), possible_curves(found, exact), 0.9)
+    made = band_of_draws(curves, level)
+
+    found = depths(curves, curves)
+    shares = {d: np.mean(found >= d) for d in np.unique(found)}
+    nearest = min(shares, key=lambda d: (abs(shares[d] - level), d))
+    within = ((made.low - 1e-9 <= curves) & (curves <= made.high + 1e-9)).all(axis=1)
+    assert within[found >= nearest].all()
+    for bound in (made.low, made.high):
+        assert depths(curves, bound[None]).min() >= max(nearest - 1, 1)
+    ranked = np.sort(curves, axis=0)
+    assert made.low == pytest.approx(ranked[max(nearest - 1, 1) - 1])
+    assert made.high == pytest.approx(ranked[len(ranked) - max(nearest - 1, 1)])
+
+
+def test_a_fresh_curve_is_within_as_often_as_draws_are_few() -> None:
+    """Fifty draws of a law that anybody can draw from, and one more: nine in ten, not eight."""
+    world = np.random.default_rng(6)
+    within, bare = [], []
+    for _ in range(1500):
+        steps = world.dirichlet(np.full(6, 0.5), 101)
+        curves = np.minimum(np.cumsum(steps, axis=1), 1)
+        curves[:, -1] = 1
+        made = band_of_draws(curves[1:], 0.9)
+        within.append(((made.low <= curves[0]) & (curves[0] <= made.high)).all())
+        most = np.sort(depths(curves[1:], curves[1:]))[10] if len(bare) < 300 else None
+        if most is not None:
+            ranked = np.sort(curves[1:], axis=0)
+            low, high = ranked[most - 1], ranked[len(ranked) - most]
+            bare.append(((low <= curves[0]) & (curves[0] <= high)).all())
+
+    assert np.mean(within) == pytest.approx(0.9, abs=0.03)
+    # Negative control: who counts the draws alone is out more often.
+    assert np.mean(bare) < 0.87
+
+
+@pytest.mark.parametrize("level", [0.1, 0.4, 0.9])
+def test_draws_that_agree_have_a_band_without_width(level: float) -> None:
+    """Whatever the level: a band of one curve is that curve, not everything."""
+    truth = np.array([0, 0.5, 0.5, 1.0])
+
+    made = band_of_draws(np.tile(truth, (40, 1)), level)
 
     assert made.low == pytest.approx(truth)
     assert made.high == pytest.approx(truth)
+
+
+@pytest.mark.parametrize("level", [0.1, 0.4, 0.9])
+def test_one_certain_curve_has_a_band_without_width(level: float) -> None:
+    """Where only one set is possible, it is the band."""
+    found, exact, truth = seen(0, 2, 0.001, 2, 2)
+
+    made = whole_band(shares(exact), possible_curves(found, exact), level)
+
+    assert made.low == pytest.approx(truth)
+    assert made.high == pytest.approx(truth)
+
+
+def test_few_curves_of_many_posteriors_stand_for_all_of_them() -> None:
+    """Three curves each, begun elsewhere each: together they have the tails that one has not."""
+    found, exact, _ = seen(1, 3, 2.0, 3, 3)
+    begins = np.arange(1, 101) * (5**0.5 - 1) / 2 % 1
+
+    curves = np.vstack([possible_curves(found, exact, None, 3, begin) for begin in begins])
+    same = np.vstack([possible_curves(found, exact, None, 3) for _ in begins])
+
+    upto = np.cumsum(exact.present) / 3
+    assert np.abs(curves.mean(axis=0) - upto).max() < 0.02
+    spread = [np.cumsum(exact.orders[3][r]) for r in range(3)]
+    for r, chance in enumerate(spread):
+        reached = (curves > (r + 0.5) / 3).mean(axis=0)
+        assert np.abs(reached - chance).max() < 0.05
+    # Negative control: all begun alike they know no tails.
+    assert len(np.unique(same, axis=0)) < 0.2 * len(np.unique(curves, axis=0))
