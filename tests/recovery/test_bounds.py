@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from physics.kernel import forward
-from recovery.bound_steps import farthest
+from recovery.bound_steps import farthest, weights_at
 from recovery.bounds import corollary_10, theorem_9
 from recovery.sparse import minimise_l1
 
@@ -111,6 +111,39 @@ def test_the_corollary_is_the_theorem_at_the_noise_of_the_promise() -> None:
     assert loose.printed < 0.99 == pytest.approx(tight.printed)
     assert bounds[0].distance >= tight.distance >= loose.distance
     assert corollary_10(CELLS, SENSORS, 0.05, 0.5, 1, 0.1).distance < bounds[0].distance
+
+
+def test_the_weighted_reading_is_greatest_for_heat_at_the_source() -> None:
+    """Lemma 14, for sensors that stand unevenly: the nearest pairs are taken, one left over."""
+    sensors, source, spread = np.array([0.62, 0.38, 0.2, 0.58, 0.45, 0.31]), 0.5, 0.2
+    weights = weights_at(sensors, source, spread)
+    places = np.linspace(0, 1, 2001)
+
+    assert weights is not None
+    assert weights.min() >= 0
+    assert np.flatnonzero(weights).tolist() == [0, 1, 3, 4]  # 0.38 and 0.45, 0.58 and 0.62
+    weighed = forward(places, sensors, spread).T @ weights
+    assert places[weighed.argmax()] == pytest.approx(source, abs=1e-3)
+
+
+@pytest.mark.parametrize(("spread", "between"), [(0.001, 0.4), (0.002, 0.5)])
+@pytest.mark.parametrize("sigma", [0.0, 1e-3, 1e-2])
+def test_the_worst_heat_of_two_sources_is_within_the_bound(
+    spread: float, between: float, sigma: float
+) -> None:
+    """No nearer than the way to the nearest source, nor than the middle has moved, by cvxpy."""
+    at = [0.5 - between / 2, 0.5 + between / 2]
+    operator, radius = forward(CELLS, SENSORS, spread), sigma * math.sqrt(50)
+    truth = np.isclose(CELLS[:, None], at).any(axis=1).astype(float)
+    bound = theorem_9(CELLS, SENSORS, spread, radius, at)
+    away = np.abs(CELLS[:, None] - at).min(axis=1)
+    for goal in (away, CELLS - 0.5, 0.5 - CELLS):
+        share, scale = cvxpy.Variable(100), cvxpy.Variable()
+        far = cvxpy.norm(operator @ share - (operator @ truth) * scale)
+        within = [share >= 0, cvxpy.sum(share) == 1, scale >= 0.5, far <= 2 * radius * scale]
+        problem = cvxpy.Problem(cvxpy.Maximize(goal @ share), within)
+        assert problem.solve(solver=cvxpy.CLARABEL) <= bound.distance + 1e-6
+    assert not bound.vacuous
 
 
 def test_the_farthest_shares_are_those_of_the_linear_program() -> None:

@@ -90,6 +90,22 @@ def test_with_many_cells_the_band_is_hardly_wider_and_still_proved() -> None:
     assert (shares <= found.band.high).all()
 
 
+def test_with_many_cells_that_hold_little_the_programs_still_know_it() -> None:
+    """A cell of the few that are looked at stands for its neighbours, and holds what they hold."""
+    matrix, sigma, cells = operator(700, 40, spread=0.01), 0.1, 700
+    heat = np.zeros(cells)
+    heat[100:300] = 0.01
+    readings = matrix @ heat + sigma * np.random.default_rng(3).normal(size=40)
+    limits = np.full(cells, 0.012)
+    found = certified_band(matrix, readings, sigma, 2.0, limits, points=20)
+    basis = directions(matrix, sigma, (2.0, 2.0))
+    ends = printed(matrix, readings, sigma, (2.0, 2.0), limits, 0.9, 184, basis)
+
+    assert found.band is not None
+    assert ends[0] - 5e-3 <= found.band.low[184] <= ends[0] + 1e-7
+    assert ends[1] + 5e-3 >= found.band.high[184] >= ends[1] - 1e-7
+
+
 def test_fewer_points_only_widen_the_band() -> None:
     """Between the points that are solved the bounds are proved, not interpolated."""
     matrix, sigma = operator(), 0.17
@@ -255,6 +271,18 @@ def test_the_directions_are_chosen_blind() -> None:
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] == 1
     assert counts[0] > 4
+
+
+def test_what_all_places_have_in_common_is_looked_at_only_where_the_total_is_not_known() -> None:
+    """Of a known total it tells nothing, and would widen the ball; else the total."""
+    matrix, common = operator(30, 12), np.linspace(20, 40, 12)
+    plain = directions(matrix, 0.1, (2.0, 2.0))
+    shifted = directions(matrix + common[:, None], 0.1, (2.0, 2.0))
+    ranged = directions(0.001 * matrix + common[:, None], 0.1, (1.0, 2.0))
+
+    assert plain @ plain.T == pytest.approx(shifted @ shifted.T, abs=1e-6)
+    assert ranged.shape == (12, 1)
+    assert abs(ranged[:, 0] @ common) == pytest.approx(np.linalg.norm(common), rel=1e-4)
 
 
 @pytest.mark.parametrize(
