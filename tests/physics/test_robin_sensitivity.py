@@ -1,13 +1,14 @@
 """What a move can change at the worst of all walls, bounded and found."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 
 from physics.places import Floats
 from physics.robin import forward_robin
-from physics.robin_sensitivity import robin_sensitivity
+from physics.robin_sensitivity import _felt, robin_sensitivity
 from physics.sensitivity import sensitivity
 
 CELLS, SENSORS = np.arange(1, 41) / 40, np.arange(1, 21) / 20
@@ -28,6 +29,21 @@ def test_no_loss_lets_a_move_change_more_than_the_bound(spread: float, cells: in
     ) == pytest.approx(worst.found)
     # The control: both ends of the range know nothing of what lies between, at long spreads.
     assert spread < 0.1 or max(felt[0], felt[-1]) < 0.9 * max(felt)
+
+
+def test_between_two_losses_no_readings_change_more_than_these_allow() -> None:
+    """Every operator between the two, corner by corner of what a pair of cells can be."""
+    world = np.random.default_rng(2)
+    for _ in range(20):
+        less, more = np.sort(world.normal(size=(2, 3, 2)), axis=0)[::-1]
+        pairs = np.array([0]), np.array([1])
+        corners = [
+            np.where(np.reshape(which, (3, 2)), less, more)
+            for which in product((False, True), repeat=6)
+        ]
+        worst = max(float(np.linalg.norm(one[:, 0] - one[:, 1])) for one in corners)
+
+        assert _felt(less, more, pairs) == pytest.approx(worst)
 
 
 def test_a_range_may_be_short_or_a_point() -> None:

@@ -149,6 +149,14 @@ def test_the_sensitivity_in_three_axes_is_the_worst_pair_of_columns() -> None:
             assert found == pytest.approx(apart[ring].max(), rel=1e-12)
 
 
+def test_a_move_along_three_axes_at_once_may_be_the_worst() -> None:
+    """Columns of opposite signs: two moves cancel, one or three double."""
+    flips = Separable((np.array([[1.0, -1.0]]),) * 3)
+
+    assert separable_sensitivity(flips, 2) == 2.0
+    assert separable_sensitivity(Separable(flips.factors[:2]), 2) == 0.0  # the control
+
+
 def test_silent_sensors_never_make_the_sensitivity_smaller_than_it_is() -> None:
     """It is that of all sensors, and leaving rows out can only bring columns together."""
     operator = forward_separable(SOURCES, SENSORS, 0.02)

@@ -12,6 +12,7 @@ from scipy.stats import entropy, wasserstein_distance
 
 from recovery import compiled
 from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasserstein2
+from recovery.maps import pair
 from recovery.transport import transport
 
 seeds = st.integers(0, 2**32 - 1)
@@ -113,6 +114,15 @@ def test_unequal_masses_are_refused_unless_shapes_are_to_be_compared(distance) -
         distance([1.0, 0.0], [0.0, 0.5])
 
     assert distance([1.0, 0.0], [0.0, 0.5], normalise=True) == pytest.approx(0.5)
+
+
+def test_totals_may_differ_by_rounding_and_no_more() -> None:
+    """What a sum of other order leaves is evened out; a millionth is another heat."""
+    near = pair([1.0, 1.0], [2.0 + 1e-9, 0.0])
+
+    assert near.q.sum() == pytest.approx(near.p.sum(), rel=1e-15)
+    with pytest.raises(ValueError, match="must weigh the same"):
+        pair([1.0, 1.0], [2.0 + 2e-6, 0.0])
 
 
 @pytest.mark.parametrize(

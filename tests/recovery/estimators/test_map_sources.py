@@ -110,6 +110,17 @@ def test_two_sources_of_unequal_power_are_the_best_of_all_sets(line) -> None:
     assert missed == 0
 
 
+def test_a_range_of_next_to_nothing_is_no_range(line) -> None:
+    """The number of sources is then that of equal powers; so is it with an honest range."""
+    for seed in range(4):
+        for sources in (1, 2):
+            _, seen = line(seed, sources, sigma=0.1, cells=20)
+            equal = map_sources.estimate(replace(seen, prior=Prior(1, 3)))
+            nearly = map_sources.estimate(replace(seen, prior=Prior(1, 3, 1.0, 1 - 1e-6)))
+
+            assert np.flatnonzero(equal.heat).tolist() == np.flatnonzero(nearly.heat).tolist()
+
+
 def test_nothing_is_likeliest_where_nothing_is_seen(line) -> None:
     """If it is possible that nobody is there."""
     _, seen = line(1)

@@ -141,6 +141,19 @@ def test_a_plane_without_a_grid_is_refused(plane) -> None:
         frank_wolfe.estimate(replace(seen, places=seen.places[::-1] ** 2 @ [[1, 1], [0, 1]]))
 
 
+def test_the_gap_is_true_however_early_it_stops(line, monkeypatch) -> None:
+    """With no atom the objective is that of no heat; the lasso says how far that is off."""
+    _, seen = line(1)
+    wide = replace(seen, upper=100.0)
+    made, price = small(seen), seen.sigma * np.linalg.norm(seen.operator, axis=0).max()
+    best = quadratic.fit(made.operator, made.readings, wide.upper, price).objective
+    monkeypatch.setattr(frank_wolfe, "_CALLED", 1e9)
+    found = frank_wolfe.estimate(seen)
+
+    assert not found.heat.any()
+    assert made.readings @ made.readings / 2 - best <= found.gap * (1 + 1e-9)
+
+
 def test_silence_needs_no_atoms(line) -> None:
     """And no iteration."""
     _, seen = line(1)
