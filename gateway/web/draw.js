@@ -52,7 +52,7 @@ export function axis(pen, width, y) {
 
 // Behind the bars, as soft hills: the chance of each cell that somebody stands in it.
 function hills(pen, present, width, base, tall) {
-  const most = Math.max(...present);
+  const most = Math.max(...present) || 1;
   pen.fillStyle = "#57106e";
   pen.beginPath();
   pen.moveTo(across(width, 0), base);
@@ -69,7 +69,8 @@ export function drawLine(canvas, mass, present) {
   const strip = 30, foot = 24, base = height - strip - foot;
   const cell = (width - 2 * EDGE) / mass.length;
   pen.fillStyle = "#bdb3d6";
-  pen.fillText(`${(100 * most).toFixed(0)} % of the warmth in one cell`, EDGE, 20);
+  // On a phone there is no room for more words beside the other ones.
+  pen.fillText(`${(100 * most).toFixed(0)} % ${width < 420 ? "" : "of the warmth "}in one cell`, EDGE, 20);
   pen.fillStyle = "#3a2a5c";
   pen.fillRect(EDGE, 28, width - 2 * EDGE, 1);
   if (present) {
@@ -83,6 +84,8 @@ export function drawLine(canvas, mass, present) {
     const x = across(width, i / mass.length), tall = (share / most) * (base - 34);
     pen.fillStyle = colour(share / most);
     pen.fillRect(x, base, cell + 0.5, strip);
+    // A low bar is no hole in the hills.
+    if (present) pen.fillStyle = colour(Math.max(share / most, 0.4));
     if (tall > 0.5) pen.fillRect(x, base - 6 - tall, Math.max(cell - 1, 1.5), tall);
   });
   axis(pen, width, height - foot + 2);
@@ -94,7 +97,7 @@ export function drawPlane(canvas, mass, present) {
   canvas.dataset.plane = "";
   canvas.style.aspectRatio = `${rows[0].length} / ${rows.length}`;
   const { pen, width, height } = fresh(canvas);
-  const most = Math.max(...rows.flat());
+  const most = Math.max(...rows.flat()) || 1;
   const wide = width / rows[0].length, tall = height / rows.length;
   rows.forEach((row, y) => row.forEach((share, x) => {
     pen.fillStyle = colour(share / most);
@@ -106,7 +109,7 @@ export function drawPlane(canvas, mass, present) {
   mass.forEach((row, y) => row.forEach((share, x) => {
     if (share < 0.02) return;
     pen.beginPath();
-    pen.arc((x + 0.5) * wide, (y + 0.5) * tall, Math.max(6, wide), 0, 2 * Math.PI);
+    pen.arc((x + 0.5) * wide, (y + 0.5) * tall, Math.max(6, 0.6 * wide), 0, 2 * Math.PI);
     pen.stroke();
   }));
 }

@@ -29,6 +29,9 @@ function showMap({ mass, number, status, why, seconds, total, credible }) {
   }
   const plane = mass.length > 1;
   const present = credible && credible.present;
+  // What a drawing cannot say of itself.
+  if (why !== "optimal") at("map-note").textContent += `. ${why}`;
+  if (plane && present) at("map-note").textContent += ". Bright: where it may be; rings: what the map takes it for";
   if (plane) drawPlane(at("map"), mass, present); else drawLine(at("map"), mass[0], present && present[0]);
   const found = places(mass);
   const words = found.map((p) => `${Math.round(100 * p.share)} % near ${written(p.x)}${plane ? ` / ${written(p.y)}` : ""}`);

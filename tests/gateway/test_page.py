@@ -50,7 +50,11 @@ def tab(browser: Browser, live: server.Page) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 400, "height": 800})
     tab = context.new_page()
     tab.said, tab.asked = [], []
-    tab.on("console", lambda message: tab.said.append(message.text))
+    # The last is a hint to whoever reads pixels, which only these tests do.
+    tab.on(
+        "console",
+        lambda message: "getImageData" in message.text or tab.said.append(message.text),
+    )
     tab.on("pageerror", lambda fault: tab.said.append(str(fault)))
     tab.on("request", lambda request: tab.asked.append(request.url))
     tab.goto(live.url)
@@ -71,6 +75,35 @@ def drawn(number: int, cell: int, total: float = 1.0) -> dict[str, Any]:
         "seconds": 0.1,
         "guarantee": {},
     }
+
+
+def sure(event: dict[str, Any], present: Any, **more: Any) -> dict[str, Any]:
+    """Return the event with what a posterior says beside the map."""
+    credible = {
+        "level": 0.9,
+        "present": present,
+        "numbers": [0.02, 0.62, 0.3, 0.06],
+        "band": None,
+        "expected_error": 1.25,
+    }
+    return {**event, "credible": {**credible, **more}}
+
+
+def coloured(tab: Page, colour: tuple[int, int, int], part: str) -> bool:
+    """Say whether the "left" or the "right" half of the map has a pixel of about this colour."""
+    return bool(
+        tab.evaluate(
+            """([colour, right]) => {
+              const canvas = document.getElementById("map"), half = canvas.width / 2;
+              const pen = canvas.getContext("2d");
+              const seen = pen.getImageData(right ? half : 0, 0, half, canvas.height).data;
+              for (let i = 0; i < seen.length; i += 4)
+                if (colour.every((c, k) => Math.abs(seen[i + k] - c) < 6)) return true;
+              return false;
+            }""",
+            [list(colour), part == "right"],
+        )
+    )
 
 
 def until(tab: Page, expression: str) -> None:
@@ -225,6 +258,95 @@ def test_a_plane_is_drawn_too(live: server.Page, tab: Page) -> None:
     until(tab, "document.getElementById('places').textContent.includes('near')")
 
     assert tab.inner_text("#places") == "100 % near 2.5 m / 1.5 m"
+
+
+VIOLET, RING = (87, 16, 110), (125, 211, 252)
+
+
+@pytest.fixture(params=[400, 1280])
+def wide(request: pytest.FixtureRequest, tab: Page) -> int:
+    """Set the tab to a phone's width and to a desktop's."""
+    tab.set_viewport_size({"width": request.param, "height": 900})
+    return int(request.param)
+
+
+def test_how_sure_a_map_is_is_said_and_drawn(live: server.Page, tab: Page, wide: int) -> None:
+    """The likeliest first, what is hardly likely not at all; hills where chances are."""
+    hills = [[0.9 if 60 <= place < 70 else 0.0 for place in range(80)]]
+    live.feed.put(sure(drawn(1, 8), hills))
+    until(tab, "document.getElementById('map').dataset.number == '1'")
+
+    assert tab.inner_text("#sure") == (
+        "Most likely 1 warm source: 62 %, or 2 warm sources: 30 %, or 3 warm sources: 6 %. "
+        "The warmth lies about 1.3 m from where this shows it."
+    )
+    assert coloured(tab, VIOLET, "right")
+    assert not coloured(tab, VIOLET, "left")
+    assert tab.evaluate("document.documentElement.scrollWidth") == wide
+    assert tab.said == []
+
+
+def test_nothing_is_said_that_is_not_known(live: server.Page, tab: Page) -> None:
+    """An estimator without an opinion has no hills, and one without an error no distance."""
+    live.feed.put(sure(drawn(1, 8), [[0.1] * 80], numbers=[0.0, 1.0], expected_error=None))
+    until(tab, "document.getElementById('map').dataset.number == '1'")
+    alone = tab.inner_text("#sure")
+    live.feed.put({**drawn(2, 8), "credible": None, "certified": None})
+    until(tab, "document.getElementById('map').dataset.number == '2'")
+
+    assert alone == "Most likely 1 warm source: 100 %."
+    assert tab.inner_text("#sure") == ""
+    assert not tab.is_visible("#sure")
+    assert not coloured(tab, VIOLET, "right")
+    assert tab.said == []
+
+
+def test_a_map_of_no_heat_is_no_map_however_sure(live: server.Page, tab: Page) -> None:
+    """The reason stands where the map was, and no number of sources from the round before."""
+    live.feed.put(sure(drawn(1, 8), [[0.1] * 80]))
+    until(tab, "document.getElementById('sure').textContent != ''")
+    live.feed.put({**sure(drawn(2, 8, 0.0), [[0.0] * 80]), "why": "no estimate: there is none"})
+    until(tab, "!document.getElementById('empty').hidden")
+
+    assert tab.inner_text("#empty") == "Round 2: no estimate: there is none."
+    assert tab.inner_text("#sure") == ""
+    assert not coloured(tab, VIOLET, "left")
+
+
+def test_a_map_with_a_reservation_says_it(live: server.Page, tab: Page) -> None:
+    """Where readings tell no places, the picture alone would look as good as any other."""
+    live.feed.put({**drawn(1, 8), "why": "undetermined: all places are alike"})
+    until(tab, "document.getElementById('map').dataset.number == '1'")
+
+    assert tab.inner_text("#map-note").endswith("undetermined: all places are alike")
+
+
+def test_a_plane_shows_chances_and_rings_its_map(live: server.Page, tab: Page, wide: int) -> None:
+    """The chances fill the plane, a ring stands around each cell that the map takes."""
+    live.feed.put({**READY, "shape": [4, 2], "cell_mm": 1000})
+    rows = [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    live.feed.put(
+        sure({**drawn(1, 0), "mass": rows}, [[0.8, 0.0, 0.0, 0.0], [0.0, 0.1, 0.4, 0.0]])
+    )
+    until(tab, "document.getElementById('map').dataset.number == '1'")
+
+    assert coloured(tab, (252, 255, 164), "left")  # where it most likely is, the map or not
+    assert coloured(tab, RING, "right")
+    assert not coloured(tab, RING, "left")
+    assert "rings: what the map takes it for" in tab.inner_text("#map-note")
+    assert tab.inner_text("#places") == "100 % near 3.5 m / 1.5 m"
+    box = tab.locator("#map").bounding_box()
+    assert box is not None
+    assert box["width"] / box["height"] == pytest.approx(2, rel=0.02)
+    assert tab.evaluate("document.documentElement.scrollWidth") == wide
+    assert tab.said == []
+
+    live.feed.put({**drawn(2, 0), "mass": rows, "credible": None})
+    until(tab, "document.getElementById('map').dataset.number == '2'")
+
+    assert not coloured(tab, RING, "right")  # the map itself is drawn
+    assert coloured(tab, (252, 255, 164), "right")
+    assert "rings" not in tab.inner_text("#map-note")
 
 
 def test_it_comes_back_after_the_gateway_was_away(browser: Browser) -> None:
