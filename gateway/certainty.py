@@ -4,9 +4,15 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recovery.heatmap import Heatmap
 from recovery.uncertainty import Band, Credible
+
+# Digits after the point: a millionth is less than anybody can be sure of, and a chance of
+# twenty digits for each of four thousand cells would double what the broker keeps.
+_DIGITS = 6
+_ONE = 10**_DIGITS
 
 
 def told(found: Heatmap) -> dict[str, Any]:
@@ -19,7 +25,7 @@ def told(found: Heatmap) -> dict[str, Any]:
 
 
 def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None]:
-    """Return what `told` was given."""
+    """Return what `told` was given, to a millionth."""
     credible, certified = event["credible"], event["certified"]
     band = None if certified is None else _read(certified)
     if credible is None:
@@ -41,15 +47,22 @@ def _credible(credible: Credible) -> dict[str, Any]:
     error = credible.expected_error
     return {
         "level": credible.level,
-        "present": credible.present.tolist(),
-        "numbers": credible.numbers.tolist(),
+        "present": _rounded(credible.present),
+        "numbers": _rounded(credible.numbers),
         "band": None if credible.band is None else _band(credible.band),
         "expected_error": error if math.isfinite(error) else None,
     }
 
 
 def _band(band: Band) -> dict[str, Any]:
-    return {"level": band.level, "low": band.low.tolist(), "high": band.high.tolist()}
+    """Return a band that is nowhere narrower, so that it holds what it held."""
+    low = np.maximum(np.floor(band.low * _ONE), 0) / _ONE
+    high = np.minimum(np.ceil(band.high * _ONE), _ONE) / _ONE
+    return {"level": band.level, "low": low.tolist(), "high": high.tolist()}
+
+
+def _rounded(chances: NDArray[np.float64]) -> Any:
+    return np.round(chances, _DIGITS).tolist()
 
 
 def _read(band: dict[str, Any]) -> Band:
