@@ -24,8 +24,7 @@ never rounded to the hopeful side.
     clamp, clamp_grains  [lowest, highest] reading
     map                  null where it takes too long, or {trials, unresolved, off,
                          standard_error, blind, estimator}: of trials with one source so many
-                         had no map; the others were so far off in the mean, a guess without
-                         data so far
+                         had no map; the others were so far off in the mean, a blind guess so far
     sensors, bits_per_reading
     readings, every_s, window_s
                          of the window; the seconds are null without a deployment file

@@ -136,6 +136,19 @@ def checked(asked: Mapping[str, Any]) -> Query:
 
 
 @contextmanager
+def undrawn() -> Iterator[None]:
+    """Turn what an estimator cannot do, in this room or with these readings, into that too.
+
+    Raises:
+        OperatorFault: there is no drawing this map.
+    """
+    try:
+        yield
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+
+
+@contextmanager
 def refused() -> Iterator[None]:
     """Turn what a plan objects to into the operator's fault.
 

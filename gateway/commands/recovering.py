@@ -10,6 +10,7 @@ from physics.places import sensor_places
 from recovery.heatmap import Heatmap, to_npz
 from recovery.thermal import Query, recover
 
+from .choices import undrawn
 from .outputs import Writer, check_places, write_all
 from .promise import as_stated, in_words
 from .published import read
@@ -36,7 +37,8 @@ def recovered(
         releases = read_csv(path, query)
     else:
         query, releases = read(path)
-    found = recover(query, releases)
+    with undrawn():
+        found = recover(query, releases)
     writers: dict[Path, Writer] = {}
     if plot:
         from .pictures import Picture, draw  # half a second, and few maps are drawn

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..mechanisms import Mechanism
-from .choices import refused
+from .choices import refused, undrawn
 from .stages import Stage
 
 _DOING = {
@@ -39,7 +39,8 @@ class Watch:
             seeded: the noise can be repeated; then every Round's guarantee says so.
 
         Raises:
-            OperatorFault: from the new plan, where the query cannot be served.
+            OperatorFault: from the new plan, where the query cannot be served, and from the
+                new recover, where its estimator cannot draw such a map.
         """
 
         def plan(query: Any, releases: Sequence[Any]) -> Any:
@@ -60,7 +61,7 @@ class Watch:
             return self.releases[-1]
 
         def recover(query: Any, releases: Any) -> Any:
-            with self._timed("recover"):
+            with self._timed("recover"), undrawn():
                 return mechanism.recover(query, releases)
 
         return Mechanism(mechanism.name, plan, report, release, recover)

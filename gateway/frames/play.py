@@ -27,7 +27,7 @@ from ..commands.scores import scores
 from ..commands.watch import Watch
 from ..faults import OperatorFault
 from .recorded import Clips, Recorded, recorded
-from .table import Row, lines, table
+from .table import ESTIMATOR, Row, lines, table
 from .told import array_lines, why_lines, window_lines
 from .veiled import Drawn, drawn, seen
 
@@ -115,6 +115,7 @@ def _prepared(asked: Asked) -> tuple[Recorded, Query]:
             f"sensor_noise={array.blur.misfit!r}",
             f"step={array.step.numerator}/{array.step.denominator}",
             f"readings={frames}",
+            f"estimator={ESTIMATOR}",
             *asked.settings,
         ),
     )

@@ -14,6 +14,7 @@ from recovery.frames import people, recover
 from recovery.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, plan
 
+from ..commands.choices import undrawn
 from .recorded import Recorded
 
 Floats = NDArray[np.float64]
@@ -65,4 +66,6 @@ def seen(recorded: Recorded, query: Query, releases: Sequence[Release]) -> Drawn
     counted = people(query, releases, recorded.blur.heat)
     grains = np.mean([release.values for release in releases], axis=0)
     sent = np.ldexp(grains, -Params(*releases[0].round.params).exponent)
-    return Drawn(sent.reshape(counted.shape), recover(query, releases), counted)
+    with undrawn():
+        found = recover(query, releases)
+    return Drawn(sent.reshape(counted.shape), found, counted)

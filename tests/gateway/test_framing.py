@@ -58,7 +58,7 @@ def test_a_doorway_tells_nothing_at_epsilon_one_and_nearly_all_at_a_hundred(
     rows = {row["epsilon"]: row for row in found["by_epsilon"]}
 
     assert rows[1]["emd_map"] > 0.9 * rows[1]["emd_data_free"]
-    assert rows[1]["nearer_map"] < 0.3
+    assert rows[1]["nearer_map"] < 0.5  # no better than a coin
     assert rows[100]["emd_map"] < 0.4 * rows[100]["emd_data_free"]
     assert rows[100]["nearer_people"] > 0.8
     assert rows[100]["counted_as_unveiled"] > 0.8

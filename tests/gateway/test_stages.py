@@ -49,5 +49,6 @@ def test_every_verb_is_a_stage() -> None:
         "gathering the reports",
         "drawing the map",
         "holding the map against the truth",
+        "working out how near any map could come",
         "writing the files and the promise",
     ]
