@@ -37,8 +37,9 @@ class Certified:
     """A band with a proof, or the reason why there is none.
 
     Args:
-        band: its level is the chance, over the noise, that the whole of the true cumulative
-            share lies within, at all points at once; None where no heat explains the readings.
+        band: its level is the least chance, over the noise, that the whole of the true
+            cumulative share lies within, at all points at once; None where no heat explains
+            the readings.
         status: "certified", with what is missing if the band is no help, or a sentence that
             begins with "infeasible".
         directions: r, how many combinations of the readings were looked at.

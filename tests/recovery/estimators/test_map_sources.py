@@ -113,8 +113,8 @@ def test_two_sources_of_unequal_power_are_the_best_of_all_sets(line) -> None:
 def test_a_range_of_next_to_nothing_is_no_range(line) -> None:
     """The number of sources is then that of equal powers; so is it with an honest range."""
     for seed in range(4):
-        for sources in (1, 2):
-            _, seen = line(seed, sources, sigma=0.1, cells=20)
+        for sources, sigma in ((1, 0.1), (2, 0.1), (1, 3.0), (2, 3.0)):
+            _, seen = line(seed, sources, sigma=sigma, cells=20)
             equal = map_sources.estimate(replace(seen, prior=Prior(1, 3)))
             nearly = map_sources.estimate(replace(seen, prior=Prior(1, 3, 1.0, 1 - 1e-6)))
 
