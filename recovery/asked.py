@@ -49,17 +49,17 @@ def checked_radius(radius: float) -> float:
 
 
 def checked_ceiling(upper: ArrayLike, cells: int) -> Floats:
-    """Return the most heat a cell can hold, (1,) for all alike or (cells,), none negative.
+    """Return the most heat each cell can hold, (cells,), none negative.
 
     Raises:
         ValueError: a bound that is negative, NaN or infinite; no cell that may hold any heat;
             another number of cells.
     """
     if isinstance(upper, float):
-        return _alike(upper)
+        return _alike(upper, cells)
     given = np.array(upper, dtype=np.float64)
     if not given.ndim:
-        return _alike(float(given))
+        return _alike(float(given), cells)
     if given.shape != (cells,):
         raise ValueError(
             f"upper has shape {given.shape} but must be one number or ({cells},), one for each "
@@ -76,13 +76,13 @@ def checked_ceiling(upper: ArrayLike, cells: int) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _alike(upper: float) -> Floats:
+def _alike(upper: float, cells: int) -> Floats:
     if not 0 < upper < math.inf:
         raise ValueError(
             f"upper is {upper:g} but must be positive and finite, or the program has no meaning. "
             "Check where it was computed."
         )
-    return np.array([upper])
+    return np.full(cells, upper)
 
 
 def checked_start(
@@ -111,7 +111,7 @@ def undetermined(ready: Prepared, ceiling: Floats, radius: float) -> str:
             "every cell looks alike but for its strength: the readings tell one weighted sum of "
             "the heat, and nothing of its place"
         )
-    if ready.apart * (ceiling[0] if len(ceiling) == 1 else ceiling.max()) <= radius:
+    if ready.apart * ceiling[0] <= radius and ready.apart * ceiling.max() <= radius:
         return (
             "a cell full of heat looks the same within the radius wherever it is: the readings "
             "tell how much heat there is, and not where"

@@ -20,7 +20,6 @@ from physics.lowrank import LowRank
 from physics.separable import Separable
 
 from .factors import RANK_TOLERANCE, decomposed, of_factors, sketched
-from .kernels import active_set
 from .plane import Pairs, reduce_plane
 
 Floats = NDArray[np.float64]
@@ -43,8 +42,8 @@ class Prepared:
 
     shape: tuple[int, int]  # (sensors, cells)
     rank: int
-    bases: tuple[Floats, Floats]  # U, as `kernels.active_set` takes it
-    axes: Axes  # B, likewise
+    bases: tuple[Floats, Floats]  # U' of either axis, or whole and an empty one
+    axes: Axes  # B, as `kernels.active_set` takes it
     coarse: tuple[Floats, Floats]  # axis_x and axis_y on every step-th cell
     steps: tuple[int, int]
     grain: float  # the norm of the largest column
@@ -52,20 +51,31 @@ class Prepared:
     error: float  # what of A is lost, measured, relative to its largest singular value or so
 
     def compress(self, readings: Floats) -> tuple[Floats, Floats]:
-        """Return U'y, (r,), and y - U U'y, (sensors,), of y, (sensors,)."""
-        inside = active_set.coordinates(self.bases, self.axes, readings)
+        """Return U'y, (..., r), and y - U U'y, (..., sensors), of y, (..., sensors)."""
+        basis_x, basis_y = self.bases
+        if basis_y.size:
+            table = readings.reshape(-1, basis_y.shape[1], basis_x.shape[1])
+            pairs = (basis_y @ table @ basis_x.T)[:, self.axes[3], self.axes[2]]
+            inside = np.ascontiguousarray(pairs).reshape(*readings.shape[:-1], self.rank)
+        else:
+            inside = np.dot(readings, basis_x.T)
         return inside, readings - self.expand(inside)
 
     def expand(self, inside: Floats) -> Floats:
-        """Return U times r numbers, (sensors,)."""
-        return active_set.expanded(self.bases, self.axes, inside)
+        """Return U times r numbers, (..., sensors), of (..., r)."""
+        basis_x, basis_y = self.bases
+        if not basis_y.size:
+            return np.dot(inside, basis_x)
+        table = np.zeros((inside.size // self.rank, len(basis_y), len(basis_x)))
+        table[:, self.axes[3], self.axes[2]] = inside.reshape(-1, self.rank)
+        return (basis_y.T @ table @ basis_x).reshape(*inside.shape[:-1], self.shape[0])
 
     def small(self) -> Floats:
         """Return B formed whole, (r, cells)."""
         axis_x, axis_y, keep_x, keep_y, mix = self.axes
         if not axis_y.size:
             return axis_x
-        pairs = (axis_y[keep_y, :, None] * axis_x[keep_x, None, :]).reshape(len(keep_x), -1)
+        pairs = (axis_y.T[keep_y, :, None] * axis_x[keep_x, None, :]).reshape(len(keep_x), -1)
         return mix @ pairs if mix.size else pairs
 
     def whole(self) -> Floats:
@@ -100,6 +110,15 @@ def prepare(operator: ArrayLike | LowRank | Separable | Prepared) -> Prepared:
     return _ready(*(sketched(matrix) or decomposed(matrix)))
 
 
+def matrix_of(operator: ArrayLike | LowRank | Separable | Prepared, ready: Prepared) -> Floats:
+    """Return the operator formed whole; `ready` is what `prepare` made of it."""
+    if isinstance(operator, Prepared):
+        return ready.whole()
+    if isinstance(operator, (LowRank, Separable)):
+        return operator.dense()
+    return np.asarray(operator, dtype=np.float64)
+
+
 @lru_cache(maxsize=4)
 def _remembered(shape: tuple[int, int], entries: bytes) -> Prepared:
     matrix = np.frombuffer(entries).reshape(shape)
@@ -115,7 +134,7 @@ def _ready(basis: Floats, small: Floats, error: float) -> Prepared:
         )
     rank, cells = small.shape
     keep, none = np.arange(rank), np.zeros(rank, np.int64)
-    rest = (np.empty((0, 1)), keep, none, np.empty((0, 0)))
+    rest = (np.empty((1, 0)), keep, none, np.empty((0, 0)))
     step = max(1, cells // (_LOOKS * rank)) if cells >= _FEW else 1
     whole = np.ascontiguousarray(small)
     coarse = np.ascontiguousarray(small[:, step // 2 :: step]) if step > 1 else whole
@@ -123,7 +142,7 @@ def _ready(basis: Floats, small: Floats, error: float) -> Prepared:
     return Prepared(
         (basis.shape[1], cells),
         rank,
-        (np.ascontiguousarray(basis), np.empty((0, 1))),
+        (np.ascontiguousarray(basis), np.empty((0, 0))),
         (whole, *rest),
         (coarse, rest[0]),
         (step, 1),
@@ -134,14 +153,16 @@ def _ready(basis: Floats, small: Floats, error: float) -> Prepared:
 
 
 def _of_plane(pairs: Pairs, shape: tuple[int, int]) -> Prepared:
-    x, y = np.ascontiguousarray(pairs.along.T), np.ascontiguousarray(pairs.across.T)
+    x, y = np.ascontiguousarray(pairs.along.T), np.ascontiguousarray(pairs.across)
     keep = (np.ascontiguousarray(pairs.first), np.ascontiguousarray(pairs.second))
     mix = np.ascontiguousarray(pairs.mix)
-    step_x, step_y = (max(1, round(side.shape[1] / (_PLANE_LOOKS * len(side)))) for side in (x, y))
+    step_x, step_y = (
+        max(1, round(side.shape[1] / (_PLANE_LOOKS * len(side)))) for side in (x, y.T)
+    )
     coarse_x = np.ascontiguousarray(x[:, step_x // 2 :: step_x])
-    coarse_y = np.ascontiguousarray(y[:, step_y // 2 :: step_y])
-    basis_x, basis_y = (pairs.basis, np.empty((1, 0))) if mix.size else pairs.left
-    longest = math.sqrt(float((x**2).sum(axis=0).max() * (y**2).sum(axis=0).max()))
+    coarse_y = np.ascontiguousarray(y[step_y // 2 :: step_y])
+    basis_x, basis_y = (pairs.basis, np.empty((0, 0))) if mix.size else pairs.left
+    longest = math.sqrt(float((x**2).sum(axis=0).max() * (y**2).sum(axis=1).max()))
     return Prepared(
         shape,
         pairs.shape[0],

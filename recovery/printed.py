@@ -118,7 +118,7 @@ def _as_printed(matrix: Floats, target: Floats, radius: float, ceiling: Floats) 
 
     heat = cvxpy.Variable(matrix.shape[1])
     near = cvxpy.SOC(cvxpy.Constant(radius), matrix @ heat - target)
-    most = float(ceiling[0]) if len(ceiling) == 1 else ceiling
+    most = float(ceiling[0]) if (ceiling == ceiling[0]).all() else ceiling
     problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(heat)), [near, heat >= 0, heat <= most])
     nothing = Found(np.zeros(matrix.shape[1]), np.zeros(len(target)), 0, solved=False)
     try:

@@ -25,7 +25,7 @@ from physics.separable import Separable
 
 from . import asked
 from .compiled import tier
-from .directions import Prepared
+from .directions import Prepared, matrix_of
 from .directions import prepare as prepare
 from .kernels import active_set
 from .printed import by_clarabel, by_cvxpy, status_of
@@ -37,6 +37,7 @@ Operator: TypeAlias = ArrayLike | LowRank | Separable | Prepared
 
 # Of so many numbers, cells times directions, compiling pays at once.
 _WORTH = 4_000_000
+_NOBODY = np.empty(0, np.int64)
 
 
 def minimise_l1(
@@ -88,25 +89,30 @@ def minimise_l1(
     if method == "cvxpy":
         if not np.isfinite(target).all():
             raise asked.spoilt()
-        return by_cvxpy(_matrix(operator, ready), ready, target, radius, ceiling, blind)
+        return by_cvxpy(matrix_of(operator, ready), ready, target, radius, ceiling, blind)
     heat, guess = asked.checked_start(start, ceiling, ready.shape[1])
-    kernel = tier(active_set, method == "fast" or ready.rank * ready.shape[1] > _WORTH)
-    code, numbers, taken, multipliers = kernel.solve(
-        ready.bases, ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, target, radius,
-        guess, heat,
-    )  # fmt: skip
-    if code == active_set.SPOILT:
+    size = math.sqrt(np.dot(target, target))
+    if not math.isfinite(size):
         raise asked.spoilt()
-    status = status_of(code, *numbers)
+    inside, beyond = ready.compress(target)
+    rest, numbers = np.zeros((1, ready.rank)), np.zeros((1, 7))
+    outside = np.array([np.dot(beyond, beyond)])
+    kernel = tier(active_set, method == "fast" or ready.rank * ready.shape[1] > _WORTH)
+    kernel.solve(
+        ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, inside[None], outside,
+        np.array([radius if size > radius else math.inf]), guess, heat[None], rest, numbers,
+    )  # fmt: skip
+    objective, residual, gap, kept, price, code, taken = numbers[0].tolist()
+    status = status_of(int(code), objective, residual, gap, kept)
     if status == "inaccurate" and method == "auto":
         found = by_clarabel(ready, target, radius, ceiling, blind)
         if found is not None:
             return found
-    objective, residual, gap, _ = numbers
     gap = math.nan if status == "infeasible" or gap == math.inf else gap
+    multipliers = (beyond + ready.expand(rest[0])) / price
     seconds = time.perf_counter() - started
     return Solution(
-        heat, objective, residual, gap, status, taken, seconds, multipliers, "fast", blind
+        heat, objective, residual, gap, status, int(taken), seconds, multipliers, "fast", blind
     )
 
 
@@ -136,15 +142,17 @@ def minimise_l1_many(
     radii = np.broadcast_to(radii, len(targets)).copy()
     blind = asked.undetermined(ready, ceiling, float(radii.max(initial=0.0)))
     heat = np.zeros((len(targets), ready.shape[1]))
-    codes, numbers, taken, prices, told = tier(active_set, worth=True).solve_many(
-        ready.bases, ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, targets, radii,
-        heat,
-    )  # fmt: skip
-    if (codes == active_set.SPOILT).any():
+    sizes = np.linalg.norm(targets, axis=1)
+    if not np.isfinite(sizes).all():
         raise asked.spoilt()
-    status = [
-        status_of(code, *four) for code, four in zip(codes.tolist(), numbers.tolist(), strict=True)
-    ]
+    inside, beyond = ready.compress(targets)
+    rests, numbers = np.zeros(inside.shape), np.zeros((len(targets), 7))
+    outside = np.einsum("ij,ij->i", beyond, beyond)
+    tier(active_set, worth=True).solve(
+        ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, inside, outside,
+        np.where(sizes > radii, radii, math.inf), _NOBODY, heat, rests, numbers,
+    )  # fmt: skip
+    status = [status_of(int(code), *four) for *four, _, code, _ in numbers.tolist()]
     gap = np.where([word in ("optimal", "zero") for word in status], numbers[:, 2], np.nan)
     others = {
         one: by_clarabel(ready, targets[one], float(radii[one]), ceiling, blind)
@@ -160,19 +168,12 @@ def minimise_l1_many(
         one %= len(targets)
         if one in kept:
             return kept[one].multipliers
-        return np.asarray((targets[one] - ready.expand(told[one])) / prices[one])
+        told = ready.expand(inside[one] - rests[one])
+        return np.asarray((targets[one] - told) / numbers[one, 4])
 
     return Solutions(
-        heat, numbers[:, 0], numbers[:, 1], gap, tuple(status), taken,
+        heat, numbers[:, 0], numbers[:, 1], gap, tuple(status), numbers[:, 6].astype(np.int64),
         time.perf_counter() - started,
         tuple("small" if one in kept else "fast" for one in range(len(targets))),
         multipliers, blind,
     )  # fmt: skip
-
-
-def _matrix(operator: Operator, ready: Prepared) -> Floats:
-    if isinstance(operator, Prepared):
-        return ready.whole()
-    if isinstance(operator, (LowRank, Separable)):
-        return operator.dense()
-    return np.asarray(operator, dtype=np.float64)

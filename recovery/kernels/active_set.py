@@ -12,32 +12,29 @@ Source: Lawson and Hanson 1974, chapter 23, for the steps between the bounds.
 
 The operator comes in one form, `axes` = (axis_x, axis_y, keep_x, keep_y, mix). Cells lie on a
 grid, number row * columns + column, and pair p of a cell is axis_x[keep_x[p], column] *
-axis_y[keep_y[p], row]. These are its column of B, but for `mix`, (rank, pairs), that turns pairs
+axis_y[row, keep_y[p]]. These are its column of B, but for `mix`, (rank, pairs), that turns pairs
 into coordinates where it is not empty. A dense B is one row of cells: axis_x is B itself and
-axis_y has the shape (0, 1). `coarse` are axis_x and axis_y on every step-th cell. Sensors
-likewise: `bases` are (rank, sensors) of either axis, or U' whole and an empty one.
+axis_y has the shape (1, 0). `coarse` are axis_x and axis_y on every step-th cell.
 
-Loops go over cells that hold heat, or over the line of cells; what is as long as the rank, or a
-plane of cells, is left to numpy, so that this is usable uncompiled.
+What is as long as the rank is left to numpy, so that this is usable uncompiled; the rest are
+loops, for of numpy's finer ways each takes a compiler a second. So does each kind of argument,
+and a number written out is one of its own: hence int(np.int64(0)).
 """
 
 import math
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Whole: TypeAlias = NDArray[np.int64]
-States: TypeAlias = NDArray[np.int8]
 Axes: TypeAlias = tuple[Floats, Floats, Whole, Whole, Floats]
-Two: TypeAlias = tuple[Floats, Floats]
 Steps: TypeAlias = tuple[int, int]
-Parts: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats]  # Q', R', z, w, d - Q z
-Lists: TypeAlias = tuple[Whole, Whole, Floats, Floats]  # of free cells: which, turn, heat, bound
 
-ZERO, OPTIMAL, NEAREST, STALLED, SPOILT = 0, 1, 2, 3, 4
+ZERO, OPTIMAL, NEAREST, STALLED = 0, 1, 2, 3
 EMPTY, FREE, FULL, CLOSED, REFUSED, KEPT = 0, 1, 2, 3, 4, 5
+SIZE, FILLED, BARRED, TAKEN = 0, 1, 2, 3  # how many are free, full and refused; steps taken
 TOGETHER = 8  # cells that may begin to hold heat in one step
 MOST_STEPS = 10_000
 SLACK = 1e-10  # a cell that earns its price but for this is left alone
@@ -45,224 +42,290 @@ CLOSE = 1e-9  # of the readings' length: nearer to them than this is rounding
 DEPENDENT = 1e-14  # what is left of a column beside the others, relative, is rounding
 
 
+class Work(NamedTuple):
+    """What is known on the way."""
+
+    basis: Floats  # Q', one row a free cell
+    factor: Floats  # R', likewise
+    beyond: Floats  # d - Q z
+    along: Floats  # z
+    weights: Floats  # w
+    target: Floats
+    amount: Floats  # the heat of each free cell
+    bound: Floats  # and the most it can hold
+    free: Whole  # which cell it is
+    turn: Whole  # 1 or -1 for one that has yet to win or lose heat, else 0
+    gone: Whole  # 1 for one that has to leave
+    state: Whole  # of all cells
+    full: Whole  # which cells are full
+    refused: Whole  # which may not be tried again before there is progress
+    tally: Whole  # SIZE, FILLED, BARRED, TAKEN
+
+
 def column(axes: Axes, cell: int) -> Floats:
     """Return what one cell adds to the coordinates, (rank,)."""
     axis_x, axis_y, keep_x, keep_y, mix = axes
-    if axis_y.shape[0] == 0:
-        return axis_x[:, cell].copy()
     columns = axis_x.shape[1]
-    pairs = axis_x[:, cell % columns][keep_x] * axis_y[:, cell // columns][keep_y]
+    if axis_y.shape[1] == 0:
+        return axis_x[:, cell].copy()
+    pairs = axis_x[:, cell % columns].copy()[keep_x] * axis_y[cell // columns][keep_y]
     return np.dot(mix, pairs) if mix.size else pairs
 
 
 def laid(axes: Axes, rest: Floats) -> Floats:
     """Return coordinates as `prices` takes them: each pair in its place, or as they are."""
     axis_x, axis_y, keep_x, keep_y, mix = axes
-    if axis_y.shape[0] == 0:
+    if axis_y.shape[1] == 0:
         return rest
-    inner = np.zeros(axis_y.shape[0] * axis_x.shape[0])
-    inner[keep_y * axis_x.shape[0] + keep_x] = np.dot(rest, mix) if mix.size else rest
+    pairs = np.dot(rest, mix) if mix.size else rest
+    inner = np.zeros(axis_y.shape[1] * axis_x.shape[0])
+    for p in range(len(keep_x)):
+        inner[keep_y[p] * axis_x.shape[0] + keep_x[p]] = pairs[p]
     return inner
 
 
 def prices(axis_x: Floats, axis_y: Floats, inner: Floats) -> Floats:
-    """Return B' rest on the grid, (rows, columns), of `laid` rest."""
-    if axis_y.shape[0] == 0:
-        return np.dot(inner, axis_x).reshape((1, axis_x.shape[1]))
-    half = np.dot(inner.reshape((axis_y.shape[0], axis_x.shape[0])), axis_x)
-    return np.dot(axis_y.T, half)
+    """Return B' rest, (cells,), of `laid` rest."""
+    if axis_y.shape[1] == 0:
+        return np.dot(inner, axis_x)
+    half = np.dot(inner.reshape((axis_y.shape[1], axis_x.shape[0])), axis_x)
+    return np.dot(axis_y, half).ravel()
 
 
-def ranked(found: Whole, worth: Floats) -> Whole:
-    """Return the few dearest, the dearest first."""
-    return found[np.argsort(-worth)[:TOGETHER]]
+def insert(found: Whole, worth: Floats, count: int, cell: int, value: float) -> int:
+    """Put a cell among the few dearest, the dearest first; return how many these are."""
+    for j in range(count):
+        if found[j] == cell:
+            return count
+    if count < len(found):
+        count += 1
+    elif value <= worth[count - 1]:
+        return count
+    j = count - 1
+    while j > 0 and worth[j - 1] < value:
+        found[j], worth[j] = found[j - 1], worth[j - 1]
+        j -= 1
+    found[j], worth[j] = cell, value
+    return count
 
 
-def peaks(values: Floats, state: States, least: float) -> Whole:
-    """Return the empty places dearer than a level and than their neighbours, dearest first.
+def peaks(
+    values: Floats, wide: int, steps: Steps, state: Whole, columns: int, least: float,
+    found: Whole, worth: Floats,
+) -> int:  # fmt: skip
+    """Find the empty cells dearer than a level and than their neighbours; return how many.
 
-    Full cells are dearer, and do not count as neighbours.
+    Looked at is every step-th cell. Full ones are dearer, and do not count as neighbours.
     """
-    rows, columns = values.shape
-    if rows > 1:
-        seen = np.where(state <= FREE, values, -np.inf)
-        top = (seen > least) & (state == EMPTY)
-        if not top.any():
-            return np.empty(0, np.int64)
-        top[:, 1:] &= seen[:, 1:] >= seen[:, :-1]
-        top[:, :-1] &= seen[:, :-1] >= seen[:, 1:]
-        top[1:] &= seen[1:] >= seen[:-1]
-        top[:-1] &= seen[:-1] >= seen[1:]
-        found = np.flatnonzero(top)
-        return ranked(found, values.ravel()[found])
-    line, open_ = values[0], state[0]
-    found = np.empty(columns // 2 + 1, np.int64)
-    worth = np.empty(len(found))
-    count = 0
-    for i in range(columns):
-        value = line[i]
-        if value > least and open_[i] == EMPTY:
-            if i > 0 and line[i - 1] >= value and open_[i - 1] <= FREE:
-                continue
-            if i + 1 < columns and line[i + 1] > value and open_[i + 1] <= FREE:
-                continue
-            found[count], worth[count] = i, value
-            count += 1
-    if count < 2:
-        return found[:count]
-    return ranked(found[:count], worth[:count])
+    step_x, step_y = steps
+    begin, step_y = step_y // 2 * columns + step_x // 2, step_y * columns
+    looks, count = len(values), int(np.int64(0))
+    for k in range(looks):
+        value = values[k]
+        if value <= least:
+            continue
+        place = k % wide
+        cell = begin + k // wide * step_y + place * step_x
+        if (
+            state[cell] != EMPTY
+            or (place > 0 and values[k - 1] >= value and state[cell - step_x] <= FREE)
+            or (place + 1 < wide and values[k + 1] > value and state[cell + step_x] <= FREE)
+            or (k >= wide and values[k - wide] >= value and state[cell - step_y] <= FREE)
+            or (k + wide < looks and values[k + wide] > value and state[cell + step_y] <= FREE)
+        ):
+            continue
+        count = insert(found, worth, count, cell, value)
+    return count
 
 
-def append(parts: Parts, size: int, new: Floats) -> bool:
-    """Add a column to the factors; False, and nothing changed, where it depends on the others."""
-    basis, factor, along, _, beyond = parts
-    if size == basis.shape[0]:
+def refine(
+    axes: Axes, work: Work, inner: Floats, steps: Steps, least: float, count: int,
+    found: Whole, worth: Floats,
+) -> int:  # fmt: skip
+    """Replace what was found among every step-th cell by the dearest around; return how many.
+
+    A blurred price is smooth, so its peaks show on every step-th cell; where none does, one may
+    still stand beside a cell that holds heat.
+    """
+    columns, rows, shown = axes[0].shape[1], axes[1].shape[0], count
+    starts = found[:shown].copy()
+    count = int(np.int64(0))
+    for i in range(shown + work.tally[SIZE]):
+        if i == shown and count > 0:
+            break
+        start = starts[i] if i < shown else work.free[i - shown]
+        row, place = start // columns, start % columns
+        top, bottom = max(0, row - steps[1]), min(rows, row + steps[1] + 1)
+        left, right = max(0, place - steps[0]), min(columns, place + steps[0] + 1)
+        near = np.ascontiguousarray(axes[0][:, left:right])
+        values, wide = prices(near, axes[1][top:bottom], inner), right - left
+        best, most = int(np.int64(-1)), least
+        for k in range(len(values)):
+            cell = (top + k // wide) * columns + left + k % wide
+            if values[k] > most and work.state[cell] == EMPTY:
+                best, most = int(cell), values[k]
+        if best >= 0:
+            count = insert(found, worth, count, best, most)
+    return count
+
+
+def strip(basis: Floats, size: int, vector: Floats, shares: Floats) -> None:
+    """Take out of a vector what lies along the basis, and add to `shares` how much that is."""
+    known = basis[:size]
+    more = np.dot(known, vector)
+    vector -= np.dot(more, known)
+    for i in range(size):
+        shares[i] += more[i]
+
+
+def append(work: Work, cell: int, new: Floats, held: float, top: float, turn: int) -> bool:
+    """Make a cell free; False, and nothing changed, where it depends on the free ones."""
+    size = work.tally[SIZE]
+    if size == work.basis.shape[0]:
         return False
-    before = np.dot(new, new)
-    left = before
-    if size:
-        known = basis[:size]
-        shares = np.dot(known, new)
-        new = new - np.dot(shares, known)
-        left = np.dot(new, new)
-        if left < 0.5 * before:  # much was lost, and the directions with it: twice is enough
-            again = np.dot(known, new)
-            new -= np.dot(again, known)
-            shares += again
-            left = np.dot(new, new)
-        factor[size, :size] = shares
+    axis, shares, rest = work.basis[size], work.factor[size], new.copy()
+    for i in range(size):
+        shares[i] = 0.0
+    before = left = np.dot(new, new)
+    for again in range(2):
+        # Where much was lost, the directions were lost with it: twice is enough.
+        if size > 0 and (again == 0 or left < 0.5 * before):
+            strip(work.basis, size, rest, shares)
+            left = np.dot(rest, rest)
     height = math.sqrt(left)
     if not height > DEPENDENT * math.sqrt(before):
         return False
-    factor[size, size] = height
-    basis[size] = new / height
-    share = np.dot(basis[size], beyond)
-    along[size] = share
-    beyond -= share * basis[size]
-    weigh(parts, size, size + 1)
+    np.divide(rest, height, axis)
+    shares[size] = height
+    work.along[size] = np.dot(axis, work.beyond)
+    rest = work.beyond
+    rest -= work.along[size] * axis
+    work.free[size], work.turn[size], work.state[cell] = cell, turn, FREE
+    work.amount[size], work.bound[size] = held, top
+    work.tally[SIZE] = size + 1
+    weigh(work, size)
     return True
 
 
-def weigh(parts: Parts, first: int, size: int) -> None:
+def weigh(work: Work, first: int) -> None:
     """Work out w anew from one place on; row j of R' is column j of R."""
-    factor, weights = parts[1], parts[3]
-    for j in range(first, size):
+    for j in range(first, work.tally[SIZE]):
         rest = 1.0
         for i in range(j):
-            rest -= factor[j, i] * weights[i]
-        weights[j] = rest / factor[j, j]
+            rest -= work.factor[j, i] * work.weights[i]
+        work.weights[j] = rest / work.factor[j, j]
 
 
-def remove(parts: Parts, size: int, gone: int) -> None:
-    """Take a column out of the factors by Givens rotations, which carry z along.
-
-    They do not carry w, which may be huge beside a column that all but depends on the others.
-    """
-    basis, factor, along, _, beyond = parts
-    for j in range(gone, size - 1):
-        for i in range(j + 2):
-            factor[j, i] = factor[j + 1, i]
-    for i in range(gone, size - 1):
-        norm = math.hypot(factor[i, i], factor[i, i + 1])
-        c, s = factor[i, i] / norm, factor[i, i + 1] / norm
-        for j in range(i, size - 1):
-            one, two = factor[j, i], factor[j, i + 1]
-            factor[j, i], factor[j, i + 1] = c * one + s * two, c * two - s * one
-        first = basis[i].copy()
-        basis[i] = c * first + s * basis[i + 1]
-        basis[i + 1] = c * basis[i + 1] - s * first
-        one, two = along[i], along[i + 1]
-        along[i], along[i + 1] = c * one + s * two, c * two - s * one
-    beyond += along[size - 1] * basis[size - 1]
-    weigh(parts, gone, size - 1)
-
-
-def shift(parts: Parts, size: int, change: Floats) -> None:
+def shift(work: Work, change: Floats, times: float) -> None:
     """Change the readings that the free cells have to explain."""
-    basis, along, beyond = parts[0], parts[2], parts[4]
-    beyond += change
-    if size:
-        for _ in range(2):
-            more = np.dot(basis[:size], beyond)
-            along[:size] += more
-            beyond -= np.dot(more, basis[:size])
+    beyond = work.beyond
+    beyond += times * change
+    for _ in range(2):
+        strip(work.basis, work.tally[SIZE], beyond, work.along)
 
 
-def solve_up(factor: Floats, right: Floats, size: int) -> None:
+def solve_up(work: Work, right: Floats) -> None:
     """Replace `right` by R^-1 right."""
-    for j in range(size - 1, -1, -1):
-        value = right[j] / factor[j, j]
+    for j in range(work.tally[SIZE] - 1, -1, -1):
+        value = right[j] / work.factor[j, j]
         right[j] = value
         for i in range(j):
-            right[i] -= value * factor[j, i]
+            right[i] -= value * work.factor[j, i]
 
 
-def leave(
-    axes: Axes, parts: Parts, lists: Lists, size: int, p: int,
-    flat: States, full: Whole, filled: int,
-) -> int:  # fmt: skip
-    """Take a cell that stands at a bound out of the free ones; return how many are full then."""
-    free, turn, amount, bound = lists
-    cell, top, at_top = free[p], bound[p], amount[p] >= bound[p]
-    remove(parts, size, p)
-    for i in range(p, size - 1):
-        free[i], turn[i] = free[i + 1], turn[i + 1]
-        amount[i], bound[i] = amount[i + 1], bound[i + 1]
-    flat[cell] = EMPTY
-    if not at_top:
-        return filled
-    shift(parts, size - 1, -top * column(axes, cell))
-    flat[cell], full[filled] = FULL, cell
-    return filled + 1
+def refuse(work: Work, cell: int) -> None:
+    """Do not try a cell again before there is progress."""
+    work.state[cell] = KEPT if work.state[cell] == FULL else REFUSED
+    work.refused[work.tally[BARRED]] = cell
+    work.tally[BARRED] += 1
 
 
-def walk(lists: Lists, target: Floats, first: int, gone: NDArray[np.bool_], size: int) -> bool:
+def leave(axes: Axes, work: Work, gone: int) -> None:
+    """Take a cell that stands at a bound out of the free ones, by Givens rotations.
+
+    They carry z along, but not w, which may be huge beside a column that all but depends on the
+    others.
+    """
+    last, factor, along = work.tally[SIZE] - 1, work.factor, work.along
+    cell, top, at_top = work.free[gone], work.bound[gone], work.amount[gone] >= work.bound[gone]
+    for j in range(gone, last):
+        for i in range(j + 2):
+            factor[j, i] = factor[j + 1, i]
+        work.free[j], work.turn[j] = work.free[j + 1], work.turn[j + 1]
+        work.amount[j], work.bound[j] = work.amount[j + 1], work.bound[j + 1]
+    for i in range(gone, last):
+        norm = math.hypot(factor[i, i], factor[i, i + 1])
+        c, s = factor[i, i] / norm, factor[i, i + 1] / norm
+        for j in range(i, last):
+            one, two = factor[j, i], factor[j, i + 1]
+            factor[j, i], factor[j, i + 1] = c * one + s * two, c * two - s * one
+        here, there = work.basis[i], work.basis[i + 1]
+        turned = c * there - s * here
+        here *= c
+        here += s * there
+        np.multiply(turned, 1.0, there)
+        one, two = along[i], along[i + 1]
+        along[i], along[i + 1] = c * one + s * two, c * two - s * one
+    beyond = work.beyond
+    beyond += along[last] * work.basis[last]
+    work.tally[SIZE] = last
+    weigh(work, gone)
+    work.state[cell] = EMPTY
+    if at_top:
+        fill(axes, work, cell, top)
+
+
+def fill(axes: Axes, work: Work, cell: int, top: float) -> None:
+    """Let a cell be full that was not."""
+    shift(work, column(axes, cell), -top)
+    work.state[cell], work.full[work.tally[FILLED]] = FULL, cell
+    work.tally[FILLED] += 1
+
+
+def walk(work: Work, first: int) -> bool:
     """Go to the target, or until a cell runs empty or full; True on arrival, else see `gone`.
 
     Of several newcomers only the dearest, `first`, is sure to go the right way. Where others go
     the wrong way nobody moves, and they are to leave; the dearest only if it is alone in that.
     """
-    free, turn, amount, bound = lists
-    strays, first_strays = 0, -1
-    share = 1.0
+    turn, amount, bound, target, gone = work.turn, work.amount, work.bound, work.target, work.gone
+    strays, stray, share, size = 0, -1, 1.0, work.tally[SIZE]
     for p in range(size):
         step = target[p] - amount[p]
-        gone[p] = turn[p] != 0 and turn[p] * step <= 0
-        if gone[p]:
+        gone[p] = 0
+        if turn[p] != 0 and turn[p] * step <= 0:
+            gone[p] = 1
             strays += 1
-            if free[p] == first:
-                first_strays = p
+            if work.free[p] == first:
+                stray = p
         elif target[p] < 0:
             share = min(share, -amount[p] / step)
         elif target[p] > bound[p]:
             share = min(share, (bound[p] - amount[p]) / step)
     if strays:
-        if strays > 1 and first_strays >= 0:
-            gone[first_strays] = False
+        if strays > 1 and stray >= 0:
+            gone[stray] = 0
         return False
     for p in range(size):
         turn[p] = 0
-        if share >= 1.0:
-            amount[p] = target[p]
-            continue
-        moved = amount[p] + share * (target[p] - amount[p])
-        if target[p] < 0 and moved <= 1e-14 * amount[p]:
-            gone[p], moved = True, 0.0
-        elif target[p] > bound[p] and bound[p] - moved <= 1e-14 * bound[p]:
-            gone[p], moved = True, bound[p]
+        moved = target[p] if share >= 1.0 else amount[p] + share * (target[p] - amount[p])
+        if share < 1.0 and target[p] < 0 and moved <= 1e-14 * amount[p]:
+            gone[p], moved = 1, 0.0
+        elif share < 1.0 and target[p] > bound[p] and bound[p] - moved <= 1e-14 * bound[p]:
+            gone[p], moved = 1, bound[p]
         amount[p] = moved
     return share >= 1.0
 
 
-def trade(parts: Parts, lists: Lists, size: int, new: Floats, most: float) -> tuple[float, int]:
+def trade(work: Work, new: Floats, most: float) -> tuple[float, int]:
     """Move heat into a column that the others can make up for, until one of them has to leave.
 
     Returns how much, and who meets a bound; -1 where nobody does before `most`, which is
     negative for a column that gives heat away.
     """
-    amount, bound = lists[2], lists[3]
-    rates = np.dot(parts[0][:size], new)
-    solve_up(parts[1], rates, size)
+    amount, bound, size = work.amount, work.bound, work.tally[SIZE]
+    rates = np.dot(work.basis[:size], new)
+    solve_up(work, rates)
     sign = 1.0 if most > 0 else -1.0
     far, who = abs(most), -1
     for p in range(size):
@@ -277,331 +340,228 @@ def trade(parts: Parts, lists: Lists, size: int, new: Floats, most: float) -> tu
     return sign * far, who
 
 
-def left_over(
-    axes: Axes, readings: Floats, ceiling: Floats, lists: Lists, size: int, full: Whole
-) -> Floats:
-    """Return c - B heat, afresh."""
-    rest = readings.copy()
+def aim(work: Work, inside: float) -> tuple[float, float]:
+    """Set the target of the free cells.
+
+    Returns the square of how far from the readings they can come, and the price.
+    """
+    miss, size = np.dot(work.beyond, work.beyond), work.tally[SIZE]
+    price, steep = 0.0, 0.0
+    if size > 0 and miss < inside:
+        for p in range(size):
+            steep += work.weights[p] * work.weights[p]
+        price = math.sqrt((inside - miss) / steep)
     for p in range(size):
-        rest -= lists[2][p] * column(axes, lists[0][p])
-    for cell in full:
-        rest -= ceiling[cell if len(ceiling) > 1 else 0] * column(axes, cell)
+        work.target[p] = work.along[p] - price * work.weights[p]
+    solve_up(work, work.target)
+    return miss, price
+
+
+def enter(
+    axes: Axes, work: Work, cell: int, top: float, held: float, may_trade: bool
+) -> bool:  # fmt: skip
+    """Let a cell win heat, a full one lose it, or one that holds heat be free, as is its turn.
+
+    Returns whether others may still trade.
+    """
+    new, turn, traded = column(axes, cell), 1 if held == 0 else 0, 0.0
+    if work.state[cell] == FULL:
+        turn, held = -1, top
+        shift(work, new, top)
+    elif held > top or top == 0:
+        held = top
+    while (turn == 0 and held >= top) or not append(
+        work, cell, new, held, top, turn if traded == 0 else 0
+    ):
+        who = -1
+        if may_trade:
+            traded, who = trade(work, new, top * turn)
+            held += traded
+        if who < 0:
+            work.state[cell] = EMPTY
+            if held >= top:
+                fill(axes, work, cell, top)
+            if traded == 0:
+                refuse(work, cell)
+            return may_trade
+        leave(axes, work, who)
+        may_trade = False
+    return False
+
+
+def left_over(axes: Axes, work: Work, readings: Floats, ceiling: Floats) -> Floats:
+    """Return c - B heat, afresh."""
+    rest, size = readings.copy(), work.tally[SIZE]
+    for p in range(size + work.tally[FILLED]):
+        cell = work.free[p] if p < size else work.full[p - size]
+        held = work.amount[p] if p < size else ceiling[cell]
+        rest -= held * column(axes, cell)
     return rest
 
 
-def window(
-    axes: Axes, state: States, inner: Floats, cell: int, reach_x: int, reach_y: int
-) -> tuple[int, float]:
-    """Return the dearest empty cell near another, and its price; minus infinity if none."""
-    rows, columns = state.shape
-    row, place = cell // columns, cell % columns
-    top, bottom = max(0, row - reach_y), min(rows, row + reach_y + 1)
-    left, right = max(0, place - reach_x), min(columns, place + reach_x + 1)
-    near_x = np.ascontiguousarray(axes[0][:, left:right])
-    near_y = np.ascontiguousarray(axes[1][:, top:bottom])
-    values = prices(near_x, near_y, inner)
-    best, worth = -1, -np.inf
-    for i in range(bottom - top):
-        for j in range(right - left):
-            if values[i, j] > worth and state[top + i, left + j] == EMPTY:
-                best, worth = (top + i) * columns + left + j, values[i, j]
-    return best, worth
+def progress(work: Work, near: bool, miss: float, ceiling: Floats, best: Floats) -> bool:
+    """Say whether this is better than before, by the miss, or by the heat where that is near.
 
-
-def entering(
-    axes: Axes, coarse: Two, steps: Steps, state: States, rest: Floats, least: float,
-    free: Whole,
-) -> Whole:  # fmt: skip
-    """Return empty cells dearer than a level, dearest first, without looking at all of them.
-
-    A blurred price is smooth, so its peaks show on every step-th cell; where none does, one may
-    still stand beside a cell that holds heat.
+    Who is refused stays so until there is progress, or the same step would come again.
     """
-    step_x, step_y = steps
-    columns, half_x, half_y = state.shape[1], step_x // 2, step_y // 2
-    inner = laid(axes, rest)
-    values = prices(coarse[0], coarse[1], inner)
-    wide = values.shape[1]
-    seen = np.ascontiguousarray(state[half_y::step_y, half_x::step_x])
-    tops = peaks(values, seen, least)
-    found, worth = np.empty(TOGETHER + len(free), np.int64), np.empty(TOGETHER + len(free))
-    count = 0
-    for near_heat in range(2):
-        for i in range(len(free) if near_heat else len(tops)):
-            if near_heat:
-                start = free[i]
-            else:
-                start = (half_y + tops[i] // wide * step_y) * columns
-                start += half_x + tops[i] % wide * step_x
-            cell, value = window(axes, state, inner, start, step_x, step_y)
-            known = value <= least
-            for j in range(count):
-                known |= found[j] == cell
-            if not known:
-                found[count], worth[count] = cell, value
-                count += 1
-        if count:
-            break
-    return ranked(found[:count], worth[:count])
+    now = miss
+    if near:
+        now = 0.0
+        for p in range(work.tally[SIZE]):
+            now += work.amount[p]
+        for i in range(work.tally[FILLED]):
+            now += ceiling[work.full[i]]
+    better = (near and best[0] == 0) or now < best[1] * (1 - 1e-14)
+    best[0], best[1] = 1.0 if near else 0.0, now
+    if better:
+        for i in range(work.tally[BARRED]):
+            cell = work.refused[i]
+            work.state[cell] = FULL if work.state[cell] == KEPT else EMPTY
+        work.tally[BARRED] = 0
+    return better
 
 
-def descend(
-    axes: Axes, coarse: Two, steps: Steps, grain: float, ceiling: Floats,
-    readings: Floats, outside: float, radius: float, guess: Whole, heat: Floats,
-) -> tuple[int, tuple[float, float, float, float], int, float, Floats]:  # fmt: skip
-    """Leave the least heat in `heat`, and return how sure it is.
+def cheapest(axes: Axes, work: Work, rest: Floats, most: float) -> int:
+    """Return which full cell earns least, and less than a level; -1 if none."""
+    lowest = -1
+    for i in range(work.tally[FILLED]):
+        if work.state[work.full[i]] == FULL:
+            worth = np.dot(column(axes, work.full[i]), rest)
+            if worth < most:
+                lowest, most = i, worth
+    return lowest
+
+
+def told(
+    work: Work, ceiling: Floats, readings: Floats, outside: float, radius: float, price: float,
+    rest: Floats, values: Floats, done: bool, heat: Floats, numbers: Floats,
+) -> None:  # fmt: skip
+    """Put the heat in its place, and say how sure it is by weak duality."""
+    size, total = work.tally[SIZE], 0.0
+    for p in range(size + work.tally[FILLED]):
+        cell = work.free[p] if p < size else work.full[p - size]
+        heat[cell] = work.amount[p] if p < size else ceiling[cell]
+        total += heat[cell]
+    gains, length = np.dot(readings, rest), math.sqrt(np.dot(rest, rest))
+    residual = math.sqrt(outside + length * length)
+    code, gap, scale = STALLED, np.inf, residual
+    if done:
+        for cell in range(len(heat)):
+            gains -= ceiling[cell] * max(0.0, values[cell] - price)
+        least = max(0.0, gains / length) if length > 0 else 0.0
+        code, gap = NEAREST, residual - math.sqrt(outside + least * least)
+        if price > 0:
+            code, scale = OPTIMAL, price
+            gap = total - (gains - math.sqrt(radius * radius - outside) * length) / price
+    numbers[0], numbers[1], numbers[2], numbers[3] = total, residual, gap, radius
+    numbers[4], numbers[5], numbers[6] = scale, code, work.tally[TAKEN]
+
+
+def solve(
+    axes: Axes, coarse: tuple[Floats, Floats], steps: Steps, grain: float, ceiling: Floats,
+    readings: Floats, outside: Floats, radii: Floats, guess: Whole, heat: Floats, rests: Floats,
+    numbers: Floats,
+) -> None:  # fmt: skip
+    """Find the least heat of each of many readings.
 
     Args:
         steps: (x, y), of `coarse`; (1, 1) to look at every cell each time.
         grain: the norm of the largest column of B.
-        ceiling: the most heat a cell holds, (cells,), or (1,) for all alike.
-        readings: c = U'y, (rank,).
-        outside: ||y - U U'y||**2, which no heat explains.
-        radius: how far A f may stay from y.
+        ceiling: (cells,), the most heat each holds.
+        readings: c = U'y, (batch, rank).
+        outside: (batch,), ||y - U U'y||**2, which no heat explains.
+        radii: (batch,), how far A f may stay from y.
         guess: cells that hold heat in `heat`; all others are 0 there.
-
-    Returns:
-        (code, (total, residual, gap, radius), steps taken, price, rest). OPTIMAL, with the
-        excess over the least total at most; NEAREST, with that over the least residual; STALLED,
-        with infinity. The radius is what was kept to, and the rest c - B heat; over the price,
-        which is the residual where there is none, multipliers.
+        heat: (batch, cells), for the least heat.
+        rests: (batch, rank), for c - B heat; over the price they are multipliers.
+        numbers: (batch, 7), for the total; the residual; what the total exceeds the least by at
+            most, or where the code is NEAREST the residual does, infinity where STALLED; the
+            radius that was kept to; the price, or the residual where there is none; the code; and
+            the steps taken.
     """
-    rank, columns, rows = len(readings), axes[0].shape[1], axes[1].shape[1]
-    cells = rows * columns
+    (batch, rank), columns, cells = readings.shape, axes[0].shape[1], heat.shape[1]
     most = min(rank, cells)
-    basis, factor, beyond = np.empty((most, rank)), np.empty((most, most)), readings.copy()
-    along, weights, target = np.empty(most), np.empty(most), np.empty(most)
-    parts = (basis, factor, along, weights, beyond)
-    free, turn, gone = np.empty(most, np.int64), np.zeros(most, np.int64), np.zeros(most, np.bool_)
-    amount, bound = np.empty(most), np.empty(most)
-    lists = (free, turn, amount, bound)
-    full, refused = np.empty(cells, np.int64), np.empty(cells, np.int64)
-    size, filled, barred, taken = 0, 0, 0, 0
-    flat = np.zeros(cells, np.int8)
-    state = flat.reshape((rows, columns))
-    apart = len(ceiling) > 1
-    if apart:
-        flat[ceiling <= 0] = CLOSED
-    size_in = math.sqrt(np.dot(readings, readings))
-    radius = max(radius, CLOSE * math.sqrt(outside + size_in * size_in))
-    inside = radius * radius - outside
-    rounding = 1e-15 * grain * size_in
-
-    for cell in guess:
-        top = ceiling[cell if apart else 0]
-        if top > 0 and heat[cell] >= top:
-            beyond -= top * column(axes, cell)
-            flat[cell], full[filled] = FULL, cell
-            filled += 1
-    for cell in guess:
-        if flat[cell] == EMPTY and heat[cell] > 0 and append(parts, size, column(axes, cell)):
-            free[size], amount[size], bound[size] = cell, heat[cell], ceiling[cell if apart else 0]
-            flat[cell] = FREE
-            size += 1
-        heat[cell] = 0.0
-
-    first, alone, phase, merit, price, done = -1, False, 0, np.inf, 0.0, False
-    rest, highest = readings, 0.0
-    values = np.zeros((rows, 0))
-    while taken < MOST_STEPS:
-        # Walk to the target of these cells, and leave behind those that run empty or full.
-        miss = np.dot(beyond, beyond)
-        near, price = miss < inside, 0.0
-        while size:
-            taken += 1
-            if near:
-                steep = 0.0
-                for p in range(size):
-                    steep += weights[p] * weights[p]
-                price = math.sqrt((inside - miss) / steep)
-            for p in range(size):
-                target[p] = along[p] - price * weights[p]
-            solve_up(factor, target, size)
-            if walk(lists, target, first, gone, size):
-                break
-            for p in range(size - 1, -1, -1):
-                if gone[p]:
-                    cell, new = free[p], turn[p] != 0
-                    filled = leave(axes, parts, lists, size, p, flat, full, filled)
-                    size -= 1
-                    if new and cell == first:
-                        flat[cell] = KEPT if flat[cell] == FULL else REFUSED
-                        refused[barred] = cell
-                        barred += 1
-            miss = np.dot(beyond, beyond)
-            near, price = miss < inside, 0.0
-
-        # Who is refused stays so until there is progress, or the same step would come again.
-        now = miss
-        if near:
-            now = 0.0
-            for p in range(size):
-                now += amount[p]
-            for i in range(filled):
-                now += ceiling[full[i] if apart else 0]
-        better = int(near) > phase or now < merit * (1 - 1e-14)
-        phase, merit, alone = int(near), now, not better
-        if better:
-            for i in range(barred):
-                flat[refused[i]] = FULL if flat[refused[i]] == KEPT else EMPTY
-            barred = 0
-
-        # Look for cells that would earn more than the price, and full ones that earn less.
-        rest = beyond + price * np.dot(weights[:size], basis[:size]) if size else beyond.copy()
-        slack = rounding + SLACK * price
-        if not near:
-            slack += 1e-11 * grain * math.sqrt(np.dot(rest, rest))
-        idle = near and size == 0  # nothing but full cells, and nearer than need be
-        lowest, cheapest = -1, np.inf if idle else price - slack
-        for i in range(filled):
-            if flat[full[i]] == FULL:
-                worth = np.dot(column(axes, full[i]), rest)
-                if worth < cheapest:
-                    lowest, cheapest = i, worth
-        newcomers = full[:0]
-        if not idle:
-            if steps[0] * steps[1] > 1:
-                newcomers = entering(axes, coarse, steps, state, rest, price + slack, free[:size])
-            if len(newcomers) == 0:
-                rest = left_over(axes, readings, ceiling, lists, size, full[:filled])
-                values = prices(axes[0], axes[1], laid(axes, rest))
-                highest = values.max()
-                if highest > price + slack:
-                    newcomers = peaks(values, state, price + slack)
-                done = len(newcomers) == 0 and lowest < 0
-        if done or (idle and lowest < 0):
-            break
-        if alone and len(newcomers):
-            newcomers, lowest = newcomers[:1], -1
-        if lowest >= 0:
-            newcomers = np.append(newcomers, full[lowest])
-            filled -= 1
-            full[lowest] = full[filled]
-
-        first, before = newcomers[0], size
-        for cell in newcomers:
-            new, top, out = column(axes, cell), ceiling[cell if apart else 0], flat[cell] == FULL
-            held = top if out else 0.0
-            if out:
-                shift(parts, size, top * new)
-            placed, traded = append(parts, size, new), 0.0
-            if not placed and near and 0 < size == before:
-                traded, who = trade(parts, lists, size, new, -top if out else top)
-                held += traded
-                if who >= 0:
-                    filled = leave(axes, parts, lists, size, who, flat, full, filled)
-                    size, before = size - 1, -1
-                    placed = append(parts, size, new)
-            if placed:
-                free[size], amount[size], bound[size], flat[cell] = cell, held, top, FREE
-                turn[size] = 0 if traded != 0 else (-1 if out else 1)
-                size += 1
-                continue
-            flat[cell] = EMPTY
-            if held >= top:
-                shift(parts, size, -top * new)
-                flat[cell], full[filled] = FULL, cell
-                filled += 1
-            if traded == 0:
-                flat[cell] = KEPT if flat[cell] == FULL else REFUSED
-                refused[barred] = cell
-                barred += 1
-
-    total = 0.0
-    for p in range(size):
-        heat[free[p]] = amount[p]
-        total += amount[p]
-    for cell in full[:filled]:
-        heat[cell] = ceiling[cell if apart else 0]
-        total += heat[cell]
-    gains, length = np.dot(readings, rest), math.sqrt(np.dot(rest, rest))
-    residual = math.sqrt(outside + length * length)
-    if not done:
-        return STALLED, (total, residual, np.inf, radius), taken, residual, rest
-    if highest > price:
-        over = np.maximum(0.0, values.ravel() - price)
-        gains -= np.dot(ceiling, over) if apart else ceiling[0] * over.sum()
-    if price > 0:
-        gap = total - (gains - math.sqrt(inside) * length) / price
-        return OPTIMAL, (total, residual, gap, radius), taken, price, rest
-    least = max(0.0, gains / length) if length else 0.0
-    gap = residual - math.sqrt(outside + least * least)
-    return NEAREST, (total, residual, gap, radius), taken, residual, rest
-
-
-def coordinates(bases: Two, axes: Axes, readings: Floats) -> Floats:
-    """Return U'y, (rank,)."""
-    basis_x, basis_y = bases
-    if basis_y.shape[0] == 0:
-        return np.dot(basis_x, readings)
-    table = readings.reshape((basis_y.shape[1], basis_x.shape[1]))
-    inside = np.dot(np.dot(basis_y, table), basis_x.T)
-    return inside.ravel()[axes[3] * basis_x.shape[0] + axes[2]]
-
-
-def expanded(bases: Two, axes: Axes, inside: Floats) -> Floats:
-    """Return U inside, one number a sensor."""
-    basis_x, basis_y = bases
-    if basis_y.shape[0] == 0:
-        return np.dot(inside, basis_x)
-    table = np.zeros(basis_y.shape[0] * basis_x.shape[0])
-    table[axes[3] * basis_x.shape[0] + axes[2]] = inside
-    half = np.dot(table.reshape((basis_y.shape[0], basis_x.shape[0])), basis_x)
-    return np.dot(basis_y.T, half).ravel()
-
-
-def solve(
-    bases: Two, axes: Axes, coarse: Two, steps: Steps, grain: float,
-    ceiling: Floats, readings: Floats, radius: float, guess: Whole, heat: Floats,
-) -> tuple[int, tuple[float, float, float, float], int, Floats]:  # fmt: skip
-    """Return what `descend` finds for y, (sensors,), and the multipliers instead of the rest.
-
-    The heat to begin with is in `heat`, and the least heat is left there. The code is SPOILT
-    where a reading is not finite.
-    """
-    size = math.sqrt(np.dot(readings, readings))
-    if size <= radius or not math.isfinite(size):
-        heat[:] = 0.0
-        code = ZERO if size <= radius else SPOILT
-        return code, (0.0, size, 0.0, radius), 0, np.zeros(len(readings))
-    inside = coordinates(bases, axes, readings)
-    beyond = readings - expanded(bases, axes, inside)
-    code, numbers, taken, price, rest = descend(
-        axes, coarse, steps, grain, ceiling, inside, np.dot(beyond, beyond), radius, guess, heat
-    )
-    return code, numbers, taken, (beyond + expanded(bases, axes, rest)) / price
-
-
-def solve_many(
-    bases: Two, axes: Axes, coarse: Two, steps: Steps, grain: float,
-    ceiling: Floats, readings: Floats, radii: Floats, heat: Floats,
-) -> tuple[Whole, Floats, Whole, Floats, Floats]:  # fmt: skip
-    """Return what `descend` finds for each of the readings, (batch, sensors), as arrays.
-
-    Returns:
-        codes, SPOILT where the readings are not finite; (batch, 4); steps taken; prices; and
-        B heat, (batch, rank), for the multipliers are (y - U B heat) / price.
-    """
-    batch, rank = len(readings), axes[4].shape[0] if axes[4].size else len(axes[2])
-    codes, taken = np.zeros(batch, np.int64), np.zeros(batch, np.int64)
-    numbers, scales, told = np.zeros((batch, 4)), np.full(batch, np.inf), np.zeros((batch, rank))
-    dense, nobody = bases[1].shape[0] == 0, np.empty(0, np.int64)
-    if dense:
-        told[:] = np.dot(readings, bases[0].T)
+    lines, lists = np.zeros((5, most)), np.zeros((3, most), np.int64)
+    of_cells, tally = np.zeros((3, cells), np.int64), np.zeros(4, np.int64)
+    work = Work(
+        np.zeros((most, rank)), np.zeros((most, most)), np.zeros(rank), lines[0], lines[1],
+        lines[2], lines[3], lines[4], lists[0], lists[1], lists[2], of_cells[0], of_cells[1],
+        of_cells[2], tally,
+    )  # fmt: skip
+    best, found, worth = np.zeros(2), np.zeros(TOGETHER, np.int64), np.zeros(TOGETHER)
     for one in range(batch):
-        target = readings[one]
-        size = math.sqrt(np.dot(target, target))
-        if size <= radii[one] or not math.isfinite(size):
-            codes[one] = ZERO if size <= radii[one] else SPOILT
-            numbers[one, 1], numbers[one, 3], told[one] = size, radii[one], 0.0
+        target, rest = readings[one], rests[one]
+        size_in = math.sqrt(np.dot(target, target))
+        length = math.sqrt(outside[one] + size_in * size_in)
+        if length <= radii[one]:
+            numbers[one, 1], numbers[one, 3], numbers[one, 4] = length, radii[one], np.inf
             continue
-        inside = told[one].copy() if dense else coordinates(bases, axes, target)
-        beyond = target - expanded(bases, axes, inside)
-        codes[one], found, taken[one], scales[one], rest = descend(
-            axes, coarse, steps, grain, ceiling, inside, np.dot(beyond, beyond), radii[one],
-            nobody, heat[one],
+        radius = max(radii[one], CLOSE * length)
+        inside, rounding = radius * radius - outside[one], 1e-15 * grain * size_in
+        np.add(target, 0.0, work.beyond)
+        for cell in range(cells):
+            work.state[cell] = EMPTY if ceiling[cell] > 0 else CLOSED
+        tally[SIZE] = tally[FILLED] = tally[BARRED] = tally[TAKEN] = 0
+        best[0], best[1] = 0.0, np.inf
+        near, done, price, values, chosen = False, False, 0.0, target, guess
+        news, lowest, first = len(guess), -1, int(np.int64(-1))
+        while True:
+            # Let them in, walk to the target, and leave behind those that run empty or full.
+            may_trade = near and tally[SIZE] > 0
+            for i in range(news + 1):
+                if i == news and lowest < 0:
+                    break
+                cell = chosen[i] if i < news else work.full[lowest]
+                if i == 0:
+                    first = cell
+                if i == news:
+                    tally[FILLED] -= 1
+                    work.full[lowest] = work.full[tally[FILLED]]
+                may_trade = enter(axes, work, cell, ceiling[cell], heat[one, cell], may_trade)
+                heat[one, cell] = 0.0
+            while True:
+                miss, price = aim(work, inside)
+                tally[TAKEN] += 1 if tally[SIZE] > 0 else 0
+                if walk(work, first):
+                    break
+                for p in range(tally[SIZE] - 1, -1, -1):
+                    if work.gone[p]:
+                        stray = work.turn[p] != 0 and work.free[p] == first
+                        leave(axes, work, p)
+                        if stray:
+                            refuse(work, first)
+            near, size = miss < inside, tally[SIZE]
+            better = progress(work, near, miss, ceiling, best)
+
+            # Look for cells that would earn more than the price, and full ones that earn less.
+            left = work.beyond + price * np.dot(work.weights[:size], work.basis[:size])
+            slack = rounding + SLACK * price
+            if not near:
+                slack += 1e-11 * grain * math.sqrt(np.dot(left, left))
+            idle = near and size == 0  # nothing but full cells, and nearer than need be
+            lowest, news = cheapest(axes, work, left, np.inf if idle else price - slack), 0
+            for whole in range(2 if idle else int(steps[0] * steps[1] == 1), 2):
+                if whole == 1:
+                    left = left_over(axes, work, target, ceiling)
+                inner = laid(axes, left)
+                side_x, side_y = (axes[0], axes[1]) if whole == 1 else coarse
+                leap = (1, 1) if whole == 1 else steps
+                values = prices(side_x, side_y, inner)
+                news = peaks(
+                    values, side_x.shape[1], leap, work.state, columns, price + slack, found, worth
+                )
+                if whole == 0:
+                    news = refine(axes, work, inner, steps, price + slack, news, found, worth)
+                if news > 0:
+                    break
+            if (news == 0 and lowest < 0) or tally[TAKEN] >= MOST_STEPS:
+                done = not idle and news == 0 and lowest < 0
+                break
+            if not better and news > 0:
+                news, lowest = 1, -1
+            chosen = found
+        np.add(left, 0.0, rest)
+        told(
+            work, ceiling, target, outside[one], radius, price, left, values, done, heat[one],
+            numbers[one],
         )  # fmt: skip
-        for i in range(4):
-            numbers[one, i] = found[i]
-        told[one] = inside - rest
-    return codes, numbers, taken, scales, told

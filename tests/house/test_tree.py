@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("edge", "physics", "recovery", "gateway")
 LONGEST = 180  # lines: what one can hold in mind beside the paper's page
-MAY_BE_LONGER: dict[str, str] = {}  # file: why
+MAY_BE_LONGER: dict[str, str] = {  # file: why
+    "recovery/kernels/active_set.py": "one algorithm; kernels import no other kernel",
+}
 
 # Home folders of somebody's machine, and where packages are fetched from: both are the
 # business of the machine, not of the project.

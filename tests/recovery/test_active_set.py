@@ -204,18 +204,22 @@ def test_plain_and_compiled_walk_the_same_way() -> None:
     """The same lines: same steps, and heat that differs by rounding alone."""
     for seed in range(12):
         matrix, readings, radius, upper = draw(seed)
-        ready, heat = prepare(matrix), np.zeros((2, len(upper)))
-        answers = [
+        ready = prepare(matrix)
+        inside, beyond = ready.compress(readings)
+        heat, rests, numbers = np.zeros((2, len(upper))), [], []
+        for one, module in enumerate((active_set, compiled(active_set))):
+            rests.append(np.zeros((1, ready.rank)))
+            numbers.append(np.zeros((1, 7)))
             module.solve(
-                ready.bases, ready.axes, ready.coarse, ready.steps, ready.grain, upper, readings,
-                float(radius), np.empty(0, np.int64), heat[one],
-            )
-            for one, module in enumerate((active_set, compiled(active_set)))
-        ]  # fmt: skip
+                ready.axes, ready.coarse, ready.steps, ready.grain, upper, inside[None],
+                np.array([beyond @ beyond]), np.array([float(radius)]), np.empty(0, np.int64),
+                heat[one : one + 1], rests[one], numbers[one],
+            )  # fmt: skip
 
-        assert answers[0][0] == answers[1][0]
+        assert numbers[0][0, 5] == numbers[1][0, 5]
+        assert numbers[0] == pytest.approx(numbers[1], rel=1e-6, abs=1e-7, nan_ok=True)
         assert heat[0].sum() == pytest.approx(heat[1].sum(), rel=1e-9)
-        assert answers[0][3] == pytest.approx(answers[1][3], rel=1e-6, abs=1e-9)
+        assert rests[0] == pytest.approx(rests[1], rel=1e-6, abs=1e-9)
 
 
 def test_columns_that_depend_on_each_other_trade_their_heat(tier: str) -> None:
