@@ -9,6 +9,9 @@ from .crowd import Crowd
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
+# Of a power: sums of powers have lost no more digits than this.
+_ROUNDING = 1e-9
+
 
 class Share:
     """How two sources of fixed joint heat share it: w_1 = heat / 2 + d, w_2 = heat / 2 - d."""
@@ -17,7 +20,10 @@ class Share:
         self._problem = crowd.problem
         self._left, self._heat, self._cool = left, heat, cool
         low, high = crowd.problem.low, crowd.problem.high
-        self._even = np.minimum(heat / 2 - low, high - heat / 2)  # the most that d can be
+        even = np.minimum(heat / 2 - low, high - heat / 2)
+        # The most that d can be; two sources on their bounds leave nothing, and not less.
+        self._even = np.where(even > -_ROUNDING * high, np.maximum(even, 0.0), even)
+        self._least = _ROUNDING * high
         self._known = low == high
 
     def rough(self, ones: Whole, twos: Whole) -> tuple[Floats, Floats]:
@@ -37,7 +43,7 @@ class Share:
         slope = np.einsum("sar,sr->sa", columns, self._left)
         stiff = np.square(columns).sum(axis=2)
         scores = self._cool * heat * (slope - 0.5 * heat * stiff)
-        low, high = self._problem.low, self._problem.high
+        low, high = self._problem.low - self._least, self._problem.high + self._least
         return np.where((low <= heat) & (heat <= high), scores, -np.inf)
 
     def excess(self, one: Whole, two: Whole) -> Floats:
@@ -45,7 +51,7 @@ class Share:
         if self._known:
             return np.zeros(len(one))
         _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
-        most = np.maximum(self._even, 1e-9)
+        most = np.maximum(self._even, self._least)
         exact = log_mass(slope, stiff, -most, most)
         peak, width = rough_mass(slope, stiff, -most, most)
         return np.where(two < self._problem.cells, exact - peak - np.log(width), 0.0)
@@ -55,7 +61,7 @@ class Share:
         if self._known:
             return self._heat / 2
         _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
-        most = np.maximum(self._even, 1e-9)
+        most = np.maximum(self._even, self._least)
         drawn = self._heat / 2 + at_share(slope, stiff, -most, most, share)
         return np.where(two < self._problem.cells, drawn, self._heat)
 

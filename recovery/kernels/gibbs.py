@@ -16,6 +16,8 @@ Flags = NDArray[np.bool_]
 
 # Less likely than the likeliest by this much in the exponent is never drawn: 4e-18.
 _NEVER = 40.0
+# Of a power: sums of powers have lost no more digits than this.
+_ROUNDING = 1e-9
 
 
 def draw_cells(
@@ -202,6 +204,10 @@ def draw_pairs(
                 number += 1
         rest, half = left[scene], heat[scene] / 2
         most = min(half - low, high - half)
+        # Two sources on their bounds leave nothing to share, and not less.
+        slack = _ROUNDING * high
+        if -slack < most < 0:
+            most = 0.0
         top = -np.inf
         for place in range(within):
             for around, felt, free in ((ones, felt_ones, free_ones), (twos, felt_twos, free_twos)):
@@ -221,7 +227,7 @@ def draw_pairs(
                 if not free_ones[i]:
                     continue
                 if j == within:
-                    if low <= heat[scene] <= high:
+                    if low - slack <= heat[scene] <= high + slack:
                         gain = heat[scene] * (felt_one - 0.5 * heat[scene] * square_one)
                         scores[i, j] = cool * gain + counted[number + 1] - math.log(number + 1)
                         scores[i, j] -= room[one]
