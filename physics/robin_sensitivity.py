@@ -78,6 +78,11 @@ def robin_sensitivity(
             f"losses_per_m is {losses_per_m} but must be (least, most), from 0 to infinity: the "
             "worst is sought between them. Give the same number twice where it is known."
         )
+    if not within > 0:
+        raise ValueError(
+            f"within is {within} but must be above 0: a bound that is no looser than what was found "
+            "takes for ever. Write 0.02 for two in a hundred."
+        )
     scale = float(np.max(length_m))
     shares = [
         1.0 if math.isinf(loss * scale) else loss * scale / (1 + loss * scale)

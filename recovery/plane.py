@@ -14,7 +14,6 @@ W T, with orthonormal W and a small triangular T; then T B stands for B, and W f
 Source: Van Loan 2000, "The ubiquitous Kronecker product", Section 3, for the singular vectors.
 """
 
-import math
 from dataclasses import dataclass
 from functools import reduce
 
@@ -127,7 +126,7 @@ def _axis(factor: Factor) -> _Axis:
     else:
         left, strengths, back = np.linalg.svd(factor, full_matrices=False)
         right = back.T
-    kept = max(1, int((strengths > _RANK_TOLERANCE * strengths[0]).sum()))
+    kept = max(1, np.count_nonzero(strengths > _RANK_TOLERANCE * strengths[0]))
     strengths = strengths[:kept]
     return _Axis(
         np.ascontiguousarray(left[:, :kept]),
@@ -151,6 +150,6 @@ def _strong(one: Floats, other: Floats) -> tuple[Indices, Indices, Floats]:
     """Return which pairs are more than rounding, and how strong, the strongest first."""
     products = np.outer(one, other).ravel()
     order = np.argsort(-products, kind="stable")
-    order = order[: max(1, math.ceil((products > _RANK_TOLERANCE * products[order[0]]).sum()))]
+    order = order[: max(1, np.count_nonzero(products > _RANK_TOLERANCE * products[order[0]]))]
     a, b = np.divmod(order.astype(np.int64), len(other))
     return a, b, products[order]

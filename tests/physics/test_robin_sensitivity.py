@@ -76,6 +76,13 @@ def test_a_room_is_bounded_too_oblique_moves_and_all(cells: int) -> None:
     assert max(felt) <= worst.bound <= 1.0501 * max(felt)
 
 
+@pytest.mark.parametrize("within", [0.0, -1.0, math.nan])
+def test_a_bound_as_sharp_as_what_was_found_is_refused(within: float) -> None:
+    """It would be sought until patience ends."""
+    with pytest.raises(ValueError, match="within is .* but must be above 0"):
+        robin_sensitivity(CELLS, SENSORS, 0.05, (0.0, 1.0), within=within)
+
+
 @pytest.mark.parametrize("losses", [(2.0, 1.0), (-1.0, 1.0), (0.0, math.nan)])
 def test_a_range_that_is_none_is_refused(losses: tuple[float, float]) -> None:
     """The bound would be of nothing."""

@@ -77,6 +77,25 @@ def test_a_known_number_is_the_number_of_atoms(line) -> None:
                 assert not heat[~seen.open].any()
 
 
+def test_atoms_stand_where_the_gathered_heat_first_passes_their_level(line) -> None:
+    """Heat below nothing takes back what was passed, and moves no atom."""
+    _, seen = line(1, cells=5, sensors=5)
+    gathered = lmmse.atoms(seen, np.array([0.6, 0.6, -0.8, 0.6, 1.0]))
+
+    assert gathered == pytest.approx([1.0, 0.0, 0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize(("total", "number"), [(0.2, 2), (2.6, 3), (9.0, 4)])
+def test_atoms_are_as_many_as_the_prior_allows(line, total: float, number: int) -> None:
+    """However little heat the linear estimate has, or however much; its total is kept."""
+    _, seen = line(1, cells=40)
+    seen = replace(seen, prior=Prior(2, 4))
+    gathered = lmmse.atoms(seen, np.full(40, total / 40))
+
+    assert np.count_nonzero(gathered) == number
+    assert gathered.sum() == pytest.approx(total)
+
+
 def test_an_unknown_number_is_told_by_the_total(line) -> None:
     """With little noise the total heat is known, so the number is."""
     for sources in (1, 2, 3, 4):

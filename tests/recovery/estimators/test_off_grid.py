@@ -134,6 +134,14 @@ def test_what_stands_between_cells_keeps_its_place_on_average() -> None:
     assert around(np.array([0.0]), free) == [(0.0, 1.0)]
 
 
+def test_what_stands_among_closed_cells_goes_to_the_nearest_open_one() -> None:
+    """Not to the first, and none of it is lost."""
+    free = np.array([True, False, False, True, True])
+    heat = shared_out(np.array([[2.0], [1.2]]), np.array([3.0, 1.0]), free)
+
+    assert heat.tolist() == [1.0, 0.0, 0.0, 3.0, 0.0]
+
+
 def test_a_plane_without_a_grid_is_refused(plane) -> None:
     """Nothing says what is between its places."""
     _, seen = plane(1)
