@@ -80,7 +80,7 @@ def robin_sensitivity(
         )
     if not within > 0:
         raise ValueError(
-            f"within is {within} but must be above 0: a bound that is no looser than what was found "
+            f"within is {within} but must be above 0: a bound no looser than what was found "
             "takes for ever. Write 0.02 for two in a hundred."
         )
     scale = float(np.max(length_m))
