@@ -159,10 +159,11 @@ def refine(
         left, right = max(0, place - steps[0]), min(columns, place + steps[0] + 1)
         near = np.ascontiguousarray(axes[0][:, left:right])
         values, wide = prices(near, axes[1][top:bottom], inner), right - left
+        state = work.state
         best, most = int(np.int64(-1)), least
         for k in range(len(values)):
             cell = (top + k // wide) * columns + left + k % wide
-            if values[k] > most and work.state[cell] == EMPTY:
+            if values[k] > most and state[cell] == EMPTY:
                 best, most = int(cell), values[k]
         if best >= 0:
             count = insert(found, worth, count, best, most)
@@ -209,11 +210,12 @@ def append(work: Work, cell: int, new: Floats, held: float, top: float, turn: in
 
 def weigh(work: Work, first: int) -> None:
     """Work out w anew from one place on; row j of R' is column j of R."""
+    factor, weights = work.factor, work.weights
     for j in range(first, work.tally[SIZE]):
         rest = 1.0
         for i in range(j):
-            rest -= work.factor[j, i] * work.weights[i]
-        work.weights[j] = rest / work.factor[j, j]
+            rest -= factor[j, i] * weights[i]
+        weights[j] = rest / factor[j, j]
 
 
 def shift(work: Work, change: Floats, times: float) -> None:
@@ -226,11 +228,12 @@ def shift(work: Work, change: Floats, times: float) -> None:
 
 def solve_up(work: Work, right: Floats) -> None:
     """Replace `right` by R^-1 right."""
+    factor = work.factor
     for j in range(work.tally[SIZE] - 1, -1, -1):
-        value = right[j] / work.factor[j, j]
+        value = right[j] / factor[j, j]
         right[j] = value
         for i in range(j):
-            right[i] -= value * work.factor[j, i]
+            right[i] -= value * factor[j, i]
 
 
 def refuse(work: Work, cell: int) -> None:
@@ -290,13 +293,14 @@ def walk(work: Work, first: int) -> bool:
     """
     turn, amount, bound, target, gone = work.turn, work.amount, work.bound, work.target, work.gone
     strays, stray, share, size = 0, -1, 1.0, work.tally[SIZE]
+    free = work.free
     for p in range(size):
         step = target[p] - amount[p]
         gone[p] = 0
         if turn[p] != 0 and turn[p] * step <= 0:
             gone[p] = 1
             strays += 1
-            if work.free[p] == first:
+            if free[p] == first:
                 stray = p
         elif target[p] < 0:
             share = min(share, -amount[p] / step)
@@ -347,13 +351,14 @@ def aim(work: Work, inside: float) -> tuple[float, float]:
     """
     miss, size = np.dot(work.beyond, work.beyond), work.tally[SIZE]
     price, steep = 0.0, 0.0
+    weights, along, target = work.weights, work.along, work.target
     if size > 0 and miss < inside:
         for p in range(size):
-            steep += work.weights[p] * work.weights[p]
+            steep += weights[p] * weights[p]
         price = math.sqrt((inside - miss) / steep)
     for p in range(size):
-        work.target[p] = work.along[p] - price * work.weights[p]
-    solve_up(work, work.target)
+        target[p] = along[p] - price * weights[p]
+    solve_up(work, target)
     return miss, price
 
 
@@ -499,8 +504,9 @@ def solve(
         radius = max(radii[one], CLOSE * length)
         inside, rounding = radius * radius - outside[one], 1e-15 * grain * size_in
         np.add(target, 0.0, work.beyond)
+        state = work.state
         for cell in range(cells):
-            work.state[cell] = EMPTY if ceiling[cell] > 0 else CLOSED
+            state[cell] = EMPTY if ceiling[cell] > 0 else CLOSED
         tally[SIZE] = tally[FILLED] = tally[BARRED] = tally[TAKEN] = 0
         best[0], best[1] = 0.0, np.inf
         near, done, price, values, chosen = False, False, 0.0, target, guess
