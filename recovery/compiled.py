@@ -7,8 +7,9 @@ decorators. Whoever calls one says whether the work is worth the loading of a co
     kernel.shortest(...)
 
 Both ways run the same lines, so they give the same answer but for the order of roundings. The
-first compilation on a machine takes seconds and is kept beside the source, or in the user's
-cache where that cannot be written; loading what was kept takes a tenth of a second.
+first compilation on a machine takes up to twenty seconds of a processor and is kept beside the
+source, or in the user's cache where that cannot be written; loading what was kept takes a tenth
+of a second.
 """
 
 import importlib.util
