@@ -44,5 +44,5 @@ def _why(query: Query, joint: Joint) -> str:
         low, high = joint.spread_m2.within(query.level)
         said.append(f"a spread of {low:.3g} to {high:.3g}{unit} ({query.level:.0%} sure)")
     if query.drift or query.drift_slope:
-        said.append(f"sensors {joint.offset:+.2g} K off")
+        said.append(f"sensors {joint.offset:+.2g}{' K' if query.grid.cell_mm else ''} off")
     return f"sources and physics together, for they were not known; found {', '.join(said)}"
