@@ -12,15 +12,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import compiled, line
-from .grid_flow import grid_flow
-from .grid_plan import Ground, grid_plan
+from . import compiled
 from .kernels import network_simplex
-from .maps import Pair, pair
-from .sinkhorn import Entropic as Entropic
-from .sinkhorn import sinkhorn as sinkhorn
-from .sliced import sliced as sliced
-from .transport import HEAPS_MAX, PAIRS_MAX, transport
+from .transport import line
+from .transport.grid_flow import grid_flow
+from .transport.grid_plan import Ground, grid_plan
+from .transport.maps import Pair, pair
+from .transport.pairs import HEAPS_MAX, PAIRS_MAX, transport
+from .transport.sinkhorn import Entropic as Entropic
+from .transport.sinkhorn import sinkhorn as sinkhorn
+from .transport.sliced import sliced as sliced
 
 # A plan on a grid with more pairs of cells than two full maps of 128 x 128 takes minutes.
 _PAIRS_MAX = 2**28

@@ -23,14 +23,14 @@ from numpy.typing import ArrayLike, NDArray
 from physics.lowrank import LowRank
 from physics.separable import Separable
 
-from . import asked
 from .compiled import tier
-from .directions import Prepared, matrix_of
-from .directions import prepare as prepare
 from .kernels import active_set
-from .printed import by_clarabel, by_cvxpy, status_of
-from .solution import Solution as Solution
-from .solution import Solutions as Solutions
+from .l1 import asked
+from .l1.directions import Prepared, matrix_of
+from .l1.directions import prepare as prepare
+from .l1.printed import by_clarabel, by_cvxpy, status_of
+from .l1.solution import Solution as Solution
+from .l1.solution import Solutions as Solutions
 
 Floats = NDArray[np.float64]
 Operator: TypeAlias = ArrayLike | LowRank | Separable | Prepared

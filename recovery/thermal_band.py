@@ -7,9 +7,9 @@ the query says. It needs no number of sources and no law of their places.
 
 import numpy as np
 
-from .certified import certified_band
 from .estimators.moments import COOLEST
 from .estimators.record import Seen
+from .proofs.certified import certified_band
 from .thermal_query import Query
 from .uncertainty import Band
 

@@ -18,9 +18,6 @@ from .thermal_query import Query, standing_room
 
 Floats = NDArray[np.float64]
 
-# So many sources at most are told apart; a room that could hold more is mapped with fewer.
-_SOURCES_MAX = 12
-
 
 def seen(query: Query, releases: Sequence[Release]) -> Seen | None:
     """Return what the releases leave to an estimator; None where no sensor was heard.
@@ -81,9 +78,7 @@ def evenly(query: Query, releases: Sequence[Release]) -> tuple[Seen, Floats] | N
 
 def prior(query: Query) -> Prior:
     """Return what the query holds to be so of the sources before any reading."""
-    most = query.sources or min(
-        query.sources_max, _SOURCES_MAX, int(np.count_nonzero(standing_room(query)))
-    )
+    most = query.sources or min(query.sources_max, int(np.count_nonzero(standing_room(query))))
     return Prior(query.sources or 0, most, query.intensity_max, query.intensity_min)
 
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from physics.places import cell_places
-from recovery.certified import certified_distance
 from recovery.heatmap import Heatmap
+from recovery.proofs.certified import certified_distance
 from recovery.uncertainty import Credible
 
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from scipy.special import gammaln
 
-from ..cone import reduce
 from ..estimators.record import Seen
+from ..l1.cone import reduce
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

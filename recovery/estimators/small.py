@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cone import reduce
+from ..l1.cone import reduce
 from .record import Estimate, Seen
 
 Floats = NDArray[np.float64]

@@ -14,8 +14,8 @@ from collections import Counter
 import numpy as np
 
 from physics.kernel import forward
-from recovery.printed import by_clarabel
-from recovery.solution import Solution
+from recovery.l1.printed import by_clarabel
+from recovery.l1.solution import Solution
 from recovery.sparse import minimise_l1, prepare
 
 SIZES = [(40, 25), (100, 50), (30, 60), (200, 20), (60, 60), (400, 200), (700, 40), (1000, 500)]

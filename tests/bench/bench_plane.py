@@ -19,7 +19,7 @@ import spgl1
 from scipy.stats import chi2
 
 from physics.separable import Separable, forward_separable
-from recovery.cone import least_l1
+from recovery.l1.cone import least_l1
 from recovery.sparse import minimise_l1, prepare
 
 NOISE = 0.1

@@ -12,8 +12,8 @@ from scipy.stats import entropy, wasserstein_distance
 
 from recovery import compiled
 from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasserstein2
-from recovery.maps import pair
-from recovery.transport import transport
+from recovery.transport.maps import pair
+from recovery.transport.pairs import transport
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -228,7 +228,7 @@ def test_without_a_compiler_the_answers_are_the_same_and_the_hopeless_is_refused
     monkeypatch.setenv("HEATVEIL_COMPILED", "0")
     monkeypatch.setattr("recovery.compiled._loaded", set())
     compiled.compiled.cache_clear()
-    monkeypatch.setattr("recovery.basis._PATIENCE", 10**5)
+    monkeypatch.setattr("recovery.transport.basis._PATIENCE", 10**5)
 
     plain = earth_movers(p, q), earth_movers(p, q, "l2"), wasserstein2(p, q)
     with pytest.raises(ValueError, match=r"Install heatveil\[fast\]"):

@@ -11,8 +11,8 @@ from scipy.optimize import lsq_linear, minimize
 
 from physics.kernel import forward
 from physics.lowrank import LowRank, forward_lowrank
-from recovery import printed
-from recovery.cone import least_l1
+from recovery.l1 import printed
+from recovery.l1.cone import least_l1
 from recovery.sparse import minimise_l1, minimise_l1_many, prepare
 
 seeds = st.integers(0, 2**32 - 1)

@@ -7,8 +7,8 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import tier
-from .kernels import network_simplex
+from ..compiled import tier
+from ..kernels import network_simplex
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

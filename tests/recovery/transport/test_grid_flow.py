@@ -7,9 +7,9 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from recovery import compiled
-from recovery.grid_flow import Flow, grid_flow
-from recovery.grid_levels import finer_flow, quarter
 from recovery.kernels import network_simplex
+from recovery.transport.grid_flow import Flow, grid_flow
+from recovery.transport.grid_levels import finer_flow, quarter
 
 
 def smooth(world: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
@@ -125,7 +125,7 @@ def test_plain_and_compiled_make_the_same_pivots(
     """One source for both: the same tree, not only the same cost."""
     needed = surplus(kind, (21, 18))
     fast = grid_flow(needed)
-    monkeypatch.setattr("recovery.basis.tier", lambda module, worth: network_simplex)
+    monkeypatch.setattr("recovery.transport.basis.tier", lambda module, worth: network_simplex)
     plain = grid_flow(needed)
 
     assert compiled.available()

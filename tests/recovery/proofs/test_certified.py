@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from physics.kernel import forward
-from recovery import certified
-from recovery.certified import certified_band, certified_distance, directions
-from recovery.certified_program import Explaining, _proved
+from recovery.proofs import certified
+from recovery.proofs.certified import certified_band, certified_distance, directions
+from recovery.proofs.certified_program import Explaining, _proved
 
 seeds = st.integers(0, 2**32 - 1)
 

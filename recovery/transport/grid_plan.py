@@ -10,10 +10,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiled import tier
+from ..kernels import pricing
 from .basis import Arcs, first_basis
-from .compiled import tier
 from .grid_levels import finer_pairs, quarter
-from .kernels import pricing
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from .sequence import uniforms
+from ..sequence import uniforms
 
 Floats = NDArray[np.float64]
 

@@ -8,9 +8,9 @@ import pytest
 from physics.lowrank import forward_lowrank
 from physics.separable import Separable, forward_separable
 from recovery.compiled import compiled
-from recovery.directions import prepare
 from recovery.kernels import active_set
-from recovery.plane import reduce_plane
+from recovery.l1.directions import prepare
+from recovery.l1.plane import reduce_plane
 
 world = np.random.default_rng(11)
 

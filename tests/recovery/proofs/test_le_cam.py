@@ -10,8 +10,8 @@ from scipy.stats import norm
 
 from physics.kernel import forward
 from physics.sensitivity import sensitivity
-from recovery.le_cam import lower_bound, two_points
 from recovery.paper import paper_sigma
+from recovery.proofs.le_cam import lower_bound, two_points
 
 CELLS, SENSORS = np.arange(1, 101) / 100, np.arange(1, 51) / 50
 

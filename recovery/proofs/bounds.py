@@ -26,9 +26,9 @@ from scipy.stats import chi2
 from physics.kernel import forward, heat_kernel
 from physics.sensitivity import sensitivity
 
+from ..gaussian import gaussian_sigma
+from ..paper import paper_sigma
 from .bound_steps import farthest, inequality_2, weights_at
-from .gaussian import gaussian_sigma
-from .paper import paper_sigma
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from physics.kernel import forward
 from physics.lowrank import forward_lowrank
 from recovery.compiled import compiled
 from recovery.kernels import active_set
-from recovery.printed import by_clarabel
+from recovery.l1.printed import by_clarabel
 from recovery.sparse import minimise_l1, minimise_l1_many, prepare
 
 SIZES = [(40, 25), (100, 50), (30, 60), (200, 20), (60, 60), (700, 40)]

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2
 
+from ..uncertainty import Band
 from .certified_input import checked
 from .certified_program import Explaining, highest_shares, nearest
-from .uncertainty import Band
 
 Floats = NDArray[np.float64]
 

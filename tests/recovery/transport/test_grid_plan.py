@@ -6,8 +6,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from recovery.compiled import compiled
-from recovery.grid_plan import Ground, grid_plan
 from recovery.kernels import network_simplex, pricing
+from recovery.transport.grid_plan import Ground, grid_plan
 
 from .test_grid_flow import smooth
 
@@ -106,8 +106,8 @@ def test_plain_and_compiled_make_the_same_plan(
     """One source for both."""
     p, q = maps("noise", (11, 12))
     fast = grid_plan(p, q, ground)
-    monkeypatch.setattr("recovery.basis.tier", lambda module, worth: network_simplex)
-    monkeypatch.setattr("recovery.grid_plan.tier", lambda module, worth: module)
+    monkeypatch.setattr("recovery.transport.basis.tier", lambda module, worth: network_simplex)
+    monkeypatch.setattr("recovery.transport.grid_plan.tier", lambda module, worth: module)
     plain = grid_plan(p, q, ground)
 
     assert plain.pivots == fast.pivots > 0

@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels import active_set
 from .cone import Found, least_l1, least_residual
 from .directions import Prepared
-from .kernels import active_set
 from .solution import Solution
 
 Floats = NDArray[np.float64]

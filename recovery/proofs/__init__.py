@@ -1,0 +1,1 @@
+"""What is proved about maps: from the readings, from the theory, and what nobody beats."""
