@@ -181,7 +181,7 @@ assert np.mean(errors) < 0.5
 assert 0.5 < np.mean(errors) / np.mean(expected) < 1.2
 
 # %% [markdown]
-# They allow for more people than two and for cooler ones, so they expect a little more than comes.
+# They allow for more people than two and for cooler ones, so they expect more than comes.
 #
 # Who draws such a map, which others there are and what each is good for is the subject of
 # `10_estimators`; `20_errata` is about what the paper misprints.

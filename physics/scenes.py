@@ -72,9 +72,16 @@ class Scene:
 
 
 def random_sources(
-    k: int, grid: Grid, world: np.random.Generator, intensity: float = 1.0
+    k: int,
+    grid: Grid,
+    world: np.random.Generator,
+    intensity: float = 1.0,
+    free: NDArray[np.bool_] | None = None,
 ) -> Scene:
     """Return k equal sources in k different cells, every choice equally likely.
+
+    Args:
+        free: (cells,), where a source can stand; None for everywhere.
 
     Differs from the paper:
     1. One source stands anywhere, where the paper puts it at 1/2: a guess of 1/2 without any
@@ -83,7 +90,7 @@ def random_sources(
     Raises:
         ValueError: k is not a whole number from 1 to the number of cells.
     """
-    places = cell_places(grid)
+    places = cell_places(grid) if free is None else cell_places(grid)[free]
     if k != int(k) or not 1 <= k <= len(places):
         raise ValueError(
             f"{k} sources were asked for but {len(places)} cells hold 1 to {len(places)}, one "

@@ -49,6 +49,7 @@ def minimise_l1(
     start: Solution | None = None,
 ) -> Solution:
     """Return the least heat within 0..upper that comes within the radius of the readings.
+    "fast" and batches are compiled where numba is installed: once, that takes twenty seconds.
 
     Args:
         operator: A, (sensors, cells); dense, `LowRank`, `Separable`, or what `prepare` made of

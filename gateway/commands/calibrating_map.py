@@ -1,13 +1,15 @@
-"""How far off a map will be, tried out: one source in a room that exists in the simulator alone.
+"""How far off a map will be, tried out: sources in a room that exists in the simulator alone.
 
 The whole way is that of a play but for the noise, which is a rounded normal of the same
 variance from the world's generator: it hides nothing, for nobody is there, and at a hundred
 grains and more its law is that of the devices' noise but for far less than trials can tell.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edge import thermal as device
 from edge.entropy import Tape
@@ -17,12 +19,15 @@ from physics.places import cell_places, length_m, sensor_places
 from physics.scenes import random_sources
 from physics.sensors import PointSensors, grains
 from recovery import thermal
+from recovery.distance import earth_movers
 from recovery.heatmap import Heatmap
 from recovery.thermal import Query
-from recovery.thermal_query import unknown_physics
+from recovery.thermal_query import standing_room, unknown_physics
 
 from .choices import first_round, undrawn
 from .stages import Stage
+
+Floats = NDArray[np.float64]
 
 _SEED = 1  # the same room and promise are told the same
 # Trials, and how many pairs of cells and sensors, and of sensors and readings, they are for.
@@ -43,6 +48,7 @@ class Tried(NamedTuple):
     standard_error: float | None  # of that mean, None where one map is too few
     blind: float  # the same of a map that has seen no data and is warm everywhere
     estimator: str  # that drew them, or was to
+    sources: int  # how many there were in each trial
 
 
 def tried(query: Query, stage: Stage) -> Tried | None:
@@ -75,6 +81,7 @@ def tried(query: Query, stage: Stage) -> Tried | None:
         float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else None,
         float(np.mean(blind)),
         estimator,
+        query.sources or 1,
     )
 
 
@@ -83,7 +90,8 @@ def map_line(query: Query, tried: dict[str, Any] | None) -> str:
     if tried is None:
         return (
             "The map: how far off it will be was not tried, for so many cells, sensors and "
-            "readings take too long; heatveil play thermal tries one map."
+            "readings, or a spread or drift that is to be found out, take too long; heatveil play "
+            "thermal tries one map."
         )
     unit, trials = " m" if query.grid.cell_mm else " of the side", tried["trials"]
     said = f"{trials} simulated trials" + f", {tried['unresolved']} without a map" * bool(
@@ -94,9 +102,11 @@ def map_line(query: Query, tried: dict[str, Any] | None) -> str:
     error = tried["standard_error"]
     give = "" if error is None else f", give or take {error:.1g}"
     together = f"{query.readings} readings together" if query.readings > 1 else "one reading"
+    many = tried["sources"]
+    of = "one strongest source" if many == 1 else f"{many} strongest sources"
     none = ". Such a map says next to nothing" * (tried["off"] > _NOTHING * tried["blind"])
     return (
-        f"The map: after {together}, that of one strongest source is expected to be about "
+        f"The map: after {together}, that of {of} is expected to be about "
         f"{tried['off']:.2g}{unit} off{give} (anywhere in the room, at the stated spread, "
         f"{tried['estimator']} estimator, {said}); a guess that has seen no data, "
         f"{tried['blind']:.2g}{unit}{none}."
@@ -105,7 +115,8 @@ def map_line(query: Query, tried: dict[str, Any] | None) -> str:
 
 def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float, str]:
     """Return how far off the map of one source is, if there is one, a blind guess, and by whom."""
-    scene = random_sources(1, query.grid, world, query.intensity_max)
+    free = standing_room(query) if query.furniture else None
+    scene = random_sources(query.sources or 1, query.grid, world, query.intensity_max, free)
     places = sensor_places(query.sensors, query.grid)
     sensors = PointSensors(places, query.sensor_noise, query.step)
     warmth = scene.temperatures(places, query.spread_m2, query.walls, length_m(query.grid))
@@ -118,8 +129,13 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
         releases.append(device.release(round, [payload], Tape(b"calibrate")))
     with undrawn():
         map = thermal.recover(query, releases, certify=False)
-    cells = cell_places(query.grid).reshape(-1, scene.places.reshape(1, -1).shape[1])
-    away = np.linalg.norm(cells - scene.places.reshape(1, -1), axis=1)
+    cells = np.asarray(cell_places(query.grid)).reshape(math.prod(query.grid.shape), -1)
+    truth = scene.heat(query.grid)
+    blind = _apart(truth, np.ones(len(cells)), cells)
     if not isinstance(map, Heatmap):
-        return None, float(away.mean()), query.estimator
-    return float(map.mass.reshape(-1) @ away), float(away.mean()), map.estimator
+        return None, blind, query.estimator
+    return _apart(truth, map.mass.ravel(), cells), blind, map.estimator
+
+
+def _apart(truth: Floats, heat: Floats, cells: Floats) -> float:
+    return earth_movers(truth, heat, "l2", cells, normalise=True)

@@ -68,7 +68,7 @@ _ROOM += ["calibration", "estimator"]
 _FRAMES = ["clip", "background", "fit", "every", "frames_count", "people"]
 
 
-_READINGS = ["cells", "length", "sensors", "spread", "sigma", "delta", "estimator", "settings"]
+_READINGS = ["cells", "length", "sensors", "spread", "sigma", "delta", "settings"]
 _CONFIG = ["cells", "length", "sensors", "spread", "epsilon", "delta", "calibration", "settings"]
 
 

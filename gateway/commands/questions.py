@@ -97,7 +97,7 @@ def recover(
     out: flags.Out = None,
     plot: flags.Plot = None,
 ) -> None:
-    """Draw the map of readings that are public already.
+    """Draw the map of readings that are public already, by another estimator if you like.
 
     The flags of room and noise are for a .csv (sensor,reading); a JSON file has its own.
     """
@@ -106,6 +106,8 @@ def recover(
     if file.suffix.lower() != ".csv":
         flags.check_file(context, file)
 
+    asked = context.get_parameter_source("estimator")
+    drawn_by = estimator if asked is not None and asked.name == "COMMANDLINE" else None
     query_of = partial(
         choices.query,
         cells=cells,
@@ -117,7 +119,7 @@ def recover(
         sigma=sigma,
         settings=settings or (),
     )
-    typer.echo("\n".join(recovering.recovered(file, query_of, out, plot)))
+    typer.echo("\n".join(recovering.recovered(file, query_of, out, plot, drawn_by)))
 
 
 def calibrate(

@@ -1,6 +1,7 @@
 """A map from readings that are public already: `heatveil recover`."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from physics.places import sensor_places
 from recovery.heatmap import Heatmap, to_npz
 from recovery.thermal import Query, recover
 
-from .choices import undrawn
+from .choices import checked, undrawn
 from .outputs import Writer, check_places, write_all
 from .promise import as_stated, in_words
 from .published import read
@@ -19,13 +20,18 @@ from .summary import found_lines, sent
 
 
 def recovered(
-    path: Path, query_of: Callable[[], Query], out: Path | None, plot: Path | None
+    path: Path,
+    query_of: Callable[[], Query],
+    out: Path | None,
+    plot: Path | None,
+    estimator: str | None = None,
 ) -> list[str]:
     """Draw the map of a file, write what is wanted, and return the lines to print.
 
     Args:
         path: as `play --published` writes it, or a CSV by its name.
         query_of: makes the query of a CSV, which says nothing of room and noise.
+        estimator: who draws the map instead of who drew it before; None for the same.
 
     Raises:
         OperatorFault: the file or an argument is wrong; then nothing was written.
@@ -37,6 +43,9 @@ def recovered(
         releases = read_csv(path, query)
     else:
         query, releases = read(path)
+        if estimator is not None:
+            known = {field.name: getattr(query, field.name) for field in fields(query)}
+            query = checked(known | {"estimator": estimator})
     with undrawn():
         found = recover(query, releases)
     writers: dict[Path, Writer] = {}

@@ -16,6 +16,7 @@ from physics.places import is_plane, length_m, sensor_places
 from physics.scenes import Scene, from_sources_file, random_sources
 from physics.sensors import PointSensors, grains
 from recovery.thermal import Query
+from recovery.thermal_query import standing_room
 
 from ..faults import OperatorFault
 
@@ -93,7 +94,9 @@ def scene_of(
         )
     try:
         if sources is None:
-            return random_sources(sources_random or 0, query.grid, world, query.intensity_max)
+            free = standing_room(query) if query.furniture else None
+            heat = query.intensity_max
+            return random_sources(sources_random or 0, query.grid, world, heat, free)
         scene = from_sources_file(sources, inf)  # anywhere yet: the header is looked at first
         if (scene.places.ndim == 2) == is_plane(query.grid):
             return from_sources_file(sources, length_m(query.grid))

@@ -39,8 +39,8 @@ def sure_lines(found: Heatmap) -> list[str]:
         places = np.asarray(cell_places(found.grid)).ravel()
         off = certified_distance(found.certified, found.mass.ravel(), places)
         lines.append(
-            f"It is off by at most {off:.2g}{unit}, whatever sources there are and wherever they "
-            "stand, if together they are no cooler and no warmer than the query allows "
-            f"({found.certified.level:.0%} of all readings keep to that)."
+            f"It is off by at most {off:.2g}{unit}, for any heat that the query allows, wherever "
+            "it is, if heat has spread exactly as long as it says and between the walls that it "
+            f"says (at least {found.certified.level:.0%} of all readings keep to that)."
         )
     return lines

@@ -51,6 +51,12 @@ def check(seen: Seen) -> None:
 def _shapes(seen: Seen) -> tuple[int, int]:
     """Return (sensors, cells), or refuse arrays that do not fit each other."""
     cells = math.prod(seen.shape)
+    if not isinstance(seen.operator, np.ndarray):
+        raise ValueError(
+            f"the operator is a {type(seen.operator).__name__} but estimators need an array, "
+            "(sensors, cells): they look at single columns. Use its dense(), or "
+            "recovery.sparse.minimise_l1, which takes planes that are never formed."
+        )
     good = (
         seen.operator.ndim == 2
         and seen.operator.size > 0
