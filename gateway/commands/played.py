@@ -9,7 +9,7 @@ from recovery.uncertainty import Band, Credible
 
 from .promise import label
 from .simulated import Room
-from .summary import sent
+from .summary import far, sent
 from .watch import Watch
 
 
@@ -40,10 +40,11 @@ def picture(played: Played, numbers: dict[str, Any], path: Path) -> None:
 
     room, carried = played.room, label(played.room.query, played.found.guarantee)
     score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
-    found = "no map" if score is None else f"earth mover's distance {score:.3f}"
+    grid = room.query.grid
+    found = "no map" if score is None else f"{far(grid, score)} from the truth"
     draw(
         Picture(
-            room.query.grid,
+            grid,
             room.heat,
             room.temperatures,
             room.sensors.places_m,
@@ -53,7 +54,7 @@ def picture(played: Played, numbers: dict[str, Any], path: Path) -> None:
                 "The truth, which only the simulator knows",
                 f"What the wire carried: {carried}",
                 f"What was recovered: {found}"
-                + (f" (a guess without data: {guess:.3f})" if guess is not None else ""),
+                + (f" (a guess without data: {far(grid, guess)})" if guess is not None else ""),
             ),
             *played.sure,
         ),

@@ -24,7 +24,7 @@ from .published import as_public
 from .scores import data_free, scores
 from .simulated import Room, scene_of
 from .stages import Stage
-from .summary import found_lines
+from .summary import far, found_lines
 from .watch import Watch
 from .yardstick import yardstick, yardstick_lines
 
@@ -124,13 +124,13 @@ def _lines(played: Played, numbers: dict[str, Any], best: Yardstick | None) -> l
     lines = found_lines(played.found)
     score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
     if score is not None and guess is not None:
-        far, blind = (_far(played.room.query.grid, parts) for parts in (score, guess))
+        far, blind = (far(played.room.query.grid, parts) for parts in (score, guess))
         lines.append(
             f"Earth mover's distance to the truth {far}; a guess without data has {blind}."
         )
         if score >= guess:
             lines.append("So this map is no better than that guess: it says nothing of value.")
-    lines += yardstick_lines(best, score, partial(_far, played.room.query.grid))
+    lines += yardstick_lines(best, score, partial(far, played.room.query.grid))
     taken = ", ".join(
         f"{verb} {1000 * spent:.0f} ms" for verb, spent in played.watch.seconds.items()
     )
@@ -139,10 +139,3 @@ def _lines(played: Played, numbers: dict[str, Any], best: Yardstick | None) -> l
     if beyond := played.room.beyond():
         lines.append(f"Beware: {beyond}.")
     return lines + in_words(played.room.query, played.found.guarantee)
-
-
-def _far(grid: Any, parts: float) -> str:
-    """Return a distance that is given in parts of the longer side."""
-    if not grid.cell_mm:
-        return f"{parts:.4f} of the interval"
-    return f"{parts * max(grid.shape) * grid.cell_mm / 1000:.3f} m"

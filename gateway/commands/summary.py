@@ -53,6 +53,13 @@ def written(at: Floats, grid: Any) -> str:
     return f"{numbers} m" if grid.cell_mm else numbers
 
 
+def far(grid: Any, parts: float) -> str:
+    """Return a distance that is given in parts of the longer side."""
+    if not grid.cell_mm:
+        return f"{parts:.4f} of the interval"
+    return f"{parts * max(grid.shape) * grid.cell_mm / 1000:.3f} m"
+
+
 def most_of(mass: Floats, grid: Any) -> str:
     """Return in words where most of the heat is."""
     most = places_of_most(mass, grid)

@@ -47,6 +47,19 @@ def test_the_published_file_gives_the_map_that_was_drawn_at_once(
     assert once.guarantee == again.guarantee
 
 
+def test_what_is_public_can_be_drawn_anew_by_anybody(
+    heatveil: Callable[..., Any], published: Path, tmp_path: Path
+) -> None:
+    """Another estimator, the same promise; and one that does not exist is named."""
+    heatveil("recover", published, "--estimator", "lasso", "--out", tmp_path / "lasso.npz")
+
+    posterior, lasso = (from_npz(tmp_path / name) for name in ("map.npz", "lasso.npz"))
+    assert (posterior.estimator, lasso.estimator) == ("posterior", "lasso")
+    assert posterior.guarantee == lasso.guarantee
+    assert not (posterior.mass == lasso.mass).all()
+    assert "estimator is 'magic'" in heatveil("recover", published, "--estimator", "magic").err
+
+
 def test_the_published_file_holds_no_reading(published: Path) -> None:
     """The true temperatures are nowhere in it: all values are noised whole numbers."""
     found = json.loads(published.read_text())

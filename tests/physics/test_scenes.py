@@ -93,3 +93,18 @@ def test_a_file_of_sources_is_a_scene(tmp_path: Path) -> None:
     path.write_text("position,intensity\n0.5,1\n0.25,0.5\n")
 
     assert from_sources_file(path).heat(Grid((4, 1), 0)).tolist() == [0.5, 1.0, 0.0, 0.0]
+
+
+def test_random_sources_keep_out_of_the_furniture() -> None:
+    """Every free cell is as likely, and no other one is ever warm."""
+    free = np.array([True, False, False, True, True, False])
+    world = np.random.default_rng(8)
+    seen = sum(
+        random_sources(2, Grid((6, 1), 0), world, free=free).heat(Grid((6, 1), 0))
+        for _ in range(900)
+    )
+
+    assert seen[~free].tolist() == [0, 0, 0]
+    assert seen[free] == pytest.approx([600, 600, 600], abs=60)
+    with pytest.raises(ValueError, match="3 cells hold"):
+        random_sources(4, Grid((6, 1), 0), world, free=free)

@@ -10,10 +10,11 @@ import pytest
 from scipy.stats import norm
 
 from physics.kernel import forward
+from physics.separable import forward_separable
 from recovery.distance import earth_movers
 from recovery.estimators import choose
 from recovery.estimators.blind import undetermined
-from recovery.estimators.record import Prior
+from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import ESTIMATORS, estimate
 
 
@@ -167,3 +168,12 @@ def test_the_choice_is_named_and_is_what_that_estimator_says(line) -> None:
     assert (found.estimator, found.why != "") == ("posterior", True)
     assert "in 30 cells" in found.why
     assert np.array_equal(found.heat, estimate("posterior", seen).heat)
+
+
+def test_a_plane_that_is_not_formed_is_refused_with_where_to_take_it() -> None:
+    """An estimator looks at single columns, and a missing attribute would tell nobody."""
+    plane = forward_separable([np.arange(4) / 4] * 2, [np.arange(3) / 3] * 2, 0.05)
+    seen = Seen(plane, np.ones(9), 0.1, np.zeros((16, 2)), (4, 4))  # type: ignore[arg-type]
+
+    with pytest.raises(ValueError, match="takes planes that are never formed"):
+        estimate("lasso", seen)
