@@ -124,9 +124,9 @@ def _lines(played: Played, numbers: dict[str, Any], best: Yardstick | None) -> l
     lines = found_lines(played.found)
     score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
     if score is not None and guess is not None:
-        far, blind = (far(played.room.query.grid, parts) for parts in (score, guess))
+        off, blind = (far(played.room.query.grid, parts) for parts in (score, guess))
         lines.append(
-            f"Earth mover's distance to the truth {far}; a guess without data has {blind}."
+            f"Earth mover's distance to the truth {off}; a guess without data has {blind}."
         )
         if score >= guess:
             lines.append("So this map is no better than that guess: it says nothing of value.")
