@@ -15,7 +15,6 @@ from pathlib import Path
 import cvxpy
 import matplotlib
 import numpy as np
-import spgl1
 from scipy.optimize import minimize
 
 from physics.kernel import forward
@@ -98,6 +97,8 @@ def by_scipy(matrix: np.ndarray, readings: np.ndarray, radius: float) -> None:
 
 def row(cells: int, sensors: int, most: int) -> dict[str, float]:
     """Print one line of the table, and return its times in seconds."""
+    import spgl1  # only the bench installs it
+
     there, here = places(cells), places(sensors)
     thin = forward_lowrank(there, here, SPREAD)
     ready, matrix = prepare(thin), forward(there, here, SPREAD)

@@ -15,7 +15,6 @@ from collections.abc import Callable
 
 import cvxpy
 import numpy as np
-import spgl1
 from scipy.stats import chi2
 
 from physics.separable import Separable, forward_separable
@@ -95,6 +94,8 @@ def large(cells: int, columns: int, rows: int, spread: float) -> str:
 
 def peers(cells: int, spread: float, sources: int) -> str:
     """Return one line of the table of peers."""
+    import spgl1  # only the bench installs it
+
     operator = plane(cells, cells // 2, cells * 3 // 8, spread)
     readings, radius = scene(operator, sources, 1)
     matrix, ready = operator.dense(), prepare(operator)
