@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv
 
 from edge.records import Release
 from physics.places import cell_places
@@ -20,6 +19,7 @@ from physics.places import cell_places
 from .estimators import record
 from .estimators.table import estimate
 from .heatmap import Heatmap, Unresolved
+from .radius import chi_radius
 from .sparse import minimise_l1
 from .thermal import Query, mapped, operator, shared_params
 from .thermal_seen import prior
@@ -57,16 +57,15 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         why = "the array was not heard; wait for a report, or look at its link"
         return Unresolved(query.grid, guarantee, math.inf, math.inf, why)
     # One direction of the pixels, the constant, was left out.
-    freedom = len(seen.warmth) - 1
-    radius = seen.deviation * math.sqrt(2 * float(gammaincinv(freedom / 2, 1 - query.failure)))
-    nearest = minimise_l1(seen.operator, seen.warmth, radius, query.intensity_max)
-    if nearest.residual > radius * (1 + 1e-6):
+    allowed = seen.deviation * chi_radius(len(seen.warmth) - 1, query.failure)
+    nearest = minimise_l1(seen.operator, seen.warmth, allowed, query.intensity_max)
+    if nearest.residual > allowed * (1 + 1e-6):
         why = (
             f"no heat comes nearer to the frame than {nearest.residual:.3g} K, and noise and "
-            f"misfit explain {radius:.3g} K: it shows something that no person looks like. Fit "
+            f"misfit explain {allowed:.3g} K: it shows something that no person looks like. Fit "
             "the blur on this array, and record its empty room again"
         )
-        return Unresolved(query.grid, guarantee, nearest.residual, radius, why)
+        return Unresolved(query.grid, guarantee, nearest.residual, allowed, why)
     columns, rows = query.grid.shape
     known = record.Seen(
         seen.operator,

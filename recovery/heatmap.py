@@ -25,8 +25,8 @@ class Heatmap:
             where the choice was left open.
         credible: how sure the map is if sources are as the query says; None where the
             estimator has no opinion.
-        certified: between what the cumulative share lies along a line whatever the sources
-            are like, at least as often as its level says; None where it was not asked for.
+        certified: between what the cumulative share lies along a line, for any heat that the
+            query allows, at least as often as its level says; None where there is none.
 
     Raises:
         ValueError: the mass has not the grid's shape, is negative or does not add to one.

@@ -90,7 +90,7 @@ def recover(
     Args:
         query: what was planned with; what it knows of the sources steers the estimator.
         releases: of the same query, one a reading; silent sensors are None and left out.
-        certify: with the band that holds whatever is there, for which nothing else is worked out.
+        certify: with the certified band, where there can be one; it takes a tenth of a second.
 
     Raises:
         ValueError: no release, or one that does not belong to the query, or an estimator that
@@ -105,9 +105,7 @@ def recover(
         # Loaded here alone: few queries need it, and every gateway starts with this file.
         from .thermal_physics import jointly
 
-        joint = jointly(query, releases)
-        if joint is not None:
-            return mapped(query, guarantee, joint)
+        return mapped(query, guarantee, jointly(query, releases, seen))
     if fault := _misfit(query, seen):
         return Unresolved(query.grid, guarantee, *fault)
     band = certified(query, seen) if certify else None
@@ -139,7 +137,7 @@ def mapped(
 def _misfit(query: Query, seen: Seen) -> tuple[float, float, str] | None:
     """Return least residual, radius and why, where no heat explains the readings.
 
-    The estimators "l1-printed" alone goes on: the paper's rule is to take what comes nearest.
+    The estimator "l1-printed" alone goes on: the paper's rule is to take what comes nearest.
     """
     if query.estimator == "l1-printed":
         return None

@@ -8,23 +8,24 @@ from physics.places import length_m
 
 from .bayes.room_physics import Physics
 from .bayes.unknown_physics import Joint, estimate_jointly
-from .estimators.record import Estimate
+from .estimators.record import Estimate, Seen
 from .thermal_query import Query
 from .thermal_seen import evenly
 
 
-def jointly(query: Query, releases: Sequence[Release]) -> Estimate | None:
-    """Return the estimate over all that spread and drift may be; None where nobody was heard.
+def jointly(query: Query, releases: Sequence[Release], weighed: Seen) -> Estimate:
+    """Return the estimate over all that spread and drift may be.
+
+    Args:
+        query, releases: as for `recovery.thermal.recover`.
+        weighed: what `thermal_seen.seen` made of them.
 
     Raises:
         ValueError: no release, or one of another query, or more cells than can be sampled.
 
     Source: `recovery.bayes.unknown_physics`.
     """
-    found = evenly(query, releases)
-    if found is None:
-        return None
-    seen, sensors_m = found
+    seen, sensors_m = evenly(query, releases, weighed)
     physics = Physics(
         sensors_m,
         (query.spread_m2, query.spread_max_m2 or query.spread_m2),

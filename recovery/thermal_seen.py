@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv
 
 from edge.records import Release
 from edge.thermal import NAME, Params
 from physics.places import cell_places, sensor_places
 
 from .estimators.record import Prior, Seen
+from .radius import chi_radius
 from .thermal_noise import operator
 from .thermal_query import Query, standing_room
 
@@ -53,15 +53,15 @@ def seen(query: Query, releases: Sequence[Release]) -> Seen | None:
     )
 
 
-def evenly(query: Query, releases: Sequence[Release]) -> tuple[Seen, Floats] | None:
+def evenly(query: Query, releases: Sequence[Release], weighed: Seen) -> tuple[Seen, Floats]:
     """Return the same without weights, and where the sensors are that were heard.
 
     For who builds operators of his own: readings as they came, all taken for as blurred as the
     one that is blurred most.
+
+    Args:
+        weighed: what `seen` made of these releases.
     """
-    weighed = seen(query, releases)
-    if weighed is None:
-        return None
     params = shared_params(query, releases)
     blurred = np.array([release.values for release in releases], dtype=np.float64)
     times = np.count_nonzero(~np.isnan(blurred), axis=0)
@@ -84,7 +84,7 @@ def prior(query: Query) -> Prior:
 
 def reach(seen: Seen, failure: float) -> float:
     """Return how far readings lie from those of the true heat, but for this chance."""
-    return seen.sigma * math.sqrt(2 * float(gammaincinv(len(seen.readings) / 2, 1 - failure)))
+    return seen.sigma * chi_radius(len(seen.readings), failure)
 
 
 def deviation(query: Query, params: Params) -> float:

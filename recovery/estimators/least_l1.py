@@ -18,8 +18,7 @@ Differs from the paper:
 
 import math
 
-from scipy.special import gammaincinv
-
+from ..radius import chi_radius
 from ..sparse import Solution, minimise_l1
 from .record import Estimate, Seen
 from .small import estimated, small
@@ -47,9 +46,9 @@ def estimate(seen: Seen, heard: bool = False) -> Estimate:
             shrinks less; with one source it is a little worse.
     """
     if not heard:
-        return within(seen, seen.sigma * _quantile(len(seen.readings), seen.failure))
+        return within(seen, seen.sigma * chi_radius(len(seen.readings), seen.failure))
     made = small(seen)
-    inside = seen.sigma * _quantile(len(made.readings), seen.failure)
+    inside = seen.sigma * chi_radius(len(made.readings), seen.failure)
     return within(seen, math.hypot(inside, made.beyond))
 
 
@@ -62,8 +61,3 @@ def within(seen: Seen, radius: float) -> Estimate:
         f"infeasible: no heat lies within the radius {radius:.4g}, this comes nearest",
     )
     return estimated(seen, cells, found.heat, words, found.gap)
-
-
-def _quantile(directions: int, failure: float) -> float:
-    """Return how far unit noise in so many directions goes, but for the chance of failure."""
-    return math.sqrt(2 * float(gammaincinv(directions / 2, 1 - failure)))

@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,22 +32,24 @@ RECEIPT = f"heatveil/1/{SITE}/node-0/receipt"
 ROUND = f"heatveil/1/{SITE}/round/thermal"
 
 
-@contextmanager
-def running(program: str, configuration: Path, port: int) -> Iterator[None]:
-    """Run mosquitto with a configuration for as long as the block lasts."""
-    command = [program, "-c", str(configuration)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
-        until_s = time.monotonic() + 10
-        while time.monotonic() < until_s:
+Running = Callable[[str, Path, int], AbstractContextManager[None]]
+
+
+@pytest.fixture(scope="session")
+def running(answers: Callable[[int], None]) -> Running:
+    """Return what runs mosquitto with a configuration for as long as a block lasts."""
+
+    @contextmanager
+    def run(program: str, configuration: Path, port: int) -> Iterator[None]:
+        command = [program, "-c", str(configuration)]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+            answers(port)
             try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.02)
-        try:
-            yield
-        finally:
-            child.terminate()
+                yield
+            finally:
+                child.terminate()
+
+    return run
 
 
 class Wall(NamedTuple):
@@ -63,7 +65,7 @@ class Wall(NamedTuple):
 
 
 @pytest.fixture
-def wall(need: Callable[[str], str], tmp_path: Path) -> Iterator[Wall]:
+def wall(need: Callable[[str], str], running: Running, tmp_path: Path) -> Iterator[Wall]:
     """Enrol four devices, make their broker by the command, and run it."""
     program, folder = need("mosquitto"), tmp_path
     port = free_port()
@@ -296,7 +298,13 @@ def test_a_broker_that_goes_by_another_name_is_not_spoken_to(wall: Wall, pump: P
 
 @pytest.mark.parametrize(("days", "word"), [(-4 * 365, "has expired"), (30, "is not valid yet")])
 def test_a_certificate_out_of_its_time_is_refused(
-    wall: Wall, pump: Pump, tmp_path: Path, need: Callable[[str], str], days: int, word: str
+    wall: Wall,
+    pump: Pump,
+    tmp_path: Path,
+    need: Callable[[str], str],
+    running: Running,
+    days: int,
+    word: str,
 ) -> None:
     """An old key may have been stolen since; and a clock that is wrong must be said to be."""
     folder, port = tmp_path / "old", free_port()
@@ -317,7 +325,7 @@ def test_a_certificate_out_of_its_time_is_refused(
 
 
 def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
-    wall: Wall, pump: Pump, tmp_path: Path, need: Callable[[str], str]
+    wall: Wall, pump: Pump, tmp_path: Path, need: Callable[[str], str], running: Running
 ) -> None:
     """Trust is asked for anew at every connection; what waits is said to the right one alone."""
     folders, port = [tmp_path / "ours", tmp_path / "theirs"], free_port()
