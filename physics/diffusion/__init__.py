@@ -1,0 +1,1 @@
+"""Heat in a room of many materials, by finite volumes: what no closed form can say."""
