@@ -1,0 +1,158 @@
+"""Temperatures that go on in time, step by step."""
+
+import math
+from collections import OrderedDict
+
+import numpy as np
+
+from ..places import Floats
+from .balance import NOTHING, Balance
+from .medium import Drive, Medium
+from .solve import choose
+from .step import DAMPED_STEPS, Prepared, advance, ready
+
+# Doors open and close again: this many media and step lengths stay prepared.
+_PREPARED = 8
+# A time as near to a whole number of steps as this, in steps, is at that number.
+_ON_TIME = 1e-6
+
+
+class Run:
+    """The temperatures of a medium at a time, and what brings them to the next.
+
+    Args:
+        medium: of the first step; a step may bring another one on the same grid.
+        field_k: temperatures above the baseline at the start, of the medium's shape, or
+            (k, *shape) for many fields at once; nought everywhere without.
+        at_s: the time of these, in seconds.
+        solver: "auto", or one of those that `solve.choose` names.
+
+    Raises:
+        ValueError: a field of another shape or not finite, a time that is no number, a solver
+            that there is not.
+    """
+
+    def __init__(
+        self,
+        medium: Medium,
+        field_k: Floats | None = None,
+        at_s: float = 0.0,
+        solver: str = "auto",
+    ) -> None:
+        field = np.zeros(medium.shape) if field_k is None else np.array(field_k, dtype=float)
+        if field.shape[-len(medium.shape) :] != medium.shape or not np.isfinite(field).all():
+            raise ValueError(
+                f"field_k has shape {field.shape} and {np.isfinite(field).sum()} finite values "
+                f"but must be finite and end in {medium.shape}, for every cell has a "
+                "temperature. Give kelvin above the baseline, x last."
+            )
+        if not math.isfinite(at_s):
+            raise ValueError(
+                f"at_s is {at_s:g} but must be finite, for steps are counted from it. Give "
+                "seconds since the start of the day."
+            )
+        self.medium = medium
+        self.at_s = float(at_s)
+        self.way = choose(medium.shape, solver)
+        self.balance: Balance = NOTHING
+        self._field = _locked(field)
+        self._step_s = math.nan
+        self._damped = DAMPED_STEPS
+        self._prepared: OrderedDict[tuple[Medium, float], Prepared] = OrderedDict()
+
+    @property
+    def field_k(self) -> Floats:
+        """The temperatures now, in K above the baseline; each step makes a new array."""
+        return self._field
+
+    @property
+    def solver(self) -> str:
+        """Which solver was chosen, and why."""
+        return str(self.way)
+
+    def damp(self) -> None:
+        """Have the next steps damped: for a jump in the field or its power that would ring."""
+        self._damped = DAMPED_STEPS
+
+    def step(self, drive: Drive, step_s: float, medium: Medium | None = None) -> None:
+        """Advance by one step; its first two in a medium and of a length are damped ones.
+
+        Args:
+            drive: means over this step.
+            step_s: its length in seconds.
+            medium: another object than before is another medium, from this step on.
+
+        Raises:
+            ValueError: a step that is not positive, a medium on another grid, a drive that
+                does not fit or is not finite.
+        """
+        if not 0 < step_s < math.inf:
+            raise ValueError(
+                f"step_s is {step_s:g} but must be positive and finite, for heat only goes "
+                "forward in time. Give seconds."
+            )
+        if medium is not None and medium is not self.medium:
+            _same_grid(self.medium, medium)
+            self.medium, self._damped = medium, DAMPED_STEPS
+        _fits(drive, self.medium, self._field.shape)
+        if step_s != self._step_s:
+            self._step_s, self._damped = step_s, DAMPED_STEPS
+        cells = len(self.medium.shape)
+        flat = self._field.reshape(*self._field.shape[:-cells], -1)
+        after, flows = advance(self._ready(), flat, drive, damped=self._damped > 0)
+        self._field = _locked(after.reshape(self._field.shape))
+        self._damped = max(0, self._damped - 1)
+        self.balance = self.balance.plus(flows)
+        self.at_s = _on_time(self.at_s + step_s, step_s)
+
+    def _ready(self) -> Prepared:
+        key = self.medium, self._step_s
+        if key not in self._prepared:
+            self._prepared[key] = ready(*key, self.way)
+        self._prepared.move_to_end(key)
+        while len(self._prepared) > _PREPARED:
+            self._prepared.popitem(last=False)
+        return self._prepared[key]
+
+
+def _locked(field: Floats) -> Floats:
+    field = np.ascontiguousarray(field)
+    field.setflags(write=False)  # who keeps it, keeps that moment
+    return field
+
+
+def _on_time(at_s: float, step_s: float) -> float:
+    """Return the time, on a whole number of steps where it is near: tenths do not drift."""
+    whole = round(at_s / step_s) * step_s
+    return whole if abs(at_s - whole) < _ON_TIME * step_s else at_s
+
+
+def _same_grid(old: Medium, new: Medium) -> None:
+    if (old.shape, old.cell_m, old.beyond) != (new.shape, new.cell_m, new.beyond):
+        raise ValueError(
+            f"the new medium has {new.shape} cells of {new.cell_m} m, beyond {new.beyond:g} but "
+            f"the run has {old.shape} of {old.cell_m}, beyond {old.beyond:g}: the temperatures "
+            "belong to cells. Change what the cells are made of only, or start another run."
+        )
+
+
+def _fits(drive: Drive, medium: Medium, shape: tuple[int, ...]) -> None:
+    power = np.asarray(drive.power_w)
+    if power.shape not in (medium.shape, shape) or not np.isfinite(power).all():
+        raise ValueError(
+            f"power_w has shape {power.shape} and {np.isfinite(power).sum()} finite values but "
+            f"must be finite and of shape {shape}: watts in every cell, for what is not told is "
+            "not nought. Give zeros where there is no heat."
+        )
+    sides = [np.asarray(value) for pair in drive.outside_k for value in pair]
+    wanted = [medium.side(axis) for axis in range(len(medium.shape)) for _ in (0, 1)]
+    fit = len(sides) == len(wanted) and all(
+        side.shape in ((), want) for side, want in zip(sides, wanted, strict=True)
+    )
+    if not (fit and all(np.isfinite(part).all() for part in (*sides, np.asarray(drive.supply_k)))):
+        raise ValueError(
+            f"outside_k has shapes {[side.shape for side in sides]} and supply_k is "
+            f"{drive.supply_k:g} but all must be finite, and outside_k one number or {wanted}, "
+            "near and far for each axis from x on: heat flows to a temperature. Give kelvin "
+            "above the baseline."
+        )
