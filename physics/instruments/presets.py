@@ -1,0 +1,176 @@
+"""Named sensors with the numbers of their data sheets, and where each number is from.
+
+Where a data sheet gives a greatest error, a third of it is taken for a standard deviation, and
+a half of one that it calls typical. What no data sheet says is marked as assumed, and what the
+project measured on recorded frames and rooms as measured.
+
+Not here: noise that grows towards the corners of an array, frames that are read twice, the
+range beyond which a sensor saturates, and self-heating, which is constant and goes with the
+empty room. Thermopiles follow within a tenth of a second, and have no lag here.
+"""
+
+import difflib
+from collections.abc import Mapping
+from fractions import Fraction
+
+from .records import Preset
+
+_MOUNT = "assumed for still air; it depends on the mount, so measure it there"
+_DRIFT = "assumed"
+_MLX = {
+    "step": "assumed: the host computes floats, which are sent as hundredths of a kelvin",
+    "noise_sd_k": "data sheet, section 1: NETD 0.1 K RMS at a refresh rate of 1 Hz",
+    "accuracy_k": "data sheet, from memory: 1 K typical, a half of it taken",
+    "uniformity_k": "assumed",
+    "drift_k": "assumed, as measured for the Grid-EYE",
+    "conversion_s": "data sheet, section 1: 0.5 to 64 Hz; 1 Hz taken, see `at_rate`",
+    "view_deg": "data sheet, section 1: 32 by 24 pixels, 55 x 35 or 110 x 75 degrees",
+    "drop_out": "assumed",
+}
+
+
+def _mlx(name: str, view_deg: tuple[float, float]) -> Preset:
+    return Preset(
+        name,
+        step=Fraction(1, 100),
+        noise_sd_k=0.1,
+        accuracy_k=0.5,
+        uniformity_k=0.3,
+        drift_k=0.1,
+        conversion_s=1.0,
+        shape=(32, 24),
+        view_deg=view_deg,
+        drop_out=0.001,
+        sources=_MLX,
+    )
+
+
+_ALL = (
+    Preset(
+        "perfect",
+        sources={
+            "everything": "the truth: no noise, no lag, and a converter finer than any grain"
+        },
+    ),
+    Preset(
+        "tmp117",
+        step=Fraction(1, 128),
+        noise_sd_k=0.0026,
+        accuracy_k=0.033,
+        drift_k=0.005,
+        lag_s=20.0,
+        conversion_s=0.125,
+        drop_out=0.001,
+        sources={
+            "step": "data sheet SNOSD82D, section 7.3.3: 7.8125 mK",
+            "noise_sd_k": "the same, 7.3.2: repeatable to 1 step with eight averages; a third",
+            "accuracy_k": "the same, section 1: 0.1 K at most from -20 to 50 degC; a third of it",
+            "drift_k": _DRIFT,
+            "lag_s": _MOUNT,
+            "conversion_s": "data sheet, 7.3.2: 15.5 ms each, eight of them averaged",
+            "drop_out": _DRIFT,
+        },
+    ),
+    Preset(
+        "ds18b20",
+        step=Fraction(1, 16),
+        noise_sd_k=0.02,
+        accuracy_k=0.17,
+        drift_k=0.01,
+        lag_s=30.0,
+        conversion_s=0.75,
+        drop_out=0.002,
+        sources={
+            "step": "data sheet, table 3 and figure 2: 12 bits, 0.0625 K",
+            "noise_sd_k": "assumed: a reading at rest flickers between two steps at most",
+            "accuracy_k": "data sheet: 0.5 K at most from -10 to 85 degC; a third of it",
+            "drift_k": _DRIFT,
+            "lag_s": _MOUNT,
+            "conversion_s": "data sheet, table 3: 750 ms at most for 12 bits",
+            "drop_out": _DRIFT,
+        },
+    ),
+    Preset(
+        "sht31",
+        step=Fraction(175, 65535),
+        noise_sd_k=0.013,
+        accuracy_k=0.1,
+        drift_k=0.01,
+        lag_s=10.0,
+        conversion_s=0.015,
+        drop_out=0.001,
+        sources={
+            "step": "data sheet: 175 K in 65535 counts",
+            "noise_sd_k": "data sheet, from memory: repeatable to 0.04 K, three deviations",
+            "accuracy_k": "data sheet: 0.2 K typical from 0 to 90 degC; a half of it",
+            "drift_k": _DRIFT,
+            "lag_s": _MOUNT,
+            "conversion_s": "data sheet, from memory: 12.5 ms typical, 15 at most",
+            "drop_out": _DRIFT,
+        },
+    ),
+    Preset(
+        "climate-node",
+        step=Fraction(1, 100),
+        noise_sd_k=0.005,
+        accuracy_k=0.1,
+        drift_k=0.008,
+        lag_s=10.0,
+        conversion_s=4.0,
+        sources={
+            "step": "the recorded files of Morgner et al. 2017: hundredths of a degree",
+            "noise_sd_k": "measured there: 0.0059 K from reading to reading, the step's share off",
+            "accuracy_k": "assumed",
+            "drift_k": "measured there: 0.008 K about a parabola, in 10 to 35 minutes",
+            "lag_s": _MOUNT,
+            "conversion_s": "measured there: a reading every 4 s",
+        },
+    ),
+    Preset(
+        "grideye",
+        step=Fraction(1, 4),
+        noise_sd_k=0.26,
+        accuracy_k=1.25,
+        uniformity_k=0.4,
+        drift_k=0.1,
+        conversion_s=0.1,
+        shape=(8, 8),
+        view_deg=(60.0, 60.0),
+        drop_out=0.002,
+        sources={
+            "step": "data sheet: 0.25 K",
+            "noise_sd_k": "measured over a doorway: 0.27 to 0.29 K on a pixel of the empty room, "
+            "the share of step and drift off; 0.45 to 0.48 K in another set",
+            "accuracy_k": "data sheet: 2.5 K typical; a half of it",
+            "uniformity_k": "measured: 0.47 K between the pixels of an empty doorway, some of it "
+            "the doorway's own",
+            "drift_k": "measured: what all pixels share grows from 0.08 to 0.10 K between 1 and "
+            "20 s; beyond that assumed",
+            "conversion_s": "data sheet: 10 frames a second, or 1 which is the mean of ten",
+            "view_deg": "data sheet: 8 by 8 pixels, 60 degrees, 7.5 a pixel",
+            "drop_out": "measured: 3 of 1531 logged frames hold bytes of nought",
+        },
+    ),
+    _mlx("mlx90640-110", (110.0, 75.0)),
+    _mlx("mlx90640-55", (55.0, 35.0)),
+)
+
+PRESETS: Mapping[str, Preset] = {one.name: one for one in _ALL}
+
+
+def preset(name: str) -> Preset:
+    """Return the sensor of that name.
+
+    Raises:
+        ValueError: there is none; the nearest name is given.
+
+    >>> preset("tmp117").step
+    Fraction(1, 128)
+    """
+    if name not in PRESETS:
+        near = difflib.get_close_matches(name.lower(), PRESETS, 1, 0.0)[0]
+        raise ValueError(
+            f"there is no sensor {name!r} but one of {', '.join(PRESETS)} is needed, for each "
+            f"has its own noise and converter. Did you mean {near}?"
+        )
+    return PRESETS[name]
