@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.linalg import expm
 from scipy.stats import norm
 
-from physics import kernel
+from physics import kernel, line
 from physics.kernel import forward, heat_kernel
 
 
@@ -55,13 +55,13 @@ def test_free_space_loses_heat_from_the_interval() -> None:
     assert held < 0.7
 
 
-def test_images_and_cosines_agree_where_one_hands_over_to_the_other() -> None:
+@pytest.mark.parametrize("walls", ["insulated", "cold"])
+def test_images_and_waves_agree_where_one_hands_over_to_the_other(walls: str) -> None:
     """They share no formula, so agreement to rounding checks both."""
     places = np.linspace(0, 1, 41)
-    images = kernel._images(places, places, kernel._SWITCH, 1.0)
-    cosines = kernel._cosines(places, places, kernel._SWITCH, 1.0)
+    given = places, places, line.SWITCH, walls, 1.0
 
-    assert np.abs(images - cosines).max() < 1e-12
+    assert np.abs(line.images(*given) - line.waves(*given)).max() < 1e-12
 
 
 @pytest.mark.parametrize("spread", [0.005, 0.05, 0.5])
@@ -133,7 +133,7 @@ def test_a_spread_that_is_not_positive_is_refused(spread: float, walls: kernel.W
         ([0.5], [math.nan], {}, "sensors_m holds a value that is not finite"),
         ([math.inf], [0.5], {}, "sources_m holds a value that is not finite"),
         (0.5, [0.5], {}, r"sources_m has shape \(\) but must be"),
-        ([[0.1, 0.2, 0.3]], [0.5], {}, r"sources_m has shape \(1, 3\) but must be"),
+        ([[0.1, 0.2, 0.3, 0.4]], [0.5], {}, r"sources_m has shape \(1, 4\) but must be"),
         ([[0.1, 0.2]], [0.5], {}, "have 2, 1 and 1 axes"),
         ([0.5], [0.5], {"length_m": (1.0, 1.0)}, "have 1, 1 and 2 axes"),
         ([0.5], [0.5], {"walls": "brick"}, "walls is 'brick' but must be"),

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 
 from physics import robin
 from physics.kernel import forward, heat_kernel
+from physics.modes import mode_rates, modes
 from physics.places import Floats
 from physics.robin import forward_robin
 
@@ -60,9 +61,9 @@ def test_walls_and_modes_agree_where_one_hands_over_to_the_other(
 ) -> None:
     """They share no formula, so agreement to rounding checks both."""
     near, far = np.broadcast_to(np.asarray(loss, dtype=float), 2) / length
-    given = PLACES * length, PLACES * length, robin._SWITCH * length**2, near, far, length
+    given = PLACES * length, PLACES * length, robin.SWITCH * length**2, near, far, length
 
-    assert np.abs(robin._walls(*given) - robin._modes(*given)).max() < 1e-13 * 40
+    assert np.abs(robin._walls(*given) - modes(*given).kernel(given[2])).max() < 1e-13 * 40
 
 
 def test_one_wall_sends_back_what_its_integral_says() -> None:
@@ -89,7 +90,7 @@ def test_the_rates_solve_the_equation_of_the_slab(losses: tuple[float, float]) -
         swing = rate * length
         return (rate**2 - near * far) * math.sin(swing) - rate * (near + far) * math.cos(swing)
 
-    for rate in robin._rates(8, near, far, length):
+    for rate in mode_rates(8, near, far, length):
         assert brentq(equation, rate * 0.99, rate * 1.01, xtol=1e-14) == pytest.approx(rate)
         assert abs(equation(rate)) < 1e-9 * (1 + rate) * (near + 1) * (far + 1)
 
