@@ -16,6 +16,7 @@ must not show in when the frame goes out: see `ticker`, which every device needs
 
 from . import limits, thermal, wire
 from .ahead import Ahead
+from .background import Recorded
 from .records import Reading, Report
 from .refusals import EXHAUSTED, objection
 
@@ -28,11 +29,11 @@ VERSION = "0.1.0"
 class Node:
     """One device: who it is, what it may still spend, and the last frame it made.
 
-    identity: a `keys.Identity`. budget: its `budget.Budget`, which has booted; no other node may
-    have it. step: of its converter, (num, den) of a kelvin, or None for one finer than any grain.
+    identity: a `keys.Identity`. budget: its own `budget.Budget`, booted. step: of its converter,
+    (num, den) of a kelvin, or None below any grain. follower: a new `background.Follower` or None.
     """
 
-    def __init__(self, identity, budget, step=None):
+    def __init__(self, identity, budget, step=None, follower=None):
         if budget.fault:
             raise ValueError(
                 "the budget of %s cannot be used (%s); without one that has booted nobody knows "
@@ -43,18 +44,16 @@ class Node:
         self.refusal = ""  # why the last Round was not answered
         self._budget = budget
         self._step = step
+        self._follower = follower or Recorded()
         self._ahead = Ahead(identity, budget)
-        self._variance = budget.limits.variance  # that the next Round will ask for, as it seems
+        self._variance = budget.limits.variance  # till a Round came, which tells the next one's
         self._round = self._name = self._frame = None  # of the last answer
         # Of the last charge: the Round, till it is answered (its short name can be forged); when.
         self._paid = self._paid_ms = None
         self._alert = ""
 
     def prepare(self):
-        """Draw the noise of the next frame, if it is not there; call it when nothing is due.
-
-        The variance is that of the last Round, at a start that of the limits.
-        """
+        """Draw the noise of the next frame, if it is not there; call it when nothing is due."""
         if self.state() == "ready":
             self._ahead.prepare(thermal, self._variance)
 
@@ -84,6 +83,7 @@ class Node:
             self._paid, self._paid_ms = round, now_ms
         try:
             frame = self._fresh(round, name, MECHANISMS[mechanism], read)
+            self._follower.follow()  # only now: an answer that was not made moves nothing
         except Exception:  # whatever a sensor does; never with the number in it
             self.refusal = "the sensor did not give %d whole numbers" % self.identity.sensors
             return None
@@ -138,8 +138,7 @@ class Node:
         }
         if self._round is not None:
             params = thermal.Params(*self._round.params)
-            said["exponent"] = params.exponent
-            said["variance"] = params.variance
+            said["exponent"], said["variance"] = params.exponent, params.variance
             said["calibration"] = "".join(["%02x" % b for b in wire.name_of(self._round)])
         return said
 
@@ -174,7 +173,8 @@ class Node:
         self._variance = params.variance
         noise = self._ahead.take(mechanism, params.variance)
         values = tuple(read(params))
-        payload = mechanism.veil(round, Reading(self.identity.sensor, values), noise)
+        told = Reading(self.identity.sensor, self._follower.less(values, params.exponent))
+        payload = mechanism.veil(round, told, noise)
         report = Report(name, self.identity.name, self._budget.epoch, self._ahead.seq, payload)
         where = wire.topic(self.identity.site, self.identity.name, "data")
         return wire.pack_report(report, self.identity.mac_key, where, mechanism.bits(round))
