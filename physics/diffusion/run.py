@@ -26,6 +26,9 @@ class Run:
             (k, *shape) for many fields at once; nought everywhere without.
         at_s: the time of these, in seconds.
         solver: "auto", or one of those that `solve.choose` names.
+        always_damped: damp every step, not the first two only: of first order in time, and
+            nothing rings however long the step. For sources that move in steps longer than
+            `resolve.step_fault` allows, and to have no cell cooled by a source of heat.
 
     Raises:
         ValueError: a field of another shape or not finite, a time that is no number, a solver
@@ -38,6 +41,7 @@ class Run:
         field_k: Floats | None = None,
         at_s: float = 0.0,
         solver: str = "auto",
+        always_damped: bool = False,
     ) -> None:
         field = np.zeros(medium.shape) if field_k is None else np.array(field_k, dtype=float)
         if field.shape[-len(medium.shape) :] != medium.shape or not np.isfinite(field).all():
@@ -56,8 +60,9 @@ class Run:
         self.way = choose(medium.shape, solver)
         self.balance: Balance = NOTHING
         self._field = _locked(field)
-        self._step_s = math.nan
-        self._damped = DAMPED_STEPS
+        self.always_damped = always_damped
+        self.step_s = math.nan  # of the last step
+        self.damped_left = DAMPED_STEPS
         self._prepared: OrderedDict[tuple[Medium, float], Prepared] = OrderedDict()
 
     @property
@@ -72,7 +77,7 @@ class Run:
 
     def damp(self) -> None:
         """Have the next steps damped: for a jump in the field or its power that would ring."""
-        self._damped = DAMPED_STEPS
+        self.damped_left = DAMPED_STEPS
 
     def step(self, drive: Drive, step_s: float, medium: Medium | None = None) -> None:
         """Advance by one step; its first two in a medium and of a length are damped ones.
@@ -93,20 +98,22 @@ class Run:
             )
         if medium is not None and medium is not self.medium:
             _same_grid(self.medium, medium)
-            self.medium, self._damped = medium, DAMPED_STEPS
+            self.medium, self.damped_left = medium, DAMPED_STEPS
         _fits(drive, self.medium, self._field.shape)
-        if step_s != self._step_s:
-            self._step_s, self._damped = step_s, DAMPED_STEPS
+        if step_s != self.step_s:
+            self.step_s, self.damped_left = step_s, DAMPED_STEPS
         cells = len(self.medium.shape)
         flat = self._field.reshape(*self._field.shape[:-cells], -1)
-        after, flows = advance(self._ready(), flat, drive, damped=self._damped > 0)
+        after, flows = advance(
+            self._ready(), flat, drive, damped=self.always_damped or self.damped_left > 0
+        )
         self._field = _locked(after.reshape(self._field.shape))
-        self._damped = max(0, self._damped - 1)
+        self.damped_left = max(0, self.damped_left - 1)
         self.balance = self.balance.plus(flows)
         self.at_s = _on_time(self.at_s + step_s, step_s)
 
     def _ready(self) -> Prepared:
-        key = self.medium, self._step_s
+        key = self.medium, self.step_s
         if key not in self._prepared:
             self._prepared[key] = ready(*key, self.way)
         self._prepared.move_to_end(key)
