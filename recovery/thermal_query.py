@@ -13,6 +13,7 @@ from physics.kernel import Walls
 from physics.places import sensor_places
 
 from .estimators.table import ESTIMATORS
+from .backgrounds import check_background
 from .furniture import Rectangle, check_furniture, free_cells
 from .gaussian import check_delta
 from .paper import paper_sigma
@@ -50,6 +51,8 @@ class Query:
     keyholder: bool = False
     sensor_noise: float = 0.0  # standard deviation of a sensor's own noise, never credited
     sigma: Ratio | None = None  # the noise itself; epsilon is then what it really gives
+    background: Literal["recorded", "following", "gateway"] = "recorded"  # how the room's own goes
+    slew: Fraction | None = None  # following: what a level moves by at most, in kelvin an answer
     # From here on nothing alters the noise: it is what the map may count on.
     sources: int | None = None  # how many there are, where that is known
     intensity_min: float | None = None  # of one source; None where that is not known
@@ -58,6 +61,8 @@ class Query:
     spread_max_m2: float | None = None  # where it is only known to lie between the two
     drift: float = 0.0  # standard deviation of what all sensors are off by together, in kelvin
     drift_slope: float = 0.0  # and of by how much more at one end of the room than at the other
+    background_k: float = 0.0  # how far the room may leave what was recorded: room in the clamp
+    empty_readings: int = 0  # gateway: the first so many are known, to all, to be of nobody
 
     def __post_init__(self) -> None:
         _check_room(self)
@@ -67,6 +72,7 @@ class Query:
             check_ratio(self.sigma, "sigma")
         if self.calibration == "paper":
             paper_sigma(check_ratio(self.epsilon, "epsilon"), check_ratio(self.delta, "delta"))
+        check_background(self)
         check_furniture(self.grid, self.furniture, self.sources or 1)
         printed = self.calibration == "paper" and self.sigma is None
         for name, good, needed in (
