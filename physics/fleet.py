@@ -3,9 +3,12 @@
 Everything between the reading and the frame is the code that runs on a board. Only what a
 sensor sees is virtual: the truth that `show` sets, the sensor's noise and its converter.
 The world's generator serves physics alone; keys and the veil's noise never come from it.
+
+With `PointSensors` every reading is a fresh look at the truth. With `Instruments` time passes:
+what is shown is read once, with lag, drift and drop-outs, and the empty room is taken off.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -16,6 +19,8 @@ from edge import thermal
 from edge.entropy import Tape
 from edge.node import Node
 
+from .instruments import stage
+from .instruments.chain import Instruments
 from .sensors import PointSensors, grains
 
 # edge.keys.Identity, and the edge.budget.Budget of this device, which has booted
@@ -26,28 +31,39 @@ class Fleet:
     """Virtual devices by name, all in one world.
 
     Args:
-        devices: who they are and what they may spend; `gateway.budgets` starts them.
+        devices: who they are and what they may spend; `gateway.budgets` starts them. An array
+            is one device with all its pixels.
         sensors: all the sensors of the room, of which each device reads its own.
-        world: makes the sensors' noise.
+        world: makes the noise of `PointSensors`; `Instruments` have theirs already.
+        empty: count of each sensor in the empty room, public; for `Instruments` only. None
+            lets them look at it for half an hour before they are shown anything.
 
     Raises:
-        ValueError: a device of a sensor that is not there, or two devices of one name.
+        ValueError: a device of a sensor that is not there, or two devices of one name; an
+            empty room of other sensors.
     """
 
     def __init__(
-        self, devices: Iterable[Device], sensors: PointSensors, world: np.random.Generator
+        self,
+        devices: Iterable[Device],
+        sensors: PointSensors | Instruments,
+        world: np.random.Generator,
+        empty: Sequence[int] | None = None,
     ) -> None:
-        self._sensors = sensors
-        self._world = world
-        self._truth = np.zeros(len(sensors.places_m))
+        self._sees: _Fresh | _Lasting
+        if isinstance(sensors, Instruments):
+            self._sees = _Lasting(sensors, empty)
+        else:
+            self._sees = _Fresh(sensors, world)
+        count = self._sees.count
         self._nodes: dict[str, Node] = {}
-        step = None if sensors.step is None else sensors.step.as_integer_ratio()
+        step = None if self._sees.step is None else self._sees.step.as_integer_ratio()
         for who, budget in devices:
             last = who.sensor + who.sensors - 1
-            if who.name in self._nodes or not 0 <= who.sensor <= last < len(self._truth):
+            if who.name in self._nodes or not 0 <= who.sensor <= last < count:
                 raise ValueError(
                     f"device {who.name!r} with sensors {who.sensor} to {last} is there twice or "
-                    f"reads one that is not, for the room has 0 to {len(self._truth) - 1}; every "
+                    f"reads one that is not, for the room has 0 to {count - 1}; every "
                     "reading needs one place and one name. Enrol the fleet again."
                 )
             self._nodes[who.name] = Node(who, budget, step)
@@ -61,13 +77,17 @@ class Fleet:
         """Return the device itself, an `edge.node.Node`."""
         return self._nodes[name]
 
-    def show(self, temperatures: ArrayLike) -> None:
+    def show(self, temperatures: ArrayLike, at_s: float | None = None) -> None:
         """Set what there is to see, (sensors,), in kelvin above the baseline.
 
+        Args:
+            at_s: when, for `Instruments`; None for as soon as they can read again.
+
         Raises:
-            ValueError: a wrong number of temperatures, or one negative or not finite.
+            ValueError: a wrong number of temperatures, or one not finite; one that is negative,
+                for `PointSensors`; a time that goes back, for `Instruments`.
         """
-        self._truth = self._sensors.truth(temperatures)
+        self._sees.show(temperatures, at_s)
 
     def answer(self, name: str, message: bytes) -> bytes | None:
         """Return a device's frame for the message of a Round, or None: see `refusal`."""
@@ -79,11 +99,53 @@ class Fleet:
         return str(self._nodes[name].refusal)
 
     def read(self, name: str, params: thermal.Params) -> tuple[int, ...]:
-        """Return what a device's sensors see now, in the Round's grains. Private."""
+        """Return what a device's sensors see now, in the Round's grains. Private.
+
+        Raises:
+            ValueError: a reading did not come. The device then makes no frame; the Round is paid
+                for and is answered, at no further cost, when it is asked again and one comes.
+        """
         who = self._nodes[name].identity
         own = slice(who.sensor, who.sensor + who.sensors)
+        return self._sees.read(own, params.exponent)
+
+
+class _Fresh:
+    """Point sensors, which look anew at each reading."""
+
+    def __init__(self, sensors: PointSensors, world: np.random.Generator) -> None:
+        self._sensors, self._world = sensors, world
+        self.count, self.step = len(sensors.places_m), sensors.step
+        self._truth = np.zeros(self.count)
+
+    def show(self, temperatures: ArrayLike, at_s: float | None) -> None:
+        self._truth = self._sensors.truth(temperatures)
+
+    def read(self, own: slice, exponent: int) -> tuple[int, ...]:
         sensors = replace(self._sensors, places_m=self._sensors.places_m[own])
-        return grains(sensors.see(self._truth[own], self._world), params.exponent, sensors.step)
+        return grains(sensors.see(self._truth[own], self._world), exponent, self.step)
+
+
+class _Lasting:
+    """Instruments, which read once what they are shown, and remember the room before."""
+
+    def __init__(self, instruments: Instruments, empty: Sequence[int] | None) -> None:
+        self._instruments = instruments
+        self.count, self.step = instruments.count, instruments.step
+        self._empty = instruments.empty() if empty is None else tuple(empty)
+        if len(self._empty) != self.count:
+            raise ValueError(
+                f"the empty room has {len(self._empty)} counts but there are {self.count} "
+                "sensors, and each is held against its own. Record the empty room again."
+            )
+        self._counts: Sequence[int | None] = self._empty
+
+    def show(self, temperatures: ArrayLike, at_s: float | None) -> None:
+        when = self._instruments.next_s if at_s is None else at_s
+        self._counts = self._instruments.see(temperatures, when)
+
+    def read(self, own: slice, exponent: int) -> tuple[int, ...]:
+        return stage.grains(self._counts[own], self._empty[own], exponent, self.step)
 
 
 def seeded_keys(seed: bytes) -> Callable[[int], bytes]:

@@ -77,6 +77,13 @@ class Instruments:
         """Of the converter, in kelvin: what one count is."""
         return self.preset.step or FINEST
 
+    @property
+    def next_s(self) -> float:
+        """When a fresh reading can be had: a conversion after the last one."""
+        return (
+            0.0 if self._at_s is None else max(self._at_s, self._read_s + self.preset.conversion_s)
+        )
+
     def see(self, temperatures_k: ArrayLike, at_s: float) -> Counts:
         """Return each sensor's count, whole steps of absolute Celsius; None where none came.
 
