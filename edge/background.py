@@ -60,8 +60,8 @@ class Follower:
         self._slew = slew
         self._answers = answers
         self._moved = 0  # so many times since it began
-        self._levels = None  # in whole parts of a grain, so that slew is a whole number of them
-        self._for = None  # the grain, and how many sensors
+        self._levels = [0]  # in whole parts of a grain, so that slew is a whole number of them
+        self._for = (0, 0)  # the grain, and how many sensors
         self._seen = None  # readings that have moved nothing yet
 
     def less(self, values, exponent):

@@ -40,6 +40,14 @@ def followed(change: Moved, slew: Fraction) -> Moved:
     return replace(change, counted=counted, square=square)
 
 
+def sent_square(query: Query, square: int, exponent: int) -> int:
+    """Return the squared l2 norm of what is sent, in grains, of what readings change by."""
+    if query.slew is None:
+        return square
+    parted = parting(query.slew, query.readings) * Fraction(2) ** exponent
+    return raised(square, math.prod(query.sensors), parted)
+
+
 def parting(slew: Fraction, readings: int) -> Fraction:
     """Return how far two levels that began alike can part before the last of so many answers."""
     return 2 * slew * (readings - 1)

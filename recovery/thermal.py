@@ -58,7 +58,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     # What every source at its warmest, and eight sigmas of a sensor's own noise, can reach.
     # Below the baseline too: clamping there would bend the readings of a cold sensor.
     one = float(operator(query).max()) if as_printed(query) else warmest(room(query))
-    most = query.sources_max * query.intensity_max * one
+    most = query.sources_max * query.intensity_max * one + query.background_k
     reach = math.ceil(math.ldexp(most + 8 * query.sensor_noise, made.exponent)) + made.step
     params = Params(
         sensors=math.prod(query.sensors),

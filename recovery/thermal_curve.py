@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from scipy.special import ndtr
 
+from .following import sent_square
 from .ratio import check_ratio
 from .settle import Calibration, delivered, exact_epsilon, moved
 from .spreads import felt
@@ -72,9 +73,10 @@ def presence_square(query: Query, made: Calibration) -> int:
     if as_printed(query):
         warmth = operator(query)
         block = bounded(warmth, query.intensity_max, float(warmth.max()))
-        return whole_square([block], made.exponent, query.step)
+        return sent_square(query, whole_square([block], made.exponent, query.step), made.exponent)
     grains = Grains(made.exponent, query.step, query.intensity_max)
-    return worst_squares(room(query), (PRESENCE,), grains)[0]
+    found = worst_squares(room(query), (PRESENCE,), grains)[0]
+    return sent_square(query, found, made.exponent)
 
 
 def given(query: Query, made: Calibration) -> float:
@@ -97,7 +99,12 @@ def _changes(
             moved(operator(query), query.grid.shape, far, query.intensity_max, query.step, 1)
             for far in cells
         ]
-        return [one.continuous for one in here], [one.square(made.exponent) for one in here]
+        squares = [one.square(made.exponent) for one in here]
+        return [one.continuous for one in here], _sent(query, squares, made)
     continuous = query.intensity_max * felt(room(query), cells).moves.max(axis=0)
     grains = Grains(made.exponent, query.step, query.intensity_max)
-    return continuous.tolist(), worst_squares(room(query), cells, grains)
+    return continuous.tolist(), _sent(query, worst_squares(room(query), cells, grains), made)
+
+
+def _sent(query: Query, squares: list[int], made: Calibration) -> list[int]:
+    return [sent_square(query, square, made.exponent) for square in squares]

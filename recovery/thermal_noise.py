@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .calibrate import granted
+from .following import followed
 from .settle import Calibration, Moved, check_scales, moved
 from .spreads import Room, felt
 from .stated import stated
@@ -43,6 +44,8 @@ def calibration(query: Query) -> Calibration:
         ValueError: the printed formula is asked for where it is not private.
     """
     change = _at_its_spread(query) if as_printed(query) else _at_every_spread(query)
+    if query.slew is not None:
+        change = followed(change, query.slew)
     if query.sigma is not None:
         return stated(change, query.sigma, query.delta)
     return granted(change, query.epsilon, query.delta, query.calibration)

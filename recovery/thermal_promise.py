@@ -74,6 +74,7 @@ def _trust(query: Query) -> str:
 
 def _unit(query: Query, made: Calibration) -> str:
     window = f"the window of {made.readings} reading{'s' * (made.readings > 1)} of every sensor"
+    window += _level(query)
     if query.calibration == "exact" or query.sigma is not None:
         return f"{window} together"
     epsilon, delta = really_given(query, made)
@@ -82,6 +83,17 @@ def _unit(query: Query, made: Calibration) -> str:
         f"{upward(epsilon)} at delta {ratio_text(lowest(query.delta))}, or delta {upward(delta)} "
         f"at epsilon {ratio_text(lowest(query.epsilon))}, at the stated spread alone and not at "
         "longer ones"
+    )
+
+
+def _level(query: Query) -> str:
+    """Return what the readings are taken less, where that is no constant that all know."""
+    if query.slew is None:
+        return ""
+    slew = ratio_text(query.slew.as_integer_ratio())
+    return (
+        f", each less a level that follows them by at most {slew}{' K' * bool(query.grid.cell_mm)} "
+        "an answer and begins, with the window, where it was recorded in the empty room, all"
     )
 
 

@@ -12,8 +12,8 @@ from edge.records import Grid
 from physics.kernel import Walls
 from physics.places import sensor_places
 
-from .estimators.table import ESTIMATORS
 from .backgrounds import check_background
+from .estimators.table import ESTIMATORS
 from .furniture import Rectangle, check_furniture, free_cells
 from .gaussian import check_delta
 from .paper import paper_sigma

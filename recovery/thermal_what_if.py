@@ -61,7 +61,8 @@ def _more_sensors(query: Query, made: Calibration) -> Iterator[WhatIf]:
         return
     row = _row("twice_the_sensors", f"twice the sensors, {total}", more, made)
     yield row
-    if row.sigma is not None:
+    # Two plans whose levels move differently are not made for each other's devices.
+    if row.sigma is not None and query.background != "following":
         said = "   and every second one still at the old noise"
         yield WhatIf("half_renewed", said, more, mixed_epsilon(more, made), row.sigma)
 
