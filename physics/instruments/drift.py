@@ -3,8 +3,9 @@
     drift(t) = sum over octaves j of x_j(t),   each an Ornstein-Uhlenbeck process
     cov(x_j(t), x_j(t + lag)) = deviation**2 / octaves * exp(-|lag| / time_j),  time_j = 2**j s
 
-Equal shares in each octave of time give a density of 1/f between the corners, within 1 %, and
-the law is known exactly at every lag: sampled at any times, none of it is approximate.
+Equal shares in each octave of time give a density of 1/f well inside the corners, within 4 % from
+1e-4 to 1e-2 Hz, and the law of the sum is known exactly at every lag: nothing that is sampled from
+it, at whatever times, is approximate.
 
 Source: the superposition of relaxations is van der Ziel 1950; exact sampling, Gillespie 1996.
 """

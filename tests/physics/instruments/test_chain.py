@@ -1,0 +1,154 @@
+"""A sensor's chain: its order, its laws, and that a day at once is a day reading by reading."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from physics.instruments.chain import Counts, Instruments
+from physics.instruments.presets import PRESETS, preset
+from physics.instruments.records import Preset
+
+QUIET = Preset("quiet", step=Fraction(1, 16))
+
+
+def instruments(one: Preset, count: int | None = None, seed: int = 1) -> Instruments:
+    return Instruments(one, count or one.pixels, np.random.default_rng(seed))
+
+
+def kelvin(seen: list[Counts], step: Fraction) -> np.ndarray:
+    """Counts as kelvin above 20 degrees; none of them may be missing."""
+    return np.array(seen, dtype=float) * float(step) - 20
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_day_at_once_is_a_day_reading_by_reading(name: str) -> None:
+    """Cut anywhere, the same bits: nothing depends on how many are asked for together."""
+    one = preset(name)
+    times = np.cumsum(np.random.default_rng(3).exponential(2.0, 40))
+    shown = np.random.default_rng(4).normal(2, 1, (40, one.pixels))
+    whole, parts = instruments(one), instruments(one)
+    at_once = whole.record(times, shown)
+    cut = [parts.see(shown[0], times[0]), *parts.record(times[1:17], shown[1:17])]
+    cut += parts.record(times[17:], shown[17:])
+
+    assert at_once == cut
+    assert instruments(one, seed=2).record(times, shown) != at_once or name == "perfect"
+    assert all(type(count) is int for count in at_once[0] if count is not None)
+
+
+def test_a_perfect_sensor_counts_the_truth() -> None:
+    """To the nanokelvin, at once, whatever it saw before."""
+    eye = instruments(preset("perfect"), 2)
+    eye.see([50.0, -3.0], 0.0)
+    seen = eye.see([math.pi, -1.25], 0.0)
+
+    assert kelvin([seen], eye.step)[0] == pytest.approx([math.pi, -1.25], abs=1e-9)
+
+
+def test_what_is_random_does_not_depend_on_what_is_seen() -> None:
+    """Lag is linear and all else is added: two worlds differ by the lagged difference alone."""
+    one = replace(preset("tmp117"), step=None, drop_out=0.0)
+    times, world = np.arange(0, 300.0, 7), np.random.default_rng(8)
+    cool, warm = world.random((2, len(times), 3))
+    apart = kelvin(instruments(one, 3).record(times, warm), Fraction(1, 2**30)) - kelvin(
+        instruments(one, 3).record(times, cool), Fraction(1, 2**30)
+    )
+    bare = replace(preset("perfect"), lag_s=one.lag_s)
+    lagged = kelvin(instruments(bare, 3).record(times, warm - cool), Fraction(1, 2**30))
+
+    assert apart == pytest.approx(lagged, abs=1e-8)
+    assert np.abs(lagged - (warm - cool)).max() > 0.3  # the lag is really there
+
+
+def test_a_step_of_temperature_is_followed_with_the_preset_s_lag() -> None:
+    """Settled at 1 K, held at 5 K from now on: the closed form, in the converter's steps."""
+    eye = instruments(replace(QUIET, step=Fraction(1, 4096), lag_s=30.0))
+    eye.see([1.0], 0.0)
+    eye.see([1.0], 100.0)
+    seen = [eye.see([5.0], 100.0), *eye.record([110.0, 160.0], np.full((2, 1), 5.0))]
+    expected = [1, 5 - 4 * math.exp(-1 / 3), 5 - 4 * math.exp(-2)]
+
+    assert kelvin(seen, eye.step)[:, 0] == pytest.approx(expected, abs=1 / 4096)
+
+
+def test_noise_comes_before_the_converter() -> None:
+    """Counts are whole, and of noise and step together: were noise added after, they were not."""
+    one = replace(QUIET, step=Fraction(1, 4), noise_sd_k=0.3)
+    seen = np.array(instruments(one, 20_000).see(np.full(20_000, 1.1), 0.0), dtype=float) / 4
+
+    assert seen.var() == pytest.approx(0.3**2 + 0.25**2 / 12, rel=0.03)
+    assert seen.mean() == pytest.approx(21.1, abs=4 * 0.31 / 20_000**0.5)
+
+
+def test_offsets_are_for_life_and_alike_for_the_pixels_of_one_device() -> None:
+    """Accuracy moves a whole array, uniformity its pixels; neither is drawn anew."""
+    one = replace(preset("perfect"), shape=(8, 8), accuracy_k=1.25, uniformity_k=0.4)
+    eyes = instruments(one, 64 * 300)
+    first, later = eyes.record([0.0, 1000.0], np.zeros((2, eyes.count)))
+    devices = kelvin([first], eyes.step).reshape(300, 64)
+
+    assert first == later
+    assert devices.mean(axis=1).std() == pytest.approx(1.25, rel=0.15)
+    assert devices.std(axis=1).mean() == pytest.approx(0.4, rel=0.02)
+
+
+def test_drop_outs_come_at_their_rate_and_take_a_whole_frame() -> None:
+    """Within four deviations of 5 %; of an array all pixels are missing, or none."""
+    one = replace(preset("grideye"), drop_out=0.05)
+    seen = instruments(one, 128).record(np.arange(4000.0), np.zeros((4000, 128)))
+    missing = np.array([[c is None for c in row] for row in seen]).reshape(4000, 2, 64)
+
+    assert (missing.all(axis=2) == missing.any(axis=2)).all()
+    assert abs(missing.mean() - 0.05) < 4 * math.sqrt(0.05 * 0.95 / 8000)
+    assert (missing[:, 0, 0] != missing[:, 1, 0]).any()  # each device for itself
+
+
+def test_asked_before_a_conversion_is_over_the_register_still_holds_the_last() -> None:
+    """Otherwise noise could be averaged away by asking faster than the sensor reads."""
+    eye = instruments(replace(preset("ds18b20"), noise_sd_k=5.0, drop_out=0.0))
+    seen = eye.record([0.0, 0.3, 0.74, 0.75, 1.0, 1.5], np.zeros((6, 1)))
+
+    assert seen[0] == seen[1] == seen[2]
+    assert seen[3] == seen[4]
+    assert len(set(seen)) == 3
+    assert eye.next_s == 2.25
+
+
+def test_the_empty_room_takes_the_offsets_off() -> None:
+    """To half a step and the noise of the middle of 31 looks; without it they stay."""
+    one = replace(preset("ds18b20"), drop_out=0.2)
+    eyes = instruments(one, 500)
+    empty = eyes.empty()
+    seen = eyes.see(np.zeros(500), 60.0)
+    left = np.array([c - e for c, e in zip(seen, empty, strict=True) if c is not None]) / 16
+    offsets = np.array(empty) / 16 - 20
+
+    assert np.abs(left).max() <= 3 / 16
+    assert offsets.std() == pytest.approx(0.17, rel=0.15)
+
+
+def test_two_fleets_of_one_world_are_two_fleets() -> None:
+    """The second has offsets and noise of its own, and four numbers are all that is taken."""
+    world, other = np.random.default_rng(6), np.random.default_rng(6)
+    one, two = (Instruments(preset("tmp117"), 4, world) for _ in range(2))
+    other.integers(0, 2**63, size=8)
+
+    assert one.see(np.zeros(4), 0.0) != two.see(np.zeros(4), 0.0)
+    assert world.random() == other.random()
+
+
+def test_what_cannot_be_seen_is_refused() -> None:
+    """Half an array, another number of temperatures, no number, and time that goes back."""
+    eye = instruments(QUIET, 2)
+    eye.see([0.0, 0.0], 10.0)
+    with pytest.raises(ValueError, match="63 sensors but grideye has 64 to a device"):
+        instruments(preset("grideye"), 63)
+    with pytest.raises(ValueError, match=r"shape \(3,\) but 2 sensors"):
+        eye.see([0.0, 1.0, 2.0], 11.0)
+    with pytest.raises(ValueError, match="sensor 1 is to see nan"):
+        eye.see([0.0, math.nan], 11.0)
+    with pytest.raises(ValueError, match="shown 9 s after 10 s"):
+        eye.see([0.0, 0.0], 9.0)

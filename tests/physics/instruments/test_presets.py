@@ -1,0 +1,79 @@
+"""Named sensors: the numbers of their data sheets, and refusals that help."""
+
+from dataclasses import fields, replace
+from fractions import Fraction
+
+import pytest
+
+from physics.instruments.presets import PRESETS, preset
+from physics.instruments.records import Preset
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "conversion_s", "pixels", "pixel_deg"),
+    [
+        ("tmp117", Fraction(78125, 10**7), 0.125, 1, 0),
+        ("ds18b20", Fraction(625, 10**4), 0.75, 1, 0),
+        ("grideye", Fraction(25, 100), 0.1, 64, 7.5),
+        ("mlx90640-110", Fraction(1, 100), 1.0, 768, 110 / 32),
+        ("mlx90640-55", Fraction(1, 100), 1.0, 768, 55 / 32),
+    ],
+)
+def test_the_numbers_are_those_of_the_data_sheets(
+    name: str, step: Fraction, conversion_s: float, pixels: int, pixel_deg: float
+) -> None:
+    """Written here as the sheets print them, not as the code derives them."""
+    one = preset(name)
+
+    assert (one.step, one.conversion_s, one.pixels) == (step, conversion_s, pixels)
+    assert one.view_deg[0] / one.shape[0] == pixel_deg
+
+
+@pytest.mark.parametrize("one", PRESETS.values(), ids=PRESETS)
+def test_every_number_says_where_it_is_from(one: Preset) -> None:
+    """A number without a source is a guess that nobody can check."""
+    plain = Preset("plain")
+    set_here = {
+        part.name for part in fields(one) if getattr(one, part.name) != getattr(plain, part.name)
+    }
+    told = set(one.sources) | ({"shape"} if "view_deg" in one.sources else set())
+
+    assert set_here - {"name", "sources"} <= told
+
+
+def test_noise_goes_with_the_root_of_the_rate() -> None:
+    """White noise: four frames a second in place of one, each twice as noisy."""
+    one = preset("mlx90640-55")
+    faster = one.at_rate(16)
+
+    assert (faster.noise_sd_k, faster.conversion_s) == (pytest.approx(0.4), 1 / 16)
+    assert preset("grideye").at_rate(1).noise_sd_k == pytest.approx(0.26 / 10**0.5)
+    assert one.at_rate(1) == one
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"), [("tmp17", "tmp117"), ("GRIDEYE", "grideye"), ("mlx90640", "mlx90640-55")]
+)
+def test_a_sensor_that_is_not_there_is_refused_with_the_nearest(asked: str, near: str) -> None:
+    """Whoever mistypes is told what to type."""
+    with pytest.raises(ValueError, match=f"no sensor '{asked}' .*Did you mean {near}"):
+        preset(asked)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fault"),
+    [
+        ({"noise_sd_k": -0.1}, "noise_sd_k of perfect is -0.1"),
+        ({"lag_s": float("nan")}, "lag_s of perfect is nan"),
+        ({"step": Fraction(0)}, "step 0"),
+        ({"shape": (8, 0)}, r"\(8, 0\) pixels"),
+        ({"drop_out": 2.0}, "drops 2 of its readings"),
+        ({"view_deg": (180.0, 60.0)}, "sees"),
+    ],
+)
+def test_a_sensor_that_cannot_be_is_refused(wrong: dict[str, object], fault: str) -> None:
+    """Each field says what it must be."""
+    with pytest.raises(ValueError, match=fault):
+        replace(preset("perfect"), **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a rate must be positive"):
+        preset("perfect").at_rate(1)
