@@ -19,6 +19,7 @@ from edge.refusals import EXPONENTS
 from edge.thermal import NAME as NAME
 from edge.thermal import Params, bits
 
+from .background import Levels
 from .estimators.record import Estimate, Seen
 from .estimators.table import estimate
 from .heatmap import Heatmap, Unresolved
@@ -83,7 +84,10 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 
 def recover(
-    query: Query, releases: Sequence[Release], certify: bool = True
+    query: Query,
+    releases: Sequence[Release],
+    certify: bool = True,
+    levels: Levels | None = None,
 ) -> Heatmap | Unresolved:
     """Return the map that the query's estimator draws of the readings, or why there is none.
 
@@ -91,21 +95,24 @@ def recover(
         query: what was planned with; what it knows of the sources steers the estimator.
         releases: of the same query, one a reading; silent sensors are None and left out.
         certify: with the certified band, where there can be one; it takes a tenth of a second.
+        levels: of the room alone, as for `recovery.thermal_seen.seen`.
 
     Raises:
         ValueError: no release, or one that does not belong to the query, or an estimator that
             cannot draw a map of such a room.
     """
-    seen = look(query, releases)
+    seen = look(query, releases, levels)
     guarantee = releases[0].round.guarantee
     if seen is None:
         why = "no sensor was heard; wait for reports, or look at the sensors' link"
+        if query.background == "gateway":
+            why = "no sensor was heard yet both in the empty room and after it; wait for reports"
         return Unresolved(query.grid, guarantee, math.inf, math.inf, why)
     if unknown_physics(query):
         # Loaded here alone: few queries need it, and every gateway starts with this file.
         from .thermal_physics import jointly
 
-        return mapped(query, guarantee, jointly(query, releases, seen))
+        return mapped(query, guarantee, jointly(query, releases, seen, levels))
     if fault := _misfit(query, seen):
         return Unresolved(query.grid, guarantee, *fault)
     band = certified(query, seen) if certify else None

@@ -6,6 +6,7 @@ from dataclasses import replace
 from edge.records import Release
 from physics.places import length_m
 
+from .background import Levels
 from .bayes.room_physics import Physics
 from .bayes.unknown_physics import Joint, estimate_jointly
 from .estimators.record import Estimate, Seen
@@ -13,19 +14,21 @@ from .thermal_query import Query
 from .thermal_seen import evenly
 
 
-def jointly(query: Query, releases: Sequence[Release], weighed: Seen) -> Estimate:
+def jointly(
+    query: Query, releases: Sequence[Release], weighed: Seen, levels: Levels | None = None
+) -> Estimate:
     """Return the estimate over all that spread and drift may be.
 
     Args:
         query, releases: as for `recovery.thermal.recover`.
-        weighed: what `thermal_seen.seen` made of them.
+        weighed: what `thermal_seen.seen` made of them, and of these levels.
 
     Raises:
         ValueError: no release, or one of another query, or more cells than can be sampled.
 
     Source: `recovery.bayes.unknown_physics`.
     """
-    seen, sensors_m = evenly(query, releases, weighed)
+    seen, sensors_m = evenly(query, releases, weighed, levels)
     physics = Physics(
         sensors_m,
         (query.spread_m2, query.spread_max_m2 or query.spread_m2),

@@ -90,10 +90,10 @@ def _level(query: Query) -> str:
     """Return what the readings are taken less, where that is no constant that all know."""
     if query.slew is None:
         return ""
-    slew = ratio_text(query.slew.as_integer_ratio())
+    slew = ratio_text(query.slew.as_integer_ratio()) + " K" * bool(query.grid.cell_mm)
     return (
-        f", each less a level that follows them by at most {slew}{' K' * bool(query.grid.cell_mm)} "
-        "an answer and begins, with the window, where it was recorded in the empty room, all"
+        f", each less a level that follows them by at most {slew} an answer and begins, "
+        "with the window, where it was recorded in the empty room, all"
     )
 
 

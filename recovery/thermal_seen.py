@@ -11,7 +11,9 @@ from edge.records import Release
 from edge.thermal import NAME, Params
 from physics.places import cell_places, sensor_places
 
+from .background import Levels, empty
 from .estimators.record import Prior, Seen
+from .following import parting
 from .radius import chi_radius
 from .thermal_noise import operator
 from .thermal_query import Query, standing_room
@@ -19,23 +21,29 @@ from .thermal_query import Query, standing_room
 Floats = NDArray[np.float64]
 
 
-def seen(query: Query, releases: Sequence[Release]) -> Seen | None:
+def seen(query: Query, releases: Sequence[Release], levels: Levels | None = None) -> Seen | None:
     """Return what the releases leave to an estimator; None where no sensor was heard.
 
     Sensors that were silent are left out, and one that was heard less often, so is blurred
     more, is weighed so that the noise is alike on all.
 
+    Args:
+        levels: of the room alone, to be taken away. Where the query leaves that to the gateway
+            and none are given, they are learnt from its first readings, known to be of nobody.
+
     Raises:
         ValueError: no release, or one that does not belong to the query.
     """
     params = shared_params(query, releases)
-    blurred = np.array([release.values for release in releases], dtype=np.float64)
-    times = np.count_nonzero(~np.isnan(blurred), axis=0)
-    heard = times > 0
+    releases, levels = _occupied(query, releases, levels)
+    blurred, times, heard = _heard(query, releases, levels)
     if not heard.any():
         return None
     warmth = np.nansum(blurred, axis=0)[heard] / times[heard] * 2.0**-params.exponent
     deviations = _deviations(query, params, times[heard])
+    if levels is not None:
+        warmth = warmth - levels.level_k[heard]
+        deviations = np.hypot(deviations, levels.error_k[heard])
     typical = float(np.sqrt(np.mean(deviations**2)))
     weights = typical / deviations
     columns, rows = query.grid.shape
@@ -53,19 +61,24 @@ def seen(query: Query, releases: Sequence[Release]) -> Seen | None:
     )
 
 
-def evenly(query: Query, releases: Sequence[Release], weighed: Seen) -> tuple[Seen, Floats]:
+def evenly(
+    query: Query, releases: Sequence[Release], weighed: Seen, levels: Levels | None = None
+) -> tuple[Seen, Floats]:
     """Return the same without weights, and where the sensors are that were heard.
 
     For who builds operators of his own: readings as they came, all taken for as blurred as the
     one that is blurred most.
 
     Args:
-        weighed: what `seen` made of these releases.
+        weighed: what `seen` made of these releases, and of these levels.
     """
     params = shared_params(query, releases)
-    blurred = np.array([release.values for release in releases], dtype=np.float64)
-    times = np.count_nonzero(~np.isnan(blurred), axis=0)
-    weights = weighed.sigma / _deviations(query, params, times[times > 0])
+    releases, levels = _occupied(query, releases, levels)
+    _, times, heard = _heard(query, releases, levels)
+    deviations = _deviations(query, params, times[heard])
+    if levels is not None:
+        deviations = np.hypot(deviations, levels.error_k[heard])
+    weights = weighed.sigma / deviations
     places = np.asarray(sensor_places(query.sensors, query.grid))
     plain = replace(
         weighed,
@@ -73,7 +86,7 @@ def evenly(query: Query, releases: Sequence[Release], weighed: Seen) -> tuple[Se
         readings=weighed.readings / weights,
         sigma=weighed.sigma / float(weights.min()),
     )
-    return plain, places[times > 0]
+    return plain, places[heard]
 
 
 def prior(query: Query) -> Prior:
@@ -100,7 +113,35 @@ def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Float
         return np.sqrt(noise)
     # Rounding is the same in every reading of a still scene, so it does not average away.
     steps = 0.0 if query.step is None else float(query.step)
-    return np.sqrt(noise + query.sensor_noise**2 / times + (grain**2 + steps**2) / 12)
+    # From the mean of who stood still a level that follows has taken up to so much.
+    taken = 0.0 if query.slew is None else float(parting(query.slew, query.readings)) / 4
+    rounded = (grain**2 + steps**2) / 12 + taken**2 / 3
+    return np.sqrt(noise + query.sensor_noise**2 / times + rounded)
+
+
+def _occupied(
+    query: Query, releases: Sequence[Release], levels: Levels | None
+) -> tuple[Sequence[Release], Levels | None]:
+    """Return the readings that the map is of, and the levels to be taken from them, if any."""
+    if query.background != "gateway" or levels is not None:
+        return releases, levels
+    first = min(release.round.number for release in releases)
+    known = [one for one in releases if one.round.number < first + query.empty_readings]
+    rest = [one for one in releases if one.round.number >= first + query.empty_readings]
+    return rest, (empty(known, query.sensor_noise) if rest else None)
+
+
+def _heard(
+    query: Query, releases: Sequence[Release], levels: Levels | None
+) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the readings in grains, how often each sensor was heard, and whether it can be used.
+
+    A sensor of which nobody knows what it shows of the room alone is of no use.
+    """
+    shape = len(releases), math.prod(query.sensors)
+    blurred = np.array([release.values for release in releases], dtype=np.float64).reshape(shape)
+    times = np.count_nonzero(~np.isnan(blurred), axis=0)
+    return blurred, times, (times > 0) & (levels is None or np.isfinite(levels.error_k))
 
 
 def shared_params(query: Query, releases: Sequence[Release]) -> Params:

@@ -1,0 +1,142 @@
+"""The room's own warmth, found after the veil: it costs no privacy, and the map its error.
+
+Whatever is made of what was published promises what was promised of that, so levels may be
+looked for in releases as long as one likes. Two ways, by what is publicly known:
+
+    empty     hours in which nobody is there, by a schedule: the mean of those readings
+    crowded   only that no sensor is warmed by somebody in more than so large a share of the
+              readings: a low quantile, between the two ends that this leaves
+
+A level learnt while somebody sat there after all takes him for the room: he is missing from
+every map, and where he has gone the room seems colder than it is. Nothing here can tell that; only
+who keeps the schedule can.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from edge.records import Release
+from edge.thermal import Params
+
+Floats = NDArray[np.float64]
+
+_LOW = 0.25  # the quantile: low enough for many to be there, not so low that few readings count
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """What each sensor shows of the room alone, and how far that may be off, in kelvin."""
+
+    level_k: Floats  # (sensors,); NaN where a sensor was not heard
+    error_k: Floats  # (sensors,), standard errors, infinite where it was not heard
+    readings: int  # how many they were learnt from
+
+
+def empty(
+    releases: Sequence[Release],
+    own_noise_k: float = 0.0,
+    at: float | None = None,
+    wander_k: float = 0.0,
+) -> Levels:
+    """Return the levels by readings of hours that are publicly known to be empty.
+
+        level = mean of the readings
+        error**2 = (noise**2 + own**2) / readings + wander**2 + step**2 / 12
+
+    Args:
+        releases: of one plan, numbered as they were taken.
+        own_noise_k: of a sensor, beside that of the veil; standard deviation.
+        at: where given, the levels are those of the reading of that number, on the line that fits
+            best in least squares: then the error grows with the distance.
+        wander_k: by how much a level may have gone elsewhere since; standard deviation.
+
+    Raises:
+        ValueError: no release, or too few for a line.
+    """
+    seen, noise = _seen(releases, own_noise_k)
+    if at is None:
+        at_times, parts = np.zeros(len(seen)), 1
+    else:
+        at_times, parts = np.array([release.round.number - at for release in releases]), 2
+    level, error = np.full(seen.shape[1], np.nan), np.full(seen.shape[1], math.inf)
+    stays = wander_k**2 + _rounding_k(releases) ** 2
+    for sensor in range(seen.shape[1]):
+        heard = ~np.isnan(seen[:, sensor])
+        design = np.vander(at_times[heard], parts, increasing=True)
+        if np.linalg.matrix_rank(design) < parts:
+            continue
+        inverse = np.linalg.inv(design.T @ design)
+        level[sensor] = (inverse @ design.T @ seen[heard, sensor])[0]
+        error[sensor] = math.sqrt(noise**2 * inverse[0, 0] + stays)
+    if np.isnan(level).all():
+        raise ValueError(
+            f"{len(releases)} readings give no level to any sensor but {parts} with answers are "
+            "needed: a map would show the room's own warmth. Take more while nobody is there."
+        )
+    return Levels(level, error, len(releases))
+
+
+def crowded(releases: Sequence[Release], share: float, own_noise_k: float = 0.0) -> Levels:
+    """Return the levels by readings in which somebody may be there, but not at all sensors always.
+
+    At most this share of a sensor's readings is warmed, and nothing is cooled, so F, the law of
+    all of them, lies between (1 - share) G and G, that of level and noise alone. For its quantile
+    Q at q that means
+
+        Q - sigma G1(q / (1 - share)) <= level <= Q - sigma G1(q),   G1 the normal quantile.
+
+    The level is the middle of it, and the error half of that, as if it were spread evenly, with
+    what Q is off by. However many readings there are the first does not shrink: under heavy noise
+    somebody who is often there cannot be told from the room.
+
+    Args:
+        share: the most of its readings in which somebody warms one sensor; below 3/4.
+
+    Raises:
+        ValueError: no release, or a share that is not from 0 to below 3/4.
+
+    Source: Huber, "Robust Estimation of a Location Parameter", 1964, for what contamination
+        leaves of a quantile; the standard error of a quantile is the textbook's.
+    """
+    if not 0 <= share < 1 - _LOW:
+        raise ValueError(
+            f"share is {share:g} but must be from 0 to below {1 - _LOW:g}: where somebody is "
+            "there nearly always nothing shows the room alone. Learn the levels in empty hours."
+        )
+    seen, noise = _seen(releases, own_noise_k)
+    times = np.count_nonzero(~np.isnan(seen), axis=0)
+    level, error = np.full(seen.shape[1], np.nan), np.full(seen.shape[1], math.inf)
+    low, high = noise * float(ndtri(_LOW)), noise * float(ndtri(_LOW / (1 - share)))
+    # Where the law is thinnest that it can be there, the quantile is off the most.
+    thin = min((1 - share) * math.exp(-((x / noise) ** 2) / 2) for x in (low, high))
+    thin /= noise * math.sqrt(2 * math.pi)
+    for sensor in np.flatnonzero(times):
+        quantile = float(np.nanquantile(seen[:, sensor], _LOW))
+        level[sensor] = quantile - (low + high) / 2
+        off = _LOW * (1 - _LOW) / times[sensor] / thin**2
+        error[sensor] = math.sqrt(off + ((high - low) / 2) ** 2 / 3 + _rounding_k(releases) ** 2)
+    return Levels(level, error, len(releases))
+
+
+def _seen(releases: Sequence[Release], own_noise_k: float) -> tuple[Floats, float]:
+    """Return the readings in kelvin, (readings, sensors), and the deviation of their noise."""
+    if len({tuple(release.round.params) for release in releases}) != 1:
+        raise ValueError(
+            f"{len(releases)} readings were given but at least one is needed, and all of one "
+            "plan: other noise makes another level. Learn each plan's levels by themselves."
+        )
+    params = Params(*releases[0].round.params)
+    grain = math.ldexp(1.0, -params.exponent)
+    values = np.array([release.values for release in releases], dtype=np.float64) * grain
+    return values, math.sqrt(params.variance * grain**2 + own_noise_k**2)
+
+
+def _rounding_k(releases: Sequence[Release]) -> float:
+    """Return what the converter rounds off, which in a still room does not average away."""
+    params = Params(*releases[0].round.params)
+    return math.ldexp(params.step / math.sqrt(12), -params.exponent)
