@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from edge import entropy, keys, thermal, wire
+from edge.background import Follower, Recorded
 from edge.budget import Budget, provision
 from edge.limits import Limits, pack_limits, price, topic
 from edge.node import Node
@@ -606,3 +607,64 @@ def test_two_sealed_nodes_on_one_budget_share_their_stream(
     frames = [pair[n % 2].answer(message(n), Thermometer()) for n in range(6)]
 
     assert len({readings(frame)[1] for frame in frames}) == 6
+
+
+class Counted(Recorded):
+    """Counts how often it is to move."""
+
+    moved = 0
+
+    def follow(self) -> None:
+        self.moved += 1
+
+
+def test_it_moves_once_for_each_round_that_is_answered() -> None:
+    """Or whoever asks moves it at will, and further than the noise is made for."""
+    level, thermometer = Counted(), Thermometer()
+    device = node(budget=booted(), follower=level)
+    moved = []
+    for asked in (
+        b"noise",
+        message(1),
+        message(1),  # again: the same bytes
+        message(2, variance=1),  # refused: too little noise
+        message(2, exponent=2),  # refused: too coarse
+        message(2),
+        message(1),  # refused: long answered
+    ):
+        device.answer(asked, thermometer)
+        moved.append(level.moved)
+
+    assert moved == [0, 1, 1, 1, 1, 2, 2]
+
+
+def test_a_sensor_that_fails_moves_nothing_until_it_answers() -> None:
+    """The Round is paid for and comes again; the reading that counts is the one that was sent."""
+    level, reads = Follower((1, 256), 9), []
+
+    def broken(params: object) -> tuple[int, ...]:
+        reads.append(1)
+        if len(reads) < 4:
+            return (500,) * len(reads) if len(reads) > 1 else (None,)  # type: ignore[return-value]
+        return (500,)
+
+    device = node(budget=booted(), follower=level)
+    answered = [device.answer(message(1), broken) is not None for _ in range(5)]
+
+    assert answered == [False, False, False, True, True]
+    assert len(reads) == 4
+    assert level.less((500,), 8) == (499,)
+
+
+def test_a_level_is_never_on_the_medium() -> None:
+    """After a power cut it begins again; kept, it would be readings for who takes the device."""
+    kept = []
+    for value in (-900, 2000):
+        slots, level = Ram(), Follower((1, 256), 9)
+        device = node(budget=booted(slots=slots), follower=level)
+        for number in (1, 2, 3):
+            device.answer(message(number), Thermometer(value))
+        kept.append([bytes(slots.read(i)) for i in (0, 1)])
+
+        assert abs(value) - abs(level.less((value,), 8)[0]) == 3
+    assert kept[0] == kept[1]
