@@ -37,6 +37,8 @@ class Fleet:
         world: makes the noise of `PointSensors`; `Instruments` have theirs already.
         empty: count of each sensor in the empty room, public; for `Instruments` only. None
             lets them look at it for half an hour before they are shown anything.
+        follower: makes each device a level of its own that follows its readings, as
+            `recovery.following.follower` does of a query that is planned for it; None for none.
 
     Raises:
         ValueError: a device of a sensor that is not there, or two devices of one name; an
@@ -49,6 +51,7 @@ class Fleet:
         sensors: PointSensors | Instruments,
         world: np.random.Generator,
         empty: Sequence[int] | None = None,
+        follower: Callable[[], Any] | None = None,
     ) -> None:
         self._sees: _Fresh | _Lasting
         if isinstance(sensors, Instruments):
@@ -66,7 +69,7 @@ class Fleet:
                     f"reads one that is not, for the room has 0 to {count - 1}; every "
                     "reading needs one place and one name. Enrol the fleet again."
                 )
-            self._nodes[who.name] = Node(who, budget, step)
+            self._nodes[who.name] = Node(who, budget, step, follower and follower())
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,0 +1,178 @@
+"""Virtual devices on instruments: arrays, the empty room, and readings that do not come."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge import keys, thermal, wire
+from edge.budget import Budget, provision
+from edge.entropy import keyed
+from edge.limits import Limits
+from edge.pixels import above
+from edge.records import Grid, Guarantee, Round
+from edge.slots import Ram
+from physics.fleet import Fleet, seeded_keys
+from physics.instruments.chain import Instruments
+from physics.instruments.people import people_seen
+from physics.instruments.presets import preset
+from physics.instruments.records import Preset
+
+GRID, SITE, SITE_KEY = Grid((60, 40), 100), "lab", bytes(range(32))
+PROMISE = Guarantee(
+    (1, 1), (1, 100000), (1, 2), "one source moves", "local", "a round", "how many"
+)
+LIMITS = Limits(1, 10, 400, 40_000, 10**9, 0)
+EYE = replace(preset("grideye"), drop_out=0.0)
+
+
+def owned(devices: int, each: int) -> list[tuple[Any, Any, bytes]]:
+    """Devices with a new budget each, and the root of its keys."""
+    made, fresh = [], seeded_keys(b"instruments")
+    for i in range(devices):
+        root, slots = fresh(32), Ram()
+        who = keys.identity(SITE, f"eye-{i}", root, SITE_KEY, i * each, "keyholder", each)
+        provision(slots, who.state_key, keys.first_chain(root), LIMITS)
+        budget = Budget(slots, who.state_key)
+        budget.boot()
+        made.append((who, budget, root))
+    return made
+
+
+def fleet(
+    devices: list[tuple[Any, Any, bytes]], one: Preset, empty: Any = None
+) -> tuple[Fleet, Instruments]:
+    """The devices on instruments of that kind, of which a twin sees the same."""
+    count = sum(who.sensors for who, _, _ in devices)
+    made = [Instruments(one, count, np.random.default_rng(7)) for _ in range(2)]
+    there = [(who, budget) for who, budget, _ in devices]
+    return Fleet(there, made[0], np.random.default_rng(0), empty), made[1]
+
+
+def message(sensors: int, number: int = 1, step: int = 256) -> tuple[Round, bytes]:
+    """A Round for so many sensors with steps of a quarter of a kelvin, and its bytes."""
+    params = thermal.Params(sensors, 10, -(1 << 14), 1 << 14, 40_000, step, 1)
+    plan = Round(number, thermal.NAME, GRID, tuple(params), PROMISE)
+    return plan, wire.pack_round(plan, SITE_KEY, wire.round_topic(SITE, thermal.NAME))
+
+
+def seen(device: tuple[Any, Any, bytes], plan: Round, frame: bytes, seq: int = 1) -> Any:
+    """What is under the noise of a frame, for the holder of the root."""
+    who, _, root = device
+    topic = wire.topic(SITE, who.name, "data")
+    payload = wire.unpack_report(frame, who.mac_key, topic, who.name).payload
+    rng = keyed(keys.chain_at(root, 1), who.name, 1, seq, who.sensor)
+    return thermal.unveil(plan, payload, rng)
+
+
+def test_an_array_is_one_device_and_its_frame_is_what_its_pixels_counted() -> None:
+    """Two arrays and two people: under the noise lie the counts less the empty room, exactly."""
+    devices = owned(2, 64)
+    virtual, twin = fleet(devices, EYE)
+    plan, asked = message(128)
+    frames = [people_seen([place], EYE, (2.0, 2.0), 2.7) for place in ([1.8, 2.1], [2.4, 1.6])]
+    virtual.show(np.concatenate(frames), 60.0)
+    empty = twin.empty()
+    counts = twin.see(np.concatenate(frames), 60.0)
+    whole = [count for count in counts if count is not None]
+    expected = above(whole, empty, 10, (1, 4))
+    found = [seen(device, plan, virtual.answer(device[0].name, asked)) for device in devices]
+
+    assert [reading.sensor for reading in found] == [0, 64]
+    assert found[0].values + found[1].values == expected
+    assert max(expected) > 4 * 1024  # people are there
+
+
+def test_the_offsets_of_devices_do_not_reach_the_map() -> None:
+    """Thermometers that are off by kelvins read an empty room as empty."""
+    devices = owned(12, 1)
+    virtual, _ = fleet(devices, replace(preset("ds18b20"), accuracy_k=3.0, drop_out=0.0))
+    virtual.show(np.zeros(12), 60.0)
+    params = thermal.Params(12, 10, -(1 << 14), 1 << 14, 40_000, 64, 1)
+
+    assert all(abs(virtual.read(who.name, params)[0]) <= 2 * 64 for who, _, _ in devices)
+
+
+def test_a_reading_that_does_not_come_makes_no_frame_and_is_paid_for_once() -> None:
+    """Asked again when the sensor is back, the device answers the Round that it paid for."""
+    devices = owned(1, 64)
+    virtual, _ = fleet(devices, replace(EYE, drop_out=1.0), empty=[80] * 64)
+    node = virtual.node("eye-0")
+    _, asked = message(64)
+    virtual.show(np.zeros(64), 10.0)
+    before = node.meta()["limits"]["left"]
+
+    assert virtual.answer("eye-0", asked) is None
+    assert virtual.refusal("eye-0") == "the sensor did not give 64 whole numbers"
+    paid = node.meta()["limits"]["left"]
+    assert paid < before
+    for again in range(3):
+        virtual.show(np.zeros(64), 20.0 + again)
+        assert virtual.answer("eye-0", asked) is None
+    assert node.meta()["limits"]["left"] == paid
+
+
+def test_a_sensor_that_is_back_answers_the_round_that_is_paid_for() -> None:
+    """Half the frames are lost: some Round is answered late, and none at a second price."""
+    devices = owned(1, 64)
+    virtual, _ = fleet(devices, replace(EYE, drop_out=0.5), empty=[80] * 64)
+    node = virtual.node("eye-0")
+    left, late = [node.meta()["limits"]["left"]], 0
+    for number in range(1, 9):
+        _, asked = message(64, number)
+        tries = 0
+        frame = None
+        while frame is None:
+            virtual.show(np.zeros(64))
+            tries += 1
+            frame = virtual.answer("eye-0", asked)
+        late += tries > 1
+        left.append(node.meta()["limits"]["left"])
+    prices = {earlier - later for earlier, later in pairwise(left)}
+
+    assert late >= 2
+    assert len(prices) == 1
+
+
+def test_without_a_time_the_next_reading_is_shown() -> None:
+    """`show` after `show`, as a service calls it: each is a fresh conversion."""
+    devices = owned(1, 1)
+    virtual, twin = fleet(devices, replace(preset("ds18b20"), noise_sd_k=2.0, drop_out=0.0))
+    params = thermal.Params(1, 10, -(1 << 14), 1 << 14, 40_000, 64, 1)
+    read = []
+    for _ in range(8):
+        virtual.show([0.0])
+        read.append(virtual.read("eye-0", params))
+    twin.empty()
+
+    assert len(set(read)) > 4
+    assert twin.next_s == 0.75
+
+
+@pytest.mark.parametrize(("step", "answered"), [(256, True), (512, True), (64, False)])
+def test_a_round_for_a_finer_converter_is_not_answered(step: int, answered: bool) -> None:
+    """An array's quarter kelvin flips on all pixels at once: the noise must be made for it."""
+    virtual, _ = fleet(owned(1, 64), EYE)
+    _, asked = message(64, step=step)
+
+    assert (virtual.answer("eye-0", asked) is not None) == answered
+
+
+def test_a_perfect_sensor_has_a_step_that_divides_every_grain() -> None:
+    """So a Round that is made for no converter at all is answered."""
+    virtual, _ = fleet(owned(1, 1), preset("perfect"))
+    _, asked = message(1, step=1)
+
+    assert virtual.answer("eye-0", asked) is not None
+
+
+def test_an_empty_room_of_other_sensors_is_refused() -> None:
+    """A pixel would be held against another's."""
+    with pytest.raises(ValueError, match="63 counts but there are 64 sensors"):
+        fleet(owned(1, 64), EYE, empty=[80] * 63)
+    virtual, _ = fleet(owned(1, 64), EYE)
+    virtual.show(np.zeros(64), 60.0)
+    with pytest.raises(ValueError, match="shown 30 s after 60 s"):
+        virtual.show(np.zeros(64), 30.0)
