@@ -17,9 +17,9 @@ over all lags is not raised by it either.
 Source: the triangle inequality, over time.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,11 @@ from numpy.typing import NDArray
 from .pairs import Blocks, Near, pairs_of
 from .places import Floats
 
-# What is bounded by blocks where that is no worse adds at most this share to the sum.
-_LOOSE = 2e-3
+# Lags that are told by those before and after them add at most this share to what they change.
+_LOOSE = 5e-3
+_MANY = 32  # of them at once
+
+Mask: TypeAlias = NDArray[np.bool_]
 
 
 class Displaced(NamedTuple):
@@ -42,19 +45,24 @@ class Displaced(NamedTuple):
 
 def displaced(
     fields: Iterable[Floats],
-    open_cells: NDArray[np.bool_],
+    air: Mask,
+    open_cells: Mask,
     far_cells: Sequence[int],
     exact_cells: int,
+    worn: Callable[[Floats], Floats] | None = None,
 ) -> Displaced:
     """Return what one watt changes at the most, on any path and any displaced one.
 
     Args:
         fields: for each lag, (sensors, rows, columns): kelvin at each sensor of a watt that was
             in each cell during that lag.
+        air: (rows, columns), the cells that can be warmed at all.
         open_cells: (rows, columns), where a source can be.
         far_cells: distances, in sides of a cell, growing.
         exact_cells: up to here all pairs of cells are compared; beyond it they are compared in
             blocks, which is a little more than the truth and never less.
+        worn: from a field to that of a body which stands in each open cell and warms those about
+            it too, each by a share of one watt; without, it warms its own cell alone.
 
     Raises:
         ValueError: no source can be anywhere, or a field is not finite or of another shape.
@@ -66,26 +74,74 @@ def displaced(
         if cells <= exact_cells
         for found in pairs_of(open_cells, cells, far_cells[nth - 1] if nth else 0, nth)
     ]
-    exact = sum(cells <= exact_cells for cells in far_cells)
-    blocks = Blocks(open_cells, far_cells)
-    joint, each, loose = np.zeros(len(far_cells)), np.zeros((len(far_cells), 0)), 0.0
-    presence, presence_each = 0.0, np.zeros(0)
-    for field in fields:
-        felt = _felt(field, open_cells)
-        if not each.size:
-            each, presence_each = np.zeros((len(joint), felt.shape[1])), np.zeros(felt.shape[1])
-        presence += float(np.sqrt(np.einsum("ij,ij->i", felt, felt).max()))
-        presence_each += np.abs(felt).max(axis=0)
-        apart, span = blocks.apart(felt), felt.max(axis=0) - felt.min(axis=0)
-        spans = np.tile(span, (len(joint), 1))
-        # Long after, all is nearly even, and what little may differ need not be known exactly.
-        if exact and loose + apart[exact - 1] > _LOOSE * joint[0]:
-            apart[:exact], spans[:exact] = _compared(felt, near, exact)
-        elif exact:
-            loose += apart[exact - 1]
-        joint += apart
-        each += spans
-    return Displaced(joint, each, presence, presence_each)
+    exact, blocks = sum(cells <= exact_cells for cells in far_cells), Blocks(open_cells, far_cells)
+
+    def told(field: Floats) -> _Told:
+        felt = _felt(field if worn is None else worn(field), open_cells)
+        apart, spans = blocks.apart(felt), np.tile(np.ptp(felt, axis=0), (len(far_cells), 1))
+        apart[:exact], spans[:exact] = _compared(felt, near, exact)
+        most = Displaced(apart, spans, _longest(felt), np.abs(felt).max(axis=0))
+        return _Told(_felt(field, air), most)
+
+    several = iter(fields)
+    last = told(next(several))
+    total, many = last.most, 1
+    while after := list(islice(several, many)):
+        last, more, kept = _over(last, after, told, air)
+        total = _plus(total, more)
+        many = min(2 * many, _MANY) if kept else max(1, many // 2)
+    return total
+
+
+class _Told(NamedTuple):
+    """One lag: what is felt in each cell of air, and what its differences come to."""
+
+    felt: Floats
+    most: Displaced
+
+
+def _over(
+    before: _Told, fields: list[Floats], told: Callable[[Floats], _Told], air: Mask
+) -> tuple[_Told, Displaced, bool]:
+    """Return the last of these lags, the sum over them all, and whether none was looked at.
+
+    Lags between two others are near the straight line between these. No difference of theirs
+    is greater than that line's, and what they are off it by on both sides; for a body's warmth is
+    a mean of that of cells, the cells of air may tell by how much they are off.
+    """
+    last, count = told(fields[-1]), len(fields)
+    total, off = last.most, 0.0
+    for nth, field in enumerate(fields[:-1], 1):
+        share = nth / count
+        rest = _felt(field, air) - (1 - share) * before.felt - share * last.felt
+        longest, each = _longest(rest), np.abs(rest).max(axis=0)
+        line = _plus(_times(before.most, 1 - share), _times(last.most, share))
+        beside = Displaced(
+            np.full(len(line.joint), 2 * longest),
+            np.tile(2 * each, (len(line.joint), 1)),
+            longest,
+            each,
+        )
+        total, off = _plus(total, _plus(line, beside)), off + longest
+    if count == 1 or 2 * off <= _LOOSE * total.joint[-1]:
+        return last, total, True
+    middle, first, _ = _over(before, fields[: count // 2], told, air)
+    last, second, _ = _over(middle, fields[count // 2 :], told, air)
+    return last, _plus(first, second), False
+
+
+def _plus(one: Displaced, other: Displaced) -> Displaced:
+    (a, b, c, d), (e, f, g, h) = one, other
+    return Displaced(a + e, b + f, c + g, d + h)
+
+
+def _times(one: Displaced, factor: float) -> Displaced:
+    joint, each, presence, presence_each = one
+    return Displaced(factor * joint, factor * each, factor * presence, factor * presence_each)
+
+
+def _longest(felt: Floats) -> float:
+    return float(np.sqrt(np.einsum("ij,ij->i", felt, felt).max()))
 
 
 def _compared(felt: Floats, near: Sequence[Near], exact: int) -> tuple[Floats, Floats]:
@@ -101,18 +157,18 @@ def _compared(felt: Floats, near: Sequence[Near], exact: int) -> tuple[Floats, F
     return np.sqrt(np.maximum.accumulate(square)), np.maximum.accumulate(each)
 
 
-def _felt(field: Floats, open_cells: NDArray[np.bool_]) -> Floats:
-    """Return (open cells, sensors) of a field."""
-    if field.ndim != 3 or field.shape[1:] != open_cells.shape or not np.isfinite(field).all():
+def _felt(field: Floats, cells: Mask) -> Floats:
+    """Return (those cells, sensors) of a field."""
+    if field.ndim != 3 or field.shape[1:] != cells.shape or not np.isfinite(field).all():
         raise ValueError(
             f"a field has shape {field.shape} or holds a value that is not finite, but "
-            f"(sensors, {', '.join(map(str, open_cells.shape))}) of finite numbers is needed, or "
+            f"(sensors, {', '.join(map(str, cells.shape))}) of finite numbers is needed, or "
             "the noise that rests on it would protect nobody. Take them from the room's model."
         )
-    return np.ascontiguousarray(field[:, open_cells].T)
+    return np.ascontiguousarray(field[:, cells].T)
 
 
-def _check(open_cells: NDArray[np.bool_], far_cells: Sequence[int]) -> None:
+def _check(open_cells: Mask, far_cells: Sequence[int]) -> None:
     growing = all(a < b for a, b in pairwise(far_cells))
     if np.count_nonzero(open_cells) < 2 or not far_cells or far_cells[0] < 1 or not growing:
         raise ValueError(

@@ -1,0 +1,199 @@
+"""How a room answers heat, worked out from its model: one run for all places and all lags.
+
+What a sensor feels of a watt that was in some cell during a lag before the reading is what that
+cell would feel of a watt at the sensor, for heat passes from here to there as from there to
+here. So one run, with a pulse at each sensor's view, gives the response to a source anywhere:
+the field after l steps is the response to the interval that ended l steps before the reading.
+Through doors that open and close it holds with their states in reverse order.
+
+Source: reciprocity of Green's functions for symmetric operators; Morse and Feshbach 1953,
+section 7.4.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from ..diffusion.medium import Medium, still
+from ..diffusion.run import Run
+from ..displaced import displaced
+from ..instruments.presets import preset
+from ..instruments.views import point_views
+from ..response import Response, worst
+from .footprint import FOOTPRINT_M
+from .model import free, grid, media
+from .raster import Mask, layout, shape
+from .records import Floats, Room
+
+_HOLD_S = 3600.0
+_SERIES = (1, 2, 5, 10, 20, 50)
+
+
+class Stretch(NamedTuple):
+    """Steps in one medium, counted back from the reading."""
+
+    medium: Medium
+    steps: int
+
+
+def respond(
+    room: Room, protect_distance_m: float, at_s: float | None = None, hold_s: float = _HOLD_S
+) -> Response:
+    """Return the response of a room at its thermometers.
+
+    Args:
+        room: from its file.
+        protect_distance_m: up to here displaced paths are compared cell by cell.
+        at_s: the moment of the reading; the doors are then as the file says, all day before it.
+            Without, whichever doors stand open at some time of the day are taken to stand so
+            all day, and the changes are enough for each of these states. The operator is then
+            that of the state that lasts longest.
+        hold_s: how long a source stood where it is, for the operator.
+
+    Raises:
+        ValueError: a room without thermometers, or with arrays, or a moment outside of its day.
+    """
+    places, lags = _thermometers(room)
+    views = point_views(places, grid(room)).reshape(len(places), *shape(room))
+    step_s, day = room.day.step_s, room.day
+    if at_s is not None and not day.start_s + step_s <= at_s <= day.until_s:
+        raise ValueError(
+            f"the reading is at {at_s:g} s but the day is from {day.start_s:g} to "
+            f"{day.until_s:g}: before it there is nothing to feel, and after it nothing is known. "
+            "Give a moment within the day."
+        )
+    steps = round(((day.until_s if at_s is None else at_s) - day.start_s) / step_s)
+    ends = [day.start_s + step_s * nth for nth in range(steps, 0, -1)]
+    backwards = [media(room, end - step_s, end) for end in ends]
+    stretches = [Stretch(one, len(list(group))) for one, group in groupby(backwards)]
+    if at_s is not None:
+        return _response(room, places, lags, views, stretches, protect_distance_m, hold_s)
+    states = sorted(set(backwards), key=backwards.count, reverse=True)
+    return worst(
+        [
+            _response(room, places, lags, views, [Stretch(one, steps)], protect_distance_m, hold_s)
+            for one in states
+        ]
+    )
+
+
+def pulses(views: Floats, stretches: Sequence[Stretch], step_s: float) -> Iterator[Floats]:
+    """Yield (sensors, rows, columns) for each lag: kelvin of a watt in each cell during it.
+
+    Args:
+        views: (sensors, rows, columns), the share of each cell that a sensor sees.
+    """
+    pulse = None  # kelvin of a joule that was given off at once
+    for nth, (medium, steps) in enumerate(stretches):
+        stored = medium.capacity * medium.volume_m3
+        power = views if pulse is None else pulse * stored
+        before = views / stored if pulse is None else pulse
+        # Beside the response to an interval that to its end, where the next medium begins.
+        both = nth < len(stretches) - 1
+        zero = np.zeros_like(views)
+        run = Run(medium, np.concatenate([zero, before]) if both else zero)
+        calm = still(medium)
+        first = np.concatenate([power, zero]) if both else power
+        for step in range(steps):
+            run.step(calm._replace(power_w=first) if step == 0 else calm, step_s)
+            yield run.field_k[: len(views)]
+        pulse = run.field_k[len(views) :] if both else None
+
+
+def worn(room: Room, field: Floats) -> Floats:
+    """Return the response to a person who stands in the middle of each cell, of a field.
+
+    It is `footprint.spread` at the middles of all cells at once; in walls it has no meaning.
+
+    Args:
+        field: (sensors, rows, columns).
+    """
+    rows, columns = shape(room)
+    plan, cell_m = layout(room), room.cell_mm / 1000
+    down, across = (
+        np.diff(
+            ndtr((np.arange(count + 1) - np.arange(count)[:, None] - 0.5) * cell_m / FOOTPRINT_M)
+        )
+        for count in (rows, columns)
+    )
+    found = np.zeros_like(field)
+    for zone in range(plan.zone.max() + 1):
+        air = (plan.zone == zone) | plan.doors if zone else ~plan.walls
+        here = plan.zone == zone
+        if not here.any():
+            continue
+        y, x = (_extent(here.any(axis=axis)) for axis in (1, 0))
+        total = down[y] @ air @ across[x].T
+        spread = np.matmul(np.matmul(down[y], air * field), across[x].T) / np.where(
+            here[y, x], total, 1
+        )
+        found[:, y, x][:, here[y, x]] = spread[:, here[y, x]]
+    return found
+
+
+def _extent(marked: Mask) -> slice:
+    where = np.flatnonzero(marked)
+    return slice(int(where[0]), int(where[-1]) + 1)
+
+
+def _response(
+    room: Room,
+    places: Floats,
+    lags: Floats,
+    views: Floats,
+    stretches: Sequence[Stretch],
+    protect_distance_m: float,
+    hold_s: float,
+) -> Response:
+    step_s, plan = room.day.step_s, layout(room)
+    cells = int(np.ceil(1000 * protect_distance_m / room.cell_mm - 1e-9))
+    longest = max(shape(room))
+    far = tuple(sorted({cells, longest, *(one for one in _SERIES if one < longest)}))
+    standing = free(room).reshape(shape(room))
+    steps = sum(part.steps for part in stretches)
+    held = min(steps, max(1, round(hold_s / step_s)))
+    operator, shown, together = np.zeros_like(views), np.zeros_like(views), np.zeros_like(views)
+    left = np.exp(-step_s / np.maximum(lags, 1e-9))[:, None, None]
+
+    def watched() -> Iterator[Floats]:
+        for nth, field in enumerate(pulses(views, stretches, step_s)):
+            if nth < held:
+                # A thermometer that lags shows a mean of what was there before.
+                shown[:] = left * shown + (1 - left) * field
+                operator[:] += shown
+            together[:] += field
+            yield field
+
+    body = partial(worn, room)
+    changes = displaced(watched(), ~plan.walls, standing, far, cells, body)
+    stays = displaced([together], ~plan.walls, standing, far, cells, body).joint
+    return Response(
+        grid=grid(room),
+        places_m=places,
+        open_cells=standing.ravel(),
+        operator=np.where(standing, body(operator), 0.0).reshape(len(views), -1),
+        hold_s=held * step_s,
+        lasts_s=steps * step_s,
+        far_cells=far,
+        changes=changes,
+        stays=stays,
+        name=room.name,
+    )
+
+
+def _thermometers(room: Room) -> tuple[Floats, Floats]:
+    """Return where the thermometers are, (sensors, 2), and how far they lag, (sensors,)."""
+    if room.arrays or not room.thermometers:
+        raise ValueError(
+            f"room {room.name} has {sum(len(one.places_m) for one in room.thermometers)} "
+            f"thermometers and {len(room.arrays)} arrays, but the noise that is scaled to a room "
+            "is that of thermometers alone: what an array sees is not bounded here. Give "
+            "[thermometers], and no [[array]]."
+        )
+    places = [place for one in room.thermometers for place in one.places_m]
+    lags = [preset(one.kind).lag_s for one in room.thermometers for _ in one.places_m]
+    return np.array(places, dtype=float), np.array(lags)
