@@ -7,14 +7,14 @@ The level is made of private readings, so what is sent tells of earlier readings
 let one sensor have the readings x in one world and x' in another, never further apart than D
 whole grains, at no answer; and let the levels L and L' begin alike. Then, exactly,
 
-    |sent(k) - sent'(k)| <= D + min(ceil(2 k slew), D)
+    |sent(k) - sent'(k)| <= D + min(round(k slew) - round(-k slew), D),   k = 0, 1, 2 ...
 
 Proof. A step takes L to the middle one of L - slew, x and L + slew. That middle one rises with x
 and with L, and by t where both rise by t; so after a step the levels are at most as far apart as
-they were or as the readings are, whichever is more: never further than D. No level moves by more
-than slew, so a step adds at most 2 slew, and k steps 2 k slew. Rounding to grains takes two
-levels at most ceil(|L - L'|) apart. A sensor whose readings are the same in both worlds, always,
-has the same level. It is reached: rise in one world and fall in the other, then change places.
+they were or as the readings are, whichever is more: never further than D, which is whole, so
+rounded they are not either. And in k steps none gets further than k slew from where they began,
+a whole grain. A sensor whose readings are the same in both worlds, always, has the same level.
+The bound is reached: rise in one world and fall in the other, then change places.
 
 So the promise rests on where a level begins. It begins at 0, the recorded and public empty room:
 when the device starts, so after every power cut too, with a new key, with another grain, and after

@@ -2,11 +2,12 @@
 
 A sensor's readings, D grains apart at the most, become D + c grains apart, with
 
-    c = min(ceil(2 slew (readings - 1)), D)
+    c = min(round(a) - round(-a), D),   a = slew (readings - 1),
 
-for the last answer of a window, and less for those before it: proved in `edge.background`. It
-holds for whoever is displaced at every moment, and by another way at each, so every sensor may
-have parted by as much as it ever can while another sensor feels the move of now. Over m sensors
+which is about 2 a, for the last answer of a window, and less for those before it: proved in
+`edge.background`. It holds for whoever is displaced at every moment, and another way at each, so
+the level of every sensor may have parted by as much as it ever can while another sensor feels the
+move of now. Over m sensors
 
     sum (D + c)**2 <= S + 2 c sqrt(m S) + m c**2,   S = sum D**2,
 
@@ -32,10 +33,10 @@ def followed(change: Moved, slew: Fraction) -> Moved:
     """
 
     def square(exponent: int) -> int:
-        parted = parting(slew, change.readings) * Fraction(2) ** exponent
-        return raised(change.square(exponent), change.sensors, parted)
+        way = furthest(slew, change.readings) * Fraction(2) ** exponent
+        return raised(change.square(exponent), change.sensors, way)
 
-    carried = min(float(parting(slew, change.readings)), change.counted)
+    carried = min(2 * float(furthest(slew, change.readings)), change.counted)
     counted = change.counted + math.sqrt(change.sensors) * carried
     return replace(change, counted=counted, square=square)
 
@@ -44,32 +45,38 @@ def sent_square(query: Query, square: int, exponent: int) -> int:
     """Return the squared l2 norm of what is sent, in grains, of what readings change by."""
     if query.slew is None:
         return square
-    parted = parting(query.slew, query.readings) * Fraction(2) ** exponent
-    return raised(square, math.prod(query.sensors), parted)
+    way = furthest(query.slew, query.readings) * Fraction(2) ** exponent
+    return raised(square, math.prod(query.sensors), way)
 
 
-def parting(slew: Fraction, readings: int) -> Fraction:
-    """Return how far two levels that began alike can part before the last of so many answers."""
-    return 2 * slew * (readings - 1)
+def furthest(slew: Fraction, readings: int) -> Fraction:
+    """Return how far a level can get before the last of so many answers."""
+    return slew * (readings - 1)
 
 
-def raised(square: int, sensors: int, parted: Fraction) -> int:
-    """Return the squared l2 norm of what is sent, in grains, where levels part by so many grains.
+def raised(square: int, sensors: int, way: Fraction) -> int:
+    """Return the squared l2 norm of what is sent, in grains, where levels go so many grains.
 
     Args:
         square: the same where the level is recorded.
 
-    >>> raised(square=4, sensors=1, parted=Fraction(1, 2)), raised(4, 1, Fraction(100))
+    >>> raised(square=4, sensors=1, way=Fraction(1, 2)), raised(4, 1, Fraction(100))
     (9, 16)
     """
-    carried = carry(math.isqrt(square), parted)
+    carried = carry(math.isqrt(square), way)
     cross = 4 * carried**2 * sensors * square
     return square + sensors * carried**2 + math.isqrt(cross - 1) + 1 if carried else square
 
 
-def carry(apart: int, parted: Fraction) -> int:
-    """Return what a level adds to readings that are never so many grains further apart."""
-    return min(math.ceil(parted), apart)
+def carry(apart: int, way: Fraction) -> int:
+    """Return by how many grains levels can part.
+
+    Args:
+        apart: how many grains two readings of a sensor differ by, at the most.
+        way: how many grains a level can get from where it began, at the most.
+    """
+    half = Fraction(1, 2)  # rounded as on the device: a half goes up
+    return min(math.floor(way + half) - math.floor(half - way), apart)
 
 
 def follower(query: Query) -> Follower | None:

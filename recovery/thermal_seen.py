@@ -13,7 +13,7 @@ from physics.places import cell_places, sensor_places
 
 from .background import Levels, empty
 from .estimators.record import Prior, Seen
-from .following import parting
+from .following import furthest
 from .radius import chi_radius
 from .thermal_noise import operator
 from .thermal_query import Query, standing_room
@@ -114,7 +114,7 @@ def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Float
     # Rounding is the same in every reading of a still scene, so it does not average away.
     steps = 0.0 if query.step is None else float(query.step)
     # From the mean of who stood still a level that follows has taken up to so much.
-    taken = 0.0 if query.slew is None else float(parting(query.slew, query.readings)) / 4
+    taken = 0.0 if query.slew is None else float(furthest(query.slew, query.readings)) / 2
     rounded = (grain**2 + steps**2) / 12 + taken**2 / 3
     return np.sqrt(noise + query.sensor_noise**2 / times + rounded)
 

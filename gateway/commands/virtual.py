@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from physics.fleet import Fleet
+from recovery.following import follower
 from recovery.thermal import Query
 
 from .. import budgets, config, enrol, logs, tightened
@@ -30,7 +31,7 @@ def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
         OperatorFault: they do not fit the room.
     """
     try:
-        fleet = Fleet(devices, room.sensors, room.world)
+        fleet = Fleet(devices, room.sensors, room.world, follower=lambda: follower(room.query))
         fleet.show(room.temperatures)
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault
