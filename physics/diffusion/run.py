@@ -96,12 +96,11 @@ class Run:
                 f"step_s is {step_s:g} but must be positive and finite, for heat only goes "
                 "forward in time. Give seconds."
             )
-        if medium is not None and medium is not self.medium:
-            _same_grid(self.medium, medium)
-            self.medium, self.damped_left = medium, DAMPED_STEPS
-        _fits(drive, self.medium, self._field.shape)
-        if step_s != self.step_s:
-            self.step_s, self.damped_left = step_s, DAMPED_STEPS
+        medium = self.medium if medium is None else medium
+        _same_grid(self.medium, medium)
+        _fits(drive, medium, self._field.shape)
+        if medium is not self.medium or step_s != self.step_s:
+            self.medium, self.step_s, self.damped_left = medium, step_s, DAMPED_STEPS
         cells = len(self.medium.shape)
         flat = self._field.reshape(*self._field.shape[:-cells], -1)
         after, flows = advance(

@@ -1,0 +1,206 @@
+"""Laws that every run keeps: energy, reciprocity, many fields as one; and what it refuses."""
+
+import numpy as np
+import pytest
+
+from physics.diffusion import step
+from physics.diffusion.march import march
+from physics.diffusion.medium import Drive, Medium, Sides, still
+from physics.diffusion.run import Run
+
+SHAPE = (12, 18)
+
+
+def room(door: float = 12.0) -> Medium:
+    """Return a room with a partition and a door in it, losing heat in every way there is."""
+    conductivity, capacity = np.full(SHAPE, 12.0), np.full(SHAPE, 3600.0)
+    conductivity[:, 9], capacity[:, 9] = 0.2, 9e4
+    conductivity[5:7, 9] = door
+    if door > 1:
+        capacity[5:7, 9] = 3600.0
+    window = np.where(np.arange(12) < 5, 2.8, 0.3)
+    films: Sides = ((window, 0.3), (np.inf, 0.0))
+    return Medium((0.3, 0.25), conductivity, capacity, np.full(SHAPE, 0.4), films, beyond=2.5)
+
+
+def driven(world: np.random.Generator, *batch: int) -> Drive:
+    """Return everything on at once."""
+    power = world.uniform(-20, 75, (*batch, *SHAPE))
+    outside: Sides = ((world.uniform(-9, 0, 12), 1.0), (float(world.uniform(2, 3)), 4.0))
+    return Drive(power, outside, -3.0)
+
+
+def test_no_heat_is_made_or_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stored = powered - out - ventilated at every step, doors or not, to 1e-12 of what flowed.
+
+    Control: flows that are reckoned from the end of each step, not as the step used them.
+    """
+    world = np.random.default_rng(1)
+    closed, opened = room(0.2), room()
+
+    def worst() -> float:
+        run = Run(closed, world.normal(0, 2, SHAPE))
+        gaps, turned = [], 0.0
+        for count in range(60):
+            medium = opened if count // 7 % 2 else closed
+            last = run.balance
+            run.step(driven(world), 30.0 if count < 40 else 45.0, medium)
+            turned += sum(abs(now - then) for now, then in zip(run.balance, last, strict=True))
+            gaps.append(abs(run.balance.missing_j) / turned)
+        return float(max(gaps))
+
+    right = worst()
+    honest = step.outflow
+    monkeypatch.setattr(
+        step, "outflow", lambda system, field, drive: honest(system, 1.001 * field, drive)
+    )
+
+    assert right < 1e-12
+    assert worst() > 1e-6
+
+
+def test_a_closed_room_warms_by_its_power_over_its_capacity() -> None:
+    """Without losses the mean rises at exactly P / (C V), wherever and however it moves."""
+    medium = Medium(
+        (0.2, 0.2), np.full(SHAPE, 12.0), np.full(SHAPE, 1206.0), np.zeros(SHAPE),
+        ((0.0, 0.0), (0.0, 0.0)), beyond=2.5,
+    )  # fmt: skip
+    run = Run(medium)
+    spots = iter(np.random.default_rng(5).integers(0, 12 * 18, 500))
+
+    def walking(from_s: float, to_s: float) -> Drive:
+        power = np.zeros(SHAPE)
+        power.flat[next(spots)] = 75.0
+        return still(medium, power)
+
+    for _ in march(run, walking, 10.0, 5000.0):
+        rise = 75.0 * run.at_s / (1206.0 * 0.2 * 0.2 * 2.5 * 12 * 18)
+        assert run.field_k.mean() == pytest.approx(rise, rel=1e-12)
+
+
+def test_what_power_here_does_there_power_there_does_here() -> None:
+    """Reciprocity, through a half-open room of unlike materials, at every step."""
+    medium = room()
+    here, there = (2, 3), (9, 15)
+    power = np.zeros((2, *SHAPE))
+    power[(0, *here)] = power[(1, *there)] = 75.0
+    run = Run(medium, np.zeros((2, *SHAPE)))
+    for _ in range(40):
+        run.step(still(medium, power), 60.0)
+        there_k, here_k = run.field_k[(0, *there)], run.field_k[(1, *here)]
+        assert there_k == pytest.approx(here_k, rel=1e-9, abs=1e-14)
+
+    assert run.field_k[(0, *there)] > 1e-3
+
+
+@pytest.mark.parametrize("solver", ["direct", "multigrid"])
+def test_many_fields_go_as_each_would_alone(solver: str) -> None:
+    """Fields, powers and balances; one power serves all fields where it is given once."""
+    world = np.random.default_rng(8)
+    medium, fields = room(), world.normal(0, 2, (3, *SHAPE))
+    drives = [driven(world, 3) for _ in range(4)] + [driven(world)]
+    many = Run(medium, fields, solver=solver)
+    for drive in drives:
+        many.step(drive, 20.0)
+    for at in range(3):
+        one = Run(medium, fields[at], solver=solver)
+        for drive in drives:
+            power = drive.power_w if drive.power_w.ndim == 2 else drive.power_w[at]
+            one.step(drive._replace(power_w=power), 20.0)
+        assert one.field_k == pytest.approx(many.field_k[at], rel=1e-10, abs=1e-10)
+        for part, parts in zip(one.balance, many.balance, strict=True):
+            assert part == pytest.approx(np.asarray(parts)[at], rel=1e-9)
+
+
+def test_doors_that_open_and_close_again_are_prepared_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Factors are kept for each medium, few enough to fit; and each change is damped."""
+    made: list[Medium] = []
+    ready = step.ready
+
+    def counted(medium: Medium, step_s: float, way: object) -> object:
+        made.append(medium)
+        return ready(medium, step_s, way)
+
+    monkeypatch.setattr("physics.diffusion.run.ready", counted)
+    media = [room(), room(0.2)]
+    run = Run(media[0])
+    for count in range(12):
+        run.step(still(media[0]), 30.0, media[count // 3 % 2])
+        assert run.damped_left == (1, 0, 0)[count % 3]
+    for count in range(100):
+        run.step(still(media[0]), 1.0 + count)
+
+    assert made[:2] == media
+    assert len(made) == 102
+    assert len(run._prepared) <= 8
+
+
+def test_times_of_tenths_do_not_drift() -> None:
+    """A door that opens on the hour is met on the hour after 36,000 steps of a tenth."""
+    medium = Medium((1.0,), np.ones(3), np.ones(3), np.zeros(3), ((0.0, 0.0),))
+    run = Run(medium)
+    drive = still(medium)
+    for _ in range(3600):
+        run.step(drive, 0.1)
+
+    assert run.at_s == 360.0
+
+
+def test_a_field_that_was_kept_stays_as_it_was() -> None:
+    """Each step makes a new array and nobody can write into one."""
+    run = Run(room())
+    kept = run.field_k
+    run.step(driven(np.random.default_rng(0)), 10.0)
+
+    assert not kept.any()
+    with pytest.raises(ValueError, match="read-only"):
+        run.field_k[0, 0] = 1.0
+
+
+def change(drive: Drive, **parts: object) -> Drive:
+    return drive._replace(**parts)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (lambda run, drive: run.step(drive, 0.0), "step_s is 0 but must be positive"),
+        (lambda run, drive: run.step(drive, np.nan), "step_s is nan but must be positive"),
+        (
+            lambda run, drive: run.step(change(drive, power_w=np.zeros((18, 12))), 1.0),
+            r"power_w has shape \(18, 12\)",
+        ),
+        (
+            lambda run, drive: run.step(change(drive, power_w=np.full(SHAPE, np.inf)), 1.0),
+            "and 0 finite values",
+        ),
+        (
+            lambda run, drive: run.step(change(drive, outside_k=((0.0, 0.0),)), 1.0),
+            r"outside_k has shapes \[\(\), \(\)\]",
+        ),
+        (
+            lambda run, drive: run.step(change(drive, supply_k=np.nan), 1.0),
+            "supply_k is nan but all must be finite",
+        ),
+        (
+            lambda run, drive: run.step(
+                drive, 1.0, Medium((1.0,), *(np.ones(3),) * 3, ((0.0, 0.0),))
+            ),
+            "the temperatures belong to cells",
+        ),
+        (lambda run, drive: Run(run.medium, np.zeros(3)), r"must be finite and end in \(12, 18\)"),
+        (lambda run, drive: Run(run.medium, at_s=np.inf), "at_s is inf but must be finite"),
+        (lambda run, drive: Run(run.medium, solver="lu"), "'lu' for 12 x 18 cells but must be"),
+        (lambda run, drive: Run(run.medium, solver="band"), "or 'band' on a line"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_changes_nothing(fault: object, said: str) -> None:
+    """What was given, what was needed, why, what to do."""
+    run = Run(room())
+    with pytest.raises(ValueError, match=said):
+        fault(run, still(run.medium))  # type: ignore[operator]
+
+    assert run.at_s == 0
+    assert run.balance.stored_j == 0
