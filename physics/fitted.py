@@ -1,13 +1,13 @@
 """What a fit of a room is good for: its figures, a forecast, and a thermometer that is missing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .experiments import STEP_S, Experiment
 from .places import Floats
-from .warming import Warming, lasting, lasts, warms
+from .warming import Warming, lasting, lasts, pulse_response, warms
 
 # A power nobody would doubt; only the shape of what places feel matters below, and its size.
 _PERSON_W = 30.0
@@ -47,14 +47,26 @@ def forecast(fitted: Fitted, experiment: Experiment) -> Floats:
     return warming_of(fitted.warming, experiment)
 
 
-def warming_of(warming: Warming, experiment: Experiment) -> Floats:
-    """Return what a room does in an experiment, in kelvin above the baseline."""
+def warming_of(warming: Warming, experiment: Experiment, pulse: Floats | None = None) -> Floats:
+    """Return what a room does in an experiment, in kelvin above the baseline.
+
+    Args:
+        warming: the room.
+        experiment: in it.
+        pulse: `pulse_of` at least that many steps, where it is already known.
+    """
     power_w = experiment.power_w[experiment.entered :]
-    people = warms(
-        warming, experiment.size_m, experiment.places_m, power_w, STEP_S, experiment.door_open
-    )
+    if pulse is None:
+        pulse = pulse_of(warming, [experiment])
     trend = float(experiment.trends_k_per_s.mean())
-    return np.asarray(people + lasts(warming, trend, experiment.since_s))
+    return np.asarray(warms(pulse, power_w) + lasts(warming, trend, experiment.since_s))
+
+
+def pulse_of(warming: Warming, experiments: Sequence[Experiment]) -> Floats:
+    """Return the response that these experiments share, as long as the longest of them."""
+    first = experiments[0]
+    steps = max(len(one.power_w) - one.entered for one in experiments)
+    return pulse_response(warming, first.size_m, first.places_m, STEP_S, steps, first.door_open)
 
 
 def fill(fitted: Fitted, experiment: Experiment, node: int) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from .experiments import Experiment
-from .fitted import Fitted, warming_of
+from .fitted import Fitted, pulse_of, warming_of
 from .places import Floats
 from .warming import Warming
 
@@ -65,7 +65,7 @@ def fit(experiments: Sequence[Experiment], fixed: Mapping[str, float] | None = N
         figures = start.copy()
         figures[free] = chosen
         warming = _warming(figures, size_m)
-        rows = [_weighed(warming, one) for one in experiments]
+        rows = [_weighed(missed) for missed in _missed(warming, experiments)]
         return [*rows, ((figures - usual) / widths)[free]]
 
     low = np.where(np.char.startswith(NAMES, "place"), 0.0, -np.inf)
@@ -111,18 +111,29 @@ def _sandwich(slopes: Floats, errors: Sequence[Floats]) -> Floats:
     return np.asarray(bread @ (meat + prior.T @ prior) @ bread)
 
 
-def _weighed(warming: Warming, experiment: Experiment) -> Floats:
-    missed = (warming_of(warming, experiment) - experiment.warming_k)[:, ::_EVERY]
-    missed = missed[~np.isnan(missed)]
-    return np.asarray(missed * (math.sqrt(_COUNTS_AS / missed.size) / _ERROR_K))
+def _missed(warming: Warming, experiments: Sequence[Experiment]) -> list[Floats]:
+    """Return by how much each experiment is missed, (nodes, every third step)."""
+    pulses = {
+        door: pulse_of(warming, alike)
+        for door in (False, True)
+        if (alike := [one for one in experiments if one.door_open is door])
+    }
+    return [
+        (warming_of(warming, one, pulses[one.door_open]) - one.warming_k)[:, ::_EVERY]
+        for one in experiments
+    ]
+
+
+def _weighed(missed: Floats) -> Floats:
+    known = missed[~np.isnan(missed)]
+    return np.asarray(known * (math.sqrt(_COUNTS_AS / known.size) / _ERROR_K))
 
 
 def _node_sd(warming: Warming, experiments: Sequence[Experiment]) -> float:
     apart = []
-    for one in experiments:
-        missed = (warming_of(warming, one) - one.warming_k)[:, ::_EVERY]
-        missed = missed[:, ~np.isnan(missed).any(axis=0)]
-        apart.append(((missed - missed.mean(axis=0)) ** 2).mean())
+    for missed in _missed(warming, experiments):
+        whole = missed[:, ~np.isnan(missed).any(axis=0)]
+        apart.append(((whole - whole.mean(axis=0)) ** 2).mean())
     nodes = len(experiments[0].places_m)
     return math.sqrt(float(np.mean(apart)) * nodes / max(1, nodes - 1))
 

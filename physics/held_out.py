@@ -27,6 +27,8 @@ from .experiments import Experiment
 from .fitted import Fitted, fill, forecast
 from .places import Floats
 
+_DRAWS = 2000
+
 
 @dataclass(frozen=True, slots=True)
 class Against:
@@ -62,11 +64,19 @@ def forecast_errors(fitted: Fitted, experiments: Sequence[Experiment]) -> dict[s
     return {name: np.array(row) for name, row in rows.items()}
 
 
-def fill_errors(fitted: Fitted, experiments: Sequence[Experiment]) -> dict[str, Floats]:
-    """Return the error of each experiment in kelvin, ours under "model", and of each peer."""
+def fill_errors(
+    fitted: Fitted, experiments: Sequence[Experiment], silent: Sequence[int] | None = None
+) -> dict[str, Floats]:
+    """Return the error of each experiment in kelvin, ours under "model", and of each peer.
+
+    Args:
+        fitted: the room.
+        experiments: in it.
+        silent: which thermometers fall silent, one after the other; None for each.
+    """
     names = ("model", "nearest", "nearest, shifted", "mean, shifted", "forecast alone")
     rows: dict[str, list[float]] = {name: [] for name in names}
-    nodes = range(len(fitted.places_m))
+    nodes = range(len(fitted.places_m)) if silent is None else silent
     for one in experiments:
         changes, alone = one.warming_k, forecast(fitted, one)
         readings = one.temp_c[:, one.entered :]
@@ -78,7 +88,7 @@ def fill_errors(fitted: Fitted, experiments: Sequence[Experiment]) -> dict[str, 
                 fill(fitted, one, node) - changes[node],
                 readings[near] - readings[node],
                 changes[near] - changes[node],
-                np.delete(changes, node, axis=0).mean(axis=0) - changes[node],
+                _mean(np.delete(changes, node, axis=0)) - changes[node],
                 alone[node] - changes[node],
             )
             for name, guess in zip(names, guesses, strict=True):
@@ -88,12 +98,21 @@ def fill_errors(fitted: Fitted, experiments: Sequence[Experiment]) -> dict[str, 
     return {name: np.array(row) for name, row in rows.items()}
 
 
-def against(errors: dict[str, Floats], peer: str, draws: int = 2000) -> Against:
-    """Return how the model does beside a peer; the interval is of the ratio of mean errors."""
+def against(errors: dict[str, Floats], peer: str, groups: Sequence[str] | None = None) -> Against:
+    """Return how the model does beside a peer; the interval is of the ratio of mean errors.
+
+    Args:
+        errors: of each experiment, by name.
+        peer: one of the names.
+        groups: what to resample together, one name an experiment, such as its day; None to
+            resample experiments one by one.
+    """
     ours, theirs = errors["model"], errors[peer]
-    drawn = np.random.default_rng(0).integers(0, len(ours), (draws, len(ours)))
-    ratios = ours[drawn].mean(axis=1) / theirs[drawn].mean(axis=1)
-    low, high = np.quantile(ratios, [0.025, 0.975])
+    names = np.arange(len(ours)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    sums = np.array([np.bincount(names, row) for row in (ours, theirs)])
+    drawn = np.random.default_rng(0).integers(0, sums.shape[1], (_DRAWS, sums.shape[1]))
+    drawn_ours, drawn_theirs = sums[:, drawn].sum(axis=2)
+    low, high = np.quantile(drawn_ours / drawn_theirs, [0.025, 0.975])
     return Against(
         float(theirs.mean()),
         float(ours.mean() / theirs.mean()),
@@ -101,6 +120,13 @@ def against(errors: dict[str, Floats], peer: str, draws: int = 2000) -> Against:
         float(high),
         float((ours < theirs).mean()),
     )
+
+
+def _mean(changes: Floats) -> Floats:
+    """Return the mean of the thermometers that said something, (steps,), else NaN."""
+    heard = (~np.isnan(changes)).sum(axis=0)
+    total = np.nansum(changes, axis=0) / np.maximum(heard, 1)
+    return np.asarray(np.where(heard > 0, total, np.nan))
 
 
 def _rms(missed: Floats) -> float:

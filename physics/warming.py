@@ -94,16 +94,19 @@ def effective_capacity(warming: Warming, after_s: float) -> float:
     return warming.capacity_factor * after_s / even
 
 
-def warms(
-    warming: Warming, size_m: Floats, places_m: Floats, power_w: Floats, step_s: float,
-    door_open: bool = False,
-) -> Floats:  # fmt: skip
-    """Return kelvin at the middle of each step, (places, steps), from watts in each step."""
-    steps = len(power_w)
+def pulse_response(
+    warming: Warming, size_m: Floats, places_m: Floats, step_s: float, steps: int, door_open: bool
+) -> Floats:
+    """Return what a watt in the first step alone leaves, (places, steps), at their middles."""
     at_s = np.asarray((np.arange(steps) + 0.5) * step_s, float)
     response = step_response(warming, size_m, places_m, at_s, door_open)
-    pulse = np.diff(response, axis=1, prepend=0.0)
-    return np.array([np.convolve(power_w, row)[:steps] for row in pulse])
+    return np.asarray(np.diff(response, axis=1, prepend=0.0))
+
+
+def warms(pulse: Floats, power_w: Floats) -> Floats:
+    """Return kelvin at the middle of each step, (places, steps), from watts in each step."""
+    steps = len(power_w)
+    return np.array([np.convolve(power_w, row[:steps])[:steps] for row in pulse])
 
 
 def lasts(warming: Warming, trend_k_per_s: float, since_s: Floats) -> Floats:
