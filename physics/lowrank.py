@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .kernel import Length, Walls, forward
+from .kernel import AnyWalls, Length, forward
 from .places import Floats
 
 # What is left out, relative to the largest singular value between the nodes.
@@ -57,6 +57,10 @@ class LowRank:
         """Return the transposed operator's answer, (sources,) or (sources, k)."""
         return np.asarray(self.right @ (self.left.T @ np.asarray(readings, dtype=float)))
 
+    def columns(self, sources: ArrayLike) -> Floats:
+        """Return what a unit of heat in each of these sources, (k,), leaves: (sensors, k)."""
+        return np.asarray(self.left @ self.right[np.atleast_1d(np.asarray(sources))].T)
+
     def dense(self) -> Floats:
         """Return the operator formed whole, (sensors, sources); for checks on small ones."""
         return np.asarray(self.left @ self.right.T)
@@ -66,7 +70,7 @@ def forward_lowrank(
     sources_m: ArrayLike,
     sensors_m: ArrayLike,
     spread_m2: float,
-    walls: Walls = "none",
+    walls: AnyWalls = "none",
     length_m: Length = 1.0,
 ) -> LowRank:
     """Return the operator of `physics.kernel.forward` along a line, in thin factors.

@@ -12,9 +12,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .kernel import Walls, forward
+from .kernel import AnyWalls, forward
 from .kronecker import kronecker
 from .lowrank import LowRank, forward_lowrank
+from .operators.vectors import chosen_sources, vectors
 from .places import Floats
 
 Factor: TypeAlias = Floats | LowRank
@@ -77,13 +78,13 @@ class Separable:
 
     def matvec(self, heat: ArrayLike) -> Floats:
         """Return the readings, (sensors,) or (sensors, k), of heat, (cells,) or (cells, k)."""
-        given = _vectors("heat", heat, self.shape[1])
+        given = vectors("heat", heat, self.shape[1])
         readings = kronecker([_halves(factor) for factor in self.factors], given.T).T
         return readings if self.heard is None else readings[self.heard]
 
     def rmatvec(self, readings: ArrayLike) -> Floats:
         """Return the transposed operator's answer, (cells,) or (cells, k)."""
-        given = _vectors("readings", readings, self.shape[0])
+        given = vectors("readings", readings, self.shape[0])
         if self.heard is not None:  # a silent sensor says nothing of any cell
             heard, given = given, np.zeros((len(self.heard), *given.shape[1:]))
             given[self.heard] = heard
@@ -105,6 +106,11 @@ class Separable:
             readings = np.asarray(np.kron(part, readings))
         return readings if self.heard is None else readings[self.heard]
 
+    def columns(self, sources: ArrayLike) -> Floats:
+        """Return what a unit of heat in each of these cells, (k,), leaves: (sensors, k)."""
+        cells = chosen_sources(sources, self.shape[1])
+        return np.stack([self.column(int(cell)) for cell in cells], axis=1)
+
     def dense(self) -> Floats:
         """Return the operator formed whole, (sensors, cells); for checks on small ones."""
         whole: Floats = np.ones((1, 1))
@@ -118,7 +124,7 @@ def forward_separable(
     sources_m: Sequence[ArrayLike],
     sensors_m: Sequence[ArrayLike],
     spread_m2: float,
-    walls: Walls = "none",
+    walls: AnyWalls = "none",
     length_m: float | Sequence[float] = 1.0,
 ) -> Separable:
     """Return the operator of `physics.kernel.forward`, one factor for each axis.
@@ -126,7 +132,7 @@ def forward_separable(
     Args:
         sources_m, sensors_m: for each axis, x first, where along it heat may be, and is read.
         spread_m2: diffusivity times elapsed time, in square metres; positive.
-        walls: "none", or "insulated" for walls at 0 and `length_m` on every axis.
+        walls: "none", or "insulated" or "cold" for walls at 0 and `length_m` on every axis.
         length_m: between the walls; one for each axis of a room that is no cube.
 
     Raises:
@@ -155,7 +161,7 @@ def forward_separable(
 
 
 def _factor(
-    sources: Floats, sensors: Floats, spread: float, walls: Walls, length: float
+    sources: Floats, sensors: Floats, spread: float, walls: AnyWalls, length: float
 ) -> Factor:
     if sources.ndim == sensors.ndim == 1 and sources.size * sensors.size > _SMALL and spread > 0:
         reach = max(float(np.ptp(sources)), float(np.ptp(sensors))) / math.sqrt(spread)
@@ -167,14 +173,3 @@ def _factor(
 
 def _halves(factor: Factor) -> list[Floats]:
     return [factor.right.T, factor.left] if isinstance(factor, LowRank) else [factor]
-
-
-def _vectors(name: str, given: ArrayLike, size: int) -> Floats:
-    vectors = np.asarray(given, dtype=float)
-    if vectors.ndim not in (1, 2) or len(vectors) != size:
-        raise ValueError(
-            f"{name} has shape {vectors.shape} but must be ({size},) or ({size}, k), one number "
-            "for each place, or no number belongs to its place. Count with x fastest, and leave "
-            "silent sensors out."
-        )
-    return vectors

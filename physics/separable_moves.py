@@ -4,13 +4,15 @@ The same number as `physics.sensitivity`, from the factors of the axes alone: 25
 take milliseconds, where the columns of the whole operator would take hundreds of megabytes.
 """
 
-import itertools
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 
 import numpy as np
 
 from .lowrank import LowRank
+from .operators.steps import Step, steps
 from .places import Floats
 from .separable import Factor, Separable
 
@@ -27,13 +29,6 @@ class Pair:
 def separable_sensitivity(operator: Separable, cells: int = 1) -> float:
     """Return the joint sensitivity, for a unit source that moves by so many cells.
 
-    With d = u - v and e = (u + v) / 2 for the two columns of each axis, and x for Kronecker's
-
-        u x w - v x z = d x e' + e x d'
-
-    so the squared distance is ||d||**2 ||e'||**2 + ||e||**2 ||d'||**2 + 2 (d'e)(d''e'), in which
-    nothing large cancels.
-
     Args:
         operator: the factors; where some sensors are silent the number is that of all of them,
             which is the larger: noise is planned before it is known who will be heard.
@@ -46,34 +41,36 @@ def separable_sensitivity(operator: Separable, cells: int = 1) -> float:
     >>> separable_sensitivity(Separable((np.eye(3), np.eye(2))))
     1.4142135623730951
     """
-    counts = operator.cells
-    steps = [
-        step
-        for step in itertools.product(range(-cells, cells + 1), repeat=len(counts))
-        if (cells - 1) ** 2 < sum(move**2 for move in step) <= cells**2
-        and all(abs(move) < count for move, count in zip(step, counts, strict=True))
-        # A move and its reverse change the readings as much.
-        and step > tuple(-move for move in step)
-    ]
-    if not steps:
-        raise ValueError(
-            f"the move is {cells} cells but {' by '.join(map(str, counts))} cells have no two "
-            "that far apart, so there is nothing to hide. Ask for a whole number from 1 to "
-            f"{max(counts) - 1}, or make the grid finer."
-        )
+    found = steps(operator.cells, cells, "ring")
+    return worst_step(found, lambda axis, move: pair(operator.factors[axis], move))
+
+
+def worst_step(found: Iterable[Step], line_pair: Callable[[int, int], Pair]) -> float:
+    """Return the greatest distance of two columns of a Kronecker product that such steps join.
+
+    With d = u - v and e = (u + v) / 2 for the two columns of each axis, and x for Kronecker's
+
+        u x w - v x z = d x e' + e x d'
+
+    so the squared distance is ||d||**2 ||e'||**2 + ||e||**2 ||d'||**2 + 2 (d'e)(d''e'), in which
+    nothing large cancels.
+
+    Args:
+        found: steps, one whole number for each axis.
+        line_pair: of an axis and a move along it, the pairs of its columns.
+    """
+    known = cache(line_pair)
     square = 0.0
-    known = {
-        (axis, move): _pair(factor, move)
-        for axis, factor in enumerate(operator.factors)
-        for move in {step[axis] for step in steps}
-    }
-    for step in steps:
-        pairs = [known[axis, move] for axis, move in enumerate(step)]
-        square = max(square, float(reduce(_product, pairs).apart.max()))
-    return float(np.sqrt(square))
+    for step in found:
+        *first, last = [known(axis, move) for axis, move in enumerate(step)]
+        # Nothing has one column: (1,) of length one, not apart.
+        one = reduce(_product, first, Pair(np.zeros(1), np.ones(1), np.zeros(1)))
+        square = max(square, float(_apart(one, last).max()))
+    return math.sqrt(square)
 
 
-def _pair(factor: Factor, move: int) -> Pair:
+def pair(factor: Factor, move: int) -> Pair:
+    """Return the pairs of columns of one axis that a move along it joins."""
     columns = _columns(factor)
     here = columns[:, max(0, -move) : columns.shape[1] - max(0, move)]
     there = columns[:, max(0, move) : columns.shape[1] - max(0, -move)]
@@ -94,17 +91,24 @@ def _columns(factor: Factor) -> Floats:
 
 def _product(one: Pair, other: Pair) -> Pair:
     """Return the pair of u x w and v x z, for every place on both axes."""
-
-    def outer(a: Floats, b: Floats) -> Floats:
-        return np.outer(a, b).ravel()
-
     apart, middle, cross = one.apart, one.middle, one.cross
     return Pair(
-        outer(apart, other.middle) + outer(middle, other.apart) + 2 * outer(cross, other.cross),
-        outer(middle, other.middle)
-        + outer(apart, other.apart) / 16
-        + outer(cross, other.cross) / 2,
-        outer(cross, other.middle)
-        + outer(middle, other.cross)
-        + (outer(apart, other.cross) + outer(cross, other.apart)) / 4,
+        _apart(one, other),
+        _outer(middle, other.middle)
+        + _outer(apart, other.apart) / 16
+        + _outer(cross, other.cross) / 2,
+        _outer(cross, other.middle)
+        + _outer(middle, other.cross)
+        + (_outer(apart, other.cross) + _outer(cross, other.apart)) / 4,
     )
+
+
+def _apart(one: Pair, other: Pair) -> Floats:
+    found = _outer(one.apart, other.middle)
+    found += _outer(one.middle, other.apart)
+    found += 2 * _outer(one.cross, other.cross)
+    return found
+
+
+def _outer(one: Floats, other: Floats) -> Floats:
+    return np.outer(one, other).ravel()

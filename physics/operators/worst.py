@@ -1,0 +1,143 @@
+"""The spread at which a move of one source is felt most, of all within a range.
+
+Fresh heat is mostly felt more than old. Where sensors are sparse it is felt less: what stood
+between two of them reaches both later. So a range of spreads is searched, and as no search sees
+all of them, what may hide between two is bounded (`physics.operators.between`) and the bound is
+what comes back: noise that is scaled to it is never too little.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..kernel import AnyWalls
+from .between import free_between, walled_bend, walled_between
+from .choose import Method, forward_operator
+from .layout import Axes, laid_out
+from .moved import moved, presence
+from .steps import Among
+
+_RUNG = 1.2  # between neighbours of the first search
+_MOST_LOOKS = 400
+# Rounding of a sensitivity; the search is as safe as the numbers it rests on.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The joint sensitivity over a range of spreads.
+
+    Args:
+        sensitivity: an upper bound over the whole range.
+        found: the greatest that was met with.
+        spread_m2: where.
+        looks: at how many spreads.
+    """
+
+    sensitivity: float
+    found: float
+    spread_m2: float
+    looks: int
+
+
+def worst_moved(
+    sources_m: ArrayLike | Axes,
+    sensors_m: ArrayLike | Axes,
+    low_m2: float,
+    high_m2: float,
+    walls: AnyWalls = "none",
+    length_m: float | Sequence[float] = 1.0,
+    cells: int = 1,
+    among: Among = "ring",
+    loose: float = 1e-3,
+    want: Method | None = None,
+) -> Worst:
+    """Return how far a move can change all the readings, at the worst spread from low to high.
+
+    Args:
+        sources_m, sensors_m, walls, length_m, want: as for `forward_operator`. Sources in a
+            plane or a room must be a grid.
+        low_m2, high_m2: the range, in square metres, both of it included.
+        cells, among: as for `moved`.
+        loose: the bound is at most this share above what was found, where 400 spreads are
+            enough for it; it is a bound in any case.
+
+    Raises:
+        ValueError: no range, or as `forward_operator` and `moved`.
+
+    >>> places = np.arange(1, 101) / 100
+    >>> round(worst_moved(places, places[1::2], 0.05, 1.0).sensitivity, 4)
+    0.1359
+    """
+    if not 0 < low_m2 <= high_m2 < math.inf or not loose > 0:
+        raise ValueError(
+            f"the spreads run from {low_m2:g} to {high_m2:g} m2, to a share of {loose:g}, but "
+            "must be positive, finite and in this order, for the worst is sought between them. "
+            "Give the shortest time times the diffusivity first."
+        )
+    grid = laid_out("sources_m", sources_m)
+    counts = grid.counts if isinstance(grid, Axes) else None
+    axes = len(grid.counts) if isinstance(grid, Axes) else grid.shape[1]
+
+    def felt(spread_m2: float) -> float:
+        made = forward_operator(sources_m, sensors_m, spread_m2, walls, length_m, want)
+        return moved(made, cells, among, counts)
+
+    def longest(spread_m2: float) -> float:
+        return presence(forward_operator(sources_m, sensors_m, spread_m2, "insulated", length_m))
+
+    if walls == "none":
+        return search(felt, low_m2, high_m2, axes, None, loose)
+    return search(felt, low_m2, high_m2, axes, longest, loose)
+
+
+def search(
+    felt: Callable[[float], float],
+    low_m2: float,
+    high_m2: float,
+    axes: int,
+    longest: Callable[[float], float] | None = None,
+    loose: float = 1e-3,
+) -> Worst:
+    """Return the greatest of `felt` over a range, halving whatever gap may hide more.
+
+    Args:
+        felt: the joint sensitivity at a spread.
+        axes: 1 along a line, 2 in a plane, 3 in a room.
+        longest: between walls, the longest column with insulated walls at a spread; None without
+            walls.
+        loose: as for `worst_moved`.
+    """
+    rungs = max(1, math.ceil(math.log(high_m2 / low_m2) / math.log(_RUNG)))
+    logs = np.linspace(math.log(low_m2), math.log(high_m2), rungs + 1 if high_m2 > low_m2 else 1)
+    at = [min(max(math.exp(log), low_m2), high_m2) for log in logs]
+    known = {log: felt(spread) for log, spread in zip(logs.tolist(), at, strict=True)}
+    gaps = []
+    for low, high in zip(logs[:-1].tolist(), logs[1:].tolist(), strict=True):
+        bend = math.nan
+        if longest is not None:
+            bend = walled_bend(longest(2 * math.exp(high)), high - low, axes)
+        gaps.append((_bound(known, low, high, axes, bend), low, high, bend))
+    while gaps and len(known) < _MOST_LOOKS:
+        worst = max(gaps)
+        if worst[0] <= max(known.values()) * (1 + loose):
+            break
+        gaps.remove(worst)
+        _, low, high, bend = worst
+        middle = (low + high) / 2
+        known[middle] = felt(math.exp(middle))
+        for part in ((low, middle), (middle, high)):
+            gaps.append((_bound(known, *part, axes, bend), *part, bend))
+    found, log = max((value, log) for log, value in known.items())
+    bound = max([found, *(gap[0] for gap in gaps)]) * (1 + _ROUNDING)
+    return Worst(bound, found, min(max(math.exp(log), low_m2), high_m2), len(known))
+
+
+def _bound(known: dict[float, float], low: float, high: float, axes: int, bend: float) -> float:
+    ends = known[low], known[high]
+    if math.isnan(bend):
+        return free_between(*ends, high - low, axes)
+    return walled_between(*ends, high - low, bend)
