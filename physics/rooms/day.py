@@ -1,53 +1,17 @@
 """Who is in a room, where, and when: one day of it."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from .records import Floats, Room, Waypoint
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Track:
-    """One stay of one person: in the room from the first instant to the last.
-
-    Args:
-        name: whose; the same for all stays of one person.
-        at_s: (k,), seconds since midnight, never going back.
-        places_m: (k, 2), x and y at those instants; linear in between.
-        power_w: (k,), what heats the air at once, from each instant on.
-    """
-
-    name: str
-    at_s: Floats
-    places_m: Floats
-    power_w: Floats
-
-    def place(self, at_s: float) -> Floats | None:
-        """Return x and y at a moment, (2,), or None while the person is not in the room."""
-        if not self.at_s[0] <= at_s <= self.at_s[-1]:
-            return None
-        return np.array([np.interp(at_s, self.at_s, axis) for axis in self.places_m.T])
-
-    @property
-    def joules(self) -> float:
-        """What the person gives to the air over the whole stay."""
-        return float(np.diff(self.at_s) @ self.power_w[:-1])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Day:
-    """Everybody who is in the room on one day."""
-
-    tracks: tuple[Track, ...]
-
-    def present(self, at_s: float) -> tuple[Track, ...]:
-        """Return the tracks of those who are in the room at a moment."""
-        return tuple(track for track in self.tracks if track.at_s[0] <= at_s <= track.at_s[-1])
+from .arrivals import visits
+from .records import Room
+from .traces import walked
+from .tracks import Day as Day
+from .tracks import Track as Track
+from .tracks import track_of
 
 
 def day(room: Room, world: np.random.Generator) -> Day:
-    """Return one day of a room: the people of its file, the recorded ones, and visitors by chance.
+    """Return one day of a room: the people of its file, recorded ones, and visitors by chance.
 
     The visitors alone are random; without [arrivals] every day is the same.
 
@@ -55,15 +19,16 @@ def day(room: Room, world: np.random.Generator) -> Day:
         room: what its file says.
         world: where chance comes from; the same seed gives the same day.
     """
-    known = [
+    by_chance = visits(room, room.arrivals, world) if room.arrivals else ()
+    return Day((*known(room), *by_chance))
+
+
+def known(room: Room) -> tuple[Track, ...]:
+    """Return the tracks that the room file itself tells of: its people, and recorded ones."""
+    told = [
         track_of(person.name, stay, person.power_w)
         for person in room.people
         for stay in person.stays
     ]
-    return Day(tuple(known))
-
-
-def track_of(name: str, path: tuple[Waypoint, ...], power_w: float) -> Track:
-    """Return the track of somebody whose power is the same all the way."""
-    points = np.array(path, dtype=float)
-    return Track(name, points[:, 0], points[:, 1:], np.full(len(points), power_w))
+    recorded = [track for walker in room.walkers for track in walked(walker)]
+    return (*told, *recorded)

@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtr
 
-from .day import Track
 from .raster import cell_of, covered, layout, shape
 from .records import Floats, Rect, Room
+from .tracks import Track
 
 # A person is a column of warm air, of this standard deviation each way: a disc of 0.6 m across
 # has the same. The body itself is 0.4 m across; the plume widens as it rises.

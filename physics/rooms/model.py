@@ -16,7 +16,6 @@ from edge.records import Grid
 from ..air import AIR_J_PER_M3K
 from ..diffusion.medium import Drive, Medium
 from . import courses
-from .day import Day
 from .footprint import covering, spread, trod
 from .materials import MATERIALS, across
 from .raster import (
@@ -31,6 +30,7 @@ from .raster import (
 )
 from .records import Floats, Room, Wall
 from .sides import beyond_k, film
+from .tracks import Day
 
 
 def grid(room: Room) -> Grid:

@@ -2,6 +2,24 @@
 
 from pathlib import Path
 
+from .build import build
+from .check import check
+from .records import Room
+from .source import read_source
+
+
+def read(path: str | Path) -> Room:
+    """Return the room that a file tells of.
+
+    Raises:
+        ValueError: the first thing in it that cannot be: the file, the line, what was given,
+            what was expected and why, and an example of the right thing.
+    """
+    source = read_source(Path(path))
+    room = build(source)
+    check(room, source)
+    return room
+
 
 def sample() -> str:
     """Return the text of the sample room, every key of which is explained."""

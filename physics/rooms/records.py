@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from ..places import Floats as Floats
+from .sensing import Array as Array
+from .sensing import Point as Point
+from .sensing import Privacy as Privacy
+from .sensing import Thermometers as Thermometers
 
-Point: TypeAlias = tuple[float, float]  # x, y in metres
 Rect: TypeAlias = tuple[float, float, float, float]  # left, top, right, bottom in metres
 Span: TypeAlias = tuple[float, float]  # from, until in seconds since midnight
 # What changes over the day: (second, value), linear in between, constant before and after.
@@ -134,34 +137,6 @@ class Arrivals(NamedTuple):
     speed_m_per_s: float
     entrance_m: Point
     seats_m: tuple[Point, ...]  # none: anywhere free
-
-
-class Thermometers(NamedTuple):
-    """Contact sensors of one kind."""
-
-    kind: str  # a preset of physics/instruments
-    places_m: tuple[Point, ...]
-
-
-class Array(NamedTuple):
-    """A thermopile array that looks down."""
-
-    kind: str
-    at_m: Point
-    height_m: float
-
-
-class Privacy(NamedTuple):
-    """What the veil is asked for, in plain numbers; the ratios are whole numbers."""
-
-    epsilon: tuple[int, int]
-    delta: tuple[int, int]
-    protect_distance_m: float
-    readings: int
-    every_min: float
-    background: str  # "recorded", "following" or "gateway"
-    people_max: int
-    power_max_w: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,130 @@
+"""From the tables of a room file to the records of a room, with what they leave open filled in."""
+
+from typing import Any
+
+from edge.records import Grid
+
+from ..places import sensor_places
+from .people import people, visitors, walkers
+from .records import (
+    SIDES,
+    Air,
+    Array,
+    Clock,
+    Door,
+    Furniture,
+    Heater,
+    Point,
+    Privacy,
+    Room,
+    Side,
+    Thermometers,
+    Wall,
+    Window,
+)
+from .source import Source
+from .wording import example_of
+
+_WEEK = ((0.0, 168 * 3600.0),)
+
+
+def build(source: Source) -> Room:
+    """Return the room of a file, every value of the right kind but not yet held against others.
+
+    Raises:
+        ValueError: a table or key that is unknown, missing or of another kind; a recording that
+            cannot be read.
+    """
+    source.unknown()
+    told = source.table("room")
+    if told is None:
+        raise source.fault(
+            (),
+            "there is no [room]",
+            "one table [room] is needed",
+            "it says how large the room is",
+            example_of("room"),
+        )
+    size_m = _whole_cells(source, told)
+    calm = ((0.0, told["baseline_c"]),)
+    air = Air(
+        told["mixing_m2_per_s"],
+        told["air_changes_per_h"],
+        told["capacity_factor"],
+        told["baseline_c"],
+        told["supply_c"] or calm,
+    )
+    sides = {side: source.table(side) for side in SIDES}
+    windows = source.tables("window")
+    for window in windows:
+        window["height_m"] = window["height_m"] or told["height_m"]
+    arrivals, privacy = source.table("arrivals"), source.table("privacy")
+    seats = tuple(seat["at_m"] for seat in source.tables("seat"))
+    return Room(
+        told["name"],
+        size_m,
+        told["height_m"],
+        told["cell_mm"],
+        air,
+        Clock(told["start"], told["duration_h"], told["step_s"]),
+        {name: Side(**side) if side else Side(0.0, calm) for name, side in sides.items()},
+        tuple(Wall(**wall) for wall in source.tables("wall")),
+        tuple(
+            Door(it["at_m"], it["width_m"], it["thickness_mm"], it["open"])
+            for it in source.tables("door")
+        ),
+        tuple(Window(**window) for window in windows),
+        tuple(Furniture(**piece) for piece in source.tables("furniture")),
+        _heaters(source, told["cell_mm"] / 1000),
+        people(source),
+        walkers(source, size_m),
+        None if arrivals is None else visitors(source, arrivals, seats),
+        _thermometers(source, Grid(_cells(size_m, told["cell_mm"]), told["cell_mm"])),
+        tuple(Array(**array) for array in source.tables("array")),
+        None if privacy is None else Privacy(**privacy),
+    )
+
+
+def _whole_cells(source: Source, told: dict[str, Any]) -> Point:
+    size_m: Point = told["size_m"]
+    cell_mm = told["cell_mm"]
+    columns, rows = _cells(size_m, cell_mm)
+    right = (columns * cell_mm / 1000, rows * cell_mm / 1000)
+    if max(abs(a - b) for a, b in zip(size_m, right, strict=True)) > 1e-9:
+        raise source.fault(
+            ("room", "size_m"),
+            f"size_m is [{size_m[0]:g}, {size_m[1]:g}] and cell_mm {cell_mm}",
+            "each side must be a whole number of cells",
+            "the room is made of square cells",
+            f"size_m = [{right[0]:g}, {right[1]:g}]",
+        )
+    return size_m
+
+
+def _cells(size_m: Point, cell_mm: int) -> tuple[int, int]:
+    columns, rows = (max(1, round(1000 * size / cell_mm)) for size in size_m)
+    return columns, rows
+
+
+def _heaters(source: Source, cell_m: float) -> tuple[Heater, ...]:
+    heaters = []
+    for index, told in enumerate(source.tables("heater")):
+        source.one_of("heater", ("heater", index), told, "rect_m", "at_m")
+        rect = told["rect_m"]
+        if rect is None:  # a cell's worth of floor
+            x, y = told["at_m"]
+            rect = (x - cell_m / 2, y - cell_m / 2, x + cell_m / 2, y + cell_m / 2)
+        on = _WEEK if told["on"] is None else told["on"]
+        heaters.append(Heater(rect, told["power_w"], on))
+    return tuple(heaters)
+
+
+def _thermometers(source: Source, grid: Grid) -> tuple[Thermometers, ...]:
+    groups = []
+    for index, told in enumerate(source.tables("thermometers")):
+        source.one_of("thermometers", ("thermometers", index), told, "count", "places_m")
+        places = told["places_m"]
+        if places is None:
+            places = tuple((x, y) for x, y in sensor_places(told["count"], grid).tolist())
+        groups.append(Thermometers(told["kind"], places))
+    return tuple(groups)

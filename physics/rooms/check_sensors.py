@@ -1,0 +1,143 @@
+"""Whether the sensors of a room file can see, and whether the promise fits what happens there."""
+
+import numpy as np
+
+from ..instruments.presets import PRESETS
+from .check_standing import nearest_free
+from .day import known
+from .lines import Where
+from .raster import cell_of, layout
+from .records import Point, Room
+from .source import Source
+from .wording import example_of, told, xy
+
+
+def check_sensors(room: Room, source: Source) -> None:
+    """Refuse a room without sensors, and sensors outside, in a wall, or of the wrong shape.
+
+    Raises:
+        ValueError: that is so.
+    """
+    if not room.thermometers and not room.arrays:
+        raise source.fault(
+            (),
+            "there are no [thermometers] and no [[array]]",
+            "at least one sensor is needed",
+            "nothing is measured otherwise",
+            "[thermometers]\n" + 'kind = "tmp117"\ncount = [6, 4]',
+        )
+    for index, group in enumerate(room.thermometers):
+        table = _group(source, index)
+        if PRESETS[group.kind].shape != (1, 1):
+            raise source.fault(
+                (*table, "kind"),
+                f"kind is {group.kind}, an array",
+                "[thermometers] are of one pixel",
+                "an array looks down from its height",
+                example_of("array"),
+            )
+        for number, place in enumerate(group.places_m):
+            key = "places_m" if (*table, "places_m") in source.lines else "count"
+            who = f"thermometer {number + 1} of {told(table)}"
+            where: Where = (*table, key, number) if key == "places_m" else (*table, key)
+            _sees(room, source, where, who, place, "places_m = [{}]")
+    for index, array in enumerate(room.arrays):
+        where = ("array", index)
+        if PRESETS[array.kind].shape == (1, 1):
+            raise source.fault(
+                (*where, "kind"),
+                f"kind is {array.kind}, a thermometer",
+                "an [[array]] has many pixels",
+                "a thermometer has no field of view",
+                'kind = "grideye"',
+            )
+        _sees(room, source, (*where, "at_m"), told(where), array.at_m, "at_m = {}")
+        if array.height_m > room.height_m:
+            raise source.fault(
+                (*where, "height_m"),
+                f"{told(where)} is at {array.height_m:g} m",
+                f"the room is {room.height_m:g} m high",
+                "it looks down from within the room",
+                f"height_m = {room.height_m:g}",
+            )
+
+
+def check_promise(room: Room, source: Source) -> None:
+    """Refuse a promise that counts on less heat, fewer people or more time than there are.
+
+    Raises:
+        ValueError: that is so.
+    """
+    promise = room.privacy
+    if promise is None:
+        return
+    minutes = promise.readings * promise.every_min
+    if minutes > 60 * room.day.duration_h:
+        raise source.fault(
+            ("privacy", "readings"),
+            f"{promise.readings} readings, one every {promise.every_min:g} minutes, take "
+            f"{minutes / 60:g} h",
+            f"the simulation takes {room.day.duration_h:g} h (duration_h)",
+            "each reading is of a moment that is simulated",
+            f"readings = {max(1, int(60 * room.day.duration_h // promise.every_min))}",
+        )
+    people: list[tuple[Where, str, float]] = [
+        (("person", index), person.name, person.power_w)
+        for index, person in enumerate(room.people)
+    ]
+    people += [
+        (("walker", index), walker.name, walker.power_w)
+        for index, walker in enumerate(room.walkers)
+    ]
+    if room.arrivals is not None:
+        people.append((("arrivals",), "a visitor", room.arrivals.power_w))
+    for where, name, power_w in people:
+        if power_w > promise.power_max_w:
+            raise source.fault(
+                ("privacy", "power_max_w"),
+                f"power_max_w is {promise.power_max_w:g}, and {name} (line "
+                f"{source.line(where)}) warms the air by {power_w:g} W",
+                "it must be at least what anybody gives",
+                "the noise hides no stronger source than that",
+                f"power_max_w = {power_w:.4g}"
+                if power_w == float(f"{power_w:.4g}")
+                else f"power_max_w = {power_w + 1:.0f}",
+            )
+    most = _most(room)
+    if most > promise.people_max:
+        raise source.fault(
+            ("privacy", "people_max"),
+            f"people_max is {promise.people_max}, and {most} are there at once",
+            "it must be at least as many",
+            "a map is read for no more people than that",
+            f"people_max = {most}",
+        )
+
+
+def _sees(room: Room, source: Source, where: Where, who: str, place: Point, example: str) -> None:
+    outside = not all(0 <= at <= size for at, size in zip(place, room.size_m, strict=True))
+    plan = layout(room)
+    cell = cell_of(room, place)
+    if outside or plan.walls[cell] or plan.doors[cell]:
+        what = "outside the room" if outside else "in a wall" if plan.walls[cell] else "in a door"
+        raise source.fault(
+            where,
+            f"{who} is {what} at {xy(*place)}",
+            "a sensor must be in the room's air, at least half a cell from a wall's middle",
+            "it would measure the wall",
+            example.format(xy(*nearest_free(room, place))),
+        )
+
+
+def _group(source: Source, index: int) -> Where:
+    many = isinstance(source.document["thermometers"], list)
+    return ("thermometers", index) if many else ("thermometers",)
+
+
+def _most(room: Room) -> int:
+    """Return how many are there at once at most, of those who are known."""
+    turns = sorted(
+        turn for track in known(room) for turn in ((track.at_s[0], 1), (track.at_s[-1], -1))
+    )
+    # At one moment, whoever leaves goes first.
+    return int(np.max(np.cumsum([change for _, change in turns]), initial=0))

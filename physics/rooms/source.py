@@ -1,0 +1,175 @@
+"""A room file and its lines, and how a fault in it is told."""
+
+import tomllib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from . import lines
+from .keys import REQUIRED, Key
+from .kinds import Wrong
+from .lines import Where
+from .tables import TABLES
+from .wording import example_of, meant, told
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file, what it holds, and in which line each part of it stands."""
+
+    path: Path
+    document: dict[str, Any]
+    lines: dict[Where, int]
+
+    def fault(self, where: Where, given: str, expected: str, why: str, example: str) -> ValueError:
+        """Return a fault: file and line, what was given, what is needed and why, an example."""
+        shown = "".join(f"\n    {row}" for row in example.splitlines())
+        return ValueError(
+            f"{self.path} line {self.line(where)}: {given}, but {expected}, for {why}. "
+            f"For example:{shown}"
+        )
+
+    def line(self, where: Where) -> int:
+        """Return the line of a place in the file."""
+        return lines.line_of(self.lines, where)
+
+    def table(self, name: str) -> dict[str, Any] | None:
+        """Return the values of a table that may be there once, or None."""
+        if name not in self.document:
+            return None
+        given = self.document[name]
+        if not isinstance(given, dict):
+            raise self._bracket(name, (name,))
+        return self._values(name, given, (name,))
+
+    def tables(self, name: str) -> tuple[dict[str, Any], ...]:
+        """Return the values of all tables of a name."""
+        given = self.document.get(name, [])
+        if isinstance(given, dict) and name == "thermometers":  # one kind is the usual
+            return (self._values(name, given, (name,)),)
+        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+            raise self._bracket(name, (name,))
+        return tuple(self._values(name, one, (name, at)) for at, one in enumerate(given))
+
+    def unknown(self) -> None:
+        """Refuse a table that nobody knows.
+
+        Raises:
+            ValueError: there is one; the nearest name is in the fault.
+        """
+        for name in self.document:
+            if name not in TABLES:
+                near = get_close_matches(name, TABLES, 1) or ["room"]
+                raise self.fault(
+                    (name,),
+                    f"there is a table or key {name!r}",
+                    f"the tables are {', '.join(TABLES)}",
+                    "what is not understood would be left out of the room",
+                    example_of(near[0]),
+                )
+
+    def one_of(self, name: str, where: Where, values: dict[str, Any], *keys: str) -> None:
+        """Refuse a table that has none, or more than one, of the keys that say the same.
+
+        Raises:
+            ValueError: that is so.
+        """
+        found = [key for key in keys if values[key] is not None]
+        if len(found) != 1:
+            example = f"{keys[0]} = {TABLES[name].keys[keys[0]].example}"
+            raise self.fault(
+                (*where, found[1]) if found else where,
+                f"{told(where)} has {' and '.join(found) or f'no {keys[0]}'}",
+                f"exactly one of {' and '.join(keys)} is needed",
+                TABLES[name].keys[keys[0]].why,
+                example,
+            )
+
+    def _values(self, name: str, given: dict[str, Any], where: Where) -> dict[str, Any]:
+        keys = TABLES[name].keys
+        for key in given:
+            if key not in keys:
+                raise self._unknown_key(name, key, where)
+        return {key: self._value(key, spec, given, where) for key, spec in keys.items()}
+
+    def _value(self, key: str, spec: Key, given: dict[str, Any], where: Where) -> Any:
+        if key not in given:
+            if spec.default is REQUIRED:
+                raise self.fault(
+                    where,
+                    f"{told(where)} has no {key}",
+                    f"it needs {spec.kind.expected}",
+                    spec.why,
+                    f"{key} = {spec.example}",
+                )
+            return spec.default
+        try:
+            return spec.kind.read(given[key])
+        except Wrong as wrong:
+            raise self.fault(
+                (*where, key, *wrong.at),
+                f"{key} of {told(where)} has {wrong.given}"
+                if wrong.given
+                else f"{key} of {told(where)} is {given[key]!r}",
+                f"must be {wrong.expected or spec.kind.expected}",
+                wrong.why or spec.why,
+                f"{key} = {wrong.example or spec.example}",
+            ) from wrong
+
+    def _unknown_key(self, name: str, key: str, where: Where) -> ValueError:
+        keys = TABLES[name].keys
+        right, given = meant(key, list(keys))
+        expected = f"write {right}" if right in keys else f"the keys are {', '.join(keys)}"
+        right = right or next(iter(keys))
+        why = (
+            "a number without its unit is taken for another"
+            if given
+            else ("what is not understood would be left out of the room")
+        )
+        return self.fault(
+            (*where, key),
+            given or f"{told(where)} has an unknown key {key}",
+            expected,
+            why,
+            f"{right} = {keys[right].example}",
+        )
+
+    def _bracket(self, name: str, where: Where) -> ValueError:
+        many = TABLES[name].many
+        return self.fault(
+            where,
+            f"{name} is not written as a table{', or once' if many else ', or several times'}",
+            f"it is written {'[[' if many else '['}{name}{']]' if many else ']'}",
+            "there may be several" if many else "there is only one",
+            example_of(name),
+        )
+
+
+def read_source(path: Path) -> Source:
+    """Return a room file with its lines.
+
+    Raises:
+        ValueError: no such file, or not TOML; with the line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig").replace("\r\n", "\n")
+        document = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path}: {error}, but a room file is a TOML text in UTF-8, for the room is built "
+            "from it. Start from the sample, physics/rooms/office.toml."
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise _untidy(path, text, error) from error
+    return Source(path, document, lines.find(text))
+
+
+def _untidy(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ValueError:
+    # The line is at the end of what tomllib says; at the end of the file it names none.
+    words = str(error).removesuffix(")").replace(",", "").split()
+    line = int(words[words.index("line") + 1]) if "line" in words else text.count("\n") + 1
+    return ValueError(
+        f"{path} line {line}: {error}, but a room file must be TOML, for the room is built "
+        'from it. For example:\n    name = "office"\n    size_m = [6.0, 4.0]'
+    )
