@@ -107,6 +107,26 @@ def loss_per_s(air_changes_per_h: float) -> float:
     return air_changes_per_h / 3600
 
 
+def remaining(loss_per_s: float, elapsed_s: float) -> float:
+    """Return the share of an instantaneous source's warmth that ventilation has left: exp(-l t).
+
+    The kernels of heat given off at once take it as a factor, for all heat is equally old; those
+    of heat given off over time take the loss itself.
+
+    Raises:
+        ValueError: a rate or a time below nought or not finite.
+
+    >>> round(remaining(loss_per_s(1.0), 1800), 4)
+    0.6065
+    """
+    if not (0 <= loss_per_s < math.inf and 0 <= elapsed_s < math.inf):
+        raise ValueError(
+            f"loss_per_s is {loss_per_s:g} and elapsed_s {elapsed_s:g} but both must be 0 or more "
+            "and finite, for warmth is only taken away, and after it was brought. Give seconds."
+        )
+    return math.exp(-loss_per_s * elapsed_s)
+
+
 def mixing_m2_per_s(air_changes_per_h: float, volume_m3: float) -> float:
     """Return the turbulent diffusivity of a naturally ventilated room, in m2/s.
 

@@ -10,8 +10,11 @@ from scipy.integrate import quad
 from scipy.linalg import expm
 from scipy.stats import norm
 
+from edge.records import Grid
 from physics import kernel, line
+from physics.free import widened
 from physics.kernel import forward, heat_kernel
+from recovery.thermal_query import Query
 
 
 @pytest.mark.parametrize("spread", [1e-6, 0.05, 0.5, 40.0])
@@ -153,3 +156,98 @@ def test_a_distance_that_is_not_a_number_is_refused() -> None:
     """A NaN would travel into every score."""
     with pytest.raises(ValueError, match="distance_m holds a NaN"):
         heat_kernel([0.1, math.nan], 0.05)
+
+
+def test_cold_walls_agree_with_heat_that_flows_from_cell_to_cell() -> None:
+    """The error falls with the square of a cell, which only the right kernel lets it do."""
+    spread, errors = 0.02, []
+    for cells in (50, 100):
+        flow = -2 * np.eye(cells) + np.eye(cells, k=1) + np.eye(cells, k=-1)
+        flow[0, 0] = flow[-1, -1] = -3  # half a cell from the wall
+        centres = (np.arange(cells) + 0.5) / cells
+        stepped = expm(flow * cells**2 * spread) * cells
+        errors.append(np.abs(forward(centres, centres, spread, "cold") - stepped).max())
+
+    assert errors[0] / errors[1] == pytest.approx(4, rel=0.05)
+
+
+@pytest.mark.parametrize("spread", [1e-3, 0.09, 0.11, 2.0])
+def test_cold_walls_take_heat_and_insulated_ones_send_it_back(spread: float) -> None:
+    """Images in the near wall cancel in their sum: those of a ring twice as long are left."""
+    near, far = np.array([0.2, 0.35]), np.array([0.1, 0.8])
+    cold, insulated = (forward(near, far, spread, walls) for walls in ("cold", "insulated"))
+    ring = sum(
+        np.exp(-((far[:, None] - near - 2 * j) ** 2) / (4 * spread)) for j in range(-40, 41)
+    ) / math.sqrt(4 * math.pi * spread)
+
+    assert cold + insulated == pytest.approx(2 * ring, rel=1e-12)
+    assert (cold <= insulated).all()
+    assert cold[0, 0] < insulated[0, 0]
+
+
+@pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
+def test_a_room_of_three_axes_is_the_product_of_its_lines(walls: kernel.AnyWalls) -> None:
+    """And what one wait leaves, waited on, is what one longer wait leaves: summed over a box."""
+    world, lengths = np.random.default_rng(3), (3.0, 2.0, 2.5)
+    sources, sensors = world.random((2, 6, 3)) * lengths
+    expected = np.ones((6, 6))
+    for axis, length in enumerate(lengths):
+        expected *= forward(sources[:, axis], sensors[:, axis], 0.7, walls, length)
+
+    assert forward(sources, sensors, 0.7, walls, lengths) == pytest.approx(expected, rel=1e-13)
+    if walls == "none":
+        return
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    places = np.stack(np.meshgrid(*[(nodes + 1) / 2 * length for length in lengths]), -1)
+    volume = np.ravel(np.multiply.outer(np.multiply.outer(weights, weights), weights))
+    first = forward(sources, places.reshape(-1, 3), 0.3, walls, lengths)
+    second = forward(places.reshape(-1, 3), sensors, 0.4, walls, lengths)
+
+    assert second @ (volume[:, None] * first * math.prod(lengths) / 8) == pytest.approx(
+        expected, rel=1e-9
+    )
+    assert forward(sensors, sources, 0.7, walls, lengths).T == pytest.approx(expected, rel=1e-13)
+
+
+def test_the_heat_that_cold_walls_leave_is_the_series_of_the_books() -> None:
+    """From an even start, sum over odd k of 8 / (k pi)**2 exp(-s (k pi)**2) of it is left."""
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    places = (nodes + 1) / 2
+    for spread in (0.02, 0.3):
+        odd = np.pi * np.arange(1, 200, 2)
+        expected = float((8 / odd**2 * np.exp(-spread * odd**2)).sum())
+        left = weights @ forward(places, places, spread, "cold") @ weights / 4
+
+        assert left == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
+def test_a_source_of_some_size_is_a_point_that_has_spread(walls: kernel.AnyWalls) -> None:
+    """A normal density of sources, added up one by one between walls that are far enough."""
+    nodes, weights = np.polynomial.legendre.leggauss(120)
+    spots, sd, sensors = 1.0 + 0.5 * nodes, 0.05, np.array([0.8, 1.0, 1.3])
+    density = norm.pdf(spots, 1.0, sd) * weights * 0.5
+    expected = forward(spots, sensors, 0.01, walls, 2.0) @ density
+
+    assert forward([1.0], sensors, widened(0.01, sd), walls, 2.0)[:, 0] == pytest.approx(
+        expected, rel=1e-10
+    )
+    assert forward([1.0], sensors, 0.01, walls, 2.0)[:, 0] != pytest.approx(expected, rel=1e-2)
+
+
+def test_only_what_a_promise_covers_may_be_asked_for() -> None:
+    """Cold walls can be simulated, but how much a move is felt is not bounded along spreads."""
+    given = {"sensors": (8,), "spread_m2": 0.05, "epsilon": (1, 1)}
+
+    assert Query(Grid((10, 1), 0), walls="insulated", **given).walls == "insulated"
+    with pytest.raises(ValueError, match="walls is 'cold' but must be 'none' or 'insulated'"):
+        Query(Grid((10, 1), 0), walls="cold", **given)
+
+
+@pytest.mark.parametrize(
+    ("spread", "sd", "said"), [(0.05, -0.1, "source_sd_m is -0.1"), (0, 0, "spread_m2 is 0")]
+)
+def test_a_size_that_no_source_has_is_refused(spread: float, sd: float, said: str) -> None:
+    """A point just now has no kernel, whatever is added to it."""
+    with pytest.raises(ValueError, match=said):
+        widened(spread, sd)

@@ -168,6 +168,61 @@ def test_a_room_is_the_product_of_its_two_lines() -> None:
     assert both == pytest.approx(x * y, rel=1e-9)
 
 
+def test_walls_alike_lose_what_the_tangents_of_the_books_say() -> None:
+    """Roots of b tan(b L/2) = H and of b cot(b L/2) = -H by brentq, modes normed by quadrature."""
+    length, loss, spread, source, sensor = 2.0, 3.0, 0.08, 0.3, 1.1
+    gap = 1e-9
+
+    def even(rate: float) -> float:
+        return rate * math.tan(rate * length / 2) - loss
+
+    def odd(rate: float) -> float:
+        return rate / math.tan(rate * length / 2) + loss
+
+    total = 0.0
+    for k in range(12):
+        low, high = (2 * k * math.pi / length, (2 * k + 1) * math.pi / length)
+        for equation, wave, start, end in (
+            (even, math.cos, low, high),
+            (odd, math.sin, high, high + math.pi / length),
+        ):
+            rate = brentq(equation, start + gap, end - gap, xtol=1e-14)
+            norm, _ = quad(lambda x, b=rate, w=wave: w(b * x) ** 2, -length / 2, length / 2)
+            there, here = wave(rate * (source - 1)), wave(rate * (sensor - 1))
+            total += there * here / norm * math.exp(-spread * rate**2)
+
+    assert forward_robin([source], [sensor], spread, loss, length)[0, 0] == pytest.approx(
+        total, rel=1e-9
+    )
+
+
+def test_a_room_of_three_axes_takes_a_loss_for_each_of_its_six_walls() -> None:
+    """A warm window, a floor that keeps all, a ceiling at the baseline: and waiting twice."""
+    lengths, world = (3.0, 2.0, 2.5), np.random.default_rng(8)
+    walls = [[0.4, 0.0], [0.0, 0.0], [0.0, np.inf]]
+    sources, sensors = world.random((2, 5, 3)) * lengths
+    expected = np.ones((5, 5))
+    for axis, length in enumerate(lengths):
+        places = sources[:, axis], sensors[:, axis]
+        expected *= forward_robin(*places, 0.5, walls[axis], length)
+    whole = forward_robin(sources, sensors, 0.5, walls, lengths)
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    places = np.stack(np.meshgrid(*[(nodes + 1) / 2 * length for length in lengths]), -1)
+    volume = np.ravel(np.multiply.outer(np.multiply.outer(weights, weights), weights))
+    first = forward_robin(sources, places.reshape(-1, 3), 0.25, walls, lengths)
+
+    assert whole == pytest.approx(expected, rel=1e-12)
+    assert first.T @ (
+        volume[:, None]
+        * forward_robin(sensors, places.reshape(-1, 3), 0.25, walls, lengths)
+        * (math.prod(lengths) / 8)
+    ) == pytest.approx(whole.T, rel=1e-8)
+    # The control: with the ceiling and the floor exchanged.
+    assert forward_robin(sources, sensors, 0.5, [*walls[:2], [np.inf, 0.0]], lengths) != (
+        pytest.approx(whole, rel=0.1)
+    )
+
+
 def test_the_change_that_is_felt_is_bounded_by_no_other_wall() -> None:
     """Noise for insulated walls, for none, or for cold ones hides a losing wall's room too little.
 
