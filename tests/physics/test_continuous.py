@@ -111,7 +111,7 @@ def test_an_insulated_room_keeps_what_it_is_given(axes: int, loss: float) -> Non
 
 
 def test_on_and_off_is_a_difference_of_two_and_goes_both_ways() -> None:
-    """Heat adds up; sources and sensors may be exchanged; and a move is felt as of any operator."""
+    """Heat adds up, sources and sensors may be exchanged, and a move is felt as ever."""
     world = np.random.default_rng(6)
     sources, sensors = world.random((2, 5, 2))
     on = {at: forward_continuous(sources, sensors, 0.01, at, "insulated") for at in (10, 30, 40)}
