@@ -10,7 +10,7 @@
 Then comes the privacy stage, where the device has it: `stage`. Nothing here is credited to it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -119,6 +119,11 @@ class Instruments:
         return [
             self.see(row, float(at_s)) for at_s, row in zip(times_s, temperatures_k, strict=True)
         ]
+
+    def kelvin(self, seen: Sequence[Counts]) -> places.Floats:
+        """Return counts as kelvin above the baseline, (times, count); nan where none came."""
+        counts = np.array(seen, dtype=float).reshape(-1, self.count)
+        return np.asarray(counts * float(self.step) - self.baseline_c)
 
     def empty(
         self, frames: int = 31, every_s: float = 60.0, until_s: float = 0.0

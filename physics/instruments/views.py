@@ -31,7 +31,7 @@ def point_views(places_m: places.Floats, grid: Grid) -> places.Floats:
     along = []
     for here, count, first, pitch in axes_of(places_m, grid):
         at = np.clip((here - first) / pitch, 0, count - 1)
-        low = np.minimum(at.astype(int), max(count - 2, 0))
+        low = at.astype(int)
         weights = np.zeros((len(here), count))
         rows = np.arange(len(here))
         weights[rows, np.minimum(low + 1, count - 1)] = at - low

@@ -110,6 +110,19 @@ def test_a_person_covers_the_same_floor_wherever_they_stand(beam: bool) -> None:
     assert half == pytest.approx(0.08)
 
 
+@pytest.mark.parametrize("beam", [False, True])
+def test_people_and_fields_are_seen_by_the_same_optics(beam: bool) -> None:
+    """A warm square painted on the cells at the height of heads is the person who stands there."""
+    field = np.zeros((40, 60))
+    field[19:23, 28:32] = 1.0  # 2.8 to 3.2 m, 1.9 to 2.3 m
+    axes = array_axes(EYE, MIDDLE, CEILING_M, GRID, surface_m=1.6, beam=beam)
+    stands = covered([[3.0, 2.1]], EYE, MIDDLE, CEILING_M, beam=beam)
+    floor = array_axes(EYE, MIDDLE, CEILING_M, GRID, beam=beam)
+
+    assert axes.see(field) == pytest.approx(stands, abs=1e-12)
+    assert np.abs(floor.see(field) - stands).max() > 0.5
+
+
 def test_a_person_that_fills_a_pixel_shows_their_surface_and_no_more() -> None:
     """Two in one place are no warmer than one: the upper hides the lower."""
     one = people_seen([[3.0, 2.0]], EYE, MIDDLE, CEILING_M, surface_k=8.0, emissivity=1.0)

@@ -130,6 +130,17 @@ def test_the_empty_room_takes_the_offsets_off() -> None:
     assert offsets.std() == pytest.approx(0.17, rel=0.15)
 
 
+def test_what_did_not_come_is_no_number() -> None:
+    """In kelvin above the baseline a gap is nan, and never nought, which is a temperature."""
+    eye = Instruments(QUIET, 2, np.random.default_rng(1), baseline_c=18.0)
+    seen = [*eye.record([0.0], np.array([[0.5, -1.0]])), (None, 18 * 16)]
+    silent = instruments(replace(QUIET, drop_out=1.0))
+
+    assert np.array_equal(eye.kelvin(seen), [[0.5, -1.0], [np.nan, 0.0]], equal_nan=True)
+    with pytest.raises(ValueError, match="no frames of the empty room"):
+        silent.empty()
+
+
 def test_two_fleets_of_one_world_are_two_fleets() -> None:
     """The second has offsets and noise of its own, and four numbers are all that is taken."""
     world, other = np.random.default_rng(6), np.random.default_rng(6)
