@@ -4,8 +4,8 @@ from itertools import combinations
 
 from .geometry import overlap, within
 from .lines import Where
-from .raster import wall_rect
-from .records import Rect, Room
+from .raster import is_upright, wall_rect
+from .records import Rect, Room, Wall
 from .source import Source
 from .wording import told, xy
 
@@ -40,25 +40,28 @@ def check_walls(room: Room, source: Source) -> None:
         along_x = wall.from_m[1] == wall.to_m[1]
         common = overlap(wall_rect(wall), wall_rect(other))
         if common and along_x == (other.from_m[1] == other.to_m[1]):
-            axis = 0 if along_x else 1
-            until = max(wall.from_m[axis], wall.to_m[axis])
-            size = room.size_m[axis]
-            fixed = other.from_m[1 - axis]
-            start, end = (
-                (xy(until, fixed), xy(size, fixed))
-                if along_x
-                else (xy(fixed, until), xy(fixed, size))
-            )
             raise source.fault(
                 ("wall", two),
                 f"{told(('wall', two))} overlaps {told(('wall', one))} (line "
                 f"{source.line(('wall', one))}) from {xy(*common[:2])} to {xy(*common[2:])}",
                 "walls that run the same way must not overlap, though they may touch",
                 "one place is of one material",
-                f"from_m = {start}\nto_m = {end}"
-                if until < size
-                else "from_m = [0.0, 1.0]\nto_m = [2.0, 1.0]",
+                _aside(room, wall, other),
             )
+
+
+def _aside(room: Room, wall: Wall, other: Wall) -> str:
+    # The second wall, moved across until it touches the first: to the far side, or the near one.
+    across = 0 if is_upright(wall) else 1
+    apart = (wall.thickness_mm + other.thickness_mm) / 2000
+    middle = wall.from_m[across]
+    moved = middle + apart if middle + apart <= room.size_m[across] else middle - apart
+    ends = []
+    for end in (other.from_m, other.to_m):
+        place = [*end]
+        place[across] = moved
+        ends.append(xy(*place))
+    return f"from_m = {ends[0]}\nto_m = {ends[1]}"
 
 
 def check_things(room: Room, source: Source) -> None:

@@ -5,8 +5,9 @@ The text must be one that `tomllib` has read without complaint.
 """
 
 import re
+import tomllib
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 # Names of tables and keys, and numbers, from 0, of elements: ("person", 1, "path", 3).
 Where: TypeAlias = tuple[str | int, ...]
@@ -16,7 +17,6 @@ _TOKEN = re.compile(
     r"|(?P<comment>\#[^\n]*)|(?P<newline>\n)|(?P<mark>[][{},=])|(?P<word>[^][{},=\#\s\"']+)",
     re.DOTALL,
 )
-_PART = re.compile(r'"((?:\\.|[^"\\])*)"|\'([^\']*)\'|([A-Za-z0-9_-]+)')
 
 
 def find(text: str) -> dict[Where, int]:
@@ -87,7 +87,12 @@ class _Scan:
         while self.tokens[self.next][1] != end:
             written += self.tokens[self.next][1]
             self.next += 1
-        return ["".join(part) for part in _PART.findall(written)]
+        inner: Any = tomllib.loads(f"{written} = 0")
+        parts = []
+        while isinstance(inner, dict):
+            (part, inner), *_ = inner.items()
+            parts.append(part)
+        return parts
 
     def pair(self, table: Where) -> None:
         line = self.tokens[self.next][2]

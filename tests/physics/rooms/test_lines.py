@@ -1,0 +1,125 @@
+"""Where things stand in a TOML text, held against the text itself."""
+
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from physics.rooms import lines, read
+
+AWKWARD = '''\
+# [not.a.table] x = 1
+title = "a [[person]] # no comment"
+
+[[person]]   # the first
+name = 'one'
+path = [ # many lines
+    ["08:30", 1, 2],
+
+    ["08:31",
+     3, 4], ]
+[person.home]
+at_m = [1.0,
+  2.0]
+[[person]]
+"na me" = """
+two
+[[person]]
+name = 3"""
+dotted.key."with dot.s" = { a = 1, b = [2,
+3] }
+since = 1979-05-27 07:32:00
+[[person.child]]
+x = 1
+[[person.child]]
+x = -0.5e1
+'''
+
+
+def leaves(
+    value: Any, where: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield every place of a document and what is there."""
+    if where:
+        yield where, value
+    items: Any = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    for key, part in items:
+        yield from leaves(part, (*where, key))
+
+
+def test_an_awkward_text_is_counted_right() -> None:
+    """Strings that look like tables, nested and dotted keys: the lines were counted by hand."""
+    found = lines.find(AWKWARD)
+
+    assert found["title",] == 2
+    assert (found["person", 0], found["person", 1]) == (4, 14)
+    assert [found["person", 0, "path", at] for at in (0, 1)] == [7, 9]
+    assert found["person", 0, "path", 1, 1] == 10
+    assert (found["person", 0, "home"], found["person", 0, "home", "at_m", 1]) == (11, 13)
+    assert found["person", 1, "na me"] == 15
+    assert found["person", 1, "dotted", "key", "with dot.s", "b", 1] == 20
+    assert found["person", 1, "since"] == 21
+    assert [found["person", 1, "child", at, "x"] for at in (0, 1)] == [23, 25]
+
+
+def test_everything_in_the_sample_is_found_where_it_is_written() -> None:
+    """The oracle is the text: each number and word stands in the line that is given for it."""
+    text = read.sample()
+    found = lines.find(text)
+    rows = text.split("\n")
+    seen = 0
+    for where, value in leaves(tomllib.loads(text)):
+        assert where in found
+        if isinstance(value, str | int | float):
+            assert str(value) in rows[found[where] - 1]
+            seen += 1
+
+    assert seen > 250
+
+
+words = st.text(st.sampled_from("ab[]{}#=,.\"'\\ \n"), max_size=6)
+scalars = st.one_of(words, st.integers(-9, 9), st.booleans())
+
+
+def written(value: Any, quote: bool) -> str:
+    """Return a value as TOML, texts over several lines where they have them."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        plain = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"""{plain}"""' if quote else '"' + plain.replace("\n", "\\n") + '"'
+    if isinstance(value, list):
+        return "[" + ",\n".join(written(item, quote) for item in value) + "\n]"
+    return str(value)
+
+
+@given(
+    st.lists(
+        st.dictionaries(words, st.one_of(scalars, st.lists(scalars, max_size=3)), max_size=3),
+        max_size=4,
+    ),
+    st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_nth_table_is_where_it_was_written(tables: list[dict[str, Any]], quote: bool) -> None:
+    """Whatever the values hold, the lines are those at which the parts were written."""
+    text, expected = "", {}
+    for index, table in enumerate(tables):
+        expected["t", index] = text.count("\n") + 1
+        text += "[[t]]\n"
+        for key, value in table.items():
+            expected["t", index, key] = text.count("\n") + 1
+            text += f"{written(key, False)} = {written(value, quote)} # [[t]]\n\n"
+    parsed = tomllib.loads(text)
+    if tables:
+        assert len(parsed["t"]) == len(tables)
+    found = lines.find(text)
+
+    for where, line in expected.items():
+        assert found[where] == line
