@@ -39,7 +39,7 @@ def steps(cells: int, flat: bool = False) -> list[tuple[int, int]]:
     >>> steps(1)
     [(1, 0), (-1, 1), (0, 1), (1, 1)]
     >>> len(steps(5)), steps(2, flat=True)
-    (58, [(1, 0), (2, 0)])
+    (54, [(1, 0), (2, 0)])
     """
     return [
         (right, down)

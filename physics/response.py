@@ -37,6 +37,7 @@ class Response:
         stays: (distances,), l2 norm of what the same changes that stays where it is all day; to
             be compared, not to be promised.
         name: of the room.
+        doors: how they stood, in a clause.
 
     Raises:
         ValueError: arrays that do not fit each other, or are not finite.
@@ -52,6 +53,7 @@ class Response:
     changes: Displaced
     stays: Floats
     name: str = "room"
+    doors: str = "no door moving"
 
     def __post_init__(self) -> None:
         sensors, far = len(self.places_m), len(self.far_cells)
@@ -84,7 +86,9 @@ class Response:
         Promises that rest on different responses must read differently.
         """
         parts = (self.operator, self.places_m, self.open_cells, self.stays, *self.changes)
-        said = hashlib.sha256(repr((self.grid, self.hold_s, self.far_cells)).encode())
+        said = hashlib.sha256(
+            repr((self.grid, self.hold_s, self.lasts_s, self.far_cells, self.doors)).encode()
+        )
         for part in parts:
             said.update(np.ascontiguousarray(part).tobytes())
         return said.hexdigest()[:8]

@@ -24,9 +24,8 @@ from .estimators.record import Estimate, Seen
 from .estimators.table import estimate
 from .heatmap import Heatmap, Unresolved
 from .sparse import minimise_l1
-from .spreads import warmest
 from .thermal_band import certified
-from .thermal_noise import as_printed, room
+from .thermal_noise import as_printed, warmest_felt
 from .thermal_noise import calibration as calibration
 from .thermal_noise import operator as operator
 from .thermal_promise import promise
@@ -58,7 +57,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         )
     # What every source at its warmest, and eight sigmas of a sensor's own noise, can reach.
     # Below the baseline too: clamping there would bend the readings of a cold sensor.
-    one = float(operator(query).max()) if as_printed(query) else warmest(room(query))
+    one = float(operator(query).max()) if as_printed(query) else warmest_felt(query)
     most = query.sources_max * query.intensity_max * one + query.background_k
     reach = math.ceil(math.ldexp(most + 8 * query.sensor_noise, made.exponent)) + made.step
     params = Params(

@@ -12,6 +12,7 @@ from fractions import Fraction
 from scipy.special import ndtr
 
 from .ratio import Ratio, lowest
+from .responses import displacement
 from .spreads import felt
 from .thermal_curve import distances
 from .thermal_noise import calibration, room
@@ -50,7 +51,10 @@ def converter(query: Query) -> Converter:
         ValueError: the noise cannot be had.
     """
     with_step, without = calibration(query), calibration(replace(query, step=None))
-    apart = query.intensity_max * float(felt(room(query), distances(query)).moves.max())
+    if query.response is not None:
+        apart = displacement(query, query.response.far_cells[-1]).joint
+    else:
+        apart = query.intensity_max * float(felt(room(query), distances(query)).moves.max())
     seen = apart * math.sqrt(query.readings) / 2
     return Converter(
         with_step.sigma / without.sigma,

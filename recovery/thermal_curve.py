@@ -12,6 +12,7 @@ from scipy.special import ndtr
 
 from .following import sent_square
 from .ratio import check_ratio
+from .responses import coming, displacement, most_sent
 from .settle import Calibration, delivered, exact_epsilon, moved
 from .spreads import felt
 from .thermal_noise import as_printed, calibration, operator, room
@@ -34,6 +35,9 @@ class Distance:
 
 def distances(query: Query) -> tuple[int, ...]:
     """Return the distances, in cells, that tell most: a series, the protected one, the room."""
+    if query.response is not None:
+        far = query.response.far_cells
+        return tuple(sorted({*far, protected_cells(query)}))
     longest = max(query.grid.shape) - 1
     own = min(protected_cells(query), longest)
     return tuple(sorted({own, longest, *(d for d in _SERIES if d < longest)}))
@@ -70,6 +74,9 @@ def presence(query: Query) -> float:
 
 def presence_square(query: Query, made: Calibration) -> int:
     """Return how much a source that comes or goes changes what is sent, squared in grains."""
+    if query.response is not None:
+        found = most_sent(coming(query), made.exponent, query.step)
+        return sent_square(query, found, made.exponent)
     if as_printed(query):
         warmth = operator(query)
         block = bounded(warmth, query.intensity_max, float(warmth.max()))
@@ -94,6 +101,10 @@ def _changes(
     query: Query, made: Calibration, cells: tuple[int, ...]
 ) -> tuple[list[float], list[int]]:
     """Return the most that moves up to each distance change: in kelvin, and squared in grains."""
+    if query.response is not None:
+        paths = [displacement(query, far) for far in cells]
+        squares = [most_sent(path, made.exponent, query.step) for path in paths]
+        return [path.joint for path in paths], _sent(query, squares, made)
     if as_printed(query):
         here = [
             moved(operator(query), query.grid.shape, far, query.intensity_max, query.step, 1)

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from .calibrate import granted
 from .following import followed
+from .responses import coming, moved_in_room
 from .settle import Calibration, Moved, check_scales, moved
-from .spreads import Room, felt
+from .spreads import Room, felt, warmest
 from .stated import stated
 from .thermal_query import Query, protected_cells
 from .thermal_reach import spread_fault
@@ -19,13 +20,25 @@ Floats = NDArray[np.float64]
 
 
 def room(query: Query) -> Room:
-    """Return where the query's warmth is hidden."""
+    """Return where the query's warmth is hidden.
+
+    Raises:
+        ValueError: it is hidden in a room with a response of its own, which has no spread.
+    """
+    if query.response is not None:
+        raise ValueError(
+            f"the room {query.response.name} has a response of its own but a spread was asked "
+            "for: it has none, and another room's noise would not hide what this one shows. Take "
+            "`recovery.responses`."
+        )
     return Room(query.grid, query.sensors, query.spread_m2, query.walls)
 
 
 @lru_cache(maxsize=8)
 def operator(query: Query) -> Floats:
     """Return A, (sensors, cells): the warmth at each sensor of one unit of heat in each cell."""
+    if query.response is not None:
+        return query.response.operator
     made = room(query).operator()
     made.setflags(write=False)  # shared by every caller
     return made
@@ -43,12 +56,22 @@ def calibration(query: Query) -> Calibration:
     Raises:
         ValueError: the printed formula is asked for where it is not private.
     """
-    change = _at_its_spread(query) if as_printed(query) else _at_every_spread(query)
+    if query.response is not None:
+        change = moved_in_room(query, protected_cells(query))
+    else:
+        change = _at_its_spread(query) if as_printed(query) else _at_every_spread(query)
     if query.slew is not None:
         change = followed(change, query.slew)
     if query.sigma is not None:
         return stated(change, query.sigma, query.delta)
     return granted(change, query.epsilon, query.delta, query.calibration)
+
+
+def warmest_felt(query: Query) -> float:
+    """Return the most that a sensor feels of a unit of heat, whenever and wherever that is."""
+    if query.response is not None:
+        return float(coming(query).each.max()) / query.intensity_max
+    return warmest(room(query))
 
 
 def _at_its_spread(query: Query) -> Moved:

@@ -1,6 +1,7 @@
 """The promise of a thermal round, in whole numbers and in words."""
 
 from edge.records import Guarantee
+from physics.response import Response
 
 from .guarantee import ratio_text, upward
 from .ratio import lowest
@@ -13,6 +14,8 @@ _UNPROTECTED = (
     "speaks; and the further a source moves, the less of that is hidden"
 )
 
+_BEYOND = "; a stronger source; and what the true room does otherwise than its model"
+
 
 def promise(query: Query, made: Calibration) -> Guarantee:
     """Return what a round of this query promises; true of the whole numbers really sent."""
@@ -23,7 +26,7 @@ def promise(query: Query, made: Calibration) -> Guarantee:
         neighbours=_neighbours(query),
         trust=_trust(query),
         unit=_unit(query, made),
-        unprotected=_UNPROTECTED,
+        unprotected=_UNPROTECTED + _BEYOND * (query.response is not None),
     )
 
 
@@ -34,6 +37,8 @@ def _neighbours(query: Query) -> str:
         far = f"at most {_exactly(cells * query.grid.cell_mm / 1000)} m"
     else:
         far = f"at most {cells} cell{'s' * (cells > 1)} of 1/{max(columns, rows)} of the room"
+    if query.response is not None:
+        return _in_room(query, query.response, far)
     # The printed formula knows one spread; all other noise is enough for longer ones too.
     least = "exactly" if query.calibration == "paper" and query.sigma is None else "at least"
     spread = f"{_exactly(query.spread_m2)}{' m2' if query.grid.cell_mm else ''}"
@@ -42,6 +47,17 @@ def _neighbours(query: Query) -> str:
         f"one source moves by {far}, everything else the same, if no source is stronger than "
         f"{_exactly(query.intensity_max)}, sources stand at cells' places, heat had a spread of "
         f"{least} {spread}, {_converter(query)}and {walls}"
+    )
+
+
+def _in_room(query: Query, made: Response, far: str) -> str:
+    return (
+        f"the path of one source is displaced by {far} at every moment, through walls too, "
+        "everything else the same, if no source gives off more than "
+        f"{_exactly(query.intensity_max)} W, paths are told by the middles of cells, "
+        f"{_converter(query)}and the room answers heat as the model of room {made.name} does, "
+        f"response {made.digest}, over the {_exactly(made.lasts_s / 3600)} h since it was empty "
+        f"and at its baseline, {made.doors}"
     )
 
 

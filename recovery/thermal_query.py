@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from edge.records import Grid
 from physics.kernel import Walls
-from physics.places import sensor_places
+from physics.response import Response
 
 from .backgrounds import check_background
 from .estimators.table import ESTIMATORS
@@ -18,6 +18,9 @@ from .furniture import Rectangle, check_furniture, free_cells
 from .gaussian import check_delta
 from .paper import paper_sigma
 from .ratio import Ratio, check_ratio
+from .responses import check_response
+from .thermal_grid import cell_m as cell_m
+from .thermal_grid import check_room, whole
 
 # Who can find sources where spread or drift are not known.
 _OF_UNKNOWN = ("auto", "posterior")
@@ -53,6 +56,8 @@ class Query:
     sigma: Ratio | None = None  # the noise itself; epsilon is then what it really gives
     background: Literal["recorded", "following", "gateway"] = "recorded"  # how the room's own goes
     slew: Fraction | None = None  # following: what a level moves by at most, in kelvin an answer
+    # A room's own, instead of spread_m2, which is infinite then, and walls; heat is in watts.
+    response: Response | None = None
     # From here on nothing alters the noise: it is what the map may count on.
     sources: int | None = None  # how many there are, where that is known
     intensity_min: float | None = None  # of one source; None where that is not known
@@ -65,7 +70,7 @@ class Query:
     empty_readings: int = 0  # gateway: the first so many are known, to all, to be of nobody
 
     def __post_init__(self) -> None:
-        _check_room(self)
+        check_room(self.grid, self.sensors, self.protect_distance_m, self.response is not None)
         check_ratio(self.epsilon, "epsilon")
         check_delta(check_ratio(self.delta, "delta"))
         if self.sigma is not None:
@@ -73,20 +78,24 @@ class Query:
         if self.calibration == "paper":
             paper_sigma(check_ratio(self.epsilon, "epsilon"), check_ratio(self.delta, "delta"))
         check_background(self)
+        check_response(self)
         check_furniture(self.grid, self.furniture, self.sources or 1)
         printed = self.calibration == "paper" and self.sigma is None
         for name, good, needed in (
-            ("spread_m2", _positive(self.spread_m2), "positive: heat must have had time"),
+            (
+                "spread_m2",
+                _positive(self.spread_m2) or self.response is not None,
+                "positive: heat must have had time",
+            ),
             ("intensity_max", _positive(self.intensity_max), "positive: it scales the noise"),
-            ("sources_max", _whole(self.sources_max), "a whole number from 1: it sets the clamp"),
-            ("readings", _whole(self.readings), "a whole number from 1: they share the promise"),
+            ("sources_max", whole(self.sources_max), "a whole number from 1: it sets the clamp"),
+            ("readings", whole(self.readings), "a whole number from 1: they share the promise"),
             ("walls", self.walls in ("none", "insulated"), "'none' or 'insulated'"),
             ("calibration", self.calibration in ("exact", "paper"), "'exact' or 'paper'"),
             ("estimator", self.estimator in ESTIMATORS, f"one of {', '.join(ESTIMATORS)}"),
             (
                 "sources",
-                self.sources is None
-                or (_whole(self.sources) and self.sources <= self.sources_max),
+                self.sources is None or (whole(self.sources) and self.sources <= self.sources_max),
                 f"left out or from 1 to sources_max, {self.sources_max}",
             ),
             (
@@ -132,12 +141,9 @@ def unknown_physics(query: Query) -> bool:
 
 def standing_room(query: Query) -> NDArray[np.bool_]:
     """Return where something warm can stand, (cells,): wherever no furniture is."""
+    if query.response is not None:
+        return query.response.open_cells
     return free_cells(query.grid, query.furniture)
-
-
-def cell_m(grid: Grid) -> float:
-    """Return the shorter side of a cell, in metres or in sides of the unit grid."""
-    return grid.cell_mm / 1000 if grid.cell_mm else 1 / max(grid.shape)
 
 
 def protected_cells(query: Query) -> int:
@@ -147,30 +153,5 @@ def protected_cells(query: Query) -> int:
     return math.ceil(query.protect_distance_m / cell_m(query.grid) - 1e-9)
 
 
-def _check_room(query: Query) -> None:
-    """Refuse a grid, sensors or a distance that do not fit each other."""
-    counts = (query.grid.shape, query.sensors)
-    if not all(isinstance(part, tuple) and all(map(_whole, part)) for part in counts) or (
-        len(query.grid.shape) != 2 or max(query.grid.shape) < 2
-    ):
-        raise ValueError(
-            f"the grid is {query.grid.shape} and the sensors {query.sensors} but both must be "
-            "tuples of whole numbers, with two cells at least: one place alone hides nothing. "
-            "Write Grid((100, 1), 0) and (50,)."
-        )
-    sensor_places(query.sensors, query.grid)  # refuses what does not fit, in its own words
-    room, distance = cell_m(query.grid) * max(query.grid.shape), query.protect_distance_m
-    if distance is not None and not cell_m(query.grid) * (1 - 1e-9) <= distance <= room:
-        raise ValueError(
-            f"protect_distance_m is {distance:g} but must be between one cell, "
-            f"{cell_m(query.grid):g}, and the room, {room:g}: a shorter one cannot be told "
-            "apart, a longer one does not exist. Choose one, or leave it out for one cell."
-        )
-
-
 def _positive(value: float) -> bool:
     return 0 < value < math.inf
-
-
-def _whole(value: object) -> bool:
-    return type(value) is int and value > 0

@@ -57,7 +57,7 @@ def seen(query: Query, releases: Sequence[Release], levels: Levels | None = None
         upper=query.intensity_max,
         failure=query.failure,
         level=query.level,
-        open=standing_room(query) if query.furniture else None,
+        open=standing_room(query) if query.furniture or query.response is not None else None,
     )
 
 
@@ -79,7 +79,7 @@ def evenly(
     if levels is not None:
         deviations = np.hypot(deviations, levels.error_k[heard])
     weights = weighed.sigma / deviations
-    places = np.asarray(sensor_places(query.sensors, query.grid))
+    places = sensors_m(query)
     plain = replace(
         weighed,
         operator=weighed.operator / weights[:, None],
@@ -87,6 +87,13 @@ def evenly(
         sigma=weighed.sigma / float(weights.min()),
     )
     return plain, places[heard]
+
+
+def sensors_m(query: Query) -> Floats:
+    """Return where the sensors are, (sensors,) along a line or (sensors, 2) in a plane."""
+    if query.response is not None:
+        return query.response.places_m
+    return np.asarray(sensor_places(query.sensors, query.grid))
 
 
 def prior(query: Query) -> Prior:

@@ -44,11 +44,12 @@ def what_if(query: Query) -> Iterator[WhatIf]:
     twice = replace(query, readings=2 * query.readings)
     said = f"twice the cadence: {twice.readings} readings in the same time"
     yield _row("twice_the_cadence", said, twice, made)
-    yield from _more_sensors(query, made)
-    yield from _other_walls(query, made)
-    shorter = replace(query, spread_m2=query.spread_m2 / _SHORTER)
-    said = f"heat with a fifth of the stated spread, {shorter.spread_m2:g}"
-    yield _row("shorter_spread", said, shorter, made)
+    if query.response is None:  # another room's is not known here
+        yield from _more_sensors(query, made)
+        yield from _other_walls(query, made)
+        shorter = replace(query, spread_m2=query.spread_m2 / _SHORTER)
+        said = f"heat with a fifth of the stated spread, {shorter.spread_m2:g}"
+        yield _row("shorter_spread", said, shorter, made)
     warmer = replace(query, intensity_max=_WARMER * query.intensity_max)
     said = f"a source twice as strong as stated, {warmer.intensity_max:g}"
     yield _row("warmer_source", said, warmer, made)

@@ -1,43 +1,25 @@
-"""How a room answers heat, worked out from its model: one run for all places and all lags.
-
-What a sensor feels of a watt that was in some cell during a lag before the reading is what that
-cell would feel of a watt at the sensor, for heat passes from here to there as from there to
-here. So one run, with a pulse at each sensor's view, gives the response to a source anywhere:
-the field after l steps is the response to the interval that ended l steps before the reading.
-Through doors that open and close it holds with their states in reverse order.
-
-Source: reciprocity of Green's functions for symmetric operators; Morse and Feshbach 1953,
-section 7.4.
-"""
+"""How a room answers heat at its thermometers, worked out from its model for all places."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
-from ..diffusion.medium import Medium, still
-from ..diffusion.run import Run
 from ..displaced import displaced
 from ..instruments.presets import preset
 from ..instruments.views import point_views
 from ..response import Response, worst
 from .footprint import FOOTPRINT_M
 from .model import free, grid, media
+from .pulses import Stretch, pulses
 from .raster import Mask, layout, shape
 from .records import Floats, Room
 
 _HOLD_S = 3600.0
 _SERIES = (1, 2, 5, 10, 20, 50)
-
-
-class Stretch(NamedTuple):
-    """Steps in one medium, counted back from the reading."""
-
-    medium: Medium
-    steps: int
 
 
 def respond(
@@ -71,7 +53,8 @@ def respond(
     backwards = [media(room, end - step_s, end) for end in ends]
     stretches = [Stretch(one, len(list(group))) for one, group in groupby(backwards)]
     if at_s is not None:
-        return _response(room, places, lags, views, stretches, protect_distance_m, hold_s)
+        made = _response(room, places, lags, views, stretches, protect_distance_m, hold_s)
+        return replace(made, doors=f"its doors as its file says until {at_s:.15g} s of the day")
     states = sorted(set(backwards), key=backwards.count, reverse=True)
     return worst(
         [
@@ -79,29 +62,6 @@ def respond(
             for one in states
         ]
     )
-
-
-def pulses(views: Floats, stretches: Sequence[Stretch], step_s: float) -> Iterator[Floats]:
-    """Yield (sensors, rows, columns) for each lag: kelvin of a watt in each cell during it.
-
-    Args:
-        views: (sensors, rows, columns), the share of each cell that a sensor sees.
-    """
-    pulse = None  # kelvin of a joule that was given off at once
-    for nth, (medium, steps) in enumerate(stretches):
-        stored = medium.capacity * medium.volume_m3
-        power = views if pulse is None else pulse * stored
-        before = views / stored if pulse is None else pulse
-        # Beside the response to an interval that to its end, where the next medium begins.
-        both = nth < len(stretches) - 1
-        zero = np.zeros_like(views)
-        run = Run(medium, np.concatenate([zero, before]) if both else zero)
-        calm = still(medium)
-        first = np.concatenate([power, zero]) if both else power
-        for step in range(steps):
-            run.step(calm._replace(power_w=first) if step == 0 else calm, step_s)
-            yield run.field_k[: len(views)]
-        pulse = run.field_k[len(views) :] if both else None
 
 
 def worn(room: Room, field: Floats) -> Floats:
@@ -151,7 +111,7 @@ def _response(
 ) -> Response:
     step_s, plan = room.day.step_s, layout(room)
     cells = int(np.ceil(1000 * protect_distance_m / room.cell_mm - 1e-9))
-    longest = max(shape(room))
+    longest = int(np.ceil(np.hypot(*shape(room))))
     far = tuple(sorted({cells, longest, *(one for one in _SERIES if one < longest)}))
     standing = free(room).reshape(shape(room))
     steps = sum(part.steps for part in stretches)
