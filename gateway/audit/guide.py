@@ -24,6 +24,8 @@ GUIDE: dict[str, str] = {
     "by rounding down.",
     "counts": "Sensors deliver whole steps, and a step could become more than it should when it "
     "is turned into the numbers that are sent.",
+    "levels": "A device that learns the room's own warmth from its readings could give away who "
+    "was there before, or be made to learn too much; two worlds are led apart as far as they go.",
     "keys": "One key could serve two purposes, or old keys stay on a device from which they can "
     "be read.",
     "holders": "Somebody could take the noise off again who should not, because the device's "

@@ -1,0 +1,117 @@
+"""Layer: what a level that follows the readings gives away, and who can move it.
+
+Two worlds, as far apart as the search finds any: their levels are led apart by real followers, one
+way as long as there is time, and then the worlds change places. It sees noise that is made for
+readings alone, a level that is faster than planned, one that outlives its window, and one that
+moves for a Round that is not answered. It cannot see worlds that part further by going back and
+forth; `tests/edge/test_background` enumerates all of those that are small.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from edge.background import Follower
+from edge.thermal import Params
+from recovery import thermal, thermal_audit
+from recovery.following import follower
+from recovery.thermal import Query
+from recovery.thermal_search import search
+
+from .bench import Device, message
+from .claim import Claim, Effort, at_most, true
+
+READINGS = 5
+ROOMS = ("insulated corridor", "open line, coarse converter", "obliquely to one sensor")
+
+
+def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
+    """Yield what each room's levels give away, what others cost, and when a device's moves."""
+    rooms = dict(thermal_audit.rooms())
+    for name in ROOMS:
+        plain = replace(rooms[name], readings=READINGS)
+        yield from _led_apart(name, plain, effort)
+    yield from _on_a_device(plain, effort)
+
+
+def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
+    made = thermal.calibration(plain)
+    # So slow that a level comes half of the way, at most, of what a reading can change.
+    slew = math.isqrt(made.sensitivity_squared) * Fraction(2) ** -made.exponent / (2 * READINGS)
+    query = replace(plain, background="following", slew=slew)
+    round = _planned(query)
+    found = search(query, round, effort.tape("levels", name), effort.pick(8, 100))
+    middle = [(a + b) // 2 for a, b in zip(found.before, found.after, strict=True)]
+    worlds = [
+        [x - m for x, m in zip(world, middle, strict=True)]
+        for world in (found.before, found.after)
+    ]
+    exponent, most = Params(*round.params).exponent, 0
+    one, other = _level(query), _level(query)
+    for _ in range(3 * READINGS):  # as if the window had no end
+        # What were sent if they changed places now; but then they go on as before.
+        told = one.less(worlds[1], exponent), other.less(worlds[0], exponent)
+        most = max(most, sum((a - b) ** 2 for a, b in zip(*told, strict=True)))
+        for level, world in zip((one, other), worlds, strict=True):
+            level.less(world, exponent)
+            level.follow()
+    yield at_most(
+        f"{name}: no two worlds change what is sent, less levels that follow, by more than the "
+        "noise is made for",
+        math.sqrt(thermal_audit.promised(round)),
+        math.sqrt(most),
+        unit="grains",
+        samples=found.tried,
+        detail=found.where,
+    )
+    yield true(
+        f"{name}: levels that follow can be led apart, so that the noise must be wider",
+        most > found.square,
+    )
+    after = replace(plain, background="gateway", background_k=4.0, empty_readings=2)
+    yield true(
+        f"{name}: a level that is taken away after the veil makes no noise wider nor narrower",
+        thermal.calibration(after) == made
+        and _planned(after).guarantee == _planned(plain).guarantee,
+    )
+
+
+def _level(query: Query) -> Any:
+    found = follower(query)
+    if found is None:
+        raise RuntimeError("a device gets no level for a query whose levels follow")
+    return found
+
+
+def _planned(query: Query) -> Any:
+    round = thermal.plan(query, ())
+    if round is None:
+        raise RuntimeError("nothing is planned for a query that has no release yet")
+    return round
+
+
+def _on_a_device(plain: Query, effort: Effort) -> Iterator[Claim]:
+    round = _planned(plain)
+    device = Device(round, effort.tape("levels").bits(256).to_bytes(32, "big"))
+    level, exponent = Follower((1 << 20, 1), 1000), round.params[1]
+    device.node._follower = level
+    quiet = round._replace(params=(*round.params[:4], 1, *round.params[5:]))
+    moves = []
+    for number, asked, value in (
+        (1, round, 5),
+        (1, round, 50),  # again
+        (2, quiet, 500),  # refused
+        (2, round, None),  # the sensor fails
+        (1, round, 5000),  # long answered
+        (2, round, 7),
+    ):
+        device.answer(message(asked, number)[1], [value])  # type: ignore[list-item]
+        moves.append(1000 - level.less((1000,), exponent)[0])
+    yield true(
+        "a level moves once for each Round that is answered, by the reading that was sent",
+        moves == [5, 5, 5, 5, 5, 7],
+        samples=len(moves),
+        detail=str(moves),
+    )
