@@ -20,11 +20,11 @@ def trod(track: Track, from_s: float, to_s: float) -> tuple[Floats, Floats]:
     A leg is cut into pieces of half a footprint at most, each put where its middle is: the mean
     place is exact, and the shape as good as the footprint is smooth.
     """
-    corners = track.at_s[(track.at_s > from_s) & (track.at_s < to_s)]
     since = max(from_s, float(track.at_s[0]))
     until = min(to_s, float(track.at_s[-1]))
     if until <= since:
         return np.zeros((0, 2)), np.zeros(0)
+    corners = track.at_s[(track.at_s > since) & (track.at_s < until)]
     places, joules = [], []
     instants = np.concatenate(([since], np.unique(corners), [until]))
     for start, end in pairwise(instants.tolist()):

@@ -1,0 +1,207 @@
+"""What drives a room, held against what its people and its walls give and take."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from physics.diffusion.run import Run
+from physics.places import Floats, cell_places
+from physics.rooms import model
+from physics.rooms.courses import mean, share
+from physics.rooms.day import Day, Track, day
+from physics.rooms.materials import MATERIALS
+from physics.rooms.read import read
+from physics.rooms.records import Air, Clock, Room, Side, Wall, Window
+
+CALM = ((0.0, 20.0),)
+AIR = Air(0.005, 0.0, 12.0, 20.0, CALM)
+WEST_EAST = {name: Side(0.0, CALM) for name in ("north", "east", "south", "west")}
+
+
+def bare(size_m: tuple[float, float] = (6.0, 4.0), **parts: object) -> Room:
+    """Return a room with nothing in it but what is given."""
+    room = Room("bare", size_m, 2.5, 100, AIR, Clock(0.0, 1.0, 60.0), WEST_EAST)
+    return replace(room, **parts)
+
+
+@pytest.fixture
+def world() -> np.random.Generator:
+    """Return where chance comes from."""
+    return np.random.default_rng(5)
+
+
+@pytest.fixture(scope="module")
+def office() -> Room:
+    """Return the sample room."""
+    return read(Path(model.__file__).parent / "office.toml")
+
+
+def joules(tracks: tuple[Track, ...], since: float, until: float) -> float:
+    """Return what people give off between two moments, leg by leg."""
+    total = 0.0
+    for track in tracks:
+        for start, end, power in zip(track.at_s, track.at_s[1:], track.power_w, strict=False):
+            total += power * max(0.0, min(end, until) - max(start, since))
+    return total
+
+
+def test_all_that_people_give_off_is_in_the_drive(
+    office: Room, world: np.random.Generator
+) -> None:
+    """Energy is kept to round-off, in steps that cut across stays and legs."""
+    today = day(office, world)
+    edges = np.concatenate((np.arange(0.0, 86400, 1733.3), [86400.0]))
+    given = [
+        model.heat(office, today, since, until).sum() * (until - since)
+        for since, until in pairwise(edges)
+    ]
+    told = [joules(today.tracks, since, until) for since, until in pairwise(edges)]
+
+    assert given == pytest.approx(told, rel=1e-12, abs=1e-9)
+    assert sum(given) == pytest.approx(sum(track.joules for track in today.tracks), rel=1e-12)
+    assert sum(given) > 1e6
+
+
+def test_the_rest_of_the_drive_is_heaters(office: Room, world: np.random.Generator) -> None:
+    """With nobody there, power is the radiator's, for the hours that it is on."""
+    nobody = model.empty(office, 5.5 * 3600, 6.5 * 3600)
+    full = model.drive(office, day(office, world), 9 * 3600, 9 * 3600 + 60)
+
+    assert nobody.power_w.sum() == pytest.approx(125.0)
+    assert nobody.power_w[10:30, 58:].sum() == pytest.approx(125.0)
+    assert full.power_w.sum() == pytest.approx(250 + 28 * 2 + 75 * 0.42)
+
+
+def centroid(heat: Floats, room: Room) -> Floats:
+    """Return where heat is on average, x and y."""
+    places = cell_places(model.grid(room))
+    return np.asarray(heat.ravel() @ places / heat.sum())
+
+
+@pytest.mark.parametrize(("since", "until"), [(0.0, 100.0), (17.0, 23.0), (0.0, 250.0)])
+def test_heat_is_where_the_walker_is_on_average(since: float, until: float) -> None:
+    """Along a leg with a corner, however the step cuts it, the mean is that of the path."""
+    at_s = np.array([0.0, 100.0, 200.0])
+    places = np.array([[1.5, 1.2], [4.5, 2.8], [4.5, 1.3]])
+    track = Track("A", at_s, places, np.full(3, 75.0))
+    room = bare()
+    moments = np.linspace(since, min(until, 200.0), 200_001)
+    moments = (moments[1:] + moments[:-1]) / 2
+    true = [np.interp(moments, at_s, axis).mean() for axis in places.T]
+    heat = model.heat(room, Day((track,)), since, until)
+
+    assert centroid(heat, room) == pytest.approx(true, abs=1e-6)
+    # Where one would put it who takes the place in the middle of the step:
+    middle = track.place((since + until) / 2)
+    if middle is not None and until - since > 200:
+        assert abs(middle - true).max() > 0.1
+
+
+def test_no_heat_goes_through_a_wall() -> None:
+    """Somebody close to a thin wall warms one side of it, and no wall."""
+    wall = Wall((3.0, 0.0), (3.0, 4.0), 50.0, "glass")
+    room = bare(walls=(wall,))
+    stay = Track("A", np.array([0.0, 60.0]), np.full((2, 2), [2.85, 2.0]), np.full(2, 75.0))
+    heat = model.heat(room, Day((stay,)), 0.0, 60.0)
+
+    assert heat.sum() == pytest.approx(75.0, rel=1e-12)
+    assert heat[:, 30:].sum() == 0
+    assert heat[:, :30].min() >= 0
+
+
+def test_door_states_have_one_medium_each(office: Room) -> None:
+    """Factors are kept by the medium's identity, so the same doors must be the same object."""
+    shut, ajar = model.medium(office, 0.0), model.medium(office, 9 * 3600)
+
+    assert model.medium(office, 23 * 3600) is shut
+    assert model.media(office, 19 * 3600 - 20, 19 * 3600 + 40) is ajar
+    assert shut is not ajar
+    doorway = (slice(26, 34), slice(20, 21))
+    changed = shut.conductivity != ajar.conductivity
+    assert changed[doorway].all()
+    assert changed.sum() == 9
+    assert (ajar.conductivity[doorway] == ajar.conductivity[5, 50]).all()
+
+
+@pytest.mark.parametrize("material", MATERIALS)
+@pytest.mark.parametrize("thickness_mm", [12.0, 100.0, 240.0])
+def test_a_wall_passes_what_a_wall_passes(material: str, thickness_mm: float) -> None:
+    """Drawn in whole cells or not, heat flow is A dT over the resistance from air to air.
+
+    The air's own resistance, that of eddies over half the room on each side, is known and in
+    series.
+    """
+    wall = Wall((2.0, 0.0), (2.0, 0.3), thickness_mm, material)
+    sides = WEST_EAST | {"west": Side(1e9, ((0.0, 21.0),)), "east": Side(1e9, CALM)}
+    room = bare((4.0, 0.3), walls=(wall,), sides=sides)
+    medium = model.medium(room, 0.0)
+    run = Run(medium, np.linspace(1, 0, 40)[None].repeat(3, 0), always_damped=True)
+    for _ in range(30):
+        run.step(model.empty(room, 0.0, 1e6), 1e6, medium)
+    # Through the west half of the first cell, which lies between outside and its middle.
+    air = 1206 * 0.005
+    flow = (1 - run.field_k[1, 0]) * air / 0.05
+    thick = medium.conductivity[0, 20] != air
+    deep_m = 0.1 * np.count_nonzero(medium.conductivity[0] != air)
+    built = thickness_mm / 1000 / MATERIALS[material].conductivity_w_per_mk + 0.26
+
+    assert thick
+    assert flow == pytest.approx(1 / ((4.0 - deep_m) / air + built), rel=1e-6)
+
+
+def test_a_window_passes_area_times_u_times_difference() -> None:
+    """In air that is mixed at once, a window and the wall around it add up by area."""
+    air = AIR._replace(mixing_m2_per_s=1e4)
+    outside = ((0.0, 0.0),)
+    side = Side(0.35, ((0.0, 5.0),))
+    window = Window("east", 0.55, 3.4, 1.4, 1.3, outside)
+    room = bare(air=air, sides=WEST_EAST | {"east": side}, windows=(window,))
+    medium = model.medium(room, 0.0)
+    power = np.full(medium.shape, 100.0 / medium.capacity.size)
+    run = Run(medium, always_damped=True)
+    for _ in range(40):
+        run.step(model.empty(room, 0.0, 1e6)._replace(power_w=power), 1e6, medium)
+    warmth_c = 20.0 + run.field_k.mean()
+    glass_m2 = (3.4 - 0.55) * 1.4
+    wall_m2 = 4.0 * 2.5 - glass_m2
+
+    lost_w = 1.3 * glass_m2 * (warmth_c - 0.0) + 0.35 * wall_m2 * (warmth_c - 5.0)
+    assert lost_w == pytest.approx(100.0, rel=1e-5)
+
+
+def test_a_person_warms_a_closed_room_as_real_ones_do() -> None:
+    """With the usual capacity, a person gives 0.1 to 0.4 K/h: what was measured in offices."""
+    room = bare(height_m=2.7)
+    medium = model.medium(room, 0.0)
+    stay = Track("A", np.array([0.0, 3600.0]), np.full((2, 2), 2.0), np.full(2, 28.0))
+    run = Run(medium)
+    for step in range(120):
+        since = 30.0 * step
+        run.step(model.drive(room, Day((stay,)), since, since + 30), 30.0, medium)
+
+    assert run.field_k.mean() == pytest.approx(28 * 3600 / (1206 * 12 * 6 * 4 * 2.7), rel=1e-9)
+    assert 0.1 < run.field_k.mean() < 0.4
+
+
+def test_courses_and_hours_are_means_over_a_step() -> None:
+    """The mean of what is linear in between, against a fine sum; outside it stays as it is."""
+    course = ((100.0, 1.0), (200.0, 5.0), (250.0, -1.0))
+    fine = np.linspace(40.0, 310.0, 2_000_001)
+    true = np.interp(fine, [100.0, 200.0, 250.0], [1.0, 5.0, -1.0]).mean()
+
+    assert mean(course, 40.0, 310.0) == pytest.approx(true, abs=1e-5)
+    assert mean(course, 225.0, 225.0) == 2.0
+    assert share(((0.0, 10.0), (20.0, 30.0)), 5.0, 25.0) == 0.5
+
+
+def test_one_can_stand_beside_furniture_and_in_doors(office: Room) -> None:
+    """Cells of a desk and of the partition are not free, those of its door are."""
+    free = model.free(office).reshape(40, 60)
+
+    assert not free[10, 46]
+    assert not free[10, 20]
+    assert free[30, 20]
+    assert free.sum() == 2400 - 31 - 2 * 8 * 12 - 7 * 14 - 7 * 12
