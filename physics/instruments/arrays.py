@@ -1,8 +1,8 @@
 """Thermal arrays at the ceiling: what share of each cell of the floor each pixel sees.
 
 All pixels of an array have the same angle, as data sheets give it, and look along x and y
-independently; within its rectangle a pixel sees every square centimetre alike. Lenses that
-bend straight lines, and pixels of the border that see less, are not here.
+independently; within its rectangle a pixel sees every square centimetre alike, or as a Gaussian
+beam. Lenses that bend straight lines, and pixels of the border that see less, are not here.
 """
 
 from typing import NamedTuple
