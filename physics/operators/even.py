@@ -95,28 +95,27 @@ def even_axis(
         reach = math.hypot(nearest, math.sqrt(4 * _NEGLIGIBLE * spread_m2))
         felt = np.flatnonzero(np.abs(apart) <= reach)
         # What is negligible may wrap round; nothing else may, and the places must fit.
-        low, high = int(felt[0]) - last, int(felt[-1]) - last
-        needed = 1 + max(most - low, high + last, last, most)
+        felt_from, felt_to = int(felt[0]), int(felt[-1])
+        needed = 1 + max(most + last - felt_from, felt_to, last, most)
     else:
         kernel = _periodic(apart, spread_m2, length_m)
-        needed = last + most + 1
+        felt_from, felt_to, needed = 0, last + most, last + most + 1
     size = int(fft.next_fast_len(needed, real=True))
-    direct = _spectrum(kernel, last, size)
+    direct = _spectrum(kernel[felt_from : felt_to + 1], felt_from - last, size)
     mirrored = None
     if walls != "none":
         sums: Floats = steps.sensors_m + steps.sources_m + last * steps.step_m + gaps
         sign = 1.0 if walls == "insulated" else -1.0
         turned = np.arange(size // 2 + 1, dtype=np.int64) * last % size
-        mirrored = _spectrum(_periodic(sums, spread_m2, length_m), last, size)
+        mirrored = _spectrum(_periodic(sums, spread_m2, length_m), -last, size)
         mirrored *= sign * np.exp(-2j * np.pi / size * turned)
     return Even(steps, direct, mirrored, kernel, size)
 
 
-def _spectrum(kernel: Floats, last: int, size: int) -> Complex:
-    """Return the transform of a kernel whose difference nought stands at `last`."""
+def _spectrum(kernel: Floats, first: int, size: int) -> Complex:
+    """Return the transform of a kernel that begins at the difference `first`, in steps."""
     wrapped = np.zeros(size)
-    # Differences more than a turn apart are negligible, and added where they wrap to.
-    np.add.at(wrapped, np.arange(-last, len(kernel) - last) % size, kernel)
+    wrapped[np.arange(first, first + len(kernel)) % size] = kernel
     return np.asarray(fft.rfft(wrapped))
 
 

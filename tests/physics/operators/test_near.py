@@ -1,0 +1,65 @@
+"""Near pairs and thin factors of scattered places, against all pairs."""
+
+import math
+
+import numpy as np
+import pytest
+
+from physics.kernel import forward
+from physics.operators.near import forward_near, reach_m
+from physics.operators.thin import forward_thin
+
+world = np.random.default_rng(5)
+
+
+@pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_no_entry_lacks_more_than_is_stated(axes: int, walls: str) -> None:
+    """Relative to the peak of one kernel; mirror images in corners, edges and sides too."""
+    lengths = (1.0, 0.8, 1.3)[:axes]
+    sources, sensors = world.random((400, axes)) * lengths, world.random((300, axes)) * lengths
+    sources[0], sensors[0] = 0.001, 0.002  # in the corner, where images are felt most
+    spread = 3e-3 if axes > 1 else 2e-4
+    whole = forward(sources, sensors, spread, walls, lengths)
+    operator = forward_near(sources, sensors, spread, walls, lengths)
+    peak = (4 * math.pi * spread) ** (-axes / 2)
+    readings, heat = world.random(300), world.random((400, 2))
+
+    rounding = 1e-14 * 2**axes
+    assert operator.matrix.nnz < 0.9 * whole.size
+    assert np.abs(operator.dense() - whole).max() < (operator.cut + rounding) * peak
+    assert operator.matvec(heat) == pytest.approx(whole @ heat, rel=1e-12)
+    assert operator.rmatvec(readings) == pytest.approx(whole.T @ readings, rel=1e-12)
+    assert operator.columns([7, 0]) == pytest.approx(operator.dense()[:, [7, 0]], rel=0)
+
+
+def test_a_pair_is_kept_up_to_the_reach_and_not_beyond() -> None:
+    """At the reach the kernel is exp(-46) of its peak."""
+    reach = reach_m(1e-4)
+    kept = forward_near(np.array([[0.0], [5.0]]), np.array([[0.999 * reach]]), 1e-4)
+    left = forward_near(np.array([[0.0], [5.0]]), np.array([[1.001 * reach]]), 1e-4)
+
+    assert math.exp(-(reach**2) / 4e-4) == pytest.approx(kept.cut)
+    assert kept.matrix.nnz == 1
+    assert left.matrix.nnz == 0
+
+
+def test_heat_that_reaches_across_or_is_near_everything_is_refused() -> None:
+    """Nothing would be left out."""
+    with pytest.raises(ValueError, match="nothing is far enough to be left out"):
+        forward_near(np.zeros((2, 1)), np.ones((2, 1)), 0.01, "insulated")
+    with pytest.raises(ValueError, match="pairs are nearer than the"):
+        forward_near(np.zeros((6000, 1)), np.zeros((6000, 1)), 0.01)
+
+
+@pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
+@pytest.mark.parametrize("axes", [2, 3])
+def test_thin_factors_of_scattered_places_make_the_operator(axes: int, walls: str) -> None:
+    """In a plane and a room, with fewer directions than the axes' product has."""
+    sources, sensors = world.random((500, axes)), world.random((300, axes))
+    whole = forward(sources, sensors, 0.05, walls, (1.0,) * axes)
+    operator = forward_thin(sources, sensors, 0.05, walls, (1.0,) * axes)
+
+    assert np.abs(operator.dense() - whole).max() < 1e-13 * whole.max()
+    assert operator.error < 1e-13
+    assert operator.rank < 0.75 * 20**axes
