@@ -17,9 +17,10 @@ from .arrays import footprints
 from .records import Preset
 from .shares import pixels, positive
 
-# Of hair and shoulders above a doorway at 21 degC: with this, and beams, the blur of a person 0.9
-# m below a Grid-EYE is within a tenth of the recorded one, 1.3 pixels wide and 5.8 K at its middle.
-# A square is plainer than a person: a Gaussian misses it by 0.46 K, recorded ones by 0.60 to 0.65.
+# Of hair and shoulders above a doorway at 21 degC: with this, and beams, the blur of a person
+# 0.9 m below a Grid-EYE is within a tenth of the recorded one, 1.3 pixels wide, 5.8 K at its
+# middle. A square is plainer than a person: a Gaussian misses it by 0.46 K, recorded ones by 0.60
+# to 0.65 K.
 SURFACE_K = 4.7
 # A square of the area that shoulders and head cover from above.
 SIDE_M = 0.4

@@ -158,13 +158,13 @@ _ALL = (
 PRESETS: Mapping[str, Preset] = {one.name: one for one in _ALL}
 
 
-def preset(name: str) -> Preset:
+def named(name: str) -> Preset:
     """Return the sensor of that name.
 
     Raises:
         ValueError: there is none; the nearest name is given.
 
-    >>> preset("tmp117").step
+    >>> named("tmp117").step
     Fraction(1, 128)
     """
     if name not in PRESETS:
@@ -174,3 +174,6 @@ def preset(name: str) -> Preset:
             f"has its own noise and converter. Did you mean {near}?"
         )
     return PRESETS[name]
+
+
+preset = named  # where it reads better
