@@ -11,8 +11,9 @@ from .medium import Drive, Medium
 from .solve import choose
 from .step import DAMPED_STEPS, Prepared, advance, ready
 
-# Doors open and close again: this many media and step lengths stay prepared.
-_PREPARED = 8
+# Doors open and close again: this many media and step lengths stay prepared, fewer where they
+# have so many cells in all that their factors would take a gigabyte.
+_PREPARED, _PREPARED_CELLS = 8, 1_000_000
 # A time as near to a whole number of steps as this, in steps, is at that number.
 _ON_TIME = 1e-6
 
@@ -116,7 +117,9 @@ class Run:
         if key not in self._prepared:
             self._prepared[key] = ready(*key, self.way)
         self._prepared.move_to_end(key)
-        while len(self._prepared) > _PREPARED:
+        while len(self._prepared) > max(
+            1, min(_PREPARED, _PREPARED_CELLS // self.medium.capacity.size)
+        ):
             self._prepared.popitem(last=False)
         return self._prepared[key]
 

@@ -18,7 +18,7 @@ Solve: TypeAlias = Callable[[Floats, Floats], Floats]
 
 # Above these, what the factors of LU take (seconds and hundreds of megabytes) outgrows the
 # iterations: the separators of a grid are lines in a plan, and planes in a room.
-_DIRECT = {2: 1_000_000, 3: 15_000}
+_DIRECT = {2: 300_000, 3: 15_000}
 # Of the right side's norm. Then the answers agree with the direct ones to 1e-9 and better.
 _TOLERANCE = 1e-12
 _ITERATIONS = 200
