@@ -9,7 +9,6 @@ what is shown is read once, with lag, drift and drop-outs, and the empty room is
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,9 +18,9 @@ from edge import thermal
 from edge.entropy import Tape
 from edge.node import Node
 
-from .instruments import stage
 from .instruments.chain import Instruments
-from .sensors import PointSensors, grains
+from .instruments.looks import Fresh, Lasting
+from .sensors import PointSensors
 
 # edge.keys.Identity, and the edge.budget.Budget of this device, which has booted
 Device: TypeAlias = tuple[Any, Any]
@@ -33,7 +32,8 @@ class Fleet:
     Args:
         devices: who they are and what they may spend; `gateway.budgets` starts them. An array
             is one device with all its pixels.
-        sensors: all the sensors of the room, of which each device reads its own.
+        sensors: all the sensors of the room, of which each device reads its own; instruments
+            of several kinds one after the other.
         world: makes the noise of `PointSensors`; `Instruments` have theirs already.
         empty: count of each sensor in the empty room, public; for `Instruments` only. None
             lets them look at it for half an hour before they are shown anything.
@@ -41,26 +41,26 @@ class Fleet:
             `recovery.following.follower` does of a query that is planned for it; None for none.
 
     Raises:
-        ValueError: a device of a sensor that is not there, or two devices of one name; an
-            empty room of other sensors.
+        ValueError: a device of a sensor that is not there, or two devices of one name; of
+            sensors of two kinds; an empty room of other sensors.
     """
 
     def __init__(
         self,
         devices: Iterable[Device],
-        sensors: PointSensors | Instruments,
+        sensors: PointSensors | Instruments | Sequence[Instruments],
         world: np.random.Generator,
         empty: Sequence[int] | None = None,
         follower: Callable[[], Any] | None = None,
     ) -> None:
-        self._sees: _Fresh | _Lasting
-        if isinstance(sensors, Instruments):
-            self._sees = _Lasting(sensors, empty)
+        self._sees: Fresh | Lasting
+        if isinstance(sensors, PointSensors):
+            self._sees = Fresh(sensors, world)
         else:
-            self._sees = _Fresh(sensors, world)
+            kinds = [sensors] if isinstance(sensors, Instruments) else sensors
+            self._sees = Lasting(kinds, empty)
         count = self._sees.count
         self._nodes: dict[str, Node] = {}
-        step = None if self._sees.step is None else self._sees.step.as_integer_ratio()
         for who, budget in devices:
             last = who.sensor + who.sensors - 1
             if who.name in self._nodes or not 0 <= who.sensor <= last < count:
@@ -69,7 +69,9 @@ class Fleet:
                     f"reads one that is not, for the room has 0 to {count - 1}; every "
                     "reading needs one place and one name. Enrol the fleet again."
                 )
-            self._nodes[who.name] = Node(who, budget, step, follower and follower())
+            step = self._sees.step(slice(who.sensor, last + 1))
+            ratio = None if step is None else step.as_integer_ratio()
+            self._nodes[who.name] = Node(who, budget, ratio)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -111,44 +113,6 @@ class Fleet:
         who = self._nodes[name].identity
         own = slice(who.sensor, who.sensor + who.sensors)
         return self._sees.read(own, params.exponent)
-
-
-class _Fresh:
-    """Point sensors, which look anew at each reading."""
-
-    def __init__(self, sensors: PointSensors, world: np.random.Generator) -> None:
-        self._sensors, self._world = sensors, world
-        self.count, self.step = len(sensors.places_m), sensors.step
-        self._truth = np.zeros(self.count)
-
-    def show(self, temperatures: ArrayLike, at_s: float | None) -> None:
-        self._truth = self._sensors.truth(temperatures)
-
-    def read(self, own: slice, exponent: int) -> tuple[int, ...]:
-        sensors = replace(self._sensors, places_m=self._sensors.places_m[own])
-        return grains(sensors.see(self._truth[own], self._world), exponent, self.step)
-
-
-class _Lasting:
-    """Instruments, which read once what they are shown, and remember the room before."""
-
-    def __init__(self, instruments: Instruments, empty: Sequence[int] | None) -> None:
-        self._instruments = instruments
-        self.count, self.step = instruments.count, instruments.step
-        self._empty = instruments.empty() if empty is None else tuple(empty)
-        if len(self._empty) != self.count:
-            raise ValueError(
-                f"the empty room has {len(self._empty)} counts but there are {self.count} "
-                "sensors, and each is held against its own. Record the empty room again."
-            )
-        self._counts: Sequence[int | None] = self._empty
-
-    def show(self, temperatures: ArrayLike, at_s: float | None) -> None:
-        when = self._instruments.next_s if at_s is None else at_s
-        self._counts = self._instruments.see(temperatures, when)
-
-    def read(self, own: slice, exponent: int) -> tuple[int, ...]:
-        return stage.grains(self._counts[own], self._empty[own], exponent, self.step)
 
 
 def seeded_keys(seed: bytes) -> Callable[[int], bytes]:

@@ -168,6 +168,31 @@ def test_a_perfect_sensor_has_a_step_that_divides_every_grain() -> None:
     assert virtual.answer("eye-0", asked) is not None
 
 
+def test_thermometers_and_an_array_stand_in_one_room() -> None:
+    """Each device answers for its own converter, and no device may have two."""
+    devices = [owned(1, 64)[0], *(device for device in owned(66, 1)[64:])]
+    there = [(who, budget) for who, budget, _ in devices]
+
+    def room() -> list[Instruments]:
+        return [
+            Instruments(EYE, 64, np.random.default_rng(7)),
+            Instruments(replace(preset("ds18b20"), drop_out=0.0), 2, np.random.default_rng(8)),
+        ]
+
+    virtual = Fleet(there, room(), np.random.default_rng(0))
+    virtual.show(np.full(66, 3.0), 600.0)
+    params = thermal.Params(66, 10, -(1 << 14), 1 << 14, 40_000, 256, 1)
+    read = [np.array(virtual.read(name, params)) for name in virtual.names]
+    answers = [virtual.answer(name, message(66, step=64)[1]) for name in virtual.names]
+
+    assert [len(part) for part in read] == [64, 1, 1]
+    assert all((part % step == 0).all() for part, step in zip(read, (256, 64, 64), strict=True))
+    assert abs(np.concatenate(read).mean() / 1024 - 3.0) < 0.3
+    assert [frame is None for frame in answers] == [True, False, False]
+    with pytest.raises(ValueError, match="sensors 0 to 64 would have grideye and ds18b20"):
+        Fleet([(owned(1, 65)[0][0], owned(1, 65)[0][1])], room(), np.random.default_rng(0))
+
+
 def test_an_empty_room_of_other_sensors_is_refused() -> None:
     """A pixel would be held against another's."""
     with pytest.raises(ValueError, match="63 counts but there are 64 sensors"):
