@@ -33,18 +33,19 @@ def pulses(views: Floats, stretches: Sequence[Stretch], step_s: float) -> Iterat
     Args:
         views: (sensors, rows, columns), the share of each cell that a sensor sees.
     """
-    pulse = None  # kelvin of a joule that was given off at once
+    # What a joule in each cell does is its share of the pulse; across a door that moves this goes
+    # on, and not the temperature, for the leaf holds other heat than the air did.
+    pulse = views
     for nth, (medium, steps) in enumerate(stretches):
         stored = medium.capacity * medium.volume_m3
-        power = views if pulse is None else pulse * stored
-        before = views / stored if pulse is None else pulse
         # Beside the response to an interval that to its end, where the next medium begins.
         both = nth < len(stretches) - 1
         zero = np.zeros_like(views)
-        run = Run(medium, np.concatenate([zero, before]) if both else zero)
+        run = Run(medium, np.concatenate([zero, pulse / stored]) if both else zero)
         calm = still(medium)
-        first = np.concatenate([power, zero]) if both else power
+        first = np.concatenate([pulse, zero]) if both else pulse
         for step in range(steps):
             run.step(calm._replace(power_w=first) if step == 0 else calm, step_s)
             yield run.field_k[: len(views)]
-        pulse = run.field_k[len(views) :] if both else None
+        if both:
+            pulse = run.field_k[len(views) :] * stored

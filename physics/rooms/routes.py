@@ -71,9 +71,7 @@ def route(room: Room, start: Point, end: Point) -> tuple[Point, ...] | None:
     there = np.hypot(*(ways.places_m[last] - end).T)
     best: tuple[float, int, NDArray[np.int32]] | None = None
     for node in first.tolist():
-        lengths, before = dijkstra(
-            ways.graph, directed=False, indices=node, return_predecessors=True
-        )
+        lengths, before = _from(room, node)
         total = math.dist(start, ways.places_m[node]) + lengths[last] + there
         if best is None or total.min() < best[0]:
             best = float(total.min()), int(last[np.argmin(total)]), before
@@ -106,6 +104,15 @@ def _entries(room: Room, ways: _Ways, place: Point) -> NDArray[np.intp]:
         here = np.broadcast_to(np.array(place), (len(nearest), 2))
         reached &= ~blocked(here, ways.places_m[nearest], it.rect_m)
     return np.asarray(nearest[reached][:3])
+
+
+@lru_cache(maxsize=64)
+def _from(room: Room, node: int) -> tuple[Floats, NDArray[np.int32]]:
+    # How far every cell is from one, and by which cell one comes; an entrance is asked often.
+    lengths, before = dijkstra(
+        _ways(room).graph, directed=False, indices=node, return_predecessors=True
+    )
+    return lengths, before
 
 
 @lru_cache(maxsize=8)

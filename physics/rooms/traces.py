@@ -74,7 +74,7 @@ def link(frames: Frames, jump_m: float, gap_frames: int) -> tuple[dict[int, Poin
     """
     people: list[dict[int, Point]] = []
     for frame, places in frames:
-        open_ = [one for one in people if frame - max(one) <= gap_frames + 1]
+        open_ = [one for one in people if frame - _last(one) <= gap_frames + 1]
         pairs = _pairs(open_, frame, places, jump_m)
         for index, place in enumerate(places):
             if index in pairs:
@@ -124,7 +124,7 @@ def _pairs(
     """Return who is at each place, by index; no entry for a place where somebody new is."""
     if not people or not places:
         return {}
-    last = [(max(one), one[max(one)]) for one in people]
+    last = [(_last(one), one[_last(one)]) for one in people]
     ways = np.array([[math.dist(place, then) for place in places] for _, then in last])
     reach = jump_m * np.array([frame - seen for seen, _ in last])[:, None]
     rows, columns = linear_sum_assignment(np.where(ways <= reach, ways, _NEVER))
@@ -133,6 +133,10 @@ def _pairs(
         for row, column in zip(rows, columns, strict=True)
         if ways[row, column] <= reach[row, 0]
     }
+
+
+def _last(person: dict[int, Point]) -> int:
+    return next(reversed(person))  # frames rise
 
 
 def _row(

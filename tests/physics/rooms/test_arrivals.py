@@ -1,0 +1,124 @@
+"""Visitors by chance: their law, their ways, and their seats."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from physics.rooms import model
+from physics.rooms.arrivals import arrive_s
+from physics.rooms.day import Day, day
+from physics.rooms.read import read
+from physics.rooms.records import Arrivals, Room
+from physics.rooms.routes import is_straight, route, standing
+
+# None before eight, then six an hour, one and a half from noon, none after six.
+PER_H = ((8 * 3600.0, 6.0), (12 * 3600.0, 1.5), (18 * 3600.0, 0.0))
+MEAN = 4 * 6.0 + 6 * 1.5
+
+
+@pytest.fixture(scope="module")
+def office() -> Room:
+    """Return the sample room with visitors and without its people."""
+    room = read(Path(model.__file__).parent / "office.toml")
+    seats = ((5.45, 1.0), (5.45, 3.0), (3.3, 1.1), (1.5, 1.6))
+    comers = Arrivals(PER_H, 30.0, 28.0, 1.0, (0.3, 3.8), seats)
+    return replace(room, people=(), arrivals=comers)
+
+
+def test_visitors_are_a_poisson_process() -> None:
+    """Mean and variance of the counts are equal, and of each half of the day; gaps have no memory.
+
+    The bounds are four standard deviations of what 4,000 days can say, at a fixed seed.
+    """
+    world = np.random.default_rng(11)
+    days = [arrive_s(PER_H, 0.0, 86400.0, world) for _ in range(4000)]
+    morning = np.array([(moments < 12 * 3600).sum() for moments in days])
+    counts = np.array([len(moments) for moments in days])
+    within = 4 / math.sqrt(len(days))
+
+    assert abs(counts.mean() - MEAN) < within * math.sqrt(MEAN)
+    assert abs(counts.var() / MEAN - 1) < within * math.sqrt(2 + 1 / MEAN)
+    assert abs(morning.mean() - 24) < within * math.sqrt(24)
+    assert abs(np.corrcoef(morning, counts - morning)[0, 1]) < within
+    moments = np.concatenate(days)
+    assert moments.min() >= 8 * 3600
+    assert moments.max() <= 18 * 3600
+    early = moments[moments < 12 * 3600]
+    assert stats.kstest(early, stats.uniform(8 * 3600, 4 * 3600).cdf).pvalue > 1e-3
+    # Negative control: one visitor every ten minutes has the mean but not the variance.
+    regular = np.array([24 + 9] * len(days))
+    assert abs(regular.var() / MEAN - 1) > within * math.sqrt(2 + 1 / MEAN)
+
+
+def test_the_same_seed_is_the_same_day(office: Room) -> None:
+    """A day can be told by its number; another number is another day."""
+    one, same, other = (day(office, np.random.default_rng(seed)) for seed in (3, 3, 4))
+
+    assert [track.at_s.tolist() for track in one.tracks] == [t.at_s.tolist() for t in same.tracks]
+    assert one.tracks[0].at_s[0] != other.tracks[0].at_s[0]
+
+
+def test_visitors_walk_round_things_at_their_speed(office: Room) -> None:
+    """Each leg is free of walls and desks, no faster than told; each ends where it began."""
+    for track in day(office, np.random.default_rng(3)).tracks:
+        places = [(x, y) for x, y in track.places_m.tolist()]
+        for (start, since), (end, until) in pairwise(zip(places, track.at_s, strict=True)):
+            assert is_straight(office, start, end)
+            assert math.dist(start, end) <= 1.0 * (until - since) + 1e-9
+        assert places[0] == places[-1] == (0.3, 3.8)
+        assert standing(office, places[len(places) // 2]) is None
+
+
+@pytest.mark.parametrize("seats", [((5.45, 1.0), (3.3, 1.1)), ()])
+def test_nobody_sits_on_anybody(office: Room, seats: tuple[tuple[float, float], ...]) -> None:
+    """A crowd that comes for long stays: seats go to one each, and no more come than there are."""
+    comers = replace_arrivals(office, per_h=((8 * 3600.0, 25.0),), seats_m=seats, stay_min=300.0)
+    crowd = day(comers, np.random.default_rng(8))
+    seated = [
+        (track.at_s[0], track.at_s[-1], max_stay(track.at_s, track.places_m))
+        for track in crowd.tracks
+    ]
+
+    for since, until, seat in seated:
+        others = [it for it in seated if it[0] < until and it[1] > since and it[2] != seat]
+        both = [it for it in seated if it[0] < until and it[1] > since]
+        assert len(both) - len(others) == 1
+        if not seats:
+            assert all(math.dist(seat, it[2]) >= 0.6 for it in others)
+    if seats:
+        assert most_at_once(crowd) == 2
+
+
+def replace_arrivals(room: Room, **parts: object) -> Room:
+    """Return the room with other visitors."""
+    assert room.arrivals is not None
+    return replace(room, arrivals=room.arrivals._replace(**parts))
+
+
+def max_stay(at_s: np.ndarray, places: np.ndarray) -> tuple[float, float]:
+    """Return where a track is longest."""
+    x, y = places[np.argmax(np.diff(at_s))]
+    return float(x), float(y)
+
+
+def most_at_once(crowd: Day) -> int:
+    """Return how many are there at once at most."""
+    return max(len(crowd.present(track.at_s[0])) for track in crowd.tracks)
+
+
+def test_a_way_round_is_hardly_longer_than_the_shortest(office: Room) -> None:
+    """Through the door and round a desk, against the corners that one finds by hand."""
+    way = route(office, (1.5, 1.6), (3.3, 1.1))
+    by_hand = math.dist((1.5, 1.6), (2.0, 2.55)) + math.dist((2.0, 2.55), (2.1, 2.55))
+    by_hand += math.dist((2.1, 2.55), (3.0, 1.8)) + math.dist((3.0, 1.8), (3.3, 1.1))
+
+    assert way is not None
+    length = sum(math.dist(a, b) for a, b in pairwise(way))
+    assert by_hand - 1e-9 <= length < 1.1 * by_hand
+    walled = replace(office, doors=())
+    assert route(walled, (1.5, 1.6), (3.3, 1.1)) is None
