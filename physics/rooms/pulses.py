@@ -33,8 +33,8 @@ def pulses(views: Floats, stretches: Sequence[Stretch], step_s: float) -> Iterat
     Args:
         views: (sensors, rows, columns), the share of each cell that a sensor sees.
     """
-    # What a joule in each cell does is its share of the pulse; across a door that moves this goes
-    # on, and not the temperature, for the leaf holds other heat than the air did.
+    # What a joule in each cell does to each sensor. When a door moves this goes on, and not the
+    # pulse's temperature, for the leaf takes up other heat than the air did.
     pulse = views
     for nth, (medium, steps) in enumerate(stretches):
         stored = medium.capacity * medium.volume_m3
