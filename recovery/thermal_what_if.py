@@ -7,6 +7,7 @@ anew by itself; and how wide it would have to be for the same promise.
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import NamedTuple
 
 from .settle import Calibration
@@ -18,6 +19,7 @@ from .thermal_query import Query
 
 _SHORTER = 5  # heat that had a fifth of the stated spread
 _WARMER = 2  # a source of twice the stated intensity
+_SLEW = Fraction(1, 1000)  # of a level that follows, in kelvin an answer
 _PAIRS_MAX = 50_000_000  # of cells and sensors, that fit in memory
 
 
@@ -53,6 +55,33 @@ def what_if(query: Query) -> Iterator[WhatIf]:
     warmer = replace(query, intensity_max=_WARMER * query.intensity_max)
     said = f"a source twice as strong as stated, {warmer.intensity_max:g}"
     yield _row("warmer_source", said, warmer, made)
+    if query.readings > 1:
+        yield from _backgrounds(query, made)
+
+
+def _backgrounds(query: Query, made: Calibration) -> Iterator[WhatIf]:
+    """Yield the other ways to take the room's own warmth away: `recovery.backgrounds`."""
+    plain = replace(query, background="recorded", slew=None, empty_readings=0)
+    if query.background != "recorded":
+        said = "the room's own warmth recorded once, on the device"
+        yield _row("background_recorded", said, plain, made)
+    if query.background != "following":
+        slew = f"{_SLEW.numerator}/{_SLEW.denominator}{' K' * bool(query.grid.cell_mm)}"
+        said = f"a level on the device that follows, by at most {slew} an answer"
+        following = replace(plain, background="following", slew=_SLEW)
+        yield _row("background_following", said, following, made)
+    if query.background != "gateway":
+        empty = max(1, query.readings // 4)
+        # Of the mean of the others less the mean of these, beside that of all of them.
+        wider = math.sqrt(query.readings / (query.readings - empty) + query.readings / empty)
+        said = f"found after the veil, in {empty} empty readings: a map {wider:.2g} times as noisy"
+        gateway = replace(
+            plain,
+            background="gateway",
+            background_k=query.background_k or 1.0,
+            empty_readings=empty,
+        )
+        yield _row("background_gateway", said, gateway, made)
 
 
 def _more_sensors(query: Query, made: Calibration) -> Iterator[WhatIf]:
