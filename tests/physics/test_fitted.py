@@ -14,7 +14,7 @@ from physics.warming import Warming
 
 SIZE_M = np.array([4.7, 3.4, 2.9])
 PLACES_M = np.array([[2.3, 1.7, 2.85], [4.3, 0.8, 0.9], [2.4, 3.4, 2.2], [0.4, 0.1, 1.2]])
-TRUTH = Warming(2.2, 12.0, 1 / 350, 1 / 3000, 0.008, (2.0, 1.2, 1.2), 0.3)
+TRUTH = Warming(2.2, 12.0, 1 / 350, 1 / 3000, 0.008, (2.0, 1.2, 1.2))
 
 
 def recorded(count: int, world: np.random.Generator, still: bool = False) -> list[Experiment]:
