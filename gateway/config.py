@@ -56,7 +56,7 @@ def query(deployment: Deployment) -> Query:
     Raises:
         OperatorFault: the values are each well formed, but the mechanism cannot serve them.
     """
-    step = deployment.sensors.adc_step
+    step, slew = deployment.sensors.adc_step, deployment.sensors.slew
     try:
         return Query(
             grid=deployment.room.grid,
@@ -79,6 +79,10 @@ def query(deployment: Deployment) -> Query:
             furniture=deployment.room.furniture,
             spread_max_m2=deployment.heat.spread_max_m2,
             drift=deployment.sensors.drift_sd,
+            background=deployment.sensors.background,
+            slew=None if slew is None else Fraction(*slew),
+            background_k=deployment.sensors.background_k,
+            empty_readings=deployment.sensors.empty_readings,
         )
     except ValueError as fault:
         raise OperatorFault(f"the deployment cannot be served: {fault}") from fault

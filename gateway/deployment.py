@@ -76,12 +76,19 @@ class Heat(Section):
 
 
 class Sensors(Section):
-    """The thermometers, evenly spaced, their converter's step and own noise in kelvin."""
+    """The thermometers, evenly spaced, their converter's step and own noise in kelvin.
+
+    And how the room's own warmth is taken from what they read: see `recovery.backgrounds`.
+    """
 
     count: Shape
     adc_step: RatioField | None = None
     drift_sd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # kelvin, all together
     noise_sd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # kelvin, of one reading
+    background: Literal["recorded", "following", "gateway"] = "recorded"
+    slew: RatioField | None = None  # kelvin an answer, of a level that follows
+    background_k: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0  # room in the clamp
+    empty_readings: Annotated[int, Field(ge=0, le=1_000_000)] = 0  # the first, for the gateway
 
 
 class Privacy(Section):

@@ -164,3 +164,17 @@ def test_the_operators_page_shows_the_sample_as_it_is() -> None:
     page = Path(config.__file__).with_name("README.md").read_text("utf-8")
 
     assert config.sample() in page
+
+
+def test_a_background_is_asked_for_in_the_file(tmp_path: Path) -> None:
+    """Each of the three ways, as the comments of the sample say."""
+    text = config.sample().replace("# background = ", "background = ")
+    gateway = text.replace("# background_k", "background_k").replace("# empty_r", "empty_r")
+    following = text.replace('"gateway"  ', '"following"').replace("# slew", "slew")
+    queries = [config.query(config.load(written(tmp_path, one))) for one in (gateway, following)]
+
+    assert [query.background for query in queries] == ["gateway", "following"]
+    assert (queries[0].background_k, queries[0].empty_readings) == (3.0, 6)
+    assert queries[1].slew == Fraction(1, 1000)
+    with pytest.raises(OperatorFault, match="background_k is 0.0 but must be"):
+        config.query(config.load(written(tmp_path, text)))
