@@ -57,6 +57,11 @@ def test_the_order_of_the_lines_does_not_matter(tmp_path: Path) -> None:
         ("1,office", "1,sleeping", "line 26: activity 'sleeping' but expected one of seated"),
         ("21.000", "warm", "line 3: temp_c 'warm' but expected a finite number"),
         ("desk", "dusk", "line 3: node 'dusk' but expected one that nodes.csv places"),
+        ("21.000", "294.15", "line 3: temp_c 294.15 but expected degrees Celsius"),
+        ("0,,0", "-1,office,0", "line 2: people -1 but expected a whole number from 0"),
+        ("0,,0", "0,,ajar", "line 2: door_open 'ajar' but expected a finite number"),
+        ("0,,0", "0,,2", "line 2: door_open 2 but expected 0 or 1"),
+        ("0,,0", "0", "line 2: door_open None but expected a finite number"),
         ("door_open", "door", "line 1: no column door_open but expected the columns experiment"),
     ],
 )
@@ -68,8 +73,25 @@ def test_a_bad_line_is_named(tmp_path: Path, old: str, new: str, named: str) -> 
     assert "A line looks like: monday-1,2026-03-02,12.5,3,21.42,2,office,0" in str(fault.value)
 
 
-def test_a_thermometer_that_is_nowhere_is_named(tmp_path: Path) -> None:
-    (tmp_path / "nodes.csv").write_text(NODES.replace("0.9", ""))
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("0.9", "", "line 3: z_m '' but expected a finite number"),
+        ("1.0,0.5", "1.0,5.0", "line 3: place .* but expected metres inside a room of 4 x 3"),
+        ("desk", "ceiling", "line 3: node 'ceiling' again but expected each node once"),
+    ],
+)
+def test_a_thermometer_that_is_nowhere_is_named(
+    tmp_path: Path, old: str, new: str, named: str
+) -> None:
+    (tmp_path / "nodes.csv").write_text(NODES.replace(old, new))
     (tmp_path / "recording.csv").write_text("\n".join(lines()))
-    with pytest.raises(ValueError, match=r"nodes\.csv, line 3: z_m ''"):
+    with pytest.raises(ValueError, match=rf"nodes\.csv, {named}.* like: 3,2.38,3.45,2.25"):
         read(tmp_path / "recording.csv", tmp_path / "nodes.csv", (4.0, 3.0, 2.9))
+
+
+def test_a_recording_of_nothing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"recording\.csv, line 2: the end of the file"):
+        written(tmp_path, lines()[:1])
+    with pytest.raises(ValueError, match=r"recording\.csv: experiment one has nobody in it"):
+        written(tmp_path, lines()[:20])
