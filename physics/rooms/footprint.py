@@ -1,5 +1,6 @@
 """Where the heat of people and of heaters goes: which cells, and how much over one step."""
 
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -44,7 +45,6 @@ def spread(room: Room, places_m: Floats, joules: Floats) -> Floats:
     none goes into a wall or through it, and all of it stays in the room.
     """
     rows, columns = shape(room)
-    plan = layout(room)
     cell_m = room.cell_mm / 1000
     heat = np.zeros((rows, columns))
     if not len(places_m):
@@ -56,8 +56,7 @@ def spread(room: Room, places_m: Floats, joules: Floats) -> Floats:
     )
     for zone in np.unique(zones):
         here = zones == zone
-        # Whoever stands in a door warms both sides.
-        air = (plan.zone == zone) | plan.doors if zone else ~plan.walls
+        air = _air(room, int(zone))
         total = ((down[here] @ air) * across[here]).sum(axis=1)
         heat += air * ((down[here] * (joules[here] / total)[:, None]).T @ across[here])
     return heat
@@ -67,6 +66,13 @@ def covering(room: Room, rect: Rect) -> Floats:
     """Return the share of its heat that a heater gives to each cell, (rows, columns), in all 1."""
     share = covered(room, rect) * ~layout(room).walls
     return np.asarray(share / share.sum())
+
+
+@lru_cache(maxsize=64)
+def _air(room: Room, zone: int) -> Floats:
+    # 1 in the cells that somebody in a zone warms; whoever stands in a door warms both sides.
+    plan = layout(room)
+    return ((plan.zone == zone) | plan.doors if zone else ~plan.walls).astype(float)
 
 
 def _zone(room: Room, place: tuple[float, float]) -> int:

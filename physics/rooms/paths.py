@@ -20,7 +20,7 @@ def _stays(given: Any) -> tuple[tuple[Waypoint, ...], ...]:
         at_s = _moment(step, index)
         if at_s < last_s:
             raise Wrong(
-                f'it goes back from "{clock(last_s)}" to "{step[0]}"',
+                f'a step back from "{clock(last_s)}" to "{step[0]}"',
                 (index,),
                 "later at every step",
                 "nobody walks back in time",

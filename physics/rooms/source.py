@@ -120,7 +120,9 @@ class Source:
     def _unknown_key(self, name: str, key: str, where: Where) -> ValueError:
         keys = TABLES[name].keys
         right, given = meant(key, list(keys))
-        expected = f"write {right}" if right in keys else f"the keys are {', '.join(keys)}"
+        expected = (
+            f"the key must be {right}" if right in keys else f"the keys are {', '.join(keys)}"
+        )
         right = right or next(iter(keys))
         why = (
             "a number without its unit is taken for another"
@@ -139,8 +141,8 @@ class Source:
         many = TABLES[name].many
         return self.fault(
             where,
-            f"{name} is not written as a table{', or once' if many else ', or several times'}",
-            f"it is written {'[[' if many else '['}{name}{']]' if many else ']'}",
+            f"{name} is written {'as if there were one' if many else 'as if there were several'}",
+            f"it must be written {f'[[{name}]]' if many else f'[{name}]'}",
             "there may be several" if many else "there is only one",
             example_of(name),
         )

@@ -39,7 +39,9 @@ TABLES = {
         {
             "name": Key(TEXT, '"meeting"', "tracks are told by it", "walker"),
             "trace": Key(TEXT, '"positions.csv"', "it holds the recorded places"),
-            "sequence": Key(TEXT, '"05_05_2021__0to5_people--004__13_10_20"', "", None),
+            "sequence": Key(
+                TEXT, '"05_05_2021__0to5_people--004__13_10_20"', "a file may hold several", None
+            ),
             "activity": _ACTIVITY,
             "power_w": _WARM,
             "frames_per_s": Key(number(0.001, 100), "2.0", "places need times"),

@@ -47,7 +47,7 @@ FAULTS = {
     "person in desk": ('["08:48", 3.3,', '["08:48", 2.9,', '["08:48", 2.9', "partition"),
     "through a wall": ('["19:15", 2.05, 3.0],', "", '["19:18", 3.4', "through [[wall]] 1"),
     "through a desk": ('["19:32", 4.2, 3.8],', "", '["19:35", 2.05', "window, south"),
-    "back in time": ('["12:46", 2.05', '["12:40", 2.05', '["12:40", 2.05', "goes back"),
+    "back in time": ('["12:46", 2.05', '["12:40", 2.05', '["12:40", 2.05', "a step back"),
     "too fast": ('["16:33", 0.3', '["16:32", 0.3', '["16:32", 0.3', "4 m/s"),
     "sensor in wall": (
         "count = [6, 4] ",
@@ -55,7 +55,7 @@ FAULTS = {
         "[2.05",
         "2 of",
     ),
-    "no sensors": ('[thermometers]\nkind = "tmp117"\ncount', "[seats]#", "", "'seats'"),
+    "no sensors": ('[thermometers]\nkind = "tmp117"\ncount = [6, 4] ', "# ", "# An", "no [therm"),
     "array as a point": ('kind = "tmp117"', 'kind = "grideye"', "kind", "an array"),
     "step too long": ("step_s = 30 ", "step_s = 600 ", "step_s", "too long"),
     "weak promise": ("power_max_w = 60", "power_max_w = 40", "power_max_w", "cleaner"),
