@@ -19,6 +19,7 @@ from .robin import SWITCH
 from .young import young_from_images, young_from_kernels
 
 _BLOCK = 2048  # modes at a time, so that they stay in a processor's memory
+_MOST = 50_000  # modes that cost no more than the kernel at some hundred ages
 
 
 def forward_continuous(
@@ -75,6 +76,9 @@ def forward_continuous(
     change = last
     if not (named and walls == "none"):
         change = min(last, max(first, SWITCH * float(lengths.min()) ** 2))
+        # The modes of heat that has spread a little already are many, but quick to add up.
+        if first > 0 and np.prod(1 + np.sqrt(NEGLIGIBLE / first) * lengths / math.pi) < _MOST:
+            change = first
     total = np.zeros((len(sensors), len(sources)))
     if first == 0:
         for source in sources:

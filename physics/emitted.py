@@ -20,7 +20,7 @@ from .places import Floats
 _SLIGHT = 0.1
 _TERMS = 12
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
-_PANELS = 12
+_PANELS = 4
 # exp(-40) is lost beside one.
 _NEGLIGIBLE = 40.0
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import k0e
 
 from physics.between import forward_between
@@ -90,6 +91,22 @@ def test_a_fast_walker_is_not_overlooked_by_a_sensor_it_has_passed() -> None:
     felt = forward_moving(path, sensors, 0.0, diffusivity)
 
     assert felt.warmth_k == pytest.approx(expected / (2 * math.pi * diffusivity), rel=1e-8)
+
+
+def test_a_narrow_passing_long_ago_is_not_overlooked() -> None:
+    """A kilometre's walk, and one sensor that it passed within a fifth of a second."""
+    speed, read_s, sensor = 1.3, 770.0, np.array([607.7, 0.02])
+    path = Path(np.array([0.0, read_s]), np.array([[0.0, 0.0], [speed * read_s, 0.0]]), np.ones(2))
+
+    def passing(at: float) -> float:
+        place = np.array([[speed * at, 0.0]])
+        return float(forward_between(place, sensor[None], 1e-4 * (read_s - at) + 5e-3)[0, 0])
+
+    middle = sensor[0] / speed
+    expected, _ = quad(passing, middle - 4, middle + 4, points=[middle], epsrel=1e-11)
+    felt = forward_moving(path, sensor[None], read_s, 1e-4, source_sd_m=0.1)
+
+    assert felt.warmth_k[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_room_holds_what_the_walker_gave_it() -> None:
