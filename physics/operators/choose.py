@@ -15,7 +15,9 @@ from .layout import Axes, laid_out
 from .made import made, measured
 from .protocol import Operator
 
-Method: TypeAlias = Literal["dense", "direct", "transform", "separable", "low rank", "near"]
+Method: TypeAlias = Literal[
+    "dense", "direct", "transform", "separable", "low rank", "near", "panels"
+]
 
 # A way that errs by more is only taken when it is wanted: where all readings are next to nought,
 # what near pairs leave out may be all there is.
@@ -28,7 +30,8 @@ class Chosen:
 
     Args:
         operator: the operator itself.
-        method: "dense", "direct", "fft", "dct", "dst", "separable", "low rank" or "near".
+        method: "dense", "direct", "fft", "dct", "dst", "separable", "low rank", "near" or
+            "panels".
         why: one sentence with the sizes.
         error: the greatest difference from direct sums found on an even sample of the sensors,
             relative to the greatest reading, for heat in every source; 0 where they are it.
@@ -111,8 +114,8 @@ def forward_operator(
     raise ValueError(
         f"want is {want!r} for {count(sources)} sources and {count(sensors)} sensors at a spread "
         f"of {spread_m2:g} but these can only have {_listed(found, want)}, for transforms need "
-        "even places, factors a grid of two axes or more, low rank heat that has spread, near "
-        f"pairs heat that has not, and each must fit in memory ({fault}). Leave `want` out."
+        "even places, panels a line, factors a grid of two axes or more, low rank heat that has "
+        f"spread, near pairs heat that has not, and each must fit ({fault}). Leave `want` out."
     )
 
 

@@ -16,10 +16,12 @@ from ..places import Floats
 from .even_steps import even_steps
 from .layout import Axes
 from .near import MOST_PAIRS, reach_m
+from .panels import MOST_PANELS, NODES, panels_of
 
 _ENTRY = 15.0  # one value of a kernel along one axis
 _TRANSFORM = 2.0  # one number, times the logarithm of how many, there and back
 _PAIR, _FOUND = 2.0, 150.0  # one near pair in a product; and when it is looked for
+_HANDED, _PASSED = 15.0, 0.3  # one node at one place by panels; one node to one node
 _NODE, _THIN = 25.0, 0.2  # one node at one place when factors are made, and each direction of it
 _MOST_NODES = 1200  # as in `physics.lowrank`
 # An estimator takes some dozens of products from one operator.
@@ -83,6 +85,12 @@ def _anywhere(
         thin = (many + few) * sum(nodes) * each + kept + sum(nodes) ** 3
         yield Way("low rank", thin, kept, kept, f"{rank:.0f} directions carry all heat")
     reach = reach_m(spread)
+    panels = panels_of(max(spans), spread)
+    if len(lengths) == 1 and panels <= MOST_PANELS:
+        handed = float(many + few) * NODES
+        passed = _PASSED * panels * NODES**2 * (reach / max(spans[0], spread**0.5) * panels + 3)
+        fact = f"{panels} panels hold places that are not even"
+        yield Way("panels", _HANDED * handed, _PAIR * handed + passed, 1.5 * handed, fact)
     if walls == "none" or reach <= min(lengths):
         share = math.prod(min(1.0, 2 * reach / span) if span else 1.0 for span in spans)
         pairs = entries * share

@@ -6,6 +6,7 @@ from ..separable import forward_separable
 from .direct import Dense, Direct
 from .layout import Axes
 from .near import forward_near
+from .panels import forward_panels
 from .protocol import Operator
 from .thin import forward_thin
 from .uniform import forward_uniform
@@ -36,6 +37,8 @@ def made(method: str, direct: Direct) -> tuple[Operator, str]:
         return uniform, uniform.method
     flat = [part.flat() if isinstance(part, Axes) else part for part in places]
     there, here = (part.reshape(len(part), -1) for part in flat)
+    if method == "panels":
+        return forward_panels(there[:, 0], here[:, 0], *given[:2], given[2][0]), method
     return (forward_thin if method == "low rank" else forward_near)(there, here, *given), method
 
 

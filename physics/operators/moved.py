@@ -25,6 +25,8 @@ Indices = NDArray[np.intp]
 
 # Numbers of columns compared at a time.
 _BLOCK = 1 << 22
+# Columns that are formed one after the other have at most so many numbers: half a minute.
+_MOST = 1 << 31
 
 
 def moved(
@@ -129,6 +131,12 @@ def _apart(operator: Operator) -> Apart:
         return np.sqrt(np.einsum("ij,ij->j", block, block))
 
     tall = operator.rank if isinstance(operator, LowRank) else operator.shape[0]
+    if tall * operator.shape[1] > _MOST:
+        raise ValueError(
+            f"the columns of {operator.shape[1]} sources at {tall} sensors would all have to be "
+            f"formed but at most {_MOST} numbers are, for these operators know no quicker way. "
+            "Use want='low rank', or even places."
+        )
 
     def in_blocks(here: Indices, there: Indices | None) -> Floats:
         each = max(1, _BLOCK // tall)

@@ -31,6 +31,7 @@ PLANE = world.random((4000, 2))
         (EVEN, EVEN, 0.05, "insulated", "dct"),
         (EVEN, EVEN[::3], 0.05, "cold", "dst"),
         (SCATTERED, EVEN, 0.05, "insulated", "low rank"),
+        (SCATTERED, EVEN, 2e-5, "insulated", "panels"),
         (SCATTERED, EVEN, 1e-9, "none", "near"),
         (SCATTERED[:40], EVEN[:30], 1e-4, "none", "dense"),
         (PLANE, PLANE, 0.05, "insulated", "low rank"),

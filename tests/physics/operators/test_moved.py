@@ -92,7 +92,7 @@ def test_a_line_has_the_sensitivity_of_its_columns(cells, sensors, walls) -> Non
     for spread in (0.3, 0.02, 3e-5):
         whole = forward(cells, sensors, spread, walls)
         length = np.linalg.norm(whole, axis=0).max()
-        for want in ("dense", "direct", "transform", "low rank", "near"):
+        for want in ("dense", "direct", "transform", "low rank", "near", "panels"):
             try:
                 operator = forward_operator(cells, sensors, spread, walls, want=want)
             except ValueError:

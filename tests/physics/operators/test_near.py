@@ -1,4 +1,4 @@
-"""Near pairs and thin factors of scattered places, against all pairs."""
+"""Near pairs, thin factors and panels of scattered places, against all pairs."""
 
 import math
 
@@ -7,6 +7,7 @@ import pytest
 
 from physics.kernel import forward
 from physics.operators.near import forward_near, reach_m
+from physics.operators.panels import forward_panels
 from physics.operators.thin import forward_thin
 
 world = np.random.default_rng(5)
@@ -63,3 +64,36 @@ def test_thin_factors_of_scattered_places_make_the_operator(axes: int, walls: st
     assert np.abs(operator.dense() - whole).max() < 1e-13 * whole.max()
     assert operator.error < 1e-13
     assert operator.rank < 0.75 * 20**axes
+
+
+@pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
+@pytest.mark.parametrize("spread", [1.0, 0.3, 0.02, 1e-3, 1e-5])
+def test_panels_make_the_operator_at_any_spread(spread: float, walls: str) -> None:
+    """Walls and joints of panels included, and mirrors of mirrors where heat reaches so far."""
+    joints = np.linspace(0.0, 1.5, 5)
+    sources = np.concatenate([joints, 1.5 * world.random(200)])
+    sensors = np.concatenate([1.5 * world.random(150), joints])
+    whole = forward(sources, sensors, spread, walls, 1.5)
+    operator = forward_panels(sources, sensors, spread, walls, 1.5)
+    heat, readings = world.random((205, 3)), world.random(155)
+
+    assert np.abs(operator.dense() - whole).max() < 1e-13 * whole.max()
+    assert operator.matvec(heat) == pytest.approx(whole @ heat, rel=1e-11)
+    assert operator.matvec(heat[:, 1]) == pytest.approx(whole @ heat[:, 1], rel=1e-11)
+    assert operator.rmatvec(readings) == pytest.approx(whole.T @ readings, rel=1e-11)
+    assert np.abs(operator.columns([204, 0]) - whole[:, [204, 0]]).max() < 1e-13 * whole.max()
+
+
+def test_a_million_scattered_places_are_summed_by_panels() -> None:
+    """Against direct sums on three sensors, where neither factors nor near pairs would fit."""
+    places, heat = world.random(1_000_000), world.random(1_000_000)
+    operator = forward_panels(places, places[:400], 1e-6)
+    truth = forward(places, places[[3, 77, 399]], 1e-6) @ heat
+
+    assert operator.matvec(heat)[[3, 77, 399]] == pytest.approx(truth, rel=1e-12)
+
+
+def test_panels_that_would_be_empty_are_refused() -> None:
+    """One panel of a micrometre each, over a kilometre."""
+    with pytest.raises(ValueError, match="most would be empty"):
+        forward_panels(np.array([0.0, 1e3]), np.array([0.0]), 1e-12)

@@ -130,6 +130,11 @@ def test_the_modes_are_those_of_the_continuous_room_folded() -> None:
 
         assert np.abs(values - truth).max() < 1e-14 * truth.max()
 
+    # What is left of old heat between cold walls is little, and right to its own last digit.
+    slowest = forward_uniform([middles(9)], [middles(9)], 3.0, "cold").dense()
+    wave = np.sin(np.pi * middles(9))
+    assert slowest == pytest.approx(2 * np.exp(-3 * np.pi**2) * np.outer(wave, wave), rel=1e-12)
+
 
 def test_a_room_of_cells_that_pass_heat_on_is_another_physics() -> None:
     """The discrete Laplacian's rates are too slow; the gap closes at second order."""
