@@ -7,12 +7,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import exp1
 
-from physics import continuous
 from physics.between import forward_between
 from physics.continuous import forward_continuous
 from physics.kernel import sensitivity
-from physics.robin import SWITCH
-from physics.young import young_from_images
 
 LENGTHS = (1.0, 1.7, 0.8)
 WALLS = ["none", "insulated", "cold", 2.0, [[0.0, np.inf], [1.0, 3.0], [0.0, 0.0]]]
@@ -64,20 +61,6 @@ def test_without_walls_it_is_what_the_textbooks_print() -> None:
         assert forward_continuous(np.zeros((1, axes)), sensor, a, t)[0, 0] == pytest.approx(
             expected, rel=1e-12
         )
-
-
-@pytest.mark.parametrize("walls", ["insulated", "cold"])
-def test_images_and_modes_agree_where_one_hands_over_to_the_other(walls: str) -> None:
-    """A source that stops where the switch is, and one that goes on: the rest is all modes."""
-    lengths = np.array(LENGTHS[:2])
-    world = np.random.default_rng(4)
-    sources, sensors = world.random((2, 4, 2)) * lengths
-    first, last = SWITCH * 0.5, SWITCH
-    both = young_from_images(sources, sensors, last, 0.3, walls, lengths)
-    early = young_from_images(sources, sensors, first, 0.3, walls, lengths)
-    late = continuous._old(sources, sensors, first, last, walls, lengths, 0.0, 0.3)
-
-    assert early + late == pytest.approx(both, rel=1e-10, abs=1e-13)
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])

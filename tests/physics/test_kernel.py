@@ -11,8 +11,7 @@ from scipy.linalg import expm
 from scipy.stats import norm
 
 from edge.records import Grid
-from physics import kernel, line
-from physics.free import widened
+from physics import kernel
 from physics.kernel import forward, heat_kernel
 from recovery.thermal_query import Query
 
@@ -56,15 +55,6 @@ def test_free_space_loses_heat_from_the_interval() -> None:
     held, _ = quad(lambda place: float(forward([0.1], [place], 0.05)[0, 0]), 0, 1)
 
     assert held < 0.7
-
-
-@pytest.mark.parametrize("walls", ["insulated", "cold"])
-def test_images_and_waves_agree_where_one_hands_over_to_the_other(walls: str) -> None:
-    """They share no formula, so agreement to rounding checks both."""
-    places = np.linspace(0, 1, 41)
-    given = places, places, line.SWITCH, walls, 1.0
-
-    assert np.abs(line.images(*given) - line.waves(*given)).max() < 1e-12
 
 
 @pytest.mark.parametrize("spread", [0.005, 0.05, 0.5])
@@ -221,20 +211,6 @@ def test_the_heat_that_cold_walls_leave_is_the_series_of_the_books() -> None:
         assert left == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
-def test_a_source_of_some_size_is_a_point_that_has_spread(walls: kernel.AnyWalls) -> None:
-    """A normal density of sources, added up one by one between walls that are far enough."""
-    nodes, weights = np.polynomial.legendre.leggauss(120)
-    spots, sd, sensors = 1.0 + 0.5 * nodes, 0.05, np.array([0.8, 1.0, 1.3])
-    density = norm.pdf(spots, 1.0, sd) * weights * 0.5
-    expected = forward(spots, sensors, 0.01, walls, 2.0) @ density
-
-    assert forward([1.0], sensors, widened(0.01, sd), walls, 2.0)[:, 0] == pytest.approx(
-        expected, rel=1e-10
-    )
-    assert forward([1.0], sensors, 0.01, walls, 2.0)[:, 0] != pytest.approx(expected, rel=1e-2)
-
-
 def test_only_what_a_promise_covers_may_be_asked_for() -> None:
     """Cold walls can be simulated, but how much a move is felt is not bounded along spreads."""
     given = {"sensors": (8,), "spread_m2": 0.05, "epsilon": (1, 1)}
@@ -242,12 +218,3 @@ def test_only_what_a_promise_covers_may_be_asked_for() -> None:
     assert Query(Grid((10, 1), 0), walls="insulated", **given).walls == "insulated"
     with pytest.raises(ValueError, match="walls is 'cold' but must be 'none' or 'insulated'"):
         Query(Grid((10, 1), 0), walls="cold", **given)
-
-
-@pytest.mark.parametrize(
-    ("spread", "sd", "said"), [(0.05, -0.1, "source_sd_m is -0.1"), (0, 0, "spread_m2 is 0")]
-)
-def test_a_size_that_no_source_has_is_refused(spread: float, sd: float, said: str) -> None:
-    """A point just now has no kernel, whatever is added to it."""
-    with pytest.raises(ValueError, match=said):
-        widened(spread, sd)

@@ -127,21 +127,6 @@ def test_the_room_holds_what_the_walker_gave_it() -> None:
         assert float(weights @ felt.warmth_k) * 1.5 == pytest.approx(given, rel=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        (([0.0], [[0.1, 0.1]], [1.0]), "1 instants, 1 places and 1 rates but needs two"),
-        (([0.0, 1.0], [[0.1, 0.1]], [1.0, 1.0]), "2 instants, 1 places"),
-        (([1.0, 0.0], [[0.1, 0.1]] * 2, [1.0, 1.0]), "an instant before the one above"),
-        (([0.0, 1.0], [[0.1, math.nan]] * 2, [1.0, 1.0]), "not finite"),
-    ],
-)
-def test_paths_that_nobody_walks_are_refused(path, said: str) -> None:
-    """Heat has an age, so a path has an order."""
-    with pytest.raises(ValueError, match=said):
-        Path(*(np.array(part) for part in path))
-
-
 def test_a_point_that_stands_on_a_sensor_is_refused_and_a_person_is_not() -> None:
     """Its warmth there has no bound; nor is there any outside the room."""
     path = Path(np.array([0.0, 1.0]), np.array([[0.1, 0.5], [0.9, 0.5]]), np.ones(2))

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from physics import robin
 from physics.kernel import forward, heat_kernel
-from physics.modes import mode_rates, modes
+from physics.modes import modes
 from physics.places import Floats
 from physics.robin import forward_robin
 
@@ -79,20 +79,6 @@ def test_one_wall_sends_back_what_its_integral_says() -> None:
     assert forward_robin([source], [sensor], spread, loss)[0, 0] == pytest.approx(
         float(expected) - 2 * loss * back, rel=1e-9
     )
-
-
-@pytest.mark.parametrize("losses", [(0.0, 3.0), (2.0, 2.0), (40.0, 0.7)])
-def test_the_rates_solve_the_equation_of_the_slab(losses: tuple[float, float]) -> None:
-    """(b**2 - H0 HL) sin b L = b (H0 + HL) cos b L, with somebody else's root finder."""
-    (near, far), length = losses, 2.5
-
-    def equation(rate: float) -> float:
-        swing = rate * length
-        return (rate**2 - near * far) * math.sin(swing) - rate * (near + far) * math.cos(swing)
-
-    for rate in mode_rates(8, near, far, length):
-        assert brentq(equation, rate * 0.99, rate * 1.01, xtol=1e-14) == pytest.approx(rate)
-        assert abs(equation(rate)) < 1e-9 * (1 + rate) * (near + 1) * (far + 1)
 
 
 @pytest.mark.parametrize("losses", [(0.0, 2.0), (1.5, 1.5), (30.0, 4.0)])
