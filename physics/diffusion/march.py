@@ -49,5 +49,6 @@ def march(
         medium = None if media is None else media(from_s, from_s + length_s)
         run.step(drives(from_s, from_s + length_s), length_s, medium)
         if progress is not None:
-            progress(min(1.0, (run.at_s - start_s) / (until_s - start_s)))
+            over = until_s - run.at_s <= _REST * step_s
+            progress(1.0 if over else (run.at_s - start_s) / (until_s - start_s))
         yield run

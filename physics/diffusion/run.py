@@ -100,7 +100,8 @@ class Run:
         medium = self.medium if medium is None else medium
         _same_grid(self.medium, medium)
         _fits(drive, medium, self._field.shape)
-        if medium is not self.medium or step_s != self.step_s:
+        again = step_s == self.step_s
+        if not again or medium is not self.medium:
             self.medium, self.step_s, self.damped_left = medium, step_s, DAMPED_STEPS
         cells = len(self.medium.shape)
         flat = self._field.reshape(*self._field.shape[:-cells], -1)
@@ -110,16 +111,17 @@ class Run:
         self._field = _locked(after.reshape(self._field.shape))
         self.damped_left = max(0, self.damped_left - 1)
         self.balance = self.balance.plus(flows)
-        self.at_s = _on_time(self.at_s + step_s, step_s)
+        self.at_s += step_s
+        if again:
+            self.at_s = _on_time(self.at_s, step_s)
 
     def _ready(self) -> Prepared:
         key = self.medium, self.step_s
         if key not in self._prepared:
             self._prepared[key] = ready(*key, self.way)
         self._prepared.move_to_end(key)
-        while len(self._prepared) > max(
-            1, min(_PREPARED, _PREPARED_CELLS // self.medium.capacity.size)
-        ):
+        most = max(1, min(_PREPARED, _PREPARED_CELLS // self.medium.capacity.size))
+        while len(self._prepared) > most:
             self._prepared.popitem(last=False)
         return self._prepared[key]
 

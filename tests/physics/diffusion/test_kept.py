@@ -116,6 +116,12 @@ def test_every_broken_file_is_refused(tmp_path: Path) -> None:
         else:  # a byte of the archive that says nothing, such as a date
             assert again.field_k.tobytes() == run.field_k.tobytes()
             assert again.balance == run.balance
+    path.write_bytes(good)
+    with np.load(path) as archive:
+        parts = dict(archive)
+    np.savez(path, **{**parts, "field_k": parts["field_k"] + 1.0})
+    with pytest.raises(ValueError, match="seal does not fit"):
+        resume(path, run.medium)
     np.savez(path, field_k=np.zeros(SHAPE))
     for place in (path, tmp_path / "nowhere.npz"):
         with pytest.raises(ValueError, match="is no whole run"):

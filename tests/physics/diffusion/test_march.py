@@ -12,7 +12,8 @@ from physics.diffusion.run import Run
 MEDIUM = Medium((0.5,), np.ones(4), np.ones(4), np.zeros(4), ((0.0, 1.0),))
 
 
-def test_steps_meet_end_to_end_and_the_last_ends_on_time() -> None:
+@pytest.mark.parametrize(("until_s", "last_s"), [(10.0, 0.7), (9.9, 0.6), (9.4, 0.1)])
+def test_steps_meet_end_to_end_and_the_last_ends_on_time(until_s: float, last_s: float) -> None:
     """The drive of every moment is asked for once; the share that is done only grows."""
     asked: list[tuple[float, float]] = []
     shares: list[float] = []
@@ -22,9 +23,10 @@ def test_steps_meet_end_to_end_and_the_last_ends_on_time() -> None:
         return still(MEDIUM)
 
     run = Run(MEDIUM, np.ones(4), at_s=3.0)
-    times = [now.at_s for now in march(run, drives, 0.7, 10.0, progress=shares.append)]
+    times = [now.at_s for now in march(run, drives, 0.7, until_s, progress=shares.append)]
 
-    assert times[-1] == 10.0
+    assert times[-1] == pytest.approx(until_s, abs=1e-12)
+    assert asked[-1][1] - asked[-1][0] == pytest.approx(last_s, abs=1e-12)
     assert len(times) == len(asked) == 10
     assert asked[0][0] == 3.0
     assert all(end == start for (_, end), (start, _) in pairwise(asked))
