@@ -9,8 +9,8 @@ Crank-Nicolson step, of second order; two such halves one after the other are th
 first order, which kills the steps and points that Crank-Nicolson would let ring. So one
 prepared matrix serves both, and a few damped steps at the start keep the whole at second order.
 
-Means over a step are all that is known of what drives it. So a damped step ends with the mean, half
-a step behind an outside that moves; where a side is kept at that outside, it shows there.
+Means over a step are all that is known of what drives it. So a damped step ends with the mean,
+half a step behind an outside that moves; at a side that is kept at that outside, it shows.
 
 Source: Rannacher 1984, Numerische Mathematik 43, 309-327; Giles and Carter 2006, Journal of
 Computational Finance 9(4), for four half steps.
