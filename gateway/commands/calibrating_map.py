@@ -20,6 +20,7 @@ from physics.scenes import random_sources
 from physics.sensors import PointSensors, grains
 from recovery import thermal
 from recovery.distance import earth_movers
+from recovery.following import follower
 from recovery.heatmap import Heatmap
 from recovery.thermal import Query
 from recovery.thermal_query import standing_room, unknown_physics
@@ -122,11 +123,16 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
     warmth = scene.temperatures(places, query.spread_m2, query.walls, length_m(query.grid))
     round, releases = first_round(query), []
     params = Params(*round.params)
-    for _ in range(query.readings):
-        seen = grains(sensors.see(warmth, world), params.exponent, query.step)
+    level = follower(query)
+    for number in range(1, query.readings + 1):
+        asked, there = round._replace(number=number), number > query.empty_readings
+        seen = grains(sensors.see(warmth * there, world), params.exponent, query.step)
+        if level is not None:
+            seen = level.less(seen, params.exponent)
+            level.follow()
         noise: Any = np.rint(world.normal(0, params.variance**0.5, len(seen))).astype(int).tolist()
-        payload = device.veil(round, Reading(0, seen), noise)
-        releases.append(device.release(round, [payload], Tape(b"calibrate")))
+        payload = device.veil(asked, Reading(0, seen), noise)
+        releases.append(device.release(asked, [payload], Tape(b"calibrate")))
     with undrawn():
         map = thermal.recover(query, releases, certify=False)
     cells = np.asarray(cell_places(query.grid)).reshape(math.prod(query.grid.shape), -1)

@@ -15,6 +15,7 @@ from edge.thermal import Params
 from physics.places import is_plane, length_m, sensor_places
 from physics.scenes import Scene, from_sources_file, random_sources
 from physics.sensors import PointSensors, grains
+from recovery.following import follower
 from recovery.thermal import Query
 from recovery.thermal_query import standing_room
 
@@ -60,11 +61,23 @@ class Room:
         return self.scene.heat(self.query.grid).reshape(rows, columns)
 
     def readings(self, round: Any) -> Iterator[Reading]:
-        """Yield what every device reads for a Round, in its grains. Private."""
-        seen = self.sensors.see(self.temperatures, self.world)
+        """Yield what every device reads for a Round, in its grains, less its level. Private.
+
+        Nobody is there yet while the query says that the room is known to be empty.
+        """
+        empty = round.number <= self.query.empty_readings
+        seen = self.sensors.see(self.temperatures * (not empty), self.world)
         exponent = Params(*round.params).exponent
-        for sensor, value in enumerate(grains(seen, exponent, self.query.step)):
+        values = grains(seen, exponent, self.query.step)
+        if self._level is not None:
+            values = self._level.less(values, exponent)
+            self._level.follow()
+        for sensor, value in enumerate(values):
             yield Reading(sensor, (value,))
+
+    @cached_property
+    def _level(self) -> Any:
+        return follower(self.query)
 
     def beyond(self) -> str:
         """Return a clause about sources that the noise is not made for; empty without any."""

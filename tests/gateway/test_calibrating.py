@@ -285,3 +285,18 @@ def test_a_plane_is_calibrated_too(heatveil: Command) -> None:
     assert found["converter"]["inflation"] > 1.5
     epsilons = [row["epsilon"] for row in found["distances"]]
     assert epsilons == sorted(epsilons)
+
+
+def test_the_ways_to_take_the_background_away_stand_side_by_side(
+    heatveil: Command, site: Path
+) -> None:
+    """One costs nothing, one costs noise, one costs the map: whoever chooses sees all three."""
+    text = config.sample().replace("# background = ", "background = ")
+    site.write_text(text.replace("# background_k", "background_k").replace("# empty_r", "empty_r"))
+    found = json.loads(heatveil("calibrate", "--config", site, "--json").out)
+    sigmas = {row["name"]: row["sigma_for_the_promise"] for row in found["what_if"]}
+
+    assert sigmas["background_recorded"] == found["sigma"] == sigmas["as_planned"]
+    assert 4 < sigmas["background_following"] / found["sigma"] < 5
+    assert found["map"]["unresolved"] < found["map"]["trials"]
+    assert found["map"]["off"] < 0.7 * found["map"]["blind"]
