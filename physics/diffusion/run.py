@@ -29,7 +29,8 @@ class Run:
         solver: "auto", or one of those that `solve.choose` names.
         always_damped: damp every step, not the first two only: of first order in time, and
             nothing rings however long the step. For sources that move in steps longer than
-            `resolve.step_fault` allows, and to have no cell cooled by a source of heat.
+            `resolve.step_fault` allows. The response to a source is then the same whenever it
+            starts, and in no cell less than nought.
 
     Raises:
         ValueError: a field of another shape or not finite, a time that is no number, a solver
