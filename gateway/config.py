@@ -6,6 +6,7 @@ and the need. Environment variables such as HEATVEIL_MQTT__HOST stand above the 
 
 import tomllib
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from recovery.thermal import Query
 
 from .deployment import Deployment
 from .faults import OperatorFault, suggestion
+from .roomfile import filled, response_of
 
 __all__ = ["Deployment", "load", "query", "sample"]
 
@@ -40,7 +42,7 @@ def load(path: str | Path) -> Deployment:
             "start without it. Copy the sample in gateway/README.md to begin with"
         ) from fault
     try:
-        deployment = Deployment(**given)
+        deployment = Deployment(**filled(given, path.resolve().parent))
     except ValidationError as faults:
         said = "; ".join(_said(fault) for fault in faults.errors())
         raise OperatorFault(
@@ -57,11 +59,12 @@ def query(deployment: Deployment) -> Query:
         OperatorFault: the values are each well formed, but the mechanism cannot serve them.
     """
     step, slew = deployment.sensors.adc_step, deployment.sensors.slew
+    plan, distance_m = deployment.room.plan, deployment.privacy.protect_distance_m
     try:
         return Query(
             grid=deployment.room.grid,
             sensors=_trimmed(deployment.sensors.count),
-            spread_m2=deployment.heat.spread_m2,
+            spread_m2=deployment.heat.spread_m2 or inf,
             epsilon=deployment.privacy.epsilon,
             delta=deployment.privacy.delta,
             protect_distance_m=deployment.privacy.protect_distance_m,
@@ -83,6 +86,7 @@ def query(deployment: Deployment) -> Query:
             slew=None if slew is None else Fraction(*slew),
             background_k=deployment.sensors.background_k,
             empty_readings=deployment.sensors.empty_readings,
+            response=None if plan is None else response_of(plan, distance_m),
         )
     except ValueError as fault:
         raise OperatorFault(f"the deployment cannot be served: {fault}") from fault

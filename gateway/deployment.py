@@ -35,8 +35,9 @@ class Site(Section):
 
 
 class Room(Section):
-    """The map's cells, and how long the room is along its columns."""
+    """The map's cells, and how long the room is along its columns; or the file of the room."""
 
+    plan: Path | None = None  # a room file: then it says what else would be said here
     cells: Shape
     length_m: Positive | None = None
     walls: Literal["none", "insulated"] = "none"
@@ -67,7 +68,7 @@ class Room(Section):
 class Heat(Section):
     """How far heat has spread, and how much of it there can be."""
 
-    spread_m2: Positive
+    spread_m2: Positive | None  # None in a room with a file of its own, which has none
     spread_max_m2: Positive | None = None  # where it is only known to lie between the two
     intensity_max: Positive = 1.0
     sources_max: Count = 8

@@ -63,7 +63,7 @@ def calibrated(
     if seen.blinds:
         stage("looking for a converter that would do")
         # Where heat has evened out, neither is worth having.
-        even = too_long(room(query))
+        even = query.response is None and too_long(room(query))
         step, epsilon = (None, None) if even else (finer_step(query), larger_epsilon(query))
         reason = _blind(query, seen, step, epsilon)
         refusal = _refusal(reason, step and step.as_integer_ratio(), epsilon)
@@ -107,7 +107,9 @@ def _seen(query: Query) -> Converter | str:
 
 def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
     """Return why a converter that blinds is refused, and what would help."""
-    if too_long(room(query)):  # then no converter is fine enough to be worth buying
+    if query.response is None and too_long(
+        room(query)
+    ):  # then no converter is fine enough to be worth buying
         return spread_fault(room(query)).rstrip(".")
     unit, own = " K" if query.grid.cell_mm else "", (query.step or 1).as_integer_ratio()
     sigma = calibration(query).sigma

@@ -15,7 +15,7 @@ from edge import thermal as device
 from edge.entropy import Tape
 from edge.records import Reading
 from edge.thermal import Params
-from physics.places import cell_places, length_m, sensor_places
+from physics.places import cell_places, length_m
 from physics.scenes import random_sources
 from physics.sensors import PointSensors, grains
 from recovery import thermal
@@ -24,6 +24,7 @@ from recovery.following import follower
 from recovery.heatmap import Heatmap
 from recovery.thermal import Query
 from recovery.thermal_query import standing_room, unknown_physics
+from recovery.thermal_seen import sensors_m
 
 from .choices import first_round, undrawn
 from .stages import Stage
@@ -116,11 +117,14 @@ def map_line(query: Query, tried: dict[str, Any] | None) -> str:
 
 def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float, str]:
     """Return how far off the map of one source is, if there is one, a blind guess, and by whom."""
-    free = standing_room(query) if query.furniture else None
+    free = None if standing_room(query).all() else standing_room(query)
     scene = random_sources(query.sources or 1, query.grid, world, query.intensity_max, free)
-    places = sensor_places(query.sensors, query.grid)
+    places = sensors_m(query)
     sensors = PointSensors(places, query.sensor_noise, query.step)
-    warmth = scene.temperatures(places, query.spread_m2, query.walls, length_m(query.grid))
+    if query.response is not None:
+        warmth = query.response.operator @ scene.heat(query.grid)
+    else:
+        warmth = scene.temperatures(places, query.spread_m2, query.walls, length_m(query.grid))
     round, releases = first_round(query), []
     params = Params(*round.params)
     level = follower(query)

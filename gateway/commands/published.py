@@ -32,10 +32,14 @@ _FAR = 40
 
 def as_public(query: Query, releases: Sequence[Release]) -> dict[str, Any]:
     """Return the file's contents: nothing that has not passed the veil."""
+    if query.response is not None:
+        why = "hold no response of a room, without which there is no map; leave --published out"
+        raise OperatorFault(f"published readings {why}")
+    written = [field.name for field in fields(query) if field.name != "response"]
     return {
         "schema": SCHEMA,
         "mechanism": releases[0].round.mechanism,
-        "query": {field.name: _plain(field.name, query) for field in fields(query)},
+        "query": {name: _plain(name, query) for name in written},
         "rounds": [
             {
                 "number": release.round.number,

@@ -11,7 +11,11 @@ from recovery.thermal import Query
 
 from ..faults import OperatorFault, suggestion
 
-_FLAGS = {"grid": "--cells and --length", "sensors": "--sensors"}
+_FLAGS = {
+    "grid": "--cells and --length",
+    "sensors": "--sensors",
+    "response": "[room] plan in a deployment file",
+}
 
 
 def ratio(text: str, flag: str) -> Ratio:

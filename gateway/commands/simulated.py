@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from edge.records import Reading
 from edge.thermal import Params
-from physics.places import is_plane, length_m, sensor_places
+from physics.places import is_plane, length_m
 from physics.scenes import Scene, from_sources_file, random_sources
 from physics.sensors import PointSensors, grains
 from recovery.following import follower
 from recovery.thermal import Query
 from recovery.thermal_query import standing_room
+from recovery.thermal_seen import sensors_m
 
 from ..faults import OperatorFault
 
@@ -36,12 +37,14 @@ class Room:
     def sensors(self) -> PointSensors:
         """The thermometers, where the query says that they are."""
         query = self.query
-        return PointSensors(sensor_places(query.sensors, query.grid), step=query.step)
+        return PointSensors(sensors_m(query), step=query.step)
 
     @cached_property
     def temperatures(self) -> Floats:
         """The true temperature at each sensor, (sensors,), in kelvin above the baseline."""
         query = self.query
+        if query.response is not None:
+            return np.asarray(query.response.operator @ self.scene.heat(query.grid))
         with np.errstate(over="ignore"):
             found = self.scene.temperatures(
                 self.sensors.places_m, query.spread_m2, query.walls, length_m(query.grid)
@@ -107,7 +110,7 @@ def scene_of(
         )
     try:
         if sources is None:
-            free = standing_room(query) if query.furniture else None
+            free = None if standing_room(query).all() else standing_room(query)
             heat = query.intensity_max
             return random_sources(sources_random or 0, query.grid, world, heat, free)
         scene = from_sources_file(sources, inf)  # anywhere yet: the header is looked at first

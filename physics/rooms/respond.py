@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..displaced import displaced
-from ..instruments.presets import preset
+from ..instruments.presets import named
 from ..instruments.views import point_views
 from ..response import Response, worst
 from .footprint import FOOTPRINT_M
@@ -155,5 +155,5 @@ def _thermometers(room: Room) -> tuple[Floats, Floats]:
             "[thermometers], and no [[array]]."
         )
     places = [place for one in room.thermometers for place in one.places_m]
-    lags = [preset(one.kind).lag_s for one in room.thermometers for _ in one.places_m]
+    lags = [named(one.kind).lag_s for one in room.thermometers for _ in one.places_m]
     return np.array(places, dtype=float), np.array(lags)
