@@ -196,7 +196,7 @@ def test_courses_and_hours_are_means_over_a_step() -> None:
 
     assert mean(course, 40.0, 310.0) == pytest.approx(true, abs=1e-5)
     assert mean(course, 225.0, 225.0) == 2.0
-    assert share(((0.0, 10.0), (20.0, 30.0)), 5.0, 25.0) == 0.5
+    assert share(((0.0, 10.0), (20.0, 30.0), (50.0, 60.0)), 5.0, 25.0) == 0.5
 
 
 def test_one_can_stand_beside_furniture_and_in_doors(office: Room) -> None:

@@ -60,7 +60,7 @@ FAULTS = {
     "step too long": ("step_s = 30 ", "step_s = 600 ", "step_s", "too long"),
     "weak promise": ("power_max_w = 60", "power_max_w = 40", "power_max_w", "cleaner"),
     "few people": ("people_max = 5", "people_max = 2", "people_max", "at once"),
-    "long promise": ("readings = 48", "readings = 49", "readings", "24"),
+    "long promise": ("every_min = 30", "every_min = 30.5", "readings", "24.4 h"),
     "decimal epsilon": ('epsilon = "8/1"', "epsilon = 8.0", "epsilon", "ratio"),
     "odd path": ('["17:45", "stay"]', '["17:45", "stays"]', '["17:45"', "stays"),
     "empty trace": (PRIVACY, WALKER + PRIVACY, "", "no position"),
