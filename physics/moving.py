@@ -125,7 +125,8 @@ def _walked(
         raise ValueError(
             f"heat that is {young:g} to {old:g} s old is only known within {left:g} K but "
             f"{within:g} of it was asked for: a point that is on is infinitely warm where a "
-            "sensor stands in its way. Give the source its size, as source_sd_m=0.15."
+            "sensor stands in its way as it is read. Give the source its size, as "
+            "source_sd_m=0.15, or allow for more by within=1e-6."
         )
     return np.asarray(found), float(left)
 
