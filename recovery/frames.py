@@ -22,7 +22,7 @@ from .heatmap import Heatmap, Unresolved
 from .radius import chi_radius
 from .sparse import minimise_l1
 from .thermal import Query, mapped, operator, shared_params
-from .thermal_seen import prior
+from .thermal_seen import occupied, prior
 
 Floats = NDArray[np.float64]
 
@@ -134,17 +134,23 @@ def _settled(places: list[int], warmth: Floats, person: Floats, weight: Floats) 
 def _seen(query: Query, releases: Sequence[Release]) -> Seen | None:
     """Return the mean of the frames that came, levelled; None where none did."""
     params = shared_params(query, releases)
+    releases, levels = occupied(query, releases, None)
+    if not releases:
+        return None
     blurred = np.array([release.values for release in releases], dtype=np.float64)
     blurred = blurred[~np.isnan(blurred).all(axis=1)]
-    heard = ~np.isnan(blurred).any(axis=0)
+    heard = ~np.isnan(blurred).any(axis=0) & (levels is None or np.isfinite(levels.error_k))
     if not len(blurred) or np.count_nonzero(heard) < 2:
         return None
-    warmth = np.ldexp(blurred[:, heard].mean(axis=0), -params.exponent)
+    warmth, off_k = np.ldexp(blurred[:, heard].mean(axis=0), -params.exponent), 0.0
+    if levels is not None:
+        warmth = warmth - levels.level_k[heard]
+        off_k = float(np.sqrt(np.mean(levels.error_k[heard] ** 2)))
     # The misfit holds the sensor's own noise and steps; it is not credited with averaging out.
     noise = params.variance * 4.0**-params.exponent / len(blurred)
     matrix = operator(query)[heard]
     return Seen(
         matrix - matrix.mean(axis=0),
         warmth - warmth.mean(),
-        math.sqrt(noise + query.sensor_noise**2),
+        math.sqrt(noise + query.sensor_noise**2 + off_k**2),
     )

@@ -35,7 +35,7 @@ def seen(query: Query, releases: Sequence[Release], levels: Levels | None = None
         ValueError: no release, or one that does not belong to the query.
     """
     params = shared_params(query, releases)
-    releases, levels = _occupied(query, releases, levels)
+    releases, levels = occupied(query, releases, levels)
     blurred, times, heard = _heard(query, releases, levels)
     if not heard.any():
         return None
@@ -73,7 +73,7 @@ def evenly(
         weighed: what `seen` made of these releases, and of these levels.
     """
     params = shared_params(query, releases)
-    releases, levels = _occupied(query, releases, levels)
+    releases, levels = occupied(query, releases, levels)
     _, times, heard = _heard(query, releases, levels)
     deviations = _deviations(query, params, times[heard])
     if levels is not None:
@@ -126,7 +126,7 @@ def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Float
     return np.sqrt(noise + query.sensor_noise**2 / times + rounded)
 
 
-def _occupied(
+def occupied(
     query: Query, releases: Sequence[Release], levels: Levels | None
 ) -> tuple[Sequence[Release], Levels | None]:
     """Return the readings that the map is of, and the levels to be taken from them, if any."""

@@ -14,7 +14,7 @@ from edge.records import Grid, Reading, Release, Round
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from physics.sensors import grains
-from recovery import thermal
+from recovery import frames, thermal
 from recovery.background import crowded, empty
 from recovery.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query
@@ -201,3 +201,19 @@ def test_one_reading_makes_no_line() -> None:
         empty(releases, at=9.0)
     with pytest.raises(ValueError, match="at least one is needed"):
         empty([])
+
+
+def test_a_frame_is_taken_less_its_empty_hours_too() -> None:
+    """The common constant goes as ever; a wall that is uneven goes with the levels."""
+    query = replace(ROOM, grid=Grid((8, 8), 300), sensors=(8, 8), epsilon=(9000, 1))
+    plan = thermal.plan(query, ())
+    assert plan is not None
+    wall_k = np.linspace(-1.5, 2.5, 64)
+    person = thermal.operator(query)[:, 27]
+    rooms = np.vstack([np.tile(wall_k, (20, 1)), np.tile(wall_k + 0.7 + person, (20, 1))])
+    releases = released(rooms, "frame", plan)
+    found = frames.recover(query, releases)
+
+    assert isinstance(found, Heatmap)
+    assert int(np.argmax(found.mass)) == 27
+    assert isinstance(frames.recover(query, releases[:20]), Unresolved)
