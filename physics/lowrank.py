@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .kernel import AnyWalls, Length, forward
+from .operators.vectors import chosen_sources
 from .places import Floats
 
 # What is left out, relative to the largest singular value between the nodes.
@@ -59,7 +60,7 @@ class LowRank:
 
     def columns(self, sources: ArrayLike) -> Floats:
         """Return what a unit of heat in each of these sources, (k,), leaves: (sensors, k)."""
-        return np.asarray(self.left @ self.right[np.atleast_1d(np.asarray(sources))].T)
+        return np.asarray(self.left @ self.right[chosen_sources(sources, len(self.right))].T)
 
     def dense(self) -> Floats:
         """Return the operator formed whole, (sensors, sources); for checks on small ones."""

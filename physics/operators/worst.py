@@ -113,8 +113,7 @@ def search(
     """
     rungs = max(1, math.ceil(math.log(high_m2 / low_m2) / math.log(_RUNG)))
     logs = np.linspace(math.log(low_m2), math.log(high_m2), rungs + 1 if high_m2 > low_m2 else 1)
-    at = [min(max(math.exp(log), low_m2), high_m2) for log in logs]
-    known = {log: felt(spread) for log, spread in zip(logs.tolist(), at, strict=True)}
+    known = {log: felt(_spread(log, low_m2, high_m2)) for log in logs.tolist()}
     gaps = []
     for low, high in zip(logs[:-1].tolist(), logs[1:].tolist(), strict=True):
         bend = math.nan
@@ -133,7 +132,13 @@ def search(
             gaps.append((_bound(known, *part, axes, bend), *part, bend))
     found, log = max((value, log) for log, value in known.items())
     bound = max([found, *(gap[0] for gap in gaps)]) * (1 + _ROUNDING)
-    return Worst(bound, found, min(max(math.exp(log), low_m2), high_m2), len(known))
+    return Worst(bound, found, _spread(log, low_m2, high_m2), len(known))
+
+
+def _spread(log: float, low_m2: float, high_m2: float) -> float:
+    """Return the spread of a logarithm; the ends of the range are those that were given."""
+    ends = {math.log(low_m2): low_m2, math.log(high_m2): high_m2}
+    return ends.get(log, math.exp(log))
 
 
 def _bound(known: dict[float, float], low: float, high: float, axes: int, bend: float) -> float:
