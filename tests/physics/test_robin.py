@@ -44,6 +44,21 @@ def test_a_wall_that_loses_nothing_is_insulated_and_one_that_loses_all_is_at_the
     assert np.abs(forward_robin(PLACES, PLACES, spread, 1e9) - nothing).max() < 1e-6 * scale
 
 
+@pytest.mark.parametrize("spread", SPREADS)
+def test_one_wall_of_each_kind_is_half_of_an_insulated_line_twice_as_long(spread: float) -> None:
+    """With as much cold as heat put beyond the middle, the middle stays at the baseline."""
+    warm, cold = (
+        forward(places, PLACES, spread, "insulated", 2.0) for places in (PLACES, 2 - PLACES)
+    )
+    mixed = forward_robin(PLACES, PLACES, spread, (0.0, np.inf))
+
+    assert np.abs(mixed - (warm - cold)).max() < 1e-14 * max(40.0, 1 / math.sqrt(spread))
+    assert np.abs(mixed.T - mixed).max() < 1e-14 * mixed.max()
+    assert np.abs(mixed - forward_robin(PLACES, PLACES, spread, (np.inf, 0.0))).max() > 1e-3 * (
+        mixed.max()
+    )
+
+
 def test_heat_that_has_met_no_wall_is_free() -> None:
     """Far from both walls and soon, nobody can tell what they are made of."""
     middle = np.linspace(0.4, 0.6, 9)
