@@ -17,7 +17,7 @@ PLACES_M = np.array([[2.3, 1.7, 2.85], [4.3, 0.8, 0.9], [2.4, 3.4, 2.2], [0.4, 0
 TRUTH = Warming(2.2, 12.0, 1 / 350, 1 / 3000, 0.008, (2.0, 1.2, 1.2))
 
 
-def recorded(count: int, world: np.random.Generator, still: bool = False) -> list[Experiment]:
+def recorded(count: int, world: np.random.Generator, error: float = 1.0) -> list[Experiment]:
     """Return made-up experiments: the truth, a slow error of the room and one of each node."""
     experiments = []
     for number in range(count):
@@ -36,10 +36,10 @@ def recorded(count: int, world: np.random.Generator, still: bool = False) -> lis
         )
         told_c = np.full((4, 180), 21.0)
         told_c[:, blank.entered :] += warming_of(TRUTH, blank)
-        if not still:
-            slow = world.normal(0, 0.004, 180).cumsum()
+        if error:
+            slow = world.normal(0, 0.004 * error, 180).cumsum()
             slow -= slow[blank.entered]
-            own = world.normal(0, 0.01, (4, 180))
+            own = world.normal(0, 0.01 * error, (4, 180))
             told_c = np.round(told_c + slow + own, 2)
         told_c[world.random((4, 180)) < 0.02] = np.nan
         told_c[:, blank.entered - 1] = 21.0
@@ -78,6 +78,18 @@ def test_a_wrong_capacity_is_rejected(fitted: Fitted) -> None:
     assert worse > 1.2 * right
 
 
+def test_intervals_are_as_wide_as_fits_differ() -> None:
+    """Eight rooms recorded anew, with the errors of real ones: no narrower, and not idle.
+
+    Exactly as wide they cannot be: what a prior has settled does not differ, and still counts.
+    """
+    fits = [fit(recorded(10, np.random.default_rng(40 + trial), 3.0)) for trial in range(8)]
+    found = np.log([one.warming.exchange_per_s for one in fits]).std(ddof=1)
+    claimed = [np.diff(np.log(one.intervals["exchange_per_s"])) / (2 * 1.96) for one in fits]
+
+    assert 0.85 < np.mean(claimed) / found < 2
+
+
 def test_a_silent_thermometer_is_told_by_the_others(fitted: Fitted) -> None:
     """What errs in common is taken from them: here almost all that there is."""
     for one in recorded(3, np.random.default_rng(32)):
@@ -86,9 +98,33 @@ def test_a_silent_thermometer_is_told_by_the_others(fitted: Fitted) -> None:
         assert np.nanmean(filled**2) < np.nanmean(alone**2)
 
 
+def test_a_silent_thermometer_is_silent(fitted: Fitted) -> None:
+    """What it would have said makes no difference."""
+    (one,) = recorded(1, np.random.default_rng(35))
+    unsaid = one.temp_c.copy()
+    unsaid[1, one.entered :] = np.nan
+
+    assert np.array_equal(fill(fitted, one, 1), fill(fitted, replace(one, temp_c=unsaid), 1))
+
+
+def test_a_trend_goes_on_and_dies_away(fitted: Fitted) -> None:
+    """A room that warms by itself before anybody comes: half an hour of it remains at most."""
+    (one,) = recorded(1, np.random.default_rng(36), error=0.0)
+    slope = 1e-4
+    steps_s = (np.arange(one.temp_c.shape[1]) - one.entered) * 20.0
+    rising = replace(one, temp_c=np.where(steps_s < 0, 21.0 + slope * steps_s, one.temp_c))
+    room = replace(TRUTH, trend=1.0)
+
+    assert rising.trends_k_per_s == pytest.approx([slope] * 4)
+    more = warming_of(room, rising) - warming_of(room, replace(one, temp_c=one.temp_c * 0 + 21))
+    assert more[:, 0] == pytest.approx(slope * 10, rel=0.01)
+    assert (more < slope * 1800).all()
+    assert (np.diff(more) > 0).all()
+
+
 def test_where_all_thermometers_agree_there_is_no_more_to_tell() -> None:
     """Without any error the forecast is the filling."""
-    (one,) = recorded(1, np.random.default_rng(33), still=True)
+    (one,) = recorded(1, np.random.default_rng(33), error=0.0)
     room = Fitted(TRUTH, {}, 0.05, SIZE_M, PLACES_M, 1)
 
     assert fill(room, one, 2) == pytest.approx(warming_of(TRUTH, one)[2], abs=1e-12)
