@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from physics.kernel import forward
-from physics.operators import cost
+from physics.operators import cost, direct
 from physics.operators.choose import Axes, forward_operator
 from physics.operators.direct import Dense, Direct
 from physics.operators.made import measured
@@ -60,13 +60,19 @@ def test_the_cheapest_way_is_taken_and_its_error_stated(
 def test_what_is_too_large_for_all_is_formed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scattered in a room, spread too little for factors and too far for near pairs."""
     monkeypatch.setattr(cost, "MOST_KEPT", 100_000)
+    monkeypatch.setattr(direct, "_BLOCK", 700 * 3000)
     sources, sensors = world.random((3000, 3)), world.random((2000, 3))
     operator = forward_operator(sources, sensors, 1e-3)
     some = np.array([0, 999, 1999])
     heat = world.random(3000)
     truth = forward(sources, sensors[some], 1e-3) @ heat
 
+    readings = np.zeros(2000)
+    readings[[0, 999, 1999]] = 1.0, 2.0, 3.0
+    back = forward(sources, sensors[some], 1e-3).T @ [1.0, 2.0, 3.0]
+
     assert operator.method == "direct"
+    assert operator.rmatvec(readings) == pytest.approx(back, rel=1e-12)
     assert operator.matvec(heat)[some] == pytest.approx(truth, rel=1e-12)
 
 
@@ -101,16 +107,16 @@ def test_a_shuffled_grid_is_scattered_places() -> None:
 
 def test_the_stated_error_shows_an_operator_that_is_wrong() -> None:
     """The negative control: kernels of another spread, and one sensor's row turned."""
-    direct = Direct(Axes((EVEN,)), Axes((EVEN,)), 0.05, "none", (1.0,))
+    rows = Direct(Axes((EVEN,)), Axes((EVEN,)), 0.05, "none", (1.0,))
     right = forward_operator(EVEN, EVEN, 0.05).operator
     other = forward_operator(EVEN, EVEN, 0.0501).operator
     assert isinstance(right, Uniform)
     turned = Uniform((replace(right.axes[0], direct=right.axes[0].direct.conj()),))
 
-    assert measured(right, direct) < 1e-14
-    assert measured(other, direct) > 1e-4
-    assert measured(turned, replace(direct, sensors_m=Axes((EVEN + 0.1,)))) > 1e-2
-    assert measured(Dense(np.eye(2)), direct) == 0.0
+    assert measured(right, rows) < 1e-14
+    assert measured(other, rows) > 1e-4
+    assert measured(turned, replace(rows, sensors_m=Axes((EVEN + 0.1,)))) > 1e-2
+    assert measured(Dense(np.eye(2)), rows) == 0.0
 
 
 def test_near_pairs_are_not_taken_where_what_they_leave_out_is_all_there_is() -> None:
