@@ -1,0 +1,129 @@
+"""A deployment whose room has a file: what that says is taken, and nothing is said twice."""
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gateway import config
+from gateway.commands.calibrating_map import tried
+from gateway.commands.published import as_public
+from gateway.faults import OperatorFault
+
+ROOM = """
+[room]
+name = "small"
+size_m = [3.0, 2.0]
+height_m = 2.5
+cell_mm = 250
+mixing_m2_per_s = 0.005
+air_changes_per_h = 1.0
+supply_c = 20.0
+capacity_factor = 6
+baseline_c = 20.0
+start = "00:00"
+duration_h = 1
+step_s = 60
+
+[north]
+u_w_per_m2k = 1.0
+outside_c = 20.0
+
+[south]
+u_w_per_m2k = 1.0
+outside_c = 20.0
+
+[west]
+u_w_per_m2k = 1.0
+outside_c = 20.0
+
+[east]
+u_w_per_m2k = 1.0
+outside_c = 20.0
+
+[thermometers]
+kind = "tmp117"
+count = [3, 2]
+
+[privacy]
+epsilon = "8/1"
+delta = "1/100000"
+protect_distance_m = 0.5
+readings = 1
+every_min = 30
+background = "recorded"
+people_max = 2
+power_max_w = 80
+"""
+DEPLOYED = """
+[room]
+plan = "small.toml"
+
+[privacy]
+epsilon = "8/1"
+delta = "1/100000"
+protect_distance_m = 0.5
+"""
+
+
+def deployed(tmp_path: Path, more: str = "", room: str = ROOM) -> Path:
+    (tmp_path / "small.toml").write_text(room)
+    path = tmp_path / "gateway.toml"
+    path.write_text(DEPLOYED + more)
+    return path
+
+
+def test_the_room_file_gives_cells_sensors_converter_and_response(tmp_path: Path) -> None:
+    deployment = config.load(deployed(tmp_path))
+    query = config.query(deployment)
+
+    assert query.grid == ((12, 8), 250)
+    assert query.sensors == (6,)
+    assert query.step == Fraction(1, 128)
+    assert (query.intensity_max, query.sources_max) == (80.0, 2)
+    assert query.spread_m2 == math.inf
+    assert query.response is config.query(deployment).response
+    found = tried(query, lambda stage: None)
+    assert found is not None
+    assert found.off is None or found.off < found.blind
+    with pytest.raises(OperatorFault, match="--published"):
+        as_public(query, ())
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("[heat]\nspread_m2 = 1.0\n", "[heat] spread_m2 stands beside"),
+        ("[sensors]\ncount = 6\n", "[sensors] count stands beside"),
+        ("[sensors]\ndrift_sd = 0.1\n", "[sensors] drift_sd stands beside"),
+    ],
+)
+def test_what_is_said_twice_is_refused(tmp_path: Path, more: str, words: str) -> None:
+    """Noise for one of two rooms would not hide what the other shows."""
+    with pytest.raises(OperatorFault) as caught:
+        config.load(deployed(tmp_path, more))
+    assert words in str(caught.value)
+
+
+def test_a_wrong_room_file_is_told_of_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(OperatorFault, match=r"small\.toml.*line"):
+        config.load(deployed(tmp_path, room=ROOM.replace("cell_mm = 250", "cell_mm = 0")))
+    path = deployed(tmp_path)
+    (tmp_path / "small.toml").unlink()
+    with pytest.raises(OperatorFault, match="cannot be read"):
+        config.load(path)
+
+
+def test_a_room_file_that_changes_makes_another_response(tmp_path: Path) -> None:
+    """Stale noise would be for a room that is no more."""
+    path = deployed(tmp_path)
+    first = config.query(config.load(path)).response
+    (tmp_path / "small.toml").write_text(ROOM.replace("0.005", "0.0040"))
+    second = config.query(config.load(path)).response
+
+    assert first is not None
+    assert second is not None
+    assert first.digest != second.digest
+    assert not np.allclose(first.operator, second.operator)
