@@ -16,6 +16,9 @@ The rules were written before any held-out experiment was looked at:
 - **Score**: the root mean square error of one experiment, over its thermometers and steps of 20
   seconds; experiments count the same. *Won* is the share of experiments with a smaller error
   than the peer's. Intervals are 95 in 100 of resampled experiments.
+
+Two rules came after the first look, and are sterner: whole days resampled instead of experiments
+(`groups`), and a silent thermometer that was not in the fit either (`silent`, in the bench).
 """
 
 from collections.abc import Sequence
