@@ -3,12 +3,14 @@
 Written from the promise and not from the plan: an audit that asked the plan would believe it.
 """
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 
 from edge.records import Grid, Reading, Round
 from edge.thermal import Params
 
+from .thermal_parted import parted
 from .thermal_query import Query
 from .thermal_scenes import neighbours as neighbours
 from .thermal_search import search as search
@@ -63,6 +65,21 @@ def rooms() -> Iterator[tuple[str, Query]]:
     yield (
         "obliquely to one sensor",
         Query(Grid((4, 3), 500), (1, 1), 0.2, (1, 1), protect_distance_m=1.0),
+    )
+    # People who walk, through a door and along both sides of a partition.
+    made = parted()
+    yield (
+        "partition, displaced paths",
+        Query(
+            made.grid,
+            (len(made.places_m),),
+            math.inf,
+            (1, 1),
+            protect_distance_m=0.5,
+            intensity_max=80.0,
+            step=Fraction(1, 4),
+            response=made,
+        ),
     )
     # Here the noise was there first, and epsilon is what it comes to.
     yield "noise that is given", Query(Grid((8, 1), 500), (4,), 0.1, (1, 1), sigma=(3, 2))

@@ -15,6 +15,7 @@ from edge.thermal import Params
 from physics.kernel import forward
 from physics.places import cell_places, length_m, sensor_places
 
+from .thermal_parted import before_and_after
 from .thermal_query import Query
 
 Whole = NDArray[np.int64]
@@ -31,7 +32,11 @@ def neighbours(query: Query, round: Round) -> tuple[Whole, Whole]:
     Of all moves at all spreads tried it is the one that changes what devices send the most.
     """
     params = Params(*round.params)
-    moves = [move for spread in _spreads(query) if (move := _widest(query, spread)) is not None]
+    if query.response is not None:
+        moves = [before_and_after(query)]
+    else:
+        tried = [_widest(query, spread) for spread in _spreads(query)]
+        moves = [move for move in tried if move is not None]
     pairs = [_sent(here, there, params.exponent, query.step) for here, there in moves]
     return max(pairs, key=lambda pair: int(np.square(pair[1] - pair[0]).sum()))
 

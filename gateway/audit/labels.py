@@ -34,7 +34,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             and ("holder" in promise.trust) is query.keyholder,
             samples=1,
         )
-        if query.calibration == "exact" and query.sigma is None:
+        kernel = query.response is None  # the printed formula knows nothing else
+        if kernel and query.calibration == "exact" and query.sigma is None:
             printed = mechanism.plan(replace(query, calibration="paper"), ()).guarantee
             yield true(
                 f"{name}: with the paper's formula it says what that really gives",
