@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from physics.kernel import forward
-from physics.robin_sensitivity import robin_sensitivity
+from physics.kernels.robin_sensitivity import robin_sensitivity
 from physics.sensitivity import sensitivity
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
@@ -230,11 +230,11 @@ folder = next((one for one in folders if (one / "room_climate.npz").is_file()), 
 if folder is None:
     print("The recordings are not here; set HEATVEIL_DATA to the folder that holds thermal/.")
 else:
-    from physics.climate import room_climate
-    from physics.fitted import forecast
-    from physics.fitting import fit
-    from physics.held_out import against, alternate_days, fill_errors, forecast_errors
-    from physics.warming import effective_capacity
+    from physics.recorded.climate import room_climate
+    from physics.recorded.fitted import forecast
+    from physics.recorded.fitting import fit
+    from physics.recorded.held_out import against, alternate_days, fill_errors, forecast_errors
+    from physics.recorded.warming import effective_capacity
 
     halves = {room: alternate_days(found) for room, found in room_climate(folder).items()}
     fits = {room: fit(first) for room, (first, _) in halves.items()}
@@ -287,5 +287,5 @@ else:
 #   ever open;
 # - mixing is known to a factor of two or three in A, of ten or more in B and C; the store of the
 #   walls in B and C hardly at all. The table of privacy says what such factors cost, so plan for
-#   the ends of the intervals. `physics/recordings` and `physics/fitting` do the same for a room
-#   of your own.
+#   the ends of the intervals. `physics/recorded/recordings` and `physics/recorded/fitting` do the
+#   same for a room of your own.

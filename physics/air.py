@@ -61,7 +61,7 @@ def warmth(joules: float, beyond: float = 1.0, capacity_factor: float = 1.0) -> 
 
         M = Q / (AIR_J_PER_M3K x beyond x capacity_factor)
 
-    From watts it is the same by the second, in K m/s and so on, for `physics.continuous`.
+    From watts it is the same by the second, in K m/s and so on, for `physics.kernels.continuous`.
 
     Args:
         joules: Q, sensible and convective; below nought for what cools.

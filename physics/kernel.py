@@ -8,10 +8,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .free import heat_kernel as heat_kernel
-from .line import AnyWalls as AnyWalls
-from .line import Walls as Walls
-from .line import along
+from .kernels.free import heat_kernel as heat_kernel
+from .kernels.line import AnyWalls as AnyWalls
+from .kernels.line import Walls as Walls
+from .kernels.line import along
 from .places import Floats
 from .sensitivity import sensitivity as sensitivity
 
@@ -33,7 +33,7 @@ def forward(
             (sources, 3) in a room.
         sensors_m: where it is read, (sensors,), (sensors, 2) or (sensors, 3), in the same unit.
         spread_m2: diffusivity times elapsed time, in square metres; positive. For a source of
-            some size `physics.free.widened` gives it.
+            some size `physics.kernels.free.widened` gives it.
         walls: "none"; or walls at 0 and `length_m` on every axis, "insulated" where no heat
             passes them, "cold" where they are kept at the baseline and take all of it.
         length_m: between the walls; (x, y) or (x, y, z) for a room that is no square or cube.

@@ -20,8 +20,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from physics.lowrank import LowRank
-from physics.separable import Separable
+from physics.operators.lowrank import LowRank
+from physics.operators.separable import Separable
 
 from .compiled import tier
 from .kernels import active_set

@@ -23,7 +23,7 @@ _TRANSFORM = 2.0  # one number, times the logarithm of how many, there and back
 _PAIR, _FOUND = 2.0, 150.0  # one near pair in a product; and when it is looked for
 _HANDED, _PASSED = 15.0, 0.3  # one node at one place by panels; one node to one node
 _NODE, _THIN = 25.0, 0.2  # one node at one place when factors are made, and each direction of it
-_MOST_NODES = 1200  # as in `physics.lowrank`
+_MOST_NODES = 1200  # as in `physics.operators.lowrank`
 # An estimator takes some dozens of products from one operator.
 _PRODUCTS = 30
 # A matrix or factor of a gigabyte is the most that is kept.

@@ -12,9 +12,9 @@ modes is one more transform. Else the columns themselves are formed.
 import numpy as np
 
 from ..places import Floats
-from ..separable_moves import Pair, pair
 from .even import Even
 from .modes import Modes
+from .separable_moves import Pair, pair
 from .uniform import Line
 
 # Columns of one axis are formed up to this many numbers, a quarter of a gigabyte.

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ..separable import forward_separable
 from .direct import Dense, Direct
 from .layout import Axes
 from .near import forward_near
 from .panels import forward_panels
 from .protocol import Operator
+from .separable import forward_separable
 from .thin import forward_thin
 from .uniform import forward_uniform
 

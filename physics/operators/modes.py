@@ -19,10 +19,10 @@ import numpy as np
 from scipy import fft
 
 from ..kernel import forward
-from ..line import SWITCH
+from ..kernels.line import SWITCH
 from ..places import Floats
 
-# Above the switch of `physics.line` a mode this many turns of a single cell away is e**-46.
+# Above the switch of `kernels.line` a mode this many turns of a single cell away is e**-46.
 _FOLDS = 4
 
 

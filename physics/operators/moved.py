@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from ..lowrank import LowRank
 from ..places import Floats
-from ..separable import Separable
-from ..separable_moves import pair, worst_step
 from .choose import Chosen
 from .line_pairs import line_pair
+from .lowrank import LowRank
 from .near import Near
 from .protocol import Operator
+from .separable import Separable
+from .separable_moves import pair, worst_step
 from .steps import Among, steps
 from .uniform import Uniform
 

@@ -7,8 +7,8 @@ of the axes' rows i. Pairs of directions that together count for nothing are lef
 import numpy as np
 
 from ..kernel import AnyWalls
-from ..lowrank import LowRank, forward_lowrank
 from ..places import Floats
+from .lowrank import LowRank, forward_lowrank
 
 # What is left out, relative to the largest direction, before the sum of all is trusted to 1e-13.
 _CUT = 1e-17
@@ -29,7 +29,7 @@ def forward_thin(
         lengths_m: between the walls, one for each axis.
 
     Raises:
-        ValueError: as `physics.lowrank.forward_lowrank`.
+        ValueError: as `physics.operators.lowrank.forward_lowrank`.
     """
     left, right, error = np.ones((len(sensors_m), 1)), np.ones((len(sources_m), 1)), 0.0
     for axis, length in enumerate(lengths_m):

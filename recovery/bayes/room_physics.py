@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from physics.kernel import Length, forward
-from physics.robin import forward_robin
+from physics.kernels.robin import forward_robin
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ class Physics:
         spreads_m2: the shortest and the longest that heat may have spread; equal if known.
         walls: "none", "insulated", or "losing" for walls that lose heat.
         losses_per_m: the least and the most that each of the walls may lose over diffusivity,
-            as `physics.robin` has it, 0 to infinity; all walls lose alike. Only for "losing".
+            as `physics.kernels.robin` has it, 0 to infinity; all lose alike. Only for "losing".
         length_m: between the walls; (x, y) for a room.
         offset: deviation of a drift that all sensors share, in kelvin.
         slope: deviation of what drift differs by from one end to the other, in kelvin.

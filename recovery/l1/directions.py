@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from physics.lowrank import LowRank
-from physics.separable import Separable
+from physics.operators.lowrank import LowRank
+from physics.operators.separable import Separable
 
 from .factors import RANK_TOLERANCE, decomposed, of_factors, sketched
 from .plane import Pairs, reduce_plane

@@ -20,8 +20,8 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.lowrank import LowRank
-from physics.separable import Factor, Separable
+from physics.operators.lowrank import LowRank
+from physics.operators.separable import Factor, Separable
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

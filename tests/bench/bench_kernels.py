@@ -15,9 +15,9 @@ import numpy as np
 import pde
 from scipy.integrate import quad_vec
 
-from physics.continuous import forward_continuous
 from physics.kernel import forward
-from physics.moving import Path, forward_moving
+from physics.kernels.continuous import forward_continuous
+from physics.kernels.moving import Path, forward_moving
 
 LENGTH = (6.0, 4.0)
 MIXING, ON_S, SD = 0.02, 60.0, 0.3

@@ -17,7 +17,7 @@ import cvxpy
 import numpy as np
 from scipy.stats import chi2
 
-from physics.separable import Separable, forward_separable
+from physics.operators.separable import Separable, forward_separable
 from recovery.l1.cone import least_l1
 from recovery.sparse import minimise_l1, prepare
 

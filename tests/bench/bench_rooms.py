@@ -1,8 +1,9 @@
 """Three real offices: what was fitted, and how well it tells the days that were held out.
 
 Run it: `python tests/bench/bench_rooms.py [folder of recorded data]`. The rules are those of
-`physics/held_out.py`: whole days held out, every other one. The last two tables are sterner
-still: a thermometer that the fit never saw, and the parts of the model left out one by one.
+`physics/recorded/held_out.py`: whole days held out, every other one. The last two tables are
+sterner still: a thermometer that the fit never saw, and the parts of the model left out one
+by one.
 Nothing here is asserted.
 """
 
@@ -15,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from physics.climate import room_climate
-from physics.experiments import Experiment
-from physics.fitted import Fitted
-from physics.fitting import fit
-from physics.held_out import against, alternate_days, fill_errors, forecast_errors
 from physics.places import Floats
-from physics.warming import effective_capacity
+from physics.recorded.climate import room_climate
+from physics.recorded.experiments import Experiment
+from physics.recorded.fitted import Fitted
+from physics.recorded.fitting import fit
+from physics.recorded.held_out import against, alternate_days, fill_errors, forecast_errors
+from physics.recorded.warming import effective_capacity
 
 Errors = dict[str, Floats]
 

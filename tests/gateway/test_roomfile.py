@@ -1,5 +1,6 @@
 """A deployment whose room has a file: what that says is taken, and nothing is said twice."""
 
+import json
 import math
 from fractions import Fraction
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from gateway import config
+from gateway.commands.calibrating import calibrated
 from gateway.commands.calibrating_map import tried
 from gateway.commands.published import as_public
 from gateway.faults import OperatorFault
@@ -88,6 +90,11 @@ def test_the_room_file_gives_cells_sensors_converter_and_response(tmp_path: Path
     found = tried(query, lambda stage: None)
     assert found is not None
     assert found.off is None or found.off < found.blind
+    made = calibrated(query, every_s=None, as_json=True, plot=None, inputs=[], stage=print)
+    numbers = json.loads("\n".join(made.lines))
+    assert numbers["what_if"][0]["spread_m2"] is None
+    assert query.response is not None
+    assert query.response.digest in numbers["neighbours"]
     with pytest.raises(OperatorFault, match="--published"):
         as_public(query, ())
 

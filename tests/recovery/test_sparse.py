@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, minimize
 
 from physics.kernel import forward
-from physics.lowrank import LowRank, forward_lowrank
+from physics.operators.lowrank import LowRank, forward_lowrank
 from recovery.l1 import printed
 from recovery.l1.cone import least_l1
 from recovery.sparse import minimise_l1, minimise_l1_many, prepare

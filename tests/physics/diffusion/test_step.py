@@ -10,8 +10,8 @@ from physics.diffusion.march import march
 from physics.diffusion.medium import Drive, Medium, Sides, still
 from physics.diffusion.run import Run
 from physics.kernel import forward
+from physics.kernels.robin import forward_robin
 from physics.places import Floats
-from physics.robin import forward_robin
 
 
 def plain(shape: tuple[int, ...], lengths: tuple[float, ...], films: Sides) -> Medium:

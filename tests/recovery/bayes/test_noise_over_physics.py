@@ -9,8 +9,8 @@ import pytest
 
 from edge.records import Grid
 from physics.kernel import forward
+from physics.kernels.robin import forward_robin
 from physics.places import cell_places, length_m, sensor_places
-from physics.robin import forward_robin
 from physics.sensitivity import sensitivity
 from recovery.calibrate import calibrate
 from recovery.thermal_noise import calibration, room

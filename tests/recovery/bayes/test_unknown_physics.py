@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import kstest, multivariate_normal, norm, truncnorm
 
 from physics.kernel import forward
-from physics.robin import forward_robin
+from physics.kernels.robin import forward_robin
 from physics.sensitivity import sensitivity
 from recovery.bayes import conditional
 from recovery.bayes.drift import drift

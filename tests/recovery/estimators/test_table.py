@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from physics.kernel import forward
-from physics.separable import forward_separable
+from physics.operators.separable import forward_separable
 from recovery.distance import earth_movers
 from recovery.estimators import choose
 from recovery.estimators.blind import undetermined

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog, lsq_linear
 
 from physics.kernel import forward
-from physics.lowrank import forward_lowrank
+from physics.operators.lowrank import forward_lowrank
 from recovery.compiled import compiled
 from recovery.kernels import active_set
 from recovery.l1.printed import by_clarabel

@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from physics.lowrank import forward_lowrank
-from physics.separable import Separable, forward_separable
+from physics.operators.lowrank import forward_lowrank
+from physics.operators.separable import Separable, forward_separable
 from recovery.compiled import compiled
 from recovery.kernels import active_set
 from recovery.l1.directions import prepare

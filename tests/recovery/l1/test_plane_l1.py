@@ -6,7 +6,7 @@ import cvxpy
 import numpy as np
 import pytest
 
-from physics.separable import Separable, forward_separable
+from physics.operators.separable import Separable, forward_separable
 from recovery.sparse import minimise_l1, minimise_l1_many, prepare
 
 NOISE = 0.05

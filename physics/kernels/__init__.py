@@ -1,0 +1,1 @@
+"""Heat kernels: walls of any kind, matrices, sizes, and heat that is given off over time."""

@@ -1,0 +1,177 @@
+"""Fit how a room warms to recorded experiments: one set of figures a room.
+
+Least squares of the warming since somebody came in, over all thermometers. Every experiment
+counts the same, however long it is, and as much as eight readings of 0.06 K, for readings of one
+experiment err together. What the recordings do not tell is held near what is usual by a prior
+on each figure; the intervals show where that is so.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from ..places import Floats
+from .experiments import Experiment
+from .fitted import Fitted, pulse_of, warming_of
+from .warming import Warming
+
+# Each figure with what is usual, and how many times more or less (e-fold) is not surprising.
+USUAL: dict[str, tuple[float, float]] = {
+    "capacity_factor": (2.0, 1.0),
+    "store_factor": (20.0, 1.0),
+    "exchange_per_s": (1 / 600, 1.0),
+    "open_loss_per_s": (1 / 3600, 1.0),
+    "mixing_m2_per_s": (0.02, 0.8),
+}
+# Where people are, as a share of the room's size, and how much of a trend lasts.
+_PLACE_SD, _TREND, _TREND_SD = 0.35, 0.5, 0.5
+NAMES = (*USUAL, "place_x_m", "place_y_m", "place_z_m", "trend")
+_COUNTS_AS, _ERROR_K = 8, 0.06
+# One step in three: a value a minute says all that a room does.
+_EVERY = 3
+
+
+def fit(experiments: Sequence[Experiment], fixed: Mapping[str, float] | None = None) -> Fitted:
+    """Return the room that the experiments were made in.
+
+    Args:
+        experiments: of one room, with the same thermometers; ten or more to be of use.
+        fixed: figures that are known, by name: they stay as given.
+
+    Raises:
+        ValueError: no experiments, of several rooms, or a fixed figure that does not exist.
+    """
+    fixed = fixed or {}
+    _same_room(experiments)
+    unknown = sorted(set(fixed) - set(NAMES))
+    if unknown:
+        raise ValueError(
+            f"fixed names {', '.join(unknown)} but only {', '.join(NAMES)} are figures of a "
+            "room, and others would be ignored in silence. Take one of these names."
+        )
+    size_m = experiments[0].size_m
+    usual = np.array([math.log(middle) for middle, _ in USUAL.values()] + [0.5] * 3 + [_TREND])
+    widths = np.array([width for _, width in USUAL.values()] + [_PLACE_SD] * 3 + [_TREND_SD])
+    start = usual.copy()
+    for name, figure in fixed.items():
+        start[NAMES.index(name)] = _inside(name, figure, size_m)
+    free = np.array([name not in fixed for name in NAMES])
+    if not any(one.door_open for one in experiments):
+        free[NAMES.index("open_loss_per_s")] = False  # never seen, so never fitted
+
+    def errors(chosen: Floats) -> list[Floats]:
+        figures = start.copy()
+        figures[free] = chosen
+        warming = _warming(figures, size_m)
+        rows = [_weighed(missed) for missed in _missed(warming, experiments)]
+        return [*rows, ((figures - usual) / widths)[free]]
+
+    low = np.where(np.char.startswith(NAMES, "place"), 0.0, -np.inf)
+    high = np.where(np.char.startswith(NAMES, "place"), 1.0, np.inf)
+    found = least_squares(
+        lambda chosen: np.concatenate(errors(chosen)),
+        start[free],
+        bounds=(low[free], high[free]),
+        x_scale=widths[free],
+        max_nfev=60,
+    )
+    figures = start.copy()
+    figures[free] = found.x
+    warming = _warming(figures, size_m)
+    sds = np.sqrt(np.diag(_sandwich(found.jac, errors(found.x))))
+    intervals = {}
+    for name, middle, sd in zip(np.array(NAMES)[free], found.x.tolist(), sds, strict=True):
+        ends = [_outside(str(name), middle + way * 1.96 * sd, size_m) for way in (-1, 1)]
+        intervals[str(name)] = (ends[0], ends[1])
+    return Fitted(
+        warming,
+        intervals,
+        _node_sd(warming, experiments),
+        size_m,
+        experiments[0].places_m,
+        len(experiments),
+    )
+
+
+def _sandwich(slopes: Floats, errors: Sequence[Floats]) -> Floats:
+    """Return the covariance of the figures, with experiments as the independent pieces.
+
+    Source: Liang and Zeger 1986, Biometrika 73, 13, the "robust" variance for clusters.
+    """
+    bread = np.linalg.inv(slopes.T @ slopes)
+    meat = np.zeros_like(bread)
+    at = 0
+    for piece in errors[:-1]:
+        score = slopes[at : at + len(piece)].T @ piece
+        meat += np.outer(score, score)
+        at += len(piece)
+    prior = slopes[at:]
+    return np.asarray(bread @ (meat + prior.T @ prior) @ bread)
+
+
+def _missed(warming: Warming, experiments: Sequence[Experiment]) -> list[Floats]:
+    """Return by how much each experiment is missed, (nodes, every third step)."""
+    pulses = {
+        door: pulse_of(warming, alike)
+        for door in (False, True)
+        if (alike := [one for one in experiments if one.door_open is door])
+    }
+    return [
+        (warming_of(warming, one, pulses[one.door_open]) - one.warming_k)[:, ::_EVERY]
+        for one in experiments
+    ]
+
+
+def _weighed(missed: Floats) -> Floats:
+    known = missed[~np.isnan(missed)]
+    return np.asarray(known * (math.sqrt(_COUNTS_AS / known.size) / _ERROR_K))
+
+
+def _node_sd(warming: Warming, experiments: Sequence[Experiment]) -> float:
+    apart = []
+    for missed in _missed(warming, experiments):
+        whole = missed[:, ~np.isnan(missed).any(axis=0)]
+        apart.append(((whole - whole.mean(axis=0)) ** 2).mean())
+    nodes = len(experiments[0].places_m)
+    return math.sqrt(float(np.mean(apart)) * nodes / max(1, nodes - 1))
+
+
+def _warming(figures: Floats, size_m: Floats) -> Warming:
+    capacity, store, exchange, leak, mixing = np.exp(figures[: len(USUAL)]).tolist()
+    x, y, z = (figures[len(USUAL) : -1] * size_m).tolist()
+    return Warming(capacity, store, exchange, leak, mixing, (x, y, z), float(figures[-1]))
+
+
+def _inside(name: str, figure: float, size_m: Floats) -> float:
+    """Return a figure as the fit holds it: a logarithm, or a share of the room."""
+    if name in USUAL:
+        return math.log(figure)
+    return figure / size_m["xyz".index(name[6])] if name != "trend" else figure
+
+
+def _outside(name: str, held: float, size_m: Floats) -> float:
+    if name in USUAL:
+        return math.exp(held)
+    if name == "trend":
+        return held
+    return float(min(max(held, 0.0), 1.0) * size_m["xyz".index(name[6])])
+
+
+def _same_room(experiments: Sequence[Experiment]) -> None:
+    if not experiments:
+        raise ValueError(
+            "there are no experiments but a fit needs some, ten or more to be of use. Is the "
+            "recording empty?"
+        )
+    first = experiments[0]
+    for one in experiments:
+        if not (
+            np.array_equal(one.size_m, first.size_m)
+            and np.array_equal(one.places_m, first.places_m)
+        ):
+            raise ValueError(
+                f"experiments {first.name} and {one.name} differ in room or thermometers but a "
+                "fit is of one room, for its figures are. Fit each room by itself."
+            )

@@ -1,0 +1,144 @@
+"""Known rooms come back from made-up recordings, and rooms that are otherwise do not."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from physics.recorded.experiments import Experiment
+from physics.recorded.fitted import Fitted, fill, warming_of
+from physics.recorded.fitting import fit
+from physics.recorded.held_out import forecast_errors
+from physics.recorded.warming import Warming
+
+SIZE_M = np.array([4.7, 3.4, 2.9])
+PLACES_M = np.array([[2.3, 1.7, 2.85], [4.3, 0.8, 0.9], [2.4, 3.4, 2.2], [0.4, 0.1, 1.2]])
+TRUTH = Warming(2.2, 12.0, 1 / 350, 1 / 3000, 0.008, (2.0, 1.2, 1.2))
+
+
+def recorded(count: int, world: np.random.Generator, error: float = 1.0) -> list[Experiment]:
+    """Return made-up experiments: the truth, a slow error of the room and one of each node."""
+    experiments = []
+    for number in range(count):
+        power_w = np.zeros(180)
+        phases = np.sort(world.integers(20, 150, 4))
+        for first, last in itertools.pairwise(phases):
+            power_w[first:last] = world.choice([28.0, 31.5, 56.0, 63.0])
+        blank = Experiment(
+            f"e{number}",
+            f"day {number // 4}",
+            SIZE_M,
+            PLACES_M,
+            np.zeros((4, 180)) + 21.0,
+            power_w,
+            number % 3 == 0,
+        )
+        told_c = np.full((4, 180), 21.0)
+        told_c[:, blank.entered :] += warming_of(TRUTH, blank)
+        if error:
+            slow = world.normal(0, 0.004 * error, 180).cumsum()
+            slow -= slow[blank.entered]
+            own = world.normal(0, 0.01 * error, (4, 180))
+            told_c = np.round(told_c + slow + own, 2)
+        told_c[world.random((4, 180)) < 0.02] = np.nan
+        told_c[:, blank.entered - 1] = 21.0
+        experiments.append(replace(blank, temp_c=told_c))
+    return experiments
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Fitted:
+    return fit(recorded(30, np.random.default_rng(30)))
+
+
+def test_known_figures_come_back_within_their_intervals(fitted: Fitted) -> None:
+    truth = {
+        "capacity_factor": TRUTH.capacity_factor,
+        "store_factor": TRUTH.store_factor,
+        "exchange_per_s": TRUTH.exchange_per_s,
+        "mixing_m2_per_s": TRUTH.mixing_m2_per_s,
+        "place_x_m": TRUTH.place_m[0],
+        "place_y_m": TRUTH.place_m[1],
+    }
+    for name, figure in truth.items():
+        low, high = fitted.intervals[name]
+        assert low < figure < high, name
+
+
+def test_a_wrong_capacity_is_rejected(fitted: Fitted) -> None:
+    """Intervals wide enough for anything would pass the test above."""
+    low, high = fitted.intervals["capacity_factor"]
+    assert TRUTH.capacity_factor / 2 < low
+    assert high < TRUTH.capacity_factor * 2
+
+    others = recorded(10, np.random.default_rng(31))
+    wrong = fit(recorded(10, np.random.default_rng(30)), {"capacity_factor": 12.0})
+    right, worse = (forecast_errors(one, others)["model"].mean() for one in (fitted, wrong))
+    assert worse > 1.2 * right
+
+
+def test_intervals_are_as_wide_as_fits_differ() -> None:
+    """Eight rooms recorded anew, with the errors of real ones: no narrower, and not idle.
+
+    Exactly as wide they cannot be: what a prior has settled does not differ, and still counts.
+    """
+    fits = [fit(recorded(10, np.random.default_rng(40 + trial), 3.0)) for trial in range(8)]
+    found = np.log([one.warming.exchange_per_s for one in fits]).std(ddof=1)
+    claimed = [np.diff(np.log(one.intervals["exchange_per_s"])) / (2 * 1.96) for one in fits]
+
+    assert 0.85 < np.mean(claimed) / found < 2
+
+
+def test_a_silent_thermometer_is_told_by_the_others(fitted: Fitted) -> None:
+    """What errs in common is taken from them: here almost all that there is."""
+    for one in recorded(3, np.random.default_rng(32)):
+        filled = fill(fitted, one, 1) - one.warming_k[1]
+        alone = warming_of(fitted.warming, one)[1] - one.warming_k[1]
+        assert np.nanmean(filled**2) < np.nanmean(alone**2)
+
+
+def test_a_silent_thermometer_is_silent(fitted: Fitted) -> None:
+    """What it would have said makes no difference."""
+    (one,) = recorded(1, np.random.default_rng(35))
+    unsaid = one.temp_c.copy()
+    unsaid[1, one.entered :] = np.nan
+
+    assert np.array_equal(fill(fitted, one, 1), fill(fitted, replace(one, temp_c=unsaid), 1))
+
+
+def test_a_trend_goes_on_and_dies_away(fitted: Fitted) -> None:
+    """A room that warms by itself before anybody comes: half an hour of it remains at most."""
+    (one,) = recorded(1, np.random.default_rng(36), error=0.0)
+    slope = 1e-4
+    steps_s = (np.arange(one.temp_c.shape[1]) - one.entered) * 20.0
+    rising = replace(one, temp_c=np.where(steps_s < 0, 21.0 + slope * steps_s, one.temp_c))
+    room = replace(TRUTH, trend=1.0)
+
+    assert rising.trends_k_per_s == pytest.approx([slope] * 4)
+    more = warming_of(room, rising) - warming_of(room, replace(one, temp_c=one.temp_c * 0 + 21))
+    assert more[:, 0] == pytest.approx(slope * 10, rel=0.01)
+    assert (more < slope * 1800).all()
+    assert (np.diff(more) > 0).all()
+
+
+def test_where_all_thermometers_agree_there_is_no_more_to_tell() -> None:
+    """Without any error the forecast is the filling."""
+    (one,) = recorded(1, np.random.default_rng(33), error=0.0)
+    room = Fitted(TRUTH, {}, 0.05, SIZE_M, PLACES_M, 1)
+
+    assert fill(room, one, 2) == pytest.approx(warming_of(TRUTH, one)[2], abs=1e-12)
+
+
+def test_bad_questions_are_refused() -> None:
+    experiments = recorded(2, np.random.default_rng(34))
+    with pytest.raises(ValueError, match="no experiments"):
+        fit([])
+    with pytest.raises(ValueError, match="capacty_factor"):
+        fit(experiments, {"capacty_factor": 2.0})
+    with pytest.raises(ValueError, match="e0 and e1 differ"):
+        fit([experiments[0], replace(experiments[1], size_m=SIZE_M + 1)])
+    with pytest.raises(ValueError, match="nobody in it"):
+        replace(experiments[0], power_w=np.zeros(180))
+    with pytest.raises(ValueError, match="without readings before"):
+        replace(experiments[0], power_w=np.ones(180))
