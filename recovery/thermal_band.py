@@ -2,7 +2,8 @@
 
 It is proved for every heat whose total is within `totals`, with no more in one cell than the
 warmest source has and none in furniture, standing in the middles of the cells, that has spread as
-the query says, or stood as long before the reading as its room's response says and not longer. It needs no number of sources and no law of their places.
+the query says, or has stood there as long as its room's response says and no longer. It needs no
+number of sources and no law of their places.
 """
 
 import numpy as np

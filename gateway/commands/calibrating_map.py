@@ -107,9 +107,12 @@ def map_line(query: Query, tried: dict[str, Any] | None) -> str:
     many = tried["sources"]
     of = "one strongest source" if many == 1 else f"{many} strongest sources"
     none = ". Such a map says next to nothing" * (tried["off"] > _NOTHING * tried["blind"])
+    where = "at the stated spread"
+    if query.response is not None:
+        where = f"having stood there for {query.response.hold_s / 60:.4g} min and not before"
     return (
         f"The map: after {together}, that of {of} is expected to be about "
-        f"{tried['off']:.2g}{unit} off{give} (anywhere in the room, at the stated spread, "
+        f"{tried['off']:.2g}{unit} off{give} (anywhere in the room, {where}, "
         f"{tried['estimator']} estimator, {said}); a guess that has seen no data, "
         f"{tried['blind']:.2g}{unit}{none}."
     )

@@ -25,8 +25,7 @@ never rounded to the hopeful side.
     map                  null where it takes too long, or {trials, unresolved, off,
                          standard_error, blind, estimator}: of trials with one source so many
                          had no map; the others were so far off in the mean, a blind guess so far
-    sensors, bits_per_reading
-    readings, every_s, window_s
+    sensors, bits_per_reading, readings, every_s, window_s
                          of the window; the seconds are null without a deployment file
     rho, rho_window      price of a reading and of the window, ratios
     nano_rho_per_reading, nano_rho_window
@@ -35,7 +34,7 @@ never rounded to the hopeful side.
     converter            {inflation, best_test_right, best_test_right_without_step}
     distances            [{cells, distance, sensitivity, epsilon, best_test_right}], moves up to
     what_if              [{name, said, readings, sensors, walls, spread_m2, intensity_max,
-                         epsilon_with_this_noise, sigma_for_the_promise}]
+                         epsilon_with_this_noise, sigma_for_the_promise}], some null in a room
     refusal              null, or {reason, adc_step, epsilon}: why, and which of either would do;
                          where there is no plan at all, it stands alone beside the schema
 """
@@ -98,6 +97,7 @@ def numbers(
                 "name": other.name,
                 "said": other.said,
                 **{name: getattr(other.query, name) for name in names},
+                **({} if other.query.response is None else {"spread_m2": None, "walls": None}),
                 "epsilon_with_this_noise": other.epsilon,
                 "sigma_for_the_promise": other.sigma,
             }
