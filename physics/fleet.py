@@ -71,7 +71,7 @@ class Fleet:
                 )
             step = self._sees.step(slice(who.sensor, last + 1))
             ratio = None if step is None else step.as_integer_ratio()
-            self._nodes[who.name] = Node(who, budget, ratio)
+            self._nodes[who.name] = Node(who, budget, ratio, follower and follower())
 
     @property
     def names(self) -> tuple[str, ...]:
