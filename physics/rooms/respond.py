@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 from scipy.special import ndtr
 
-from ..displaced import displaced
+from ..displaced import Displaced, displaced
 from ..instruments.presets import named
 from ..instruments.views import point_views
 from ..response import Response, worst
@@ -19,6 +19,9 @@ from .raster import Mask, layout, shape
 from .records import Floats, Room
 
 _HOLD_S = 3600.0
+# Bodies are compared in the middles of cells. Anywhere in them they differed by up to 1 % more on
+# cells of 250 mm, and 7 % on cells of 500 mm; so much of the cell's area in m2 is added.
+_BETWEEN = 0.4
 _SERIES = (1, 2, 5, 10, 20, 50)
 
 
@@ -131,6 +134,8 @@ def _response(
     body = partial(worn, room)
     changes = displaced(watched(), ~plan.walls, standing, far, cells, body)
     stays = displaced([together], ~plan.walls, standing, far, cells, body).joint
+    more = 1 + _BETWEEN * (room.cell_mm / 1000) ** 2
+    joint, each, presence, presence_each = changes
     return Response(
         grid=grid(room),
         places_m=places,
@@ -139,7 +144,7 @@ def _response(
         hold_s=held * step_s,
         lasts_s=steps * step_s,
         far_cells=far,
-        changes=changes,
+        changes=Displaced(more * joint, more * each, more * presence, more * presence_each),
         stays=stays,
         name=room.name,
     )

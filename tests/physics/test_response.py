@@ -206,6 +206,28 @@ def test_no_path_displaced_by_so_little_changes_more(room: Room, response: Respo
         assert (change <= response.changes.each[nth]).all()
 
 
+@pytest.mark.parametrize(("cell_mm", "far"), [(200, 3), (250, 2), (500, 1)])
+def test_people_stand_anywhere_in_their_cells(cell_mm: int, far: int) -> None:
+    """At each lag the worst pair of places 5 cm apart from each other, and not of middles."""
+    day = Clock(0.0, 0.2, 30.0)
+    room = replace(small(), cell_mm=cell_mm, day=day)
+    fields = np.array(list(pulses(views(room), [Stretch(medium(room, 0.0), 24)], 30.0)))
+    x, y = np.meshgrid(np.arange(0.025, 3, 0.05), np.arange(0.025, 2, 0.05))
+    places = np.stack([x.ravel(), y.ravel()], axis=1)
+    column, row = (1000 * places / cell_mm).astype(int).T
+    places = places[free(room).reshape(shape(room))[row, column]]
+    bodies = np.array([spread(room, place[None], np.ones(1)).ravel() for place in places])
+    near = np.linalg.norm(places[:, None] - places, axis=2) <= far * cell_mm / 1000 + 1e-9
+    total = 0.0
+    for felt in fields.reshape(24, 6, -1) @ bodies.T:
+        own = np.einsum("sp,sp->p", felt, felt)
+        total += math.sqrt((own[:, None] + own - 2 * felt.T @ felt)[near].max())
+    response = respond(room, far * cell_mm / 1000)
+
+    assert 0.9 * response.changes.joint[response.within(far)] <= total
+    assert total <= response.changes.joint[response.within(far)]
+
+
 def greedy(fields: Floats, standing: Floats, near: int) -> tuple[Floats, Floats]:
     """Return two paths of cells, (lags,) each, that were made to differ as much as they can."""
     row, column = np.nonzero(standing)
