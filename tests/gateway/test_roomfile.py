@@ -8,11 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edge.records import Release
 from gateway import config
 from gateway.commands.calibrating import calibrated
 from gateway.commands.calibrating_map import tried
 from gateway.commands.published import as_public
+from gateway.commands.simulated import Room, scene_of
 from gateway.faults import OperatorFault
+from gateway.solver import Solver
+from recovery.heatmap import Heatmap
+from recovery.thermal import plan
 
 ROOM = """
 [room]
@@ -97,6 +102,22 @@ def test_the_room_file_gives_cells_sensors_converter_and_response(tmp_path: Path
     assert query.response.digest in numbers["neighbours"]
     with pytest.raises(OperatorFault, match="--published"):
         as_public(query, ())
+
+
+def test_the_process_that_draws_maps_gets_the_response_too(tmp_path: Path) -> None:
+    """It is another process, and a virtual fleet's room warms its thermometers in watts."""
+    query = config.query(config.load(deployed(tmp_path)))
+    world = np.random.default_rng(2)
+    room = Room(query, scene_of(query, None, 1, world), world)
+    round = plan(query, ())
+    assert round is not None
+    values = [reading.values[0] for reading in room.readings(round)]
+    with Solver(30.0) as solver:
+        drawn = solver.recover("thermal", query, [Release(round, values, len(values))])
+
+    assert room.temperatures.max() > 1
+    assert isinstance(drawn, Heatmap)
+    assert drawn.mass.shape == (8, 12)
 
 
 @pytest.mark.parametrize(
