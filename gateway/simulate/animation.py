@@ -8,31 +8,34 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from ..commands.stages import Stage
-from .panels import TITLES, Panels, clock, scale
+from .clocks import clock
+from .panels import Panels, titles
 from .records import Moment, Played
 
 PER_S = 8  # frames a second: a day of quarter hours takes twelve
+_COLOURS = 128  # half of the bytes, and nobody sees it
+FRAMES = 96  # at most, and the first
 
 
 def animate(played: Played, path: Path, stage: Stage = lambda name: None) -> None:
     """Write the day as an animated GIF, a frame for each that was kept."""
+    columns, lived = len(titles(played)), played.lived
     width, height = played.room.size_m
-    figure = Figure(figsize=(10.2, 1.1 + 3.2 * height / width), layout="constrained", dpi=80)
+    wide = max(10.2, 3.4 * columns)
+    tall = np.clip(0.9 * wide / columns * height / width, 1.5, 6.0) + 0.75
+    figure = Figure(figsize=(wide, tall), layout="constrained", dpi=80)
     canvas = FigureCanvasAgg(figure)
-    axes = list(figure.subplots(1, 3))
-    lived = played.lived
-    limits = (
-        scale([lived.warmth_k]),
-        scale([np.abs(moment.sent_k) for moment in played.moments]),
-    )
-    panels, drawn = Panels(axes, played, *limits), []
-    for frame, at_s in enumerate(lived.frames_s):
-        stage(f"drawing the animation, {frame + 1} of {len(lived.frames_s)}")
-        moment = last(played.moments, float(at_s))
-        panels.show(lived.warmth_k[frame], lived.people[frame], moment, _words(played, frame))
-        canvas.draw()
-        image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-        drawn.append(image.quantize(64))  # a third of the bytes, and nobody sees it
+    axes = [figure.add_subplot(1, columns, column + 1) for column in range(columns)]
+    frames = np.unique(np.linspace(0, len(lived.frames_s) - 1, FRAMES + 1).round().astype(int))
+    panels, drawn = Panels(axes, played, frames.tolist()), []
+    for nth, frame in enumerate(frames.tolist()):
+        stage(f"drawing the animation, {nth / len(frames):.0%}")
+        at_s = float(lived.frames_s[frame])
+        moment = last(played.moments, at_s)
+        panels.show(frame, moment, _words(played, panels, at_s, moment))
+        canvas.draw()  # type: ignore[no-untyped-call]
+        pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+        drawn.append(Image.fromarray(pixels).convert("RGB").quantize(_COLOURS))
     first, *others = drawn
     first.save(path, "GIF", save_all=True, append_images=others, duration=1000 // PER_S, loop=0)
 
@@ -43,12 +46,11 @@ def last(moments: tuple[Moment, ...], at_s: float) -> Moment | None:
     return past[-1] if past else None
 
 
-def _words(played: Played, frame: int) -> list[str]:
-    at_s = float(played.lived.frames_s[frame])
-    moment = last(played.moments, at_s)
-    asked = "" if moment is None else f" ({clock(moment.at_s)})"
-    return [
-        f"{clock(at_s)}  {TITLES[0]}",
-        TITLES[1] + asked,
-        TITLES[2] + asked,
-    ]
+def _words(played: Played, panels: Panels, at_s: float, moment: Moment | None) -> list[str]:
+    first, *others = titles(played)
+    words = [f"{clock(at_s)}  {first}, to {panels.warmest_k:.1f} K", *others]
+    if len(played.places_m):
+        words[1] += f", to {panels.sent_k:.1f} K"
+    if moment is not None:
+        words[1:3] = [f"{clock(moment.at_s)}  {word}" for word in words[1:3]]
+    return words

@@ -1,7 +1,7 @@
 """A simulated day on the disk: numpy's archive with everything, or Parquet with the readings.
 
-Both hold what a real room never gives away, the true warmth and the counts of the converters,
-beside what is public; so they are for whoever studies a room, and say so.
+Both hold what a real room never gives away, beside what is public; so they are for whoever
+studies a room, and say so: `private` and `public` name the parts of each file.
 """
 
 import json
@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recovery.guarantee import to_json
 
 from ..faults import OperatorFault
-from .records import Played
+from .records import Counts, Played
 
 FORMATS = (".npz", ".parquet")
-SIMULATED = (
-    "a simulation: true_k, counts, warmth_k and heat_w are private in a real room; sent_grains "
-    "and mass are public"
-)
+PRIVATE = ("true_k", "counts", "warmth_k", "air_k", "people_m", "heat_w", "array_counts")
+PUBLIC = ("level", "empty_k", "sent_grains", "mass")
 
 
 def check_format(path: Path) -> None:
@@ -52,41 +51,63 @@ def write_day(played: Played, path: Path, ending: str) -> None:
         _npz(played, path)
 
 
-def _about(played: Played) -> dict[str, str]:
-    """Return what every file says of itself, as text."""
-    round = played.releases[0].round
-    return {
-        "about": SIMULATED,
-        "guarantee": to_json(round.guarantee),
-        "params": json.dumps(list(round.params)),
+def _about(played: Played, parts: tuple[str, ...]) -> dict[str, str]:
+    """Return what a file says of itself, as text."""
+    about = {
+        "about": "a simulation; what is private would never leave a real room",
         "room": str(played.room.name),
+        "private": " ".join(part for part in PRIVATE if part in parts),
+        "public": " ".join(part for part in PUBLIC if part in parts),
     }
+    if played.releases:
+        round = played.releases[0].round
+        about["guarantee"] = to_json(round.guarantee)
+        about["params"] = json.dumps(list(round.params))
+    return about
 
 
 def _npz(played: Played, path: Path) -> None:
     lived, moments = played.lived, played.moments
-    blank = np.full(moments[0].heat_w.shape, np.nan)
+    most = max(map(len, lived.people), default=0)
+    people = np.full((len(lived.people), most, 2), np.nan)
+    for frame, places in enumerate(lived.people):
+        people[frame, : len(places)] = places
+    parts: dict[str, NDArray[Any]] = {
+        "times_s": lived.times_s,
+        "places_m": played.places_m,
+        "level": _numbers([played.read.level])[0],
+        "counts": _numbers(played.read.counts),
+        "step_k": played.read.step_k,
+        "true_k": lived.seen_k,
+        "empty_k": lived.empty_k,
+        "frames_s": lived.frames_s,
+        "warmth_k": lived.warmth_k.astype(np.float32),
+        "air_k": lived.air_k.astype(np.float32),
+        "people_m": people,
+        "cell_mm": np.array(played.room.cell_mm),
+    }
+    if moments:
+        blank = np.full(moments[0].heat_w.shape, np.nan)
+        parts |= {
+            "rounds_s": np.array([moment.at_s for moment in moments]),
+            "sent_grains": _numbers([release.values for release in played.releases]),
+            "mass": np.array([blank if m.mass is None else m.mass for m in moments]),
+            "heat_w": np.array([moment.heat_w for moment in moments]),
+        }
+    for index, filmed in enumerate(played.arrays):
+        frames = filmed.counts.reshape(-1, *filmed.shape).astype(np.float32)
+        parts[f"array_counts_{index}"] = frames
+    named = (*parts, *(["array_counts"] if played.arrays else []))
+    texts = {name: np.array(text) for name, text in _about(played, named).items()}
     with path.open("wb") as file:
-        np.savez_compressed(
-            file,
-            times_s=lived.times_s,
-            places_m=played.places_m,
-            true_k=lived.seen_k,
-            empty_k=lived.empty_k,
-            frames_s=lived.frames_s,
-            warmth_k=lived.warmth_k.astype(np.float32),
-            rounds_s=np.array([moment.at_s for moment in moments]),
-            counts=np.array([_numbers(moment.read) for moment in moments]),
-            sent_grains=np.array([_numbers(release.values) for release in played.releases]),
-            mass=np.array([blank if m.mass is None else m.mass for m in moments]),
-            heat_w=np.array([moment.heat_w for moment in moments]),
-            cell_mm=np.array(played.query.grid.cell_mm),
-            **{name: np.array(text) for name, text in _about(played).items()},
-        )
+        np.savez_compressed(file, **parts, **texts)  # type: ignore[arg-type]
 
 
-def _numbers(values: Any) -> list[float]:
-    return [np.nan if value is None else float(value) for value in values]
+def _numbers(rows: Any) -> NDArray[np.float64]:
+    """Return whole numbers, a row each, with NaN for those that did not come."""
+    return np.array(
+        [[np.nan if value is None else float(value) for value in row] for row in rows], dtype=float
+    )
 
 
 def _parquet(played: Played, path: Path) -> None:
@@ -97,23 +118,29 @@ def _parquet(played: Played, path: Path) -> None:
     lived, sensors = played.lived, len(played.places_m)
     steps = len(lived.times_s)
     sent: list[int | None] = [None] * (steps * sensors)
-    counts: list[int | None] = [None] * (steps * sensors)
     for moment, release in zip(played.moments, played.releases, strict=True):
-        row = int(np.abs(lived.times_s - moment.at_s).argmin()) * sensors
+        row = lived.step_of(moment.at_s) * sensors
         sent[row : row + sensors] = list(release.values)
-        counts[row : row + sensors] = list(moment.read)
-    table = pa.table(
-        {
-            "at_s": np.repeat(lived.times_s, sensors),
-            "sensor": np.tile(np.arange(sensors, dtype=np.int32), steps),
-            "x_m": np.tile(played.places_m[:, 0], steps),
-            "y_m": np.tile(played.places_m[:, 1], steps),
-            "true_k": lived.seen_k.ravel(),
-            "empty_k": lived.empty_k.ravel(),
-            "counts": pa.array(counts, pa.int64()),
-            "sent_grains": pa.array(sent, pa.int64()),
-        }
-    )
-    about = {name.encode(): text.encode() for name, text in _about(played).items()}
+    columns = {
+        "at_s": np.repeat(lived.times_s, sensors),
+        "sensor": np.tile(np.arange(sensors, dtype=np.int32), steps),
+        "x_m": np.tile(played.places_m[:, 0], steps),
+        "y_m": np.tile(played.places_m[:, 1], steps),
+        "true_k": lived.seen_k.ravel(),
+        "empty_k": lived.empty_k.ravel(),
+        "level": pa.array(_flat([played.read.level] * steps), pa.int64()),
+        "counts": pa.array(_flat(played.read.counts), pa.int64()),
+        "sent_grains": pa.array(sent, pa.int64()),
+    }
+    about = {name.encode(): text.encode() for name, text in _about(played, (*columns,)).items()}
+    table = pa.table(columns).replace_schema_metadata(about)
     with path.open("wb") as file:
-        parquet.write_table(table.replace_schema_metadata(about), file, compression="zstd")
+        parquet.write_table(table, file, compression="zstd")
+
+
+def _flat(rows: Any) -> list[int | None]:
+    found: list[int | None] = []
+    row: Counts
+    for row in rows:
+        found += row
+    return found

@@ -76,8 +76,15 @@ class Living:
         return np.asarray(there - empty)
 
     @property
+    def air_k(self) -> Floats:
+        """How warm the air is, (rows, columns), in kelvin above the baseline."""
+        return np.array(self._run.field_k[0])
+
+    @property
     def seen_k(self) -> Floats:
         """What each sensor sees, (2, sensors): with people, and had nobody been there."""
+        if not len(self._views):
+            return np.zeros((2, 0))
         return np.asarray(self._run.field_k.reshape(2, -1) @ self._views.T)
 
     @property
@@ -101,13 +108,20 @@ class Living:
             pass
 
 
-def lived(living: Living, stage: Stage = lambda name: None) -> Lived:
-    """Return the whole day of a room."""
+def lived(
+    living: Living, stage: Stage = lambda name: None, rounds_s: Sequence[float] = ()
+) -> Lived:
+    """Return the whole day of a room.
+
+    Args:
+        rounds_s: when something is asked: the whole field is kept of these moments too.
+    """
     clock = living.room.day
     steps = round((clock.until_s - clock.start_s) / clock.step_s)
-    times = clock.start_s + clock.step_s * np.arange(steps + 1)
+    times: Floats = np.asarray(clock.start_s + clock.step_s * np.arange(steps + 1), np.float64)
     kept = set(np.unique(np.linspace(0, steps, min(FRAMES, steps) + 1).round().astype(int)))
-    seen, frames = [], []
+    kept |= {round((at_s - clock.start_s) / clock.step_s) for at_s in rounds_s}
+    seen, frames, air = [], [], []
     people: list[Floats] = []
     for index, at_s in enumerate(times):
         living.go(float(at_s))
@@ -115,6 +129,7 @@ def lived(living: Living, stage: Stage = lambda name: None) -> Lived:
         if index in kept:
             stage(f"living through the day, {index / max(steps, 1):.0%}")
             frames.append(living.warmth_k)
+            air.append(living.air_k)
             people.append(living.people_m)
     both = np.array(seen)
     return Lived(
@@ -123,6 +138,7 @@ def lived(living: Living, stage: Stage = lambda name: None) -> Lived:
         empty_k=both[:, 1],
         frames_s=times[sorted(kept)],
         warmth_k=np.array(frames),
+        air_k=np.array(air),
         people=tuple(people),
         solver=living.solver,
         unbalanced=living.unbalanced,
@@ -135,10 +151,3 @@ def lately(room: Room, day: Day, at_s: float, hold_s: float) -> Floats:
     What a map is held against: (rows, columns).
     """
     return np.asarray(model.heat(room, day, max(room.day.start_s, at_s - hold_s), at_s))
-
-
-def rounds_s(room: Room, readings: int, every_min: float) -> Sequence[float]:
-    """Return when the rounds are, in seconds since midnight: every so often, to the day's end."""
-    clock = room.day
-    times = clock.start_s + 60 * every_min * np.arange(1, readings + 1)
-    return [float(at_s) for at_s in times if at_s <= clock.until_s + 1e-6]

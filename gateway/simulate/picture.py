@@ -6,9 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ..commands.colours import FAINT, FOUND, SENT, TRUE
-from .panels import TITLES, Panels, clock, scale
+from .clocks import clock
+from .panels import Panels, titles, units
 from .records import Moment, Played
 
 ROWS = 3  # moments that are shown
@@ -17,45 +19,43 @@ _HOUR_S = 3600.0
 
 def draw(played: Played, path: Path) -> None:
     """Write the picture as PNG."""
-    moments = chosen(played)
-    figure = Figure(figsize=(11, 2.6 * len(moments) + 2.6), layout="constrained", dpi=130)
+    shown, columns = chosen(played), len(titles(played))
+    width, height = played.room.size_m
+    tall = np.clip(11 / max(columns, 3) * 0.8 * height / width, 1.0, 5.0) + 0.55
+    figure = Figure(figsize=(11.25, tall * len(shown) + 2.4), layout="constrained", dpi=100)
     FigureCanvasAgg(figure)
-    grid = figure.add_gridspec(len(moments) + 1, 3)
-    near = [_frame(played, moment) for moment in moments]
-    limits = (
-        scale([played.lived.warmth_k[frame] for frame in near]),
-        scale([np.abs(moment.sent_k) for moment in moments]),
-    )
-    for row, (moment, frame) in enumerate(zip(moments, near, strict=True)):
-        axes = [figure.add_subplot(grid[row, column]) for column in range(3)]
-        words = _words(played, moment)
-        shown = Panels(axes, played, *limits).show(
-            played.lived.warmth_k[frame], played.lived.people[frame], moment, words
-        )
-        units = ("K", "K", "share of the heat")
-        for panel, mappable, unit in zip(axes, shown, units, strict=False):
-            bar = figure.colorbar(mappable, ax=panel, shrink=0.8, pad=0.01)
+    grid = figure.add_gridspec(len(shown) + 1, columns, height_ratios=[tall] * len(shown) + [2.2])
+    for row, (frame, moment) in enumerate(shown):
+        axes = [figure.add_subplot(grid[row, column]) for column in range(columns)]
+        panels = Panels(axes, played, [frame for frame, _ in shown])
+        drawn = panels.show(frame, moment, _words(played, frame, moment))
+        for panel, mappable, unit in zip(axes, drawn, units(played), strict=True):
+            if mappable is None:
+                continue
+            bar = figure.colorbar(mappable, cax=panel.inset_axes((1.02, 0.0, 0.04, 1.0)))
             bar.set_label(unit, fontsize=7)
             bar.ax.tick_params(labelsize=7)
     _timeline(figure.add_subplot(grid[-1, :]), played)
     figure.savefig(path, format="png")
 
 
-def chosen(played: Played, rows: int = ROWS) -> list[Moment]:
-    """Return the moments worth a row: with people there, spread over the day, in order."""
-    moments = list(played.moments)
-    there = [one for one in moments if len(played.lived.people[_frame(played, one)])] or moments
+def chosen(played: Played, rows: int = ROWS) -> list[tuple[int, Moment | None]]:
+    """Return the frames worth a row, with their rounds: with people there, spread, in order."""
+    lived = played.lived
+    every: list[tuple[int, Moment | None]] = [
+        (lived.frame_of(moment.at_s), moment) for moment in played.moments
+    ] or [(frame, None) for frame in range(len(lived.frames_s))]
+    there = [one for one in every if len(lived.people[one[0]])] or every
     which = np.unique(np.linspace(0, len(there) - 1, min(rows, len(there))).round().astype(int))
     return [there[index] for index in which]
 
 
-def _frame(played: Played, moment: Moment) -> int:
-    return int(np.abs(played.lived.frames_s - moment.at_s).argmin())
-
-
-def _words(played: Played, moment: Moment) -> list[str]:
-    found = TITLES[2] if moment.emd_m is None else f"{TITLES[2]}: {moment.emd_m:.2f} m off"
-    return [f"{clock(moment.at_s)}  {TITLES[0]}", TITLES[1], found]
+def _words(played: Played, frame: int, moment: Moment | None) -> list[str]:
+    first, *others = titles(played)
+    words = [f"{clock(float(played.lived.frames_s[frame]))}  {first}", *others]
+    if moment is not None and moment.emd_m is not None:
+        words[2] += f": {moment.emd_m:.2f} m off"
+    return words
 
 
 def _timeline(panel: Axes, played: Played) -> None:
@@ -65,25 +65,26 @@ def _timeline(panel: Axes, played: Played) -> None:
     panel.fill_between(hours, there, step="post", color=TRUE, alpha=0.25, linewidth=0)
     panel.set_ylabel("people there", color=TRUE)
     panel.set_ylim(0, max([*there, 1]) * 1.15)
+    panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     panel.set_xlabel("hour of the day")
     panel.set_xlim(hours[0], hours[-1])
     panel.spines["top"].set_visible(False)
+    if not played.moments:
+        return
     far = panel.twinx()
     far.spines["top"].set_visible(False)
-    at = [moment.at_s / _HOUR_S for moment in played.scored]
-    far.plot(at, [moment.emd_m for moment in played.scored], "o", color=FOUND, label="map")
-    far.plot(
-        at,
-        [moment.guess_m for moment in played.scored],
-        "_",
-        color=SENT,
-        markersize=11,
-        label="a guess without data",
+    scored = played.scored
+    at = np.array([moment.at_s / _HOUR_S for moment in scored], dtype=float)
+    off, blind = (
+        np.array(parts, dtype=float)
+        for parts in ([one.emd_m for one in scored], [one.guess_m for one in scored])
     )
+    far.plot(at, off, "o", color=FOUND, label="map")
+    far.plot(at, blind, "_", color=SENT, markersize=11, label="a guess without data")
     for moment in played.moments:
         if moment.emd_m is None:
             far.axvline(moment.at_s / _HOUR_S, color=FAINT, lw=0.7, ls=":")
     far.set_ylabel("off the truth (m)")
-    far.set_ylim(bottom=0)
-    if played.scored:
+    far.set_ylim(0, max([1.0, *off, *blind]) * 1.3)
+    if scored:
         far.legend(loc="upper left", frameon=False, ncols=2, fontsize=8)

@@ -1,6 +1,6 @@
-"""What a simulated day leaves: what was warm, what was sent, and what was recovered of it.
+"""What a simulated day is made of: the truth, what was read, what was sent, and what came of it.
 
-Only a simulation has all three side by side; the first of them never leaves a real room.
+The first two of them never leave a real room.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recovery.thermal import Query
+
 Floats = NDArray[np.float64]
+Counts = tuple[int | None, ...]  # of each converter; None for a drop-out
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +28,42 @@ class Lived:
     empty_k: Floats  # (steps, sensors), the same had nobody been there
     frames_s: Floats  # (frames,)
     warmth_k: Floats  # (frames, rows, columns)
+    air_k: Floats  # (frames, rows, columns), above the baseline, with whatever warmed it
     people: tuple[Floats, ...]  # (there, 2), where everybody stood, for each frame
     solver: str  # which one, and why
     unbalanced: float  # what the energy balance does not close by, relative to what was stored
+
+    def step_of(self, at_s: float) -> int:
+        """Return the step that is nearest to a time."""
+        return int(np.abs(self.times_s - at_s).argmin())
+
+    def frame_of(self, at_s: float) -> int:
+        """Return the frame that is nearest to a time."""
+        return int(np.abs(self.frames_s - at_s).argmin())
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What the thermometers counted, all day long. Private."""
+
+    level: Counts  # of the room before the day, when nobody was there: public
+    counts: tuple[Counts, ...]  # for each step
+    step_k: Floats  # (sensors,), what one count is
+
+    def above_k(self, step: int) -> Floats:
+        """Return a step's readings less the level, (sensors,), in kelvin; NaN for drop-outs."""
+        return (_numbers(self.counts[step]) - _numbers(self.level)) * self.step_k
+
+
+@dataclass(frozen=True, eq=False)
+class Filmed:
+    """What one thermopile array counted, at the frames of the day. Private, and not veiled."""
+
+    kind: str
+    at_m: tuple[float, float]
+    shape: tuple[int, int]  # rows and columns of pixels
+    counts: Floats  # (frames, pixels), NaN for drop-outs
+    above_k: Floats  # (frames, pixels), less what it counted before the day
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +71,7 @@ class Moment:
     """One round of the day."""
 
     at_s: float
-    read: tuple[int | None, ...]  # counts of each converter; None for a drop-out. Private
-    sent_k: Floats  # (sensors,), blurred; NaN where nothing came
+    sent_k: Floats  # (sensors,), blurred, less what is publicly known; NaN where nothing came
     mass: Floats | None  # (rows, columns), the map; None where there is none
     status: str
     total_w: float  # heat of the map
@@ -47,16 +82,22 @@ class Moment:
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """The day with its rounds."""
+    """The day with its rounds; without a promise there are none, for nothing is sent."""
 
     room: Any  # physics.rooms.records.Room
-    query: Any  # recovery.thermal.Query
     lived: Lived
-    moments: tuple[Moment, ...]
-    releases: tuple[Any, ...]
+    read: Read
     places_m: Floats  # (sensors, 2)
+    arrays: tuple[Filmed, ...] = ()
+    query: Query | None = None
+    moments: tuple[Moment, ...] = ()
+    releases: tuple[Any, ...] = ()
 
     @property
     def scored(self) -> list[Moment]:
         """The rounds in which somebody was there and a map came."""
         return [moment for moment in self.moments if moment.emd_m is not None]
+
+
+def _numbers(counts: Counts) -> Floats:
+    return np.array([np.nan if count is None else count for count in counts], dtype=float)

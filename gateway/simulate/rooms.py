@@ -1,7 +1,7 @@
 """A room from its file, with the query that its [privacy] asks and what its thermometers feel."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,20 +18,21 @@ from recovery.thermal import Query
 
 from ..commands.choices import refused
 from ..faults import OperatorFault
+from .background import empty_rounds
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Modelled:
-    """A room, and how it is asked."""
+    """A room, and how it is asked; not at all without [privacy] or without thermometers."""
 
     room: Room
-    privacy: Privacy
-    query: Query
     views: Floats  # (sensors, cells)
     places_m: Floats  # (sensors, 2)
-    hold_s: float  # how long the map takes a source to have stood where it is
+    query: Query | None = None
+    every_min: float = 0.0
+    hold_s: float = 0.0  # how long the map takes a source to have stood where it is
 
 
 def room_of(path: Path) -> Room:
@@ -46,41 +47,56 @@ def room_of(path: Path) -> Room:
         raise OperatorFault(str(fault)) from fault
 
 
-def modelled(room: Room, swing_k: float = 0.0, estimator: str = "auto") -> Modelled:
-    """Return what a room's [privacy] asks of its thermometers.
+def modelled(room: Room, estimator: str = "auto") -> Modelled:
+    """Return a room with the query of its [privacy], as far as that is known before the day.
 
-    Args:
-        swing_k: how far the empty room goes from what it was at the start of the day.
+    What the empty room does over the day, which the clamp must hold, comes later: see
+    `background.fitted`.
 
     Raises:
-        OperatorFault: it asks nothing, or what cannot be had.
+        OperatorFault: it asks what cannot be had.
     """
-    privacy = room.privacy
-    if privacy is None:
+    places = np.array(
+        [place for group in room.thermometers for place in group.places_m], dtype=float
+    ).reshape(-1, 2)
+    views = point_views(places, model.grid(room)) if len(places) else np.zeros((0, 0))
+    if room.privacy is None or not len(places):
+        return Modelled(room, views, places)
+    return _asked(room, room.privacy, views, places, estimator)
+
+
+def _asked(
+    room: Room, privacy: Privacy, views: Floats, places: Floats, estimator: str
+) -> Modelled:
+    kinds = [named(group.kind) for group in room.thermometers]
+    steps = {kind.step for kind in kinds}
+    if len(steps) > 1:
         raise OperatorFault(
-            f"the room {room.name} has no [privacy] but a promise is needed, for nothing leaves "
-            'a device without one. Add [privacy] with epsilon = "8/1", protect_distance_m = 0.5'
+            f"the room {room.name} has thermometers with {len(steps)} different steps but all "
+            "must have one, for noise is laid out in whole steps of one converter. Keep one "
+            "kind, or leave [privacy] out"
         )
+    follows, gateway = (privacy.background == way for way in ("following", "gateway"))
     with refused():
-        response = respond(room, privacy.protect_distance_m)
-        kinds = [named(group.kind) for group in room.thermometers]
-        steps = {kind.step for kind in kinds if kind.step is not None}
+        # What arrays see is bounded by nothing here; they are simulated, and not asked.
+        response = respond(replace(room, arrays=()), privacy.protect_distance_m)
         query = Query(
             grid=model.grid(room),
-            sensors=(len(response.places_m),),
+            sensors=(len(places),),
             spread_m2=math.inf,
             epsilon=privacy.epsilon,
             delta=privacy.delta,
             protect_distance_m=privacy.protect_distance_m,
             intensity_max=privacy.power_max_w,
             sources_max=privacy.people_max,
-            step=max(steps, default=None, key=lambda step: step or Fraction(0)),
+            step=next(iter(steps)),
             readings=privacy.readings,
             estimator=estimator,
             sensor_noise=max(kind.noise_sd_k for kind in kinds),
             response=response,
-            background_k=swing_k,
+            background=privacy.background,  # type: ignore[arg-type]  # the room file is checked
+            background_k=1.0,
+            slew=Fraction(1, 1000) if follows else None,
+            empty_readings=empty_rounds(room) if gateway else 0,
         )
-    places = response.places_m
-    views = point_views(places, query.grid)
-    return Modelled(room, privacy, query, views, places, response.hold_s)
+    return Modelled(room, views, places, query, privacy.every_min, response.hold_s)

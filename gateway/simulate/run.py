@@ -11,22 +11,27 @@ import numpy as np
 from edge import thermal
 from edge.entropy import Tape, sealed
 from physics.rooms import model
+from physics.rooms.day import Day
 from physics.rooms.day import day as day_of
 from recovery.distance import earth_movers
 from recovery.heatmap import Heatmap
-from recovery.thermal import calibration
+from recovery.thermal import Query
 
 from .. import mechanisms
 from ..commands.outputs import Writer, as_json, check_places, write_all
-from ..commands.promise import in_words
 from ..commands.stages import Stage
 from ..commands.watch import Watch
-from . import told
-from .asking import Asked, Thermometers, ask, mass_of
+from .asking import Asked, ask, mass_of
+from .background import fitted, rounds_s
 from .files import check_format, write_day
-from .living import Living, lately, lived, rounds_s
-from .records import Floats, Lived, Moment, Played
+from .living import Living, lately, lived
+from .reading import film_day, read_day
+from .records import Moment, Played
 from .rooms import Modelled
+from .scores import numbers
+from .told import lines
+
+_EMPTY = "known to be empty: the gateway learns its levels from these readings"
 
 
 @dataclass(frozen=True)
@@ -51,29 +56,27 @@ class Order:
     seed: int | None = None
     files: Files = field(default_factory=Files)
 
+    def check(self, inputs: Sequence[Path]) -> None:
+        """Check, before anything is computed, that the results have their places.
 
-def simulate(room: Modelled, order: Order, inputs: Sequence[Path], stage: Stage) -> list[str]:
+        Raises:
+            OperatorFault: a flag is wrong.
+        """
+        check_places(self.files.wanted(), inputs)
+        if self.files.out:
+            check_format(self.files.out)
+
+
+def simulate(room: Modelled, order: Order, stage: Stage) -> list[str]:
     """Live through the day of a room, write the files, and return the lines to print.
 
     Raises:
         OperatorFault: a flag is wrong; then nothing was written.
     """
-    check_places(order.files.wanted(), inputs)
-    if order.files.out:
-        check_format(order.files.out)
     played = play(room, order.seed, stage)
     stage("writing the files")
     write_all(_writers(order.files, played, stage))
-    first = played.releases[0].round
-    return [
-        *told.day_lines(played),
-        told.noise_line(played, played.query, calibration(played.query).sigma),
-        "",
-        *told.round_lines(played),
-        "",
-        *told.score_lines(played),
-        *in_words(played.query, first.guarantee),
-    ]
+    return lines(played)
 
 
 def play(room: Modelled, seed: int | None, stage: Stage) -> Played:
@@ -83,61 +86,56 @@ def play(room: Modelled, seed: int | None, stage: Stage) -> Played:
         seed: makes world and noise repeatable; None for noise that nobody can repeat.
     """
     world = np.random.default_rng(seed)
-    rng = sealed(os.urandom(32)) if seed is None else Tape(b"simulate %d" % seed)
     day = day_of(room.room, world)
-    whole = lived(Living(room.room, day, room.views, stage), stage)
-    privacy = room.room.privacy
-    moments_s = rounds_s(room.room, room.query.readings, privacy.every_min)
-    watch = Watch(stage=stage)
-    asked = ask(
-        watch.over(mechanisms.named(thermal.NAME), seed is not None),
-        room.query,
-        whole,
-        Thermometers(room.room, world),
-        moments_s,
-        rng,
-        stage,
-    )
-    moments = tuple(_moment(room, day, one) for one in asked)
-    return Played(
-        room.room,
-        room.query,
-        whole,
-        moments,
-        tuple(one.release for one in asked),
-        room.places_m,
-    )
+    moments_s = rounds_s(room.room, room.query.readings, room.every_min) if room.query else ()
+    whole = lived(Living(room.room, day, room.views, stage), stage, moments_s)
+    read = read_day(room.room, whole, world)
+    arrays = film_day(room.room, whole, world)
+    if room.query is None:
+        return Played(room.room, whole, read, room.places_m, arrays)
+    query = fitted(room.query, room.room, whole, moments_s)
+    rng = sealed(os.urandom(32)) if seed is None else Tape(b"simulate %d" % seed)
+    mechanism = Watch(stage=stage).over(mechanisms.named(thermal.NAME), seed is not None)
+    baseline_c = room.room.air.baseline_c
+    asked = ask(mechanism, query, whole, read, baseline_c, moments_s, rng, stage)
+    moments = tuple(_moment(room, query, day, one) for one in asked)
+    releases = tuple(one.release for one in asked)
+    return Played(room.room, whole, read, room.places_m, arrays, query, moments, releases)
 
 
-def _moment(room: Modelled, day: Any, asked: Asked) -> Moment:
+def _moment(room: Modelled, query: Query, day: Day, asked: Asked) -> Moment:
     heat = lately(room.room, day, asked.at_s, room.hold_s)
     mass, longest_m = mass_of(asked.found), max(room.room.size_m)
     found, guess = None, None
-    if heat.any():
+    if heat.any() and mass is not None:
         # Distances are in sides of the map, the longer one.
         free = model.free(room.room).reshape(heat.shape).astype(float)
         guess = longest_m * earth_movers(heat, free, normalise=True)
-        if mass is not None:
-            found = longest_m * earth_movers(heat, mass, normalise=True)
+        found = longest_m * earth_movers(heat, mass, normalise=True)
     exponent = thermal.Params(*asked.release.round.params).exponent
-    sent = [np.nan if value is None else float(value) for value in asked.release.values]
+    sent = [np.nan if value is None else float(value) for value in asked.known.values]
     return Moment(
         at_s=asked.at_s,
-        read=asked.read,
         sent_k=np.ldexp(sent, -exponent),
         mass=mass,
-        status=asked.found.status if isinstance(asked.found, Heatmap) else asked.found.why,
+        status=_status(asked.found),
         total_w=float(getattr(asked.found, "total", 0.0)),
         heat_w=heat,
         emd_m=found,
-        guess_m=guess if mass is not None else None,
+        guess_m=guess,
     )
+
+
+def _status(found: Any) -> str:
+    if found is None:
+        return _EMPTY
+    return str(found.status if isinstance(found, Heatmap) else found.why)
 
 
 def _writers(files: Files, played: Played, stage: Stage) -> dict[Path, Writer]:
     writers: dict[Path, Writer] = {}
     if files.scores:
-        writers[files.scores] = as_json(_numbers(played))
+        writers[files.scores] = as_json(numbers(played))
     if files.out:
         ending = files.out.suffix
         writers[files.out] = lambda path: write_day(played, path, ending)
@@ -159,35 +157,3 @@ def _animated(played: Played, path: Path, stage: Stage) -> None:
     from .animation import animate
 
     animate(played, path, stage)
-
-
-def _numbers(played: Played) -> dict[str, Any]:
-    """Return the contents of scores.json."""
-    off = [moment.emd_m for moment in played.scored]
-    blind = [moment.guess_m for moment in played.scored]
-    return {
-        "rounds": len(played.moments),
-        "scored": len(off),
-        "emd_l1_m": _mean(off),
-        "emd_l1_data_free_m": _mean(blind),
-        "nearer": sum(a < b for a, b in zip(off, blind, strict=True) if a is not None and b),
-        "by_round": [
-            {
-                "at_s": moment.at_s,
-                "emd_l1_m": moment.emd_m,
-                "emd_l1_data_free_m": moment.guess_m,
-                "status": moment.status,
-            }
-            for moment in played.moments
-        ],
-        "unbalanced": played.lived.unbalanced,
-        "solver": played.lived.solver,
-    }
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known: Floats = np.array([value for value in values if value is not None])
-    return float(known.mean()) if len(known) else None
-
-
-__all__ = ["Files", "Lived", "Order", "play", "simulate"]

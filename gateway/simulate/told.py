@@ -2,10 +2,30 @@
 
 import numpy as np
 
-from recovery.thermal import Query
+from recovery.thermal import Query, calibration
 
-from .panels import clock
+from ..commands.promise import in_words
+from .background import sentences
+from .clocks import clock
 from .records import Moment, Played
+
+
+def lines(played: Played) -> list[str]:
+    """Return everything there is to say of a day."""
+    told = [*day_lines(played), *array_lines(played)]
+    if played.query is None or not played.releases:
+        return [*told, _unveiled(played)]
+    first = played.releases[0].round
+    return [
+        *told,
+        noise_line(played, played.query, calibration(played.query).sigma),
+        *sentences(played.query),
+        "",
+        *round_lines(played),
+        "",
+        *score_lines(played),
+        *in_words(played.query, first.guarantee),
+    ]
 
 
 def day_lines(played: Played) -> list[str]:
@@ -15,22 +35,43 @@ def day_lines(played: Played) -> list[str]:
     warmest, frame = _warmest(played)
     most = max((len(places) for places in lived.people), default=0)
     hours = (lived.times_s[-1] - lived.times_s[0]) / 3600
-    return [
+    found = [
         f"{room.name}: {width:g} x {height:g} m, {len(played.places_m)} thermometers, "
         f"{hours:g} h in steps of {room.day.step_s:g} s ({lived.solver}); the energy balance "
         f"closes to {lived.unbalanced:.0e}.",
         f"At most {most} people at once. They warm the air by up to {warmest:.2f} K, at "
-        f"{clock(float(lived.frames_s[frame]))}; the empty room by itself goes from "
-        f"{lived.empty_k.min() + room.air.baseline_c:.1f} to "
-        f"{lived.empty_k.max() + room.air.baseline_c:.1f} C at the thermometers.",
+        f"{clock(float(lived.frames_s[frame]))}."
+        if lived.warmth_k.any()
+        else "Nobody is there all day, so nothing is warmed by people.",
     ]
+    if len(played.places_m):
+        base = room.air.baseline_c
+        found.append(
+            f"The empty room by itself goes from {lived.empty_k.min() + base:.1f} to "
+            f"{lived.empty_k.max() + base:.1f} C at the thermometers."
+        )
+    return found
+
+
+def array_lines(played: Played) -> list[str]:
+    """Return what the thermopile arrays saw; no line where there is none."""
+    found = []
+    for filmed in played.arrays:
+        rows, columns = filmed.shape
+        heard = filmed.above_k[np.isfinite(filmed.above_k)]
+        found.append(
+            f"{filmed.kind} at ({filmed.at_m[0]:g}, {filmed.at_m[1]:g}) m, {columns} x {rows} "
+            f"pixels: up to {heard.max(initial=0.0):.1f} K above the room before the day. Its "
+            "frames are simulated as they are: no promise is made for an array in a room yet."
+        )
+    return found
 
 
 def round_lines(played: Played) -> list[str]:
     """Return a line for each round, under a heading."""
     told = ["time   people  map off by  guess off by"]
     for moment in played.moments:
-        people = len(_there(played, moment))
+        people = len(played.lived.people[played.lived.frame_of(moment.at_s)])
         told.append(
             f"{clock(moment.at_s):<7}{people:>6}{_far(moment.emd_m):>12}{_far(moment.guess_m):>14}"
             + ("" if moment.emd_m is not None else f"  {_why(moment)}")
@@ -46,22 +87,34 @@ def score_lines(played: Played) -> list[str]:
     off = np.array([moment.emd_m for moment in scored], dtype=float)
     blind = np.array([moment.guess_m for moment in scored], dtype=float)
     better = int((off < blind).sum())
-    lines = [
+    found = [
         f"Of {len(played.moments)} rounds {len(scored)} had somebody there and a map: it is "
         f"{off.mean():.2f} m off on average, a guess without data {blind.mean():.2f} m; nearer "
         f"than the guess in {better} of {len(scored)}."
     ]
     if off.mean() >= blind.mean():
-        lines.append("So these maps are no better than that guess: they say nothing of value.")
-    return lines
+        found.append("So these maps are no better than that guess: they say nothing of value.")
+    return found
 
 
 def noise_line(played: Played, query: Query, sigma_k: float) -> str:
     """Return how the noise compares with what it hides."""
-    warmest, _ = _warmest(played)
+    felt_k = float(np.abs(played.lived.seen_k - played.lived.empty_k).max(initial=0.0))
     return (
-        f"Noise on every reading: {sigma_k:.3g} K (standard deviation), against {warmest:.2f} K "
-        f"that people warm at the most; for {query.readings} readings together."
+        f"Noise on every reading: {sigma_k:.3g} K (standard deviation), for {query.readings} "
+        f"readings together; people warm the thermometer that feels most by {felt_k:.2f} K."
+    )
+
+
+def _unveiled(played: Played) -> str:
+    if played.query is not None:
+        return "No round falls into the day, so nothing is sent and there is no map."
+    if not len(played.places_m):
+        return "There is no thermometer, so nothing is sent and there is no map."
+    return (
+        "The room has no [privacy], so there is no veil and no map: what was simulated is the "
+        'truth and what the converters count. Add [privacy] with epsilon = "8/1" to see what '
+        "may leave such a room."
     )
 
 
@@ -70,16 +123,11 @@ def _warmest(played: Played) -> tuple[float, int]:
     return float(per_frame.max()), int(per_frame.argmax())
 
 
-def _there(played: Played, moment: Moment) -> np.ndarray:
-    frame = int(np.abs(played.lived.frames_s - moment.at_s).argmin())
-    return played.lived.people[frame]
-
-
 def _far(distance_m: float | None) -> str:
     return "-" if distance_m is None else f"{distance_m:.2f} m"
 
 
 def _why(moment: Moment) -> str:
-    if not moment.heat_w.any():
-        return "nobody there lately" + ("" if moment.mass is None else ", yet there is a map")
+    if not moment.heat_w.any() and moment.mass is not None:
+        return "nobody there lately, yet there is a map"
     return moment.status

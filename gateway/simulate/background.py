@@ -1,0 +1,133 @@
+"""The room's own warmth: what of it the device takes off, what the gateway, and room for it.
+
+Everything here is made from the room's file alone, never from who was there: it is public.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.instruments.presets import named
+from physics.rooms.records import Room
+from recovery.thermal import Query
+
+from ..faults import OperatorFault
+from .records import Lived
+
+Floats = NDArray[np.float64]
+
+# A thermometer is off by more than so many standard deviations once in sixteen thousand.
+_OFF = 4.0
+
+
+def rounds_s(room: Room, readings: int, every_min: float) -> Sequence[float]:
+    """Return when the rounds are, in seconds since midnight: every so often, to the day's end."""
+    clock = room.day
+    times = clock.start_s + 60 * every_min * np.arange(1, readings + 1)
+    return [float(at_s) for at_s in times if at_s <= clock.until_s + 1e-6]
+
+
+def nobody_before_s(room: Room) -> float:
+    """Return when somebody may first be in the room, by its file alone; infinite for never."""
+    first = [stay[0].at_s for person in room.people for stay in person.stays]
+    first += [at_s for walker in room.walkers for at_s in walker.at_s]
+    if room.arrivals:
+        first += [at_s for at_s, per_h in room.arrivals.per_h if per_h > 0]
+    return min(first, default=math.inf)
+
+
+def empty_rounds(room: Room) -> int:
+    """Return how many of the first rounds are publicly known to be of nobody.
+
+    Raises:
+        OperatorFault: none is, so that nothing would show the room alone.
+    """
+    if room.privacy is None:
+        return 0
+    opens_s = nobody_before_s(room)
+    moments = rounds_s(room, room.privacy.readings, room.privacy.every_min)
+    known = sum(at_s <= opens_s for at_s in moments)
+    if not known:
+        raise OperatorFault(
+            f'[privacy] background = "gateway" of the room {room.name} has its first round at '
+            f"second {moments[0] if moments else math.nan:g}, when somebody may be there, but the "
+            "gateway needs readings of hours that are known to be empty. Let the day start "
+            'earlier, or write background = "recorded"'
+        )
+    return min(known, room.privacy.readings - 1)
+
+
+def fitted(query: Query, room: Room, lived: Lived, moments_s: Sequence[float]) -> Query:
+    """Return the query with room in its clamp for what the empty room does over the day.
+
+    And, where a level follows, with a level that is quick enough for the empty room.
+    """
+    empty = lived.empty_k - (0.0 if query.background == "gateway" else lived.empty_k[0])
+    swing_k = float(np.abs(empty).max())
+    if query.background == "gateway":  # the device's own offset is still in what it sends
+        swing_k += _OFF * max(
+            math.hypot(kind.accuracy_k, kind.uniformity_k)
+            for kind in (named(group.kind) for group in room.thermometers)
+        )
+    query = replace(query, background_k=math.ceil(10 * swing_k + 1) / 10)
+    if query.background != "following":
+        return query
+    at = [0, *(lived.step_of(at_s) for at_s in moments_s)]
+    fastest_k = float(np.abs(np.diff(lived.empty_k[at], axis=0)).max(initial=0.0))
+    return replace(query, slew=Fraction(max(1, math.ceil(1000 * fastest_k)), 1000))
+
+
+def known_grains(query: Query, lived: Lived, step: int, exponent: int) -> Floats:
+    """Return what the gateway takes off each sensor after the veil, in whole grains.
+
+    It is what the empty room has done since the device's level was recorded. From a level that
+    follows nothing is taken: what that has made of it depends on who was there.
+    """
+    if query.background == "following":
+        return np.zeros(lived.empty_k.shape[1])
+    since = lived.empty_k[0] if query.background == "recorded" else 0.0
+    return np.asarray(np.rint(np.ldexp(lived.empty_k[step] - since, exponent)))
+
+
+def less(release: Any, grains: Floats) -> Any:
+    """Return a release with a public number of grains taken off each sensor."""
+    values = [
+        None if value is None else value - int(known)
+        for value, known in zip(release.values, grains, strict=True)
+    ]
+    return release._replace(values=values)
+
+
+def sentences(query: Query) -> list[str]:
+    """Return what is taken off where, for a terminal."""
+    clamp = f"Readings are clamped with {query.background_k:.1f} K left for the empty room's own."
+    since = (
+        "What the empty room does over the day, with its heaters and the weather, is taken off "
+        "after the veil, from the room's file alone: a real room's weather would differ, and "
+        "the difference stays in its maps."
+    )
+    if query.background == "following":
+        slew_k = float(query.slew or 0)
+        return [
+            f"Background: each device takes off a level that follows its readings, by up to "
+            f"{slew_k:g} K at an answer; the noise is made for that too. Nothing is taken off "
+            "after the veil; whoever stays long is taken for the room, and missed when gone.",
+            clamp,
+        ]
+    if query.background == "gateway":
+        return [
+            "Background: the device takes off the baseline alone, so its own offset is sent too; "
+            f"the gateway learns that from the first {query.empty_readings} rounds, of hours that "
+            f"the file says are empty. {since}",
+            clamp,
+        ]
+    return [
+        "Background: each device takes off what it counted before the day, when nobody was "
+        f"there. {since}",
+        clamp,
+    ]
