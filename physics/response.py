@@ -81,16 +81,16 @@ class Response:
 
     @property
     def digest(self) -> str:
-        """What tells this response from every other, in eight hexadecimal digits.
+        """What tells this response from others, in eight hexadecimal digits.
 
-        Promises that rest on different responses must read differently.
+        Promises that rest on different changes must read differently.
         """
-        parts = (self.operator, self.places_m, self.open_cells, self.stays, *self.changes)
-        said = hashlib.sha256(
-            repr((self.grid, self.hold_s, self.lasts_s, self.far_cells, self.doors)).encode()
-        )
-        for part in parts:
-            said.update(np.ascontiguousarray(part).tobytes())
+        scales = (self.grid, self.hold_s, self.lasts_s, self.far_cells, self.doors, self.name)
+        said = hashlib.sha256(repr(scales).encode())
+        said.update(np.ascontiguousarray(self.open_cells).tobytes())
+        # To six digits: the last ones are another machine's, and the promise is the same there.
+        for part in (self.places_m, *self.changes):
+            said.update(" ".join(f"{value:.6g}" for value in np.ravel(part)).encode())
         return said.hexdigest()[:8]
 
     def within(self, cells: int) -> int:
