@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from .commands import flags, owning, questions
+from .commands import flags, owning, questions, simulating
 from .faults import OperatorFault
 
 app = typer.Typer(
@@ -86,11 +86,15 @@ def fleet(
     ] = False,
     sources: flags.Sources = None,
     sources_random: flags.SourcesRandom = None,
+    scene: flags.Scene = None,
+    speed: flags.Speed = None,
+    since: flags.From = None,
 ) -> None:
     """Run virtual devices against the broker of a deployment, until told to stop."""
-    from .commands.virtual import fleet
+    from .commands.virtual import Seen, fleet
 
-    fleet(config, nodes, secrets, enrol, sources, sources_random, typer.echo)
+    seen = Seen(sources, sources_random, scene, speed, since)
+    fleet(config, nodes, secrets, enrol, seen, typer.echo)
 
 
 @app.command()
@@ -149,6 +153,7 @@ app.add_typer(owning.keys, name="keys", no_args_is_help=True)
 app.command()(questions.play)
 app.command()(questions.recover)
 app.command()(questions.calibrate)
+app.command()(simulating.simulate)
 
 
 def main(words: list[str] | None = None) -> None:

@@ -25,7 +25,7 @@ from .outputs import check_places, make_folder
 from .report import report
 from .settings import ratio
 from .simulated import Room
-from .virtual import fleet_in
+from .standing import fleet_in
 
 
 def run(

@@ -60,6 +60,16 @@ FramesCount = Annotated[int, typer.Option(help="Play so many frames.")]
 People = Annotated[
     int | None, typer.Option(help="How many people every frame shows, to score the counts.")
 ]
+Scene = Annotated[
+    Path | None,
+    typer.Option(help="A room file: devices read the room as it lives, instead of sources."),
+]
+Speed = Annotated[
+    float | None, typer.Option(min=0.001, help="Of --scene: how much faster than life; 60 else.")
+]
+From = Annotated[
+    str | None, typer.Option("--from", help="Of --scene: the time it begins; its first else.")
+]
 Config = Annotated[Path, typer.Option(help="The deployment file, TOML.")]
 
 # What an array says by itself, and what goes with frames alone.

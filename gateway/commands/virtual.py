@@ -1,15 +1,12 @@
 """Virtual devices against any broker: `heatveil fleet`."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from physics.fleet import Fleet
-from recovery.following import follower
 from recovery.thermal import Query
 
 from .. import budgets, config, enrol, logs, tightened
@@ -18,24 +15,11 @@ from ..faults import OperatorFault
 from ..granting import granted
 from ..nodes import Nodes
 from .hosting import on_signal
-from .simulated import Room, scene_of
+from .standing import Seen as Seen
+from .standing import stand
 
 # Beside the devices' half of the keys: what they remember, and what a key holder keeps.
 STATE, HOLDER = "state", "keyholder.json"
-
-
-def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
-    """Return devices, each an identity and its budget, that stand in the room.
-
-    Raises:
-        OperatorFault: they do not fit the room.
-    """
-    try:
-        fleet = Fleet(devices, room.sensors, room.world, follower=lambda: follower(room.query))
-        fleet.show(room.temperatures)
-    except ValueError as fault:
-        raise OperatorFault(str(fault)) from fault
-    return fleet
 
 
 def fleet(
@@ -43,8 +27,7 @@ def fleet(
     nodes: int | None,
     secrets_path: Path | None,
     enrolling: bool,
-    sources: Path | None,
-    sources_random: int | None,
+    seen: Seen,
     say: Callable[[str], None],
 ) -> None:
     """Put the virtual devices of a deployment on its broker, until told to stop.
@@ -53,6 +36,7 @@ def fleet(
         nodes: how many of them; None for all that are enrolled.
         secrets_path: None for secrets.json beside the deployment file.
         enrolling: make new keys first, for the fleet and for the gateway.
+        seen: what the devices read.
 
     Raises:
         OperatorFault: a file or the broker is at fault, or there are not so many devices.
@@ -60,10 +44,7 @@ def fleet(
     logs.to_stderr()
     deployment = config.load(path)
     query = config.query(deployment)
-    world = np.random.default_rng()
-    if sources is None and sources_random is None:
-        sources_random = 2
-    room = Room(query, scene_of(query, sources, sources_random, world), world)
+    there = stand(query, seen, np.random.default_rng())
     kept = secrets_path or path.with_name("secrets.json")
     if enrolling:
         _enrol(deployment, query, kept)
@@ -73,13 +54,14 @@ def fleet(
     over, mechanism = threading.Event(), deployment.rounds.mechanism
     with budgets.kept(kept.with_name(STATE)) as place:
         devices, off = budgets.boot(secrets, place)
-        there = fleet_in(room, devices)
+        virtual = there.fleet(devices)
         with (
-            Nodes(deployment.mqtt, secrets.site, mechanism, there, passwords),
+            there.living(virtual) as lives,
+            Nodes(deployment.mqtt, secrets.site, mechanism, virtual, passwords),
             on_signal(over.set),
         ):
             say(f"{len(devices)} devices are on the broker; Ctrl-C ends them")
-            for sentence in off:
+            for sentence in [lives] * bool(lives) + off:
                 say(sentence)
             over.wait()
 

@@ -56,13 +56,17 @@ def modelled(room: Room, estimator: str = "auto") -> Modelled:
     Raises:
         OperatorFault: it asks what cannot be had.
     """
-    places = np.array(
-        [place for group in room.thermometers for place in group.places_m], dtype=float
-    ).reshape(-1, 2)
-    views = point_views(places, model.grid(room)) if len(places) else np.zeros((0, 0))
+    places, views = seen_by(room)
     if room.privacy is None or not len(places):
         return Modelled(room, views, places)
     return _asked(room, room.privacy, views, places, estimator)
+
+
+def seen_by(room: Room) -> tuple[Floats, Floats]:
+    """Return where the thermometers are, (sensors, 2), and what each sees, (sensors, cells)."""
+    told = [place for group in room.thermometers for place in group.places_m]
+    places = np.array(told, dtype=float).reshape(-1, 2)
+    return places, point_views(places, model.grid(room)) if told else np.zeros((0, 0))
 
 
 def _asked(

@@ -9,7 +9,7 @@ import pytest
 from edge import thermal, wire
 from gateway import access, budgets, config, enrol
 from gateway.commands.simulated import Room, scene_of
-from gateway.commands.virtual import fleet_in
+from gateway.commands.standing import fleet_in
 from gateway.deployment import Mqtt
 from gateway.granting import granted
 from recovery.thermal import plan

@@ -124,7 +124,7 @@ def test_a_start_says_which_devices_stay_off(
     monkeypatch.setattr(virtual, "Nodes", lambda *given: Absent(started, given))
     monkeypatch.setattr("threading.Event.wait", lambda *_: True)
     said: list[str] = []
-    virtual.fleet(site, None, None, False, None, None, said.append)
+    virtual.fleet(site, None, None, False, virtual.Seen(), said.append)
 
     assert said[0].startswith("5 devices are on the broker")
     assert said[1].startswith("device node-4 stays off: ")

@@ -1,0 +1,57 @@
+"""The command `heatveil simulate`: a day in a room from its file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..faults import OperatorFault
+from . import flags
+
+
+def simulate(
+    room: Annotated[
+        Path | None, typer.Argument(metavar="ROOM.toml", help="The room: see --sample.")
+    ] = None,
+    seed: flags.Seed = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the day here, as .npz or .parquet.")
+    ] = None,
+    plot: flags.Plot = None,
+    animation: Annotated[
+        Path | None, typer.Option(help="Write a short animation here, as GIF.")
+    ] = None,
+    scores: Annotated[Path | None, typer.Option(help="Write the scores here, as JSON.")] = None,
+    estimator: flags.Estimator = "auto",
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Print a room file to begin with, and nothing else.")
+    ] = False,
+) -> None:
+    """Live through a day in a room: its warmth, what its sensors send, and the maps of that.
+
+    To begin: heatveil simulate --sample > room.toml
+    """
+    # Imported here, when the command runs: the simulator takes a second to load.
+    if sample:
+        from physics.rooms.read import sample as text
+
+        typer.echo(text(), nl=False)
+        return
+    if room is None:
+        raise OperatorFault(
+            "no room file came but one says what room is simulated; there is none to fall back "
+            "on. Write one with heatveil simulate --sample > room.toml"
+        )
+    from ..simulate.rooms import modelled, room_of
+    from ..simulate.run import Files, Order
+    from ..simulate.run import simulate as simulated
+    from .stages import stages
+
+    order = Order(seed, Files(out, scores, plot, animation))
+    order.check([room])
+    with stages() as stage:
+        stage("reading the room")
+        read = room_of(room)
+        stage("working out what its thermometers feel of whom")
+        told = simulated(modelled(read, estimator), order, stage)
+    typer.echo("\n".join(told))

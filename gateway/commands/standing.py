@@ -1,0 +1,98 @@
+"""What the virtual devices of `heatveil fleet` stand in: a still scene, or a room that lives."""
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from physics.fleet import Fleet
+from recovery.following import follower
+from recovery.thermal import Query
+
+from ..faults import OperatorFault
+from .simulated import Room, scene_of
+
+_SPEED = 60.0  # an hour a minute
+
+
+class Seen(NamedTuple):
+    """What the devices are to read, in the words of the flags."""
+
+    sources: Path | None = None
+    sources_random: int | None = None
+    scene: Path | None = None
+    speed: float | None = None
+    since: str | None = None
+
+
+class Stand(Protocol):
+    """What devices stand in."""
+
+    def fleet(self, devices: Iterable[Any]) -> Fleet:
+        """Return devices, each an identity and its budget, that stand there."""
+
+    def living(self, fleet: Fleet) -> AbstractContextManager[str]:
+        """Let time pass for a fleet, and give a sentence about it; empty where nothing moves."""
+
+
+@dataclass(frozen=True)
+class Still:
+    """A scene in which nothing moves."""
+
+    room: Room
+
+    def fleet(self, devices: Iterable[Any]) -> Fleet:
+        """Return devices that stand in the scene.
+
+        Raises:
+            OperatorFault: they do not fit the room.
+        """
+        return fleet_in(self.room, devices)
+
+    def living(self, fleet: Fleet) -> AbstractContextManager[str]:
+        """Let nothing pass."""
+        return nullcontext("")
+
+
+def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
+    """Return devices, each an identity and its budget, that stand in the room.
+
+    Raises:
+        OperatorFault: they do not fit the room.
+    """
+    try:
+        fleet = Fleet(devices, room.sensors, room.world, follower=lambda: follower(room.query))
+        fleet.show(room.temperatures)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    return fleet
+
+
+def stand(query: Query, seen: Seen, world: np.random.Generator) -> Stand:
+    """Return what the devices stand in: two random sources where nothing was said.
+
+    Raises:
+        OperatorFault: a flag or a file is wrong, or the room does not fit the query.
+    """
+    sources, random = seen.sources, seen.sources_random
+    if seen.scene is not None:
+        if sources is not None or random is not None:
+            raise OperatorFault(
+                "--scene came with --sources or --sources-random but one of them says what is "
+                "warm; two rooms cannot both be read. Leave one out"
+            )
+        # Loaded here alone: only who names a room file has a use for the simulator.
+        from ..simulate.scene import Scene
+
+        return Scene(query, seen.scene, seen.speed or _SPEED, seen.since, world)
+    if seen.speed is not None or seen.since is not None:
+        raise OperatorFault(
+            "--speed or --from came without --scene; only a room that lives has a time, and it "
+            "would do nothing unnoticed. Add --scene room.toml"
+        )
+    if sources is None and random is None:
+        random = 2
+    return Still(Room(query, scene_of(query, sources, random, world), world))
