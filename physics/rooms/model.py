@@ -5,6 +5,9 @@ Differs from a real room:
    and ceiling store is a factor on the capacity of the air.
 2. Air is stirred evenly and goes nowhere: no draught, no plume, and an open door is a gap.
 3. Of what people give off, only what heats the air at once; what they radiate is left out.
+4. A wall of one cell takes heat up late: `materials.across` says by how much, and four cells
+   across it are enough. Air that is stirred has the conductivity of bare air times the mixing:
+   what stores heat with it makes its temperature spread as many times slower.
 """
 
 from functools import lru_cache
@@ -50,7 +53,7 @@ def medium(room: Room, at_s: float) -> Medium:
     It is the same object whenever the same doors are open, so that what is worked out for it
     can be kept.
     """
-    return _medium(room, tuple(door.is_open(at_s) for door in room.doors))
+    return standing(room, tuple(door.is_open(at_s) for door in room.doors))
 
 
 def media(room: Room, from_s: float, to_s: float) -> Medium:
@@ -90,7 +93,8 @@ def heat(room: Room, day: Day, from_s: float, to_s: float) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _medium(room: Room, opened: tuple[bool, ...]) -> Medium:
+def standing(room: Room, opened: tuple[bool, ...]) -> Medium:
+    """Return what heat moves through while these doors are open, and no other."""
     air, cell_m = room.air, room.cell_mm / 1000
     stirred = AIR_J_PER_M3K * np.array(
         [air.mixing_m2_per_s, air.capacity_factor, air.air_changes_per_h / 3600]
@@ -99,7 +103,7 @@ def _medium(room: Room, opened: tuple[bool, ...]) -> Medium:
     cells = np.broadcast_to(stirred[:, None, None], (3, *shape(room))).copy()
     for wall in room.walls:
         place = wall_cells(room, wall)
-        cells[:, *place] = _solid(wall, place, wall.material, wall.thickness_mm, cell_m)
+        cells[:, *place] = _solid(room, wall, place, wall.material, wall.thickness_mm)
     for door, is_open in zip(room.doors, opened, strict=True):
         place = door_cells(room, door)
         index = door_wall(room, door)
@@ -107,19 +111,27 @@ def _medium(room: Room, opened: tuple[bool, ...]) -> Medium:
             cells[:, *place] = stirred[:, None, None]
         elif index is not None:
             wall = room.walls[index]
-            cells[:, *place] = _solid(wall, place, "wood", door.thickness_mm, cell_m)
+            cells[:, *place] = _solid(room, wall, place, "wood", door.thickness_mm)
     west, east, north, south = (film(room, side) for side in ("west", "east", "north", "south"))
     films = ((west, east), (north, south))
     conductivity, capacity, loss = cells
     return Medium((cell_m, cell_m), conductivity, capacity, loss, films, room.height_m)
 
 
-def _solid(wall: Wall, place: Cells, material: str, thickness_mm: float, cell_m: float) -> Floats:
-    depth = place[1] if is_upright(wall) else place[0]
-    drawn_m = (depth.stop - depth.start) * cell_m
-    made = across(MATERIALS[material], thickness_mm / 1000, drawn_m)
+def _solid(room: Room, wall: Wall, place: Cells, material: str, thickness_mm: float) -> Floats:
+    upright = is_upright(wall)
+    depth = place[1] if upright else place[0]
+    layers = depth.stop - depth.start
+    conductivity, capacity = across(
+        MATERIALS[material],
+        thickness_mm / 1000,
+        layers * room.cell_mm / 1000,
+        layers,
+        AIR_J_PER_M3K * room.air.capacity_factor,
+    )
     # No fresh air in a wall.
-    return np.array([made.conductivity_w_per_mk, made.capacity_j_per_m3k, 0.0])[:, None, None]
+    made = np.stack([np.full(layers, conductivity), capacity, np.zeros(layers)])
+    return made[:, None, :] if upright else made[:, :, None]
 
 
 @lru_cache(maxsize=8)

@@ -207,3 +207,39 @@ def test_one_can_stand_beside_furniture_and_in_doors(office: Room) -> None:
     assert not free[10, 20]
     assert free[30, 20]
     assert free.sum() == 2400 - 31 - 2 * 8 * 12 - 7 * 14 - 7 * 12
+
+
+@pytest.mark.parametrize("material", ["plasterboard", "brick", "concrete"])
+@pytest.mark.parametrize(
+    ("cell_mm", "within"), [(100, 0.5), (50, 0.7), (25, 0.2), (20, 0.15), (10, 0.05)]
+)
+def test_a_wall_takes_up_heat_when_walls_do(material: str, cell_mm: int, within: float) -> None:
+    """Half an hour after both sides were warmed: a slab behind two films, finely cut.
+
+    More cells come nearer to it; the surfaces' resistance within the material would take up two
+    and three times the heat, however many there are.
+    """
+    wall = Wall((0.5, 0.0), (0.5, 0.1), 100.0, material)
+    room = bare((1.0, 0.1), walls=(wall,), cell_mm=cell_mm)
+    room = replace(room, air=AIR._replace(mixing_m2_per_s=1e3))
+    medium = model.medium(room, 0.0)
+    solid = medium.conductivity[0] < 1
+    # Air that is kept at a kelvin: it has the capacity of a lake.
+    lake = replace(medium, capacity=np.where(solid, medium.capacity, 1e15))
+    run = Run(lake, np.where(solid, 0.0, np.ones(lake.shape)), always_damped=True)
+    for _ in range(180):
+        run.step(model.empty(room, 0.0, 10.0), 10.0, lake)
+    taken = cell_mm / 1000 * (run.field_k * medium.capacity)[0, solid].sum()
+
+    made, cuts = MATERIALS[material], 200
+    half, film = 0.05 / cuts / made.conductivity_w_per_mk, 0.13
+    first = np.r_[1 / (film + half), np.full(cuts - 1, 1 / (2 * half)), 1 / (film + half)]
+    flows = np.diag(first[1:] + first[:-1]) - np.diag(first[1:-1], 1) - np.diag(first[1:-1], -1)
+    rates, waves = np.linalg.eigh(flows / (made.capacity_j_per_m3k * 0.1 / cuts))
+    left = waves @ (np.exp(-1800 * rates) * waves.sum(axis=0))
+    true = made.capacity_j_per_m3k * 0.1 * (1 - left.mean())
+
+    assert taken == pytest.approx(true, rel=within)
+    assert (medium.capacity[0, solid].sum() * cell_mm / 1000) == pytest.approx(
+        made.capacity_j_per_m3k * 0.1
+    )
