@@ -32,10 +32,9 @@ def build(source: Source) -> Room:
     """Return the room of a file, every value of the right kind but not yet held against others.
 
     Raises:
-        ValueError: a table or key that is unknown, missing or of another kind; a recording that
-            cannot be read.
+        ValueError: no [room], keys that exclude each other, sides that are no whole cells or too
+            many; a recording that cannot be read.
     """
-    source.unknown()
     told = source.table("room")
     if told is None:
         raise source.fault(

@@ -10,16 +10,28 @@ from .records import Room
 from .source import Source
 
 
-def check(room: Room, source: Source) -> None:
-    """Refuse a room that cannot be built, walked in or measured.
+# Each group rests on the ones before: what stands in a wrong wall is not told as well.
+_GROUPS = (
+    (check_walls,),
+    (check_doors, check_windows, check_things),
+    (check_paths, check_walkers, check_arrivals, check_sensors, check_promise),
+    (check_step,),
+)
 
-    Raises:
-        ValueError: the first thing that cannot be, with the file, the line, what was given,
-            what was expected and why, and an example of the right thing.
+
+def check(room: Room, source: Source) -> list[ValueError]:
+    """Return why a room cannot be built, walked in or measured; nothing where it can.
+
+    Of each kind of fault the first one, with the file, the line, what was given, what was
+    expected and why, and an example of the right thing.
     """
-    for one in (
-        *(check_walls, check_doors, check_windows, check_things),
-        *(check_paths, check_walkers, check_arrivals),
-        *(check_sensors, check_step, check_promise),
-    ):
-        one(room, source)
+    found: list[ValueError] = []
+    for group in _GROUPS:
+        for one in group:
+            try:
+                one(room, source)
+            except ValueError as fault:
+                found.append(fault)
+        if found:
+            break
+    return found

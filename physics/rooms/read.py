@@ -1,26 +1,91 @@
-"""A room file, read: what it says, or the line in which it says something wrong."""
+"""A room file, read: what it says, or the lines in which it says something wrong."""
 
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
+from . import lines
 from .build import build
 from .check import check
 from .records import Room
-from .source import read_source
+from .source import Source
+from .wording import example_of
+
+# A fault often brings others with it; who has mended so many reads the file again.
+_AT_ONCE = 5
 
 
 def read(path: str | Path) -> Room:
     """Return the room that a file tells of.
 
     Raises:
-        ValueError: the first thing in it that cannot be: the file, the line, what was given,
-            what was expected and why, and an example of the right thing.
+        ValueError: what in it cannot be, five faults at most, in the order of their lines as
+            far as they were found together: the file, the line, what was given, what was
+            expected and why, and an example of the right thing.
     """
-    source = read_source(Path(path))
+    source = _source(Path(path))
+    _tell(source.faults())
     room = build(source)
-    check(room, source)
+    _tell(check(room, source))
     return room
 
 
 def sample() -> str:
     """Return the text of the sample room, every key of which is explained."""
     return (Path(__file__).parent / "office.toml").read_text(encoding="utf-8")
+
+
+def _tell(faults: Sequence[ValueError]) -> None:
+    if faults:
+        more = len(faults) - _AT_ONCE
+        rest = [f"and {more} more"] if more > 0 else []
+        raise ValueError("\n".join([*map(str, faults[:_AT_ONCE]), *rest]))
+
+
+def _source(path: Path) -> Source:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise _unread(path, f"it cannot be read ({error.strerror})") from error
+    try:
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        wide = b"\0" in raw[:4]
+        line = 1 if wide else raw[: error.start].count(b"\n") + 1
+        what = "it is UTF-16" if wide else f"a byte {raw[error.start]:#04x} is no UTF-8"
+        raise _unread(path, what, line) from error
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _untidy(path, text, error) from error
+    return Source(path, document, lines.find(text))
+
+
+def _unread(path: Path, given: str, line: int = 1) -> ValueError:
+    shown = example_of("room").replace("\n", "\n    ")
+    return ValueError(
+        f"{path} line {line}: {given}, but a room file must be a text in UTF-8, for the room is "
+        f"built from it. Save it as UTF-8, or begin with the sample. For example:\n    {shown}"
+    )
+
+
+def _untidy(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ValueError:
+    # The line is at the end of what tomllib says; at the end of the file it names none.
+    says, _, place = str(error).partition(" (at ")
+    words = place.removesuffix(")").replace(",", "").split()
+    rows = text.split("\n")
+    line = int(words[1]) if words[:1] == ["line"] else len(rows)
+    row = rows[line - 1].strip()
+    expected, example = "it must be TOML, key = value", 'name = "office"\n    size_m = [6.0, 4.0]'
+    if says.startswith("Cannot") and row.startswith("["):
+        name = row.strip("[] ")
+        expected = f"[{name}] may be there once" if row[:2] != "[[" else "one kind of bracket"
+        example = f"[{name}]"
+    elif ":" in row.partition("=")[2]:
+        expected, example = "a time of day stands in quotes", 'start = "08:00"'
+    elif row.partition("=")[2].strip()[:1] in [*"+-.0123456789"]:
+        expected, example = "a number has a point and no unit", "height_m = 2.7"
+    return ValueError(
+        f"{path} line {line}: {row[:60]!r} cannot be read ({says}), but {expected}, for the room "
+        f"is built from it. For example:\n    {example}"
+    )

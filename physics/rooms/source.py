@@ -1,6 +1,6 @@
 """A room file and its lines, and how a fault in it is told."""
 
-import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -38,36 +38,25 @@ class Source:
         """Return the values of a table that may be there once, or None."""
         if name not in self.document:
             return None
-        given = self.document[name]
-        if not isinstance(given, dict):
-            raise self._bracket(name, (name,))
-        return self._values(name, given, (name,))
+        return self._values(name, self.document[name], (name,))
 
     def tables(self, name: str) -> tuple[dict[str, Any], ...]:
         """Return the values of all tables of a name."""
         given = self.document.get(name, [])
-        if isinstance(given, dict) and name == "thermometers":  # one kind is the usual
+        if isinstance(given, dict):  # of thermometers one kind is the usual
             return (self._values(name, given, (name,)),)
-        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-            raise self._bracket(name, (name,))
         return tuple(self._values(name, one, (name, at)) for at, one in enumerate(given))
 
-    def unknown(self) -> None:
-        """Refuse a table that nobody knows.
-
-        Raises:
-            ValueError: there is one; the nearest name is in the fault.
-        """
-        for name in self.document:
-            if name not in TABLES:
-                near = get_close_matches(name, TABLES, 1) or ["room"]
-                raise self.fault(
-                    (name,),
-                    f"there is a table or key {name!r}",
-                    f"the tables are {', '.join(TABLES)}",
-                    "what is not understood would be left out of the room",
-                    example_of(near[0]),
-                )
+    def faults(self) -> list[ValueError]:
+        """Return every table and key that is unknown, missing or of another kind, by line."""
+        found = []
+        for name, given in self.document.items():
+            for where, one in self._apart(name, given):
+                if one is None:
+                    found.append((self.line(where), self._odd_table(name)))
+                else:
+                    found += list(self._odd_keys(name, one, where))
+        return [fault for _, fault in sorted(found, key=lambda pair: pair[0])]
 
     def one_of(self, name: str, where: Where, values: dict[str, Any], *keys: str) -> None:
         """Refuse a table that has none, or more than one, of the keys that say the same.
@@ -86,12 +75,35 @@ class Source:
                 example,
             )
 
-    def _values(self, name: str, given: dict[str, Any], where: Where) -> dict[str, Any]:
+    def _apart(self, name: str, given: Any) -> list[tuple[Where, dict[str, Any] | None]]:
+        """Return each table of a name, and where; None where it is not written as one."""
+        if name in TABLES:
+            many = TABLES[name].many
+            if isinstance(given, dict) and (not many or name == "thermometers"):
+                return [((name,), given)]
+            if many and isinstance(given, list) and all(isinstance(one, dict) for one in given):
+                return [((name, at), one) for at, one in enumerate(given)]
+        return [((name,), None)]
+
+    def _odd_keys(
+        self, name: str, given: dict[str, Any], where: Where
+    ) -> Iterator[tuple[int, ValueError]]:
         keys = TABLES[name].keys
+        instead = {meant(key, list(keys))[0] for key in given if key not in keys}
         for key in given:
             if key not in keys:
-                raise self._unknown_key(name, key, where)
-        return {key: self._value(key, spec, given, where) for key, spec in keys.items()}
+                yield self.line((*where, key)), self._unknown_key(name, key, where)
+        for key, spec in keys.items():
+            if key in given or key not in instead:  # told already, by another name
+                try:
+                    self._value(key, spec, given, where)
+                except ValueError as fault:
+                    yield self.line((*where, key)), fault
+
+    def _values(self, name: str, given: dict[str, Any], where: Where) -> dict[str, Any]:
+        return {
+            key: self._value(key, spec, given, where) for key, spec in TABLES[name].keys.items()
+        }
 
     def _value(self, key: str, spec: Key, given: dict[str, Any], where: Where) -> Any:
         if key not in given:
@@ -137,41 +149,21 @@ class Source:
             f"{right} = {keys[right].example}",
         )
 
-    def _bracket(self, name: str, where: Where) -> ValueError:
+    def _odd_table(self, name: str) -> ValueError:
+        if name not in TABLES:
+            near = get_close_matches(name.lower(), TABLES, 1) or ["room"]
+            return self.fault(
+                (name,),
+                f"there is a table or key {name!r}",
+                f"the tables are {', '.join(TABLES)}",
+                "what is not understood would be left out of the room",
+                example_of(near[0]),
+            )
         many = TABLES[name].many
         return self.fault(
-            where,
+            (name,),
             f"{name} is written {'as if there were one' if many else 'as if there were several'}",
             f"it must be written {f'[[{name}]]' if many else f'[{name}]'}",
             "there may be several" if many else "there is only one",
             example_of(name),
         )
-
-
-def read_source(path: Path) -> Source:
-    """Return a room file with its lines.
-
-    Raises:
-        ValueError: no such file, or not TOML; with the line.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig").replace("\r\n", "\n")
-        document = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path}: {error}, but a room file is a TOML text in UTF-8, for the room is built "
-            "from it. Start from the sample, physics/rooms/office.toml."
-        ) from error
-    except tomllib.TOMLDecodeError as error:
-        raise _untidy(path, text, error) from error
-    return Source(path, document, lines.find(text))
-
-
-def _untidy(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ValueError:
-    # The line is at the end of what tomllib says; at the end of the file it names none.
-    words = str(error).removesuffix(")").replace(",", "").split()
-    line = int(words[words.index("line") + 1]) if "line" in words else text.count("\n") + 1
-    return ValueError(
-        f"{path} line {line}: {error}, but a room file must be TOML, for the room is built "
-        'from it. For example:\n    name = "office"\n    size_m = [6.0, 4.0]'
-    )
