@@ -91,7 +91,11 @@ def _response(path: Path, stamp: tuple[int, int], protect_distance_m: float | No
     from physics.rooms.respond import respond
 
     room = _room(path, stamp)
-    return respond(room, protect_distance_m or room.cell_mm / 1000)
+    return respond(
+        room,
+        protect_distance_m or room.cell_mm / 1000,
+        through_walls=room.privacy is None or room.privacy.through_walls,
+    )
 
 
 @lru_cache(maxsize=4)

@@ -18,13 +18,13 @@ Source: the triangle inequality, over time.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .pairs import Blocks, Near, pairs_of
+from .pairs import Near, Neighbours
 from .places import Floats
 
 # Lags that are told by those before and after them add at most this share to what they change.
@@ -46,40 +46,31 @@ class Displaced(NamedTuple):
 def displaced(
     fields: Iterable[Floats],
     air: Mask,
-    open_cells: Mask,
-    far_cells: Sequence[int],
-    exact_cells: int,
+    known: Neighbours,
     worn: Callable[[Floats], Floats] | None = None,
 ) -> Displaced:
     """Return what one watt changes at the most, on any path and any displaced one.
+
+    Where the neighbours change, with a door, the changes of all the times between add up: see
+    `plus`.
 
     Args:
         fields: for each lag, (sensors, rows, columns): kelvin at each sensor of a watt that was
             in each cell during that lag.
         air: (rows, columns), the cells that can be warmed at all.
-        open_cells: (rows, columns), where a source can be.
-        far_cells: distances, in sides of a cell, growing.
-        exact_cells: up to here all pairs of cells are compared; beyond it they are compared in
-            blocks, which is a little more than the truth and never less.
+        known: where a source can be in these lags, and where it could be as well.
         worn: from a field to that of a body which stands in each open cell and warms those about
             it too, each by a share of one watt; without, it warms its own cell alone.
 
     Raises:
-        ValueError: no source can be anywhere, or a field is not finite or of another shape.
+        ValueError: a field is not finite or of another shape.
     """
-    _check(open_cells, far_cells)
-    near = [
-        found
-        for nth, cells in enumerate(far_cells)
-        if cells <= exact_cells
-        for found in pairs_of(open_cells, cells, far_cells[nth - 1] if nth else 0, nth)
-    ]
-    exact, blocks = sum(cells <= exact_cells for cells in far_cells), Blocks(open_cells, far_cells)
+    exact, blocks, count = known.exact, known.blocks, len(known.far_cells)
 
     def told(field: Floats) -> _Told:
-        felt = _felt(field if worn is None else worn(field), open_cells)
-        apart, spans = blocks.apart(felt), np.tile(np.ptp(felt, axis=0), (len(far_cells), 1))
-        apart[:exact], spans[:exact] = _compared(felt, near, exact)
+        felt = _felt(field if worn is None else worn(field), known.open_cells)
+        apart, spans = blocks.apart(felt), np.tile(np.ptp(felt, axis=0), (count, 1))
+        apart[:exact], spans[:exact] = _compared(felt, known.near, exact)
         most = Displaced(apart, spans, _longest(felt), np.abs(felt).max(axis=0))
         return _Told(_felt(field, air), most)
 
@@ -88,7 +79,7 @@ def displaced(
     total, many = last.most, 1
     while after := list(islice(several, many)):
         last, more, kept = _over(last, after, told, air)
-        total = _plus(total, more)
+        total = plus(total, more)
         many = min(2 * many, _MANY) if kept else max(1, many // 2)
     return total
 
@@ -115,27 +106,29 @@ def _over(
         share = nth / count
         rest = _felt(field, air) - (1 - share) * before.felt - share * last.felt
         longest, each = _longest(rest), np.abs(rest).max(axis=0)
-        line = _plus(_times(before.most, 1 - share), _times(last.most, share))
+        line = plus(times(before.most, 1 - share), times(last.most, share))
         beside = Displaced(
             np.full(len(line.joint), 2 * longest),
             np.tile(2 * each, (len(line.joint), 1)),
             longest,
             each,
         )
-        total, off = _plus(total, _plus(line, beside)), off + longest
+        total, off = plus(total, plus(line, beside)), off + longest
     if count == 1 or 2 * off <= _LOOSE * total.joint[-1]:
         return last, total, True
     middle, first, _ = _over(before, fields[: count // 2], told, air)
     last, second, _ = _over(middle, fields[count // 2 :], told, air)
-    return last, _plus(first, second), False
+    return last, plus(first, second), False
 
 
-def _plus(one: Displaced, other: Displaced) -> Displaced:
+def plus(one: Displaced, other: Displaced) -> Displaced:
+    """Return what changes in two times together."""
     (a, b, c, d), (e, f, g, h) = one, other
     return Displaced(a + e, b + f, c + g, d + h)
 
 
-def _times(one: Displaced, factor: float) -> Displaced:
+def times(one: Displaced, factor: float) -> Displaced:
+    """Return what so many times as much heat changes."""
     joint, each, presence, presence_each = one
     return Displaced(factor * joint, factor * each, factor * presence, factor * presence_each)
 
@@ -166,13 +159,3 @@ def _felt(field: Floats, cells: Mask) -> Floats:
             "the noise that rests on it would protect nobody. Take them from the room's model."
         )
     return np.ascontiguousarray(field[:, cells].T)
-
-
-def _check(open_cells: Mask, far_cells: Sequence[int]) -> None:
-    growing = all(a < b for a, b in pairwise(far_cells))
-    if np.count_nonzero(open_cells) < 2 or not far_cells or far_cells[0] < 1 or not growing:
-        raise ValueError(
-            f"there are {np.count_nonzero(open_cells)} cells to stand in and the distances are "
-            f"{tuple(far_cells)}, but two cells and growing whole distances from 1 are needed: "
-            "else there is nothing to hide. Correct the room, or the distances."
-        )

@@ -38,6 +38,7 @@ class Response:
             be compared, not to be promised.
         name: of the room.
         doors: how they stood, in a clause.
+        through_walls: the paths are displaced through walls too, and not only on foot.
 
     Raises:
         ValueError: arrays that do not fit each other, or are not finite.
@@ -54,6 +55,7 @@ class Response:
     stays: Floats
     name: str = "room"
     doors: str = "no door moving"
+    through_walls: bool = True
 
     def __post_init__(self) -> None:
         sensors, far = len(self.places_m), len(self.far_cells)
@@ -86,7 +88,7 @@ class Response:
         Promises that rest on different changes must read differently.
         """
         scales = (self.grid, self.hold_s, self.lasts_s, self.far_cells, self.doors, self.name)
-        said = hashlib.sha256(repr(scales).encode())
+        said = hashlib.sha256(repr((*scales, self.through_walls)).encode())
         said.update(np.ascontiguousarray(self.open_cells).tobytes())
         # To six digits: the last ones are another machine's, and the promise is the same there.
         for part in (self.places_m, *self.changes):
@@ -120,12 +122,12 @@ def worst(responses: Sequence[Response]) -> Response:
     """
     if (
         not responses
-        or len({(one.grid, one.far_cells, len(one.places_m)) for one in responses}) > 1
+        or len({(x.grid, x.far_cells, len(x.places_m), x.through_walls) for x in responses}) > 1
     ):
         raise ValueError(
             f"{len(responses)} responses were given but at least one is needed, all of one grid "
-            "with the same sensors and distances: others cannot be compared. Make them of one "
-            "room."
+            "with the same sensors and distances, all through walls or none: others cannot be "
+            "compared. Make them of one room."
         )
     changes = [one.changes for one in responses]
     return replace(

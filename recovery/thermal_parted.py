@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from edge.records import Grid
 from physics.displaced import displaced
+from physics.pairs import neighbours
 from physics.places import cell_places
 from physics.response import Response
 
@@ -37,6 +38,7 @@ def parted() -> Response:
     standing = _standing().reshape(_ROWS, _COLUMNS)
     grid = Grid((_COLUMNS, _ROWS), _CELL_MM)
     far = (1, 2, 4, 8)
+    known = neighbours(standing, far, 2)
     return Response(
         grid=grid,
         places_m=np.asarray(cell_places(grid))[list(_SENSORS)],
@@ -45,8 +47,8 @@ def parted() -> Response:
         hold_s=_LAGS * _STEP_S,
         lasts_s=_LAGS * _STEP_S,
         far_cells=far,
-        changes=displaced(fields, standing, standing, far, 2),
-        stays=displaced([np.sum(fields, axis=0)], standing, standing, far, 2).joint,
+        changes=displaced(fields, standing, known),
+        stays=displaced([np.sum(fields, axis=0)], standing, known).joint,
         name="parted",
     )
 

@@ -15,6 +15,7 @@ _UNPROTECTED = (
 )
 
 _BEYOND = "; a stronger source; and what the true room does otherwise than its model"
+_WHICH_ROOM = "in which of the rooms that walls and shut doors part somebody is; "
 
 
 def promise(query: Query, made: Calibration) -> Guarantee:
@@ -26,8 +27,14 @@ def promise(query: Query, made: Calibration) -> Guarantee:
         neighbours=_neighbours(query),
         trust=_trust(query),
         unit=_unit(query, made),
-        unprotected=_UNPROTECTED + _BEYOND * (query.response is not None),
+        unprotected=_unprotected(query.response),
     )
+
+
+def _unprotected(made: Response | None) -> str:
+    if made is None:
+        return _UNPROTECTED
+    return _WHICH_ROOM * (not made.through_walls) + _UNPROTECTED + _BEYOND
 
 
 def _neighbours(query: Query) -> str:
@@ -51,8 +58,13 @@ def _neighbours(query: Query) -> str:
 
 
 def _in_room(query: Query, made: Response, far: str) -> str:
+    way = (
+        "through walls too"
+        if made.through_walls
+        else "on foot, never through a wall or through a door that is shut at that moment"
+    )
     return (
-        f"the path of one source is displaced by {far} at every moment, through walls too, "
+        f"the path of one source is displaced by {far} at every moment, {way}, "
         "everything else the same, if no source gives off more than "
         f"{_exactly(query.intensity_max)} W, paths are told by the middles of cells, "
         f"{_converter(query)}and the room answers heat as the model of room {made.name} does, "

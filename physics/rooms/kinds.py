@@ -83,6 +83,12 @@ def _text(given: Any) -> str:
     return given
 
 
+def _flag(given: Any) -> bool:
+    if not isinstance(given, bool):
+        raise Wrong
+    return given
+
+
 def _float(given: Any) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
         raise Wrong
@@ -139,6 +145,7 @@ def within(index: int, kind: Kind, given: Any) -> Any:
 
 
 NUMBER = Kind(_float, "a finite number")
+FLAG = Kind(_flag, "true or false")
 TEXT = Kind(_text, "a text in quotes")
 PLACE = Kind(_pair, "two numbers [x, y] in metres")
 EXTENT = Kind(_extent, "two positive numbers [along x, along y] in metres, 1000 at most")

@@ -4,7 +4,9 @@ What a sensor feels of a watt that was in some cell during a lag before the read
 cell would feel of a watt at the sensor, for heat passes from here to there as from there to
 here. So one run, with a pulse at each sensor's view, gives the response to a source anywhere:
 the field after l steps is the response to the interval that ended l steps before the reading.
-Through doors that open and close it holds with their states in reverse order.
+Through doors that open and close it holds with their states in reverse order. All steps are
+damped, as those of a simulated day must be: only so is the answer to a source the same whenever
+it starts, and then this is the very answer of that simulation, to round-off.
 
 Source: reciprocity of Green's functions for symmetric operators; Morse and Feshbach 1953,
 section 7.4.
@@ -41,7 +43,9 @@ def pulses(views: Floats, stretches: Sequence[Stretch], step_s: float) -> Iterat
         # Beside the response to an interval that to its end, where the next medium begins.
         both = nth < len(stretches) - 1
         zero = np.zeros_like(views)
-        run = Run(medium, np.concatenate([zero, pulse / stored]) if both else zero)
+        run = Run(
+            medium, np.concatenate([zero, pulse / stored]) if both else zero, always_damped=True
+        )
         calm = still(medium)
         first = np.concatenate([pulse, zero]) if both else pulse
         for step in range(steps):

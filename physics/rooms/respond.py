@@ -3,33 +3,34 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
-from itertools import groupby
+from functools import partial, reduce
+from itertools import islice
 
 import numpy as np
-from scipy.special import ndtr
 
-from ..diffusion.medium import Medium
-from ..displaced import Displaced, displaced
-from ..instruments.presets import named
-from ..instruments.views import point_views
+from ..displaced import displaced, plus, times
 from ..response import Response, worst
-from .footprint import FOOTPRINT_M
-from .model import free, grid, media
+from .histories import History, constant, history, longest
+from .known import Known, known_of
+from .model import grid, standing
 from .pulses import Stretch, pulses
-from .raster import Mask, layout, shape
+from .raster import layout
 from .records import Floats, Room
+from .worn import worn
 
 _HOLD_S = 3600.0
 # Bodies are compared in the middles of cells. Anywhere in them they differed by up to 1 % more on
 # cells of 250 mm, and 7 % on cells of 500 mm; so much of the cell's area in m2 is added.
 _BETWEEN = 0.4
 _AT_ONCE = 4
-_SERIES = (1, 2, 5, 10, 20, 50)
 
 
 def respond(
-    room: Room, protect_distance_m: float, at_s: float | None = None, hold_s: float = _HOLD_S
+    room: Room,
+    protect_distance_m: float,
+    at_s: float | None = None,
+    hold_s: float = _HOLD_S,
+    through_walls: bool = True,
 ) -> Response:
     """Return the response of a room at its thermometers.
 
@@ -38,96 +39,82 @@ def respond(
         protect_distance_m: up to here displaced paths are compared cell by cell.
         at_s: the moment of the reading; the doors are then as the file says, all day before it.
             Without, whichever doors stand open at some time of the day are taken to stand so
-            all day, and the changes are enough for each of these states. The operator is then
-            that of the state that lasts longest.
+            all day, and the changes are enough for each of these states; they are no proof for
+            a day in which doors move. The operator is then that of the state that lasts longest.
         hold_s: how long a source stood where it is, for the operator.
+        through_walls: paths are displaced through walls too. Without, by ways on which one can
+            walk at that moment, through no wall and no shut door, up to protect_distance_m;
+            what is told of further distances still goes through walls, which is more.
 
     Raises:
         ValueError: a room without thermometers, or with arrays, or a moment outside of its day.
     """
-    places, lags = _thermometers(room)
-    views = point_views(places, grid(room)).reshape(len(places), *shape(room))
-    step_s, day = room.day.step_s, room.day
-    if at_s is not None and not day.start_s + step_s <= at_s <= day.until_s:
-        raise ValueError(
-            f"the reading is at {at_s:g} s but the day is from {day.start_s:g} to "
-            f"{day.until_s:g}: before it there is nothing to feel, and after it nothing is known. "
-            "Give a moment within the day."
-        )
-    steps = round(((day.until_s if at_s is None else at_s) - day.start_s) / step_s)
-    ends = [day.start_s + step_s * nth for nth in range(steps, 0, -1)]
-    backwards = [media(room, end - step_s, end) for end in ends]
-    stretches = [Stretch(one, len(list(group))) for one, group in groupby(backwards)]
     if at_s is not None:
-        made = _response(room, places, lags, views, stretches, protect_distance_m, hold_s)
-        return replace(made, doors=f"its doors as its file says until {at_s:.15g} s of the day")
-    states = sorted(dict.fromkeys(backwards), key=backwards.count, reverse=True)
-
-    def held(state: Medium) -> Response:
-        stretch = [Stretch(state, steps)]
-        return _response(room, places, lags, views, stretch, protect_distance_m, hold_s)
-
-    # Solving lets other threads run meanwhile.
-    with ThreadPoolExecutor(min(len(states), _AT_ONCE)) as pool:
-        return worst(list(pool.map(held, states)))
+        return respond_day(room, protect_distance_m, [at_s], hold_s, through_walls)
+    known = known_of(room, protect_distance_m, hold_s, through_walls)
+    return worst(_responses(known, constant(room)))
 
 
-def worn(room: Room, field: Floats) -> Floats:
-    """Return the response to a person who stands in the middle of each cell, of a field.
+def respond_day(
+    room: Room,
+    protect_distance_m: float,
+    at_s: Sequence[float],
+    hold_s: float = _HOLD_S,
+    through_walls: bool = True,
+) -> Response:
+    """Return the response that is enough for each of these readings, with the file's own doors.
 
-    It is `footprint.spread` at the middles of all cells at once; in walls it has no meaning.
+    The operator is that of the reading in the middle of those that are looked at: one that
+    another of them goes on from, for no door moved in between, is not. The rest is as for
+    `respond`.
 
     Args:
-        field: (sensors, rows, columns).
+        at_s: the moments of the readings.
+
+    Raises:
+        ValueError: no reading, one outside of the day, or a room that `respond` refuses.
     """
-    rows, columns = shape(room)
-    plan, cell_m = layout(room), room.cell_mm / 1000
-    down, across = (
-        np.diff(
-            ndtr((np.arange(count + 1) - np.arange(count)[:, None] - 0.5) * cell_m / FOOTPRINT_M)
+    if not len(at_s):
+        raise ValueError(
+            "there is no reading but at least one is needed, for noise is scaled to what it "
+            "shows. Give the moments of the readings."
         )
-        for count in (rows, columns)
-    )
-    found = np.zeros_like(field)
-    for zone in range(plan.zone.max() + 1):
-        air = (plan.zone == zone) | plan.doors if zone else ~plan.walls
-        here = plan.zone == zone
-        if not here.any():
-            continue
-        y, x = (_extent(here.any(axis=axis)) for axis in (1, 0))
-        total = down[y] @ air @ across[x].T
-        spread = np.matmul(np.matmul(down[y], air * field), across[x].T) / np.where(
-            here[y, x], total, 1
-        )
-        found[:, y, x][:, here[y, x]] = spread[:, here[y, x]]
-    return found
+    known = known_of(room, protect_distance_m, hold_s, through_walls)
+    moments, day = sorted(at_s), room.day
+    kept = longest(history(room, moment) for moment in moments)
+    half = len(kept) // 2
+    made = worst(_responses(known, kept[half:] + kept[:half]))
+    told = f"{moments[0]:.15g} s of the day"
+    if len(moments) > 1:
+        told = f"each of {len(moments)} readings from {told} to {moments[-1]:.15g} s"
+    lasts_s = day.step_s * round((moments[-1] - day.start_s) / day.step_s)
+    return replace(made, lasts_s=lasts_s, doors=f"its doors as its file says until {told}")
 
 
-def _extent(marked: Mask) -> slice:
-    where = np.flatnonzero(marked)
-    return slice(int(where[0]), int(where[-1]) + 1)
+def _responses(known: Known, several: Sequence[History]) -> list[Response]:
+    """Return the response after each of these, side by side: solving lets other threads run."""
+    for past in several:
+        for opened in (*(since.opened for since in past), _always(past)):
+            known.neighbours(opened)
+    with ThreadPoolExecutor(min(len(several), _AT_ONCE)) as pool:
+        return list(pool.map(partial(_response, known), several))
 
 
-def _response(
-    room: Room,
-    places: Floats,
-    lags: Floats,
-    views: Floats,
-    stretches: Sequence[Stretch],
-    protect_distance_m: float,
-    hold_s: float,
-) -> Response:
-    step_s, plan = room.day.step_s, layout(room)
-    cells = int(np.ceil(1000 * protect_distance_m / room.cell_mm - 1e-9))
-    longest = int(np.ceil(np.hypot(*shape(room))))
-    far = tuple(sorted({cells, longest, *(one for one in _SERIES if one < longest)}))
-    standing = free(room).reshape(shape(room))
-    steps = sum(part.steps for part in stretches)
-    held = min(steps, max(1, round(hold_s / step_s)))
+def _always(past: History) -> tuple[bool, ...]:
+    """Return which doors never shut."""
+    return tuple(all(stood) for stood in zip(*(since.opened for since in past), strict=True))
+
+
+def _response(known: Known, past: History) -> Response:
+    room, views, step_s = known.room, known.views, known.room.day.step_s
+    air = ~layout(room).walls
+    steps = sum(since.steps for since in past)
+    held = min(steps, max(1, round(known.hold_s / step_s)))
     operator, shown, together = np.zeros_like(views), np.zeros_like(views), np.zeros_like(views)
-    left = np.exp(-step_s / np.maximum(lags, 1e-9))[:, None, None]
+    left = np.exp(-step_s / np.maximum(known.lags, 1e-9))[:, None, None]
 
     def watched() -> Iterator[Floats]:
+        stretches = [Stretch(standing(room, since.opened), since.steps) for since in past]
         for nth, field in enumerate(pulses(views, stretches, step_s)):
             if nth < held:
                 # A thermometer that lags shows a mean of what was there before.
@@ -136,34 +123,27 @@ def _response(
             together[:] += field
             yield field
 
-    body = partial(worn, room)
-    changes = displaced(watched(), ~plan.walls, standing, far, cells, body)
-    stays = displaced([together], ~plan.walls, standing, far, cells, body).joint
+    body, fields = partial(worn, room), watched()
+    # Each stretch has its own neighbours, so no lag is told by those of another stretch.
+    changes = reduce(
+        plus,
+        [
+            displaced(islice(fields, since.steps), air, known.neighbours(since.opened), body)
+            for since in past
+        ],
+    )
+    near = known.neighbours(_always(past))
     more = 1 + _BETWEEN * (room.cell_mm / 1000) ** 2
-    joint, each, presence, presence_each = changes
     return Response(
         grid=grid(room),
-        places_m=places,
-        open_cells=standing.ravel(),
-        operator=np.where(standing, body(operator), 0.0).reshape(len(views), -1),
+        places_m=known.places,
+        open_cells=near.open_cells.ravel(),
+        operator=np.where(near.open_cells, body(operator), 0.0).reshape(len(views), -1),
         hold_s=held * step_s,
         lasts_s=steps * step_s,
-        far_cells=far,
-        changes=Displaced(more * joint, more * each, more * presence, more * presence_each),
-        stays=stays,
+        far_cells=near.far_cells,
+        changes=times(changes, more),
+        stays=displaced([together], air, near, body).joint,
         name=room.name,
+        through_walls=known.through_walls,
     )
-
-
-def _thermometers(room: Room) -> tuple[Floats, Floats]:
-    """Return where the thermometers are, (sensors, 2), and how far they lag, (sensors,)."""
-    if room.arrays or not room.thermometers:
-        raise ValueError(
-            f"room {room.name} has {sum(len(one.places_m) for one in room.thermometers)} "
-            f"thermometers and {len(room.arrays)} arrays, but the noise that is scaled to a room "
-            "is that of thermometers alone: what an array sees is not bounded here. Give "
-            "[thermometers], and no [[array]]."
-        )
-    places = [place for one in room.thermometers for place in one.places_m]
-    lags = [named(one.kind).lag_s for one in room.thermometers for _ in one.places_m]
-    return np.array(places, dtype=float), np.array(lags)

@@ -31,3 +31,5 @@ class Privacy(NamedTuple):
     background: str  # "recorded", "following" or "gateway"
     people_max: int
     power_max_w: float
+    # Paths are displaced through walls too, so that it is hidden in which room somebody is.
+    through_walls: bool = True

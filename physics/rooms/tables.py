@@ -7,6 +7,7 @@ from .keys import WHERE, Key, Table
 from .kinds import (
     COUNTS,
     EXTENT,
+    FLAG,
     PLACE,
     RATIO,
     RECT,
@@ -100,6 +101,12 @@ TABLES = {
             "people_max": Key(whole(1, 1000), "5", "the promise counts on no more people", 1),
             "power_max_w": Key(
                 number(0, 5000, above=True), "60", "the promise counts on no more heat of one"
+            ),
+            "through_walls": Key(
+                FLAG,
+                "true",
+                "that hides too in which room somebody is, and takes more noise",
+                True,
             ),
         }
     ),

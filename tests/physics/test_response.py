@@ -12,7 +12,7 @@ from physics.displaced import displaced
 from physics.instruments.lag import held
 from physics.instruments.views import point_views
 from physics.kernel import forward
-from physics.pairs import steps
+from physics.pairs import neighbours, steps
 from physics.places import Floats, cell_places
 from physics.response import Response, worst
 from physics.rooms.footprint import spread
@@ -29,7 +29,8 @@ from physics.rooms.records import (
     Thermometers,
     Wall,
 )
-from physics.rooms.respond import respond, worn
+from physics.rooms.respond import respond
+from physics.rooms.worn import worn
 
 POWER_W = 80.0
 APART_M = 0.5
@@ -82,7 +83,10 @@ def test_a_pulse_at_a_sensor_is_its_response_to_a_pulse_anywhere(room: Room) -> 
     power = np.zeros((len(cells), *shape(room)))
     for nth, cell in enumerate(cells):
         power[nth, *cell] = 1.0
-    run, calm = Run(medium(room, 0.0), np.zeros_like(power)), still(medium(room, 0.0))
+    run, calm = (
+        Run(medium(room, 0.0), np.zeros_like(power), always_damped=True),
+        still(medium(room, 0.0)),
+    )
     for lag, field in enumerate(made):
         run.step(calm._replace(power_w=power) if lag == 0 else calm, 30.0)
         seen = np.einsum("syx,cyx->sc", views(room), run.field_k)
@@ -101,7 +105,7 @@ def test_doors_are_gone_through_backwards(room: Room) -> None:
     lag, cell = 80, (7, 8)
     power = np.zeros(shape(room))
     power[cell] = 1.0
-    run, calm = Run(shut, np.zeros(shape(room))), still(shut)
+    run, calm = Run(shut, np.zeros(shape(room)), always_damped=True), still(shut)
     run.step(calm._replace(power_w=power), 10.0)
     for step in range(1, lag + 1):
         run.step(calm, 10.0, shut if step <= lag - 60 else opened)
@@ -121,9 +125,11 @@ def test_an_even_insulated_room_answers_as_the_insulated_kernel() -> None:
     here = grid(replace(small(), size_m=(6.0, 4.0), cell_mm=100))
     places = np.array([[1.55, 1.05], [4.05, 3.55], [3.0, 2.0]])
     seen = point_views(places, here).reshape(3, 40, 60)
-    *_, field = pulses(seen, [Stretch(air, 100)], 1.0)
-    # A watt for a second, a hundred seconds ago but for half of one.
-    kernel = forward(cell_places(here), places, mixing * 99.5, "insulated", (6.0, 4.0))
+    *_, coarse = pulses(seen, [Stretch(air, 150)], 1.0)
+    *_, fine = pulses(seen, [Stretch(air, 300)], 0.5)
+    # A joule 150 seconds ago: of first order in the step, so that this is of second.
+    field = 2 * fine / 0.5 - coarse
+    kernel = forward(cell_places(here), places, mixing * 150, "insulated", (6.0, 4.0))
 
     assert field.reshape(3, -1) * capacity * height == pytest.approx(
         kernel, abs=1e-3 * kernel.max()
@@ -156,7 +162,7 @@ def test_what_displaced_paths_change_is_the_sum_over_lags_of_the_worst_pair(room
     each = np.abs(change)[:, :, near].max(axis=2).sum(axis=0)
     whole = np.sqrt((change**2).sum(axis=1)).max(axis=(1, 2)).sum()
 
-    found = displaced(fields, standing, standing, (3, 18), 3)
+    found = displaced(fields, standing, neighbours(standing, (3, 18), 3))
 
     assert joint <= found.joint[0] * (1 + 1e-12) <= 1.01 * joint
     assert (each <= found.each[0] * (1 + 1e-12)).all()
@@ -167,7 +173,7 @@ def test_what_displaced_paths_change_is_the_sum_over_lags_of_the_worst_pair(room
 def forward_change(room: Room, here: Floats, there: Floats) -> Floats:
     """Return how the readings differ, (sensors,), by runs of both paths, (steps, 2) each."""
     power = np.zeros((2, *shape(room)))
-    run = Run(medium(room, 0.0), np.zeros_like(power))
+    run = Run(medium(room, 0.0), np.zeros_like(power), always_damped=True)
     calm = still(medium(room, 0.0))
     for pair in zip(here, there, strict=True):
         for nth, place in enumerate(pair):
@@ -270,7 +276,7 @@ def test_a_thermometer_that_lags_is_bounded_too(response: Response) -> None:
     cell = 4 * 15 + 3
     power = np.zeros(shape(lagging))
     power += spread(lagging, cell_places(grid(lagging))[cell][None], np.ones(1))
-    run, calm = Run(medium(lagging, 0.0)), still(medium(lagging, 0.0))
+    run, calm = Run(medium(lagging, 0.0), always_damped=True), still(medium(lagging, 0.0))
     shown = np.zeros(6)
     for _ in range(20):
         run.step(calm._replace(power_w=power), step_s)

@@ -20,7 +20,8 @@ from physics.rooms.model import free, grid, medium
 from physics.rooms.pulses import Stretch, pulses
 from physics.rooms.raster import shape
 from physics.rooms.records import Air, Clock, Door, Room, Side, Thermometers, Wall
-from physics.rooms.respond import respond, worn
+from physics.rooms.respond import respond
+from physics.rooms.worn import worn
 from recovery.distance import earth_movers
 from recovery.filled import Change, most_sent
 from recovery.heatmap import Heatmap
@@ -84,7 +85,7 @@ def views(room: Room) -> Floats:
 
 def simulated(room: Room, path: Floats, power_w: float) -> Floats:
     """Return the temperatures at the end of somebody's path, (steps, 2), run forward."""
-    run, calm = Run(medium(room, 0.0)), still(medium(room, 0.0))
+    run, calm = Run(medium(room, 0.0), always_damped=True), still(medium(room, 0.0))
     for place in path:
         power = spread(room, place[None], np.array([power_w]))
         run.step(calm._replace(power_w=power), STEP_S)
