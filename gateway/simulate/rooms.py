@@ -13,12 +13,12 @@ from physics.instruments.views import point_views
 from physics.rooms import model
 from physics.rooms.read import read
 from physics.rooms.records import Privacy, Room
-from physics.rooms.respond import respond
+from physics.rooms.respond import respond_day
 from recovery.thermal import Query
 
 from ..commands.choices import refused
 from ..faults import OperatorFault
-from .background import empty_rounds
+from .background import empty_rounds, rounds_s
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +83,12 @@ def _asked(
     follows, gateway = (privacy.background == way for way in ("following", "gateway"))
     with refused():
         # What arrays see is bounded by nothing here; they are simulated, and not asked.
-        response = respond(replace(room, arrays=()), privacy.protect_distance_m)
+        response = respond_day(
+            replace(room, arrays=()),
+            privacy.protect_distance_m,
+            rounds_s(room, privacy.readings, privacy.every_min),
+            through_walls=privacy.through_walls,
+        )
         query = Query(
             grid=model.grid(room),
             sensors=(len(places),),
