@@ -1,5 +1,6 @@
 """From the tables of a room file to the records of a room, with what they leave open filled in."""
 
+import math
 from typing import Any
 
 from edge.records import Grid
@@ -25,6 +26,8 @@ from .records import (
 from .source import Source
 from .wording import example_of
 
+# Its factors take some gigabytes.
+_MOST_CELLS = 1_000_000
 _WEEK = ((0.0, 168 * 3600.0),)
 
 
@@ -59,6 +62,14 @@ def build(source: Source) -> Room:
         window["height_m"] = window["height_m"] or told["height_m"]
     arrivals, privacy = source.table("arrivals"), source.table("privacy")
     seats = tuple(seat["at_m"] for seat in source.tables("seat"))
+    if seats and arrivals is None:
+        raise source.fault(
+            ("seat", 0),
+            "there is a [[seat]] and no [arrivals]",
+            "seats need visitors",
+            "nobody else takes one",
+            example_of("arrivals") + '\nactivity = "seated"',
+        )
     return Room(
         told["name"],
         size_m,
@@ -97,6 +108,15 @@ def _whole_cells(source: Source, told: dict[str, Any]) -> Point:
             "the room is made of square cells",
             f"size_m = [{right[0]:g}, {right[1]:g}]",
         )
+    if columns * rows > _MOST_CELLS:
+        coarse = math.ceil(1000 * math.sqrt(size_m[0] * size_m[1] / _MOST_CELLS))
+        raise source.fault(
+            ("room", "cell_mm"),
+            f"the room has {columns} x {rows} cells of {cell_mm} mm",
+            f"{_MOST_CELLS:,} at most can be simulated",
+            "each step works out the warmth of every one",
+            f"cell_mm = {100 * math.ceil(coarse / 100)}",
+        )
     return size_m
 
 
@@ -123,6 +143,16 @@ def _thermometers(source: Source, grid: Grid) -> tuple[Thermometers, ...]:
     for index, told in enumerate(source.tables("thermometers")):
         source.one_of("thermometers", ("thermometers", index), told, "count", "places_m")
         places = told["places_m"]
+        if places is None and min(grid.shape) < 2:
+            raise source.fault(
+                ("thermometers", "count"),
+                f"count is {list(told['count'])} in a room of {grid.shape[0]} x {grid.shape[1]} "
+                "cells",
+                "a room of one row is told its places one by one",
+                "they are spread evenly over rows and columns",
+                f"places_m = [[{grid.shape[0] * grid.cell_mm / 2000:g}, "
+                f"{grid.shape[1] * grid.cell_mm / 2000:g}]]",
+            )
         if places is None:
             places = tuple((x, y) for x, y in sensor_places(told["count"], grid).tolist())
         groups.append(Thermometers(told["kind"], places))

@@ -12,14 +12,14 @@ from .kinds import (
 )
 from .materials import MATERIALS
 from .records import SIDES
-from .times import COURSE, HOURS, TIME
+from .times import HOURS, TIME, WEATHER
 
 _SIDE = {
     "u_w_per_m2k": Key(
         number(0, 100), "0.35", "it says how much heat the side passes, from air to air"
     ),
     "outside_c": Key(
-        COURSE, '[["06:00", -1.0], ["14:00", 5.0]]', "heat flows by what is beyond the side"
+        WEATHER, '[["06:00", -1.0], ["14:00", 5.0]]', "heat flows by what is beyond the side"
     ),
 }
 BUILT = {
@@ -33,7 +33,7 @@ BUILT = {
                 number(0, 10, above=True), "0.005", "it is how fast draughts stir the air", 0.005
             ),
             "air_changes_per_h": Key(number(0, 100), "1.0", "fresh air takes heat away", 0.0),
-            "supply_c": Key(COURSE, "19.0", "it is how warm the fresh air comes in", None),
+            "supply_c": Key(WEATHER, "19.0", "it is how warm the fresh air comes in", None),
             "capacity_factor": Key(
                 number(1, 1000), "12", "walls and furniture store heat with the air", 12.0
             ),

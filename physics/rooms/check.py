@@ -9,7 +9,6 @@ from .check_walls import check_things, check_walls
 from .records import Room
 from .source import Source
 
-
 # Each group rests on the ones before: what stands in a wrong wall is not told as well.
 _GROUPS = (
     (check_walls,),

@@ -8,6 +8,7 @@ import numpy as np
 from .check_standing import check_stands
 from .geometry import crossing
 from .lines import Where
+from .raster import is_upright
 from .records import Room, Waypoint
 from .routes import obstacles, route
 from .source import Source
@@ -64,15 +65,15 @@ def _goes(
                 f"{source.line(it.where)}) at {xy(x, y)}",
                 "must go round, or through a door",
                 "people do not walk through things, and their heat does not either",
-                _round(room, one, other),
+                _round(room, one, other, it.where),
             )
 
 
-def _round(room: Room, one: Waypoint, other: Waypoint) -> str:
-    """Return a path with the corners of a way round, in the same time."""
+def _round(room: Room, one: Waypoint, other: Waypoint, where: Where) -> str:
+    """Return a path with the corners of a way round, in the same time; else a door."""
     way = route(room, one[1:], other[1:])
     if way is None:
-        return f"[[door]]\nat_m = {xy(*one[1:])}  # in the wall between\nwidth_m = 0.9"
+        return _door(room, one, other, where)
     far = np.concatenate(([0.0], np.cumsum([math.dist(a, b) for a, b in pairwise(way)])))
     at_s = one.at_s + (other.at_s - one.at_s) * far / far[-1]
     steps = ", ".join(
@@ -80,3 +81,24 @@ def _round(room: Room, one: Waypoint, other: Waypoint) -> str:
         for moment, (x, y) in zip(at_s.tolist(), way, strict=True)
     )
     return f"path = [{steps}]"
+
+
+def _door(room: Room, one: Waypoint, other: Waypoint, where: Where) -> str:
+    """Return a door where a straight way meets a wall; a path that stays, where it is no wall."""
+    if where[0] != "wall":
+        x, y = f"{one.x_m:.4g}", f"{one.y_m:.4g}"
+        return f'path = [["{clock(one.at_s)}", {x}, {y}], ["{clock(other.at_s)}", "stay"]]'
+    wall = room.walls[int(where[1])]
+    across = 0 if is_upright(wall) else 1
+    ends = [one[1:], other[1:]]
+    share = np.clip((wall.from_m[across] - ends[0][across]) / _apart(ends, across), 0, 1)
+    low, high = sorted((wall.from_m[1 - across], wall.to_m[1 - across]))
+    width = min(0.9, high - low)
+    along = float(ends[0][1 - across] + share * (ends[1][1 - across] - ends[0][1 - across]))
+    middle = min(max(along, low + width / 2), high - width / 2)
+    at = (wall.from_m[0], middle) if across == 0 else (middle, wall.from_m[1])
+    return f"[[door]]\nat_m = {xy(*at)}\nwidth_m = {width:g}"
+
+
+def _apart(ends: list[tuple[float, float]], across: int) -> float:
+    return (ends[1][across] - ends[0][across]) or 1.0

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..instruments.people import HEAD_M
 from ..instruments.presets import PRESETS
 from .check_standing import nearest_free
 from .day import known
@@ -52,12 +53,12 @@ def check_sensors(room: Room, source: Source) -> None:
                 'kind = "grideye"',
             )
         _sees(room, source, (*where, "at_m"), told(where), array.at_m, "at_m = {}")
-        if array.height_m > room.height_m:
+        if not HEAD_M < array.height_m <= room.height_m:
             raise source.fault(
                 (*where, "height_m"),
                 f"{told(where)} is at {array.height_m:g} m",
-                f"the room is {room.height_m:g} m high",
-                "it looks down from within the room",
+                f"must be above {HEAD_M:g} m, and in the room to {room.height_m:g} m",
+                "it looks down on the heads of people",
                 f"height_m = {room.height_m:g}",
             )
 
@@ -71,6 +72,15 @@ def check_promise(room: Room, source: Source) -> None:
     promise = room.privacy
     if promise is None:
         return
+    num, den = promise.delta
+    if num >= den:
+        raise source.fault(
+            ("privacy", "delta"),
+            f"delta is {num}/{den}",
+            "it must be below one",
+            "it is the chance with which nothing at all is promised",
+            'delta = "1/100000"',
+        )
     minutes = promise.readings * promise.every_min
     if minutes > 60 * room.day.duration_h:
         raise source.fault(

@@ -29,14 +29,25 @@ def check_stands(
         ValueError: nobody can.
     """
     it = in_the_way(room, place)
+    if it and not free(room).any():
+        raise source.fault(
+            ("room", "size_m"),
+            "walls and furniture fill the whole room",
+            f"{who} needs a place to stand",
+            WARM,
+            f"size_m = {xy(2 * room.size_m[0], 2 * room.size_m[1])}",
+        )
     if it:
         near = nearest_free(room, place)
         example = f"{key}{xy(*near)}"
         if len(where) == 4:
             _, person, _, step = where
             path = [point for stay in room.people[int(person)].stays for point in stay]
-            since = clock(path[int(step)].at_s)
-            example = f'path = [["{since}", {near[0]:.4g}, {near[1]:.4g}], ["24:00", "stay"]]'
+            at_s = path[int(step)].at_s
+            example = (
+                f'path = [["{clock(at_s)}", {near[0]:.4g}, {near[1]:.4g}], '
+                f'["{clock(at_s + 3600)}", "stay"]]'
+            )
         raise source.fault(
             where,
             f"{who} is {it} at {xy(*place)}",
@@ -55,10 +66,12 @@ def in_the_way(room: Room, place: Point) -> str:
 
 
 def nearest_free(room: Room, place: Point) -> Point:
-    """Return the middle of the nearest cell where one can stand."""
+    """Return the middle of the nearest cell where one can stand; the place where there is none."""
     places = cell_places(grid(room))
     clear = free(room) & ~np.array(
         [any(inside((x, y), it.rect_m) for it in obstacles(room)) for x, y in places.tolist()]
     )
+    if not clear.any():
+        return place
     x, y = places[clear][np.argmin(np.hypot(*(places[clear] - place).T))].tolist()
     return x, y

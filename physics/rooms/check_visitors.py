@@ -7,6 +7,9 @@ from .routes import obstacles, route
 from .source import Source
 from .wording import told, xy
 
+# More than one every second is a slip of the pen.
+MOST_PER_H = 3600.0
+
 
 def check_walkers(room: Room, source: Source) -> None:
     """Refuse recordings that do not fit into the room.
@@ -38,6 +41,15 @@ def check_arrivals(room: Room, source: Source) -> None:
     """
     if room.arrivals is None:
         return
+    for index, (_, rate) in enumerate(room.arrivals.per_h):
+        if not 0 <= rate <= MOST_PER_H:
+            raise source.fault(
+                ("arrivals", "per_h", index),
+                f"per_h of [arrivals] has {rate:g}",
+                f"must be from 0 to {MOST_PER_H:g}",
+                "so many come in an hour",
+                'per_h = [["08:00", 6.0], ["18:00", 0.0]]',
+            )
     entrance = room.arrivals.entrance_m
     check_stands(room, source, ("arrivals", "entrance_m"), "entrance_m", entrance, "entrance_m = ")
     for index, seat in enumerate(room.arrivals.seats_m):

@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from .geometry import overlap, within
+from .geometry import TOUCH_M, overlap, within
 from .lines import Where
 from .raster import is_upright, wall_rect
 from .records import Rect, Room, Wall
@@ -96,11 +96,11 @@ def check_things(room: Room, source: Source) -> None:
                     f"{xy(*common[2:])}",
                     "must stand beside walls",
                     "one place is wall or it is not",
-                    _beside(rect, common),
+                    _beside(room, rect, common),
                 )
 
 
-def _beside(rect: Rect, common: Rect) -> str:
+def _beside(room: Room, rect: Rect, common: Rect) -> str:
     # What of it is before the wall, or behind it, whichever is more.
     left, top, right, bottom = rect
     rests = (
@@ -110,5 +110,9 @@ def _beside(rect: Rect, common: Rect) -> str:
         (left, common[3], right, bottom),
     )
     best = max(rests, key=lambda it: max(it[2] - it[0], 0) * max(it[3] - it[1], 0))
-    wide, deep = max(best[2] - best[0], 0.1), max(best[3] - best[1], 0.1)
+    wide, deep = best[2] - best[0], best[3] - best[1]
+    if min(wide, deep) < TOUCH_M:  # all of it is in the wall: moved behind it, or before
+        wide, deep = right - left, bottom - top
+        behind = common[2] + wide <= room.size_m[0]
+        best = (common[2] if behind else common[0] - wide, top, right, bottom)
     return f"rect_m = [{best[0]:.4g}, {best[1]:.4g}, {wide:.4g}, {deep:.4g}]"

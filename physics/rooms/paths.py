@@ -22,7 +22,7 @@ def _stays(given: Any) -> tuple[tuple[Waypoint, ...], ...]:
             raise Wrong(
                 f'a step back from "{clock(last_s)}" to "{step[0]}"',
                 (index,),
-                "later at every step",
+                f'later at every step, as "{clock(at_s + 86400)}" after midnight',
                 "nobody walks back in time",
                 EXAMPLE,
             )

@@ -44,6 +44,14 @@ def walkers(source: Source, size_m: Point) -> tuple[Walker, ...]:
     for index, told in enumerate(source.tables("walker")):
         power_w = _power_w(source, "walker", ("walker", index), told)
         path = source.path.parent / Path(told["trace"])
+        if not path.is_file():
+            raise source.fault(
+                ("walker", index, "trace"),
+                f"trace is {told['trace']!r}, and there is no such file in {path.parent}",
+                "it must name a CSV, from the folder of the room file",
+                "walkers go where people were recorded",
+                'trace = "positions.csv"',
+            )
         recorded = read_trace(path, told["frame_px"], told["sequence"])
         left, top, right, bottom = told["rect_m"] or (0.0, 0.0, *size_m)
         wide, deep = told["frame_px"]

@@ -147,6 +147,7 @@ def _between(room: Room, since_m: float, until_m: float, count: int) -> slice:
     first, last = (
         min(max(_nearest(1000 * edge / room.cell_mm), 0), count) for edge in (since_m, until_m)
     )
+    first = min(first, count - 1)  # what is thinner than half a cell takes the last one
     return slice(first, max(last, first + 1))
 
 

@@ -49,8 +49,11 @@ class Source:
 
     def faults(self) -> list[ValueError]:
         """Return every table and key that is unknown, missing or of another kind, by line."""
-        found = []
+        found: list[tuple[int, ValueError]] = []
+        stray = [name for name, it in self.document.items() if not isinstance(it, dict | list)]
         for name, given in self.document.items():
+            if name in stray[1:]:
+                continue  # above all tables; the first is enough
             for where, one in self._apart(name, given):
                 if one is None:
                     found.append((self.line(where), self._odd_table(name)))

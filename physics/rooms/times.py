@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from .kinds import NUMBER, Kind, Wrong, within
+from .kinds import NUMBER, Kind, Wrong, number, within
 from .records import Course, Span
 
 
@@ -40,20 +40,34 @@ def _hours(given: Any) -> tuple[Span, ...]:
         if not isinstance(pair, list) or len(pair) != 2:
             raise Wrong(f"{pair!r}", (index,))
         since, until = (within(index, TIME, moment) for moment in pair)
-        if until <= since or (spans and since < spans[-1][1]):
+        if until < since:
+            early = f'["00:00", "{clock(until)}"], ' if until else ""
+            raise Wrong(
+                f"{pair!r}",
+                (index,),
+                "two parts, where midnight is between",
+                example=f'[{early}["{clock(since)}", "24:00"]]',
+            )
+        if until == since or (spans and since < spans[-1][1]):
             raise Wrong(f"{pair!r}", (index,), expected="later than what is before it")
         spans.append((since, until))
     return tuple(spans)
 
 
-def _course(given: Any) -> Course:
+def course(value_of: Kind) -> Kind:
+    """Return the kind of what changes over the day, each value of one kind."""
+    expected = f'{value_of.expected}, or a list of ["HH:MM", number] in the order of time'
+    return Kind(lambda given: _course(given, value_of), expected)
+
+
+def _course(given: Any, value_of: Kind) -> Course:
     if not isinstance(given, list):
-        return ((0.0, NUMBER.read(given)),)
+        return ((0.0, value_of.read(given)),)
     points: list[tuple[float, float]] = []
     for index, pair in enumerate(given):
         if not isinstance(pair, list) or len(pair) != 2:
             raise Wrong(f"{pair!r}", (index,))
-        at_s, value = within(index, TIME, pair[0]), within(index, NUMBER, pair[1])
+        at_s, value = within(index, TIME, pair[0]), within(index, value_of, pair[1])
         if points and at_s <= points[-1][0]:
             raise Wrong(f"{pair!r}", (index,), expected="later than what is before it")
         points.append((at_s, value))
@@ -64,4 +78,5 @@ def _course(given: Any) -> Course:
 
 TIME = Kind(seconds, 'a time of day in quotes, "HH:MM" or "HH:MM:SS"')
 HOURS = Kind(_hours, 'a list of ["HH:MM", "HH:MM"], one after the other')
-COURSE = Kind(_course, 'a number, or a list of ["HH:MM", number] in the order of time')
+COURSE = course(NUMBER)
+WEATHER = course(number(-90, 100))  # of air, degrees Celsius

@@ -42,7 +42,7 @@ def read_trace(path: Path, frame_px: Point, sequence: str | None = None) -> Fram
         raise _fault(path, 1, f"{error}", "a CSV of positions is needed") from error
     if not set(_COLUMNS) <= set(columns):
         raise _fault(
-            path, 1, f"the header is {','.join(columns)!r}", f"needs {', '.join(_COLUMNS)}"
+            path, 1, f"the header is {','.join(columns)!r}", f"it needs {', '.join(_COLUMNS)}"
         )
     if sequence is None and rows and "sequence" in columns:
         sequence = rows[0][1]["sequence"]
@@ -149,13 +149,15 @@ def _row(
             return frame, ()
         x, y = float(words[1]), float(words[2])
     except ValueError as error:
-        raise _fault(path, line, f"{','.join(words)!r}", "a frame and two numbers") from error
+        raise _fault(
+            path, line, f"{','.join(words)!r}", "must be a frame and two numbers"
+        ) from error
     if not (0 <= x <= frame_px[0] and 0 <= y <= frame_px[1]):
         raise _fault(
             path,
             line,
             f"a place at {x:g}, {y:g}",
-            f"within {frame_px[0]:g} by {frame_px[1]:g} pixels (frame_px of the [[walker]])",
+            f"must be within {frame_px[0]:g} by {frame_px[1]:g} px (frame_px of the [[walker]])",
         )
     return frame, ((x, y),)
 

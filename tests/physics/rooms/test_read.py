@@ -70,6 +70,29 @@ FAULTS = {
         "at_m = [4.8",
         "in",
     ),
+    "seat for nobody": (PRIVACY, "[[seat]]\nat_m = [1.0, 1.0]\n" + PRIVACY, "[[seat", "no [arr"),
+    "visitors below none": (
+        PRIVACY,
+        ARRIVALS.replace("per_h = 4", 'per_h = [["08:00", 4],\n["09:00", -4]]') + PRIVACY,
+        '["09:00", -4',
+        "-4",
+    ),
+    "too many cells": (
+        "size_m = [6.0, 4.0] ",
+        "size_m = [600.0, 400.0] ",
+        "cell_mm",
+        "6000 x 4000",
+    ),
+    "array at the floor": (
+        PRIVACY,
+        '[[array]]\nkind = "grideye"\nat_m = [3, 2]\nheight_m = 1.6\n' + PRIVACY,
+        "height_m = 1.6",
+        "above 1.6 m",
+    ),
+    "too cold": ("outside_c = 21.0", "outside_c = -300", "outside_c = -300", "-90 to 100"),
+    "sure to fail": ('"1/100000"', '"1/1"', "delta", "below one"),
+    "over midnight": ('["06:00", "18:00"]', '["22:00", "06:00"]', "on =", "midnight"),
+    "no trace": (PRIVACY, WALKER.replace("trace.", "tracks.") + PRIVACY, "trace", "'tracks.csv'"),
     "not TOML": ("height_m = 2.7", "height_m = = 2.7", "height_m = =", "must be TOML"),
 }
 
@@ -140,3 +163,87 @@ def test_every_example_is_one(name: str) -> None:
     """What a fault shows as right is taken."""
     for key, spec in TABLES[name].keys.items():
         spec.kind.read(tomllib.loads(f"{key} = {spec.example}")[key])
+
+
+@pytest.mark.parametrize(
+    ("row", "instead", "says", "shows"),
+    [
+        ("height_m = 2.7", "height_m = 2.7 m", "line 8: 'height_m = 2.7 m'", "height_m = 2.7"),
+        ("height_m = 2.7", "height_m = 2,7", "line 8: 'height_m = 2,7'", "height_m = 2.7"),
+        ('start = "00:00"', "start = 8:00", "line 15: 'start = 8:00'", 'start = "08:00"'),
+        ("[south]", "[north]", "line 25: '[north]'", "[north]"),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_shown(
+    row: str, instead: str, says: str, shows: str, tmp_path: Path
+) -> None:
+    """The commonest slips have an example of their own."""
+    said = refusal(tmp_path, sample().replace(row, instead, 1))
+
+    assert says in said
+    assert said.endswith(f"For example:\n    {shows}")
+
+
+@pytest.mark.parametrize(
+    ("raw", "line", "says"),
+    [
+        (sample().encode("utf-16"), 1, "UTF-16"),
+        (b'[room]\nname = "B\xfcro"\n', 2, "byte 0xfc"),
+        (b"", 1, r"no \[room\]"),
+    ],
+)
+def test_a_file_of_another_kind_is_told_apart(
+    raw: bytes, line: int, says: str, tmp_path: Path
+) -> None:
+    """Editors save what they like; a mark at the start and other line ends are none of ours."""
+    path = tmp_path / "room.toml"
+    path.write_bytes(raw)
+    with pytest.raises(ValueError, match=rf"room.toml line {line}: .*{says}.*For example:\n    "):
+        read(path)
+    with pytest.raises(ValueError, match=r"line 1: it cannot be read .*For example:\n    "):
+        read(tmp_path)
+    path.write_bytes(b"\xef\xbb\xbf" + sample().replace("\n", "\r\n").encode())
+
+    assert read(path).name == "office"
+
+
+def test_faults_are_told_together_in_order_of_lines(tmp_path: Path) -> None:
+    """Five at most, none twice, and none of what rests on a wrong wall."""
+    edits = [FAULTS[name] for name in ("other unit", "no unit", "unknown activity")]
+    text = sample()
+    for out, into, _, _ in edits:
+        text = text.replace(out, into, 1)
+    said = refusal(tmp_path, text)
+    many = refusal(tmp_path, text + "".join(f"[nothing{at}]\n" for at in range(9)))
+    slanting = refusal(tmp_path, sample().replace("to_m = [2.05, 4.0]", "to_m = [2.5, 4.0]"))
+
+    lines = [int(part.split(":")[0]) for part in said.split("room.toml line ")[1:]]
+    assert lines == sorted(lines)
+    assert len(lines) == 3
+    assert many.count("For example:") == 5
+    assert many.endswith("and 7 more")
+    assert slanting.count("For example:") == 1
+
+
+def test_the_door_that_a_fault_shows_is_where_the_way_meets_the_wall(tmp_path: Path) -> None:
+    """Where there is no way round, a door within the wall is shown, and with it the file is right."""
+    path = '[["08:00", 1.0, 3.9], ["08:10", 3.0, 3.9]]'
+    doorless = sample()[: sample().index("[[door]]")] + (
+        f'[[person]]\nname = "A"\npower_w = 30\npath = {path}\n'
+        '[thermometers]\nkind = "tmp117"\ncount = [2, 2]\n'
+    )
+    said = refusal(tmp_path, doorless)
+    _, door = said.split("For example:\n")
+    (tmp_path / "room.toml").write_text(doorless + door)
+
+    assert "at_m = [2.05, 3.55]" in door
+    assert len(read(tmp_path / "room.toml").people[0].stays[0]) == 2
+
+
+def test_a_room_without_room_is_refused(tmp_path: Path) -> None:
+    """Nobody can stand anywhere, so no better place can be shown."""
+    text = sample()
+    inside, people = text.index("# --- inside ---"), text.index("# --- people")
+    full = text[:inside] + "[[furniture]]\nrect_m = [0.0, 0.0, 6.0, 4.0]\n" + text[people:]
+
+    assert "fill the whole room" in refusal(tmp_path, full)
