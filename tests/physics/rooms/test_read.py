@@ -226,7 +226,7 @@ def test_faults_are_told_together_in_order_of_lines(tmp_path: Path) -> None:
 
 
 def test_the_door_that_a_fault_shows_is_where_the_way_meets_the_wall(tmp_path: Path) -> None:
-    """Where there is no way round, a door within the wall is shown, and with it the file is right."""
+    """Where there is no way round, a door in the wall is shown; with it the file is right."""
     path = '[["08:00", 1.0, 3.9], ["08:10", 3.0, 3.9]]'
     doorless = sample()[: sample().index("[[door]]")] + (
         f'[[person]]\nname = "A"\npower_w = 30\npath = {path}\n'
