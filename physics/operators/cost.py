@@ -12,18 +12,19 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernel import AnyWalls
+from ..kernels.line import SWITCH
 from ..places import Floats
 from .even_steps import even_steps
 from .layout import Axes
+from .lowrank import MOST_NODES
 from .near import MOST_PAIRS, reach_m
 from .panels import MOST_PANELS, NODES, panels_of
 
-_ENTRY = 15.0  # one value of a kernel along one axis
+_ENTRY, _IMAGED = 6.0, 45.0  # one value of a kernel along one axis; and by mirror images
 _TRANSFORM = 2.0  # one number, times the logarithm of how many, there and back
 _PAIR, _FOUND = 2.0, 150.0  # one near pair in a product; and when it is looked for
 _HANDED, _PASSED = 15.0, 0.3  # one node at one place by panels; one node to one node
 _NODE, _THIN = 25.0, 0.2  # one node at one place when factors are made, and each direction of it
-_MOST_NODES = 1200  # as in `physics.operators.lowrank`
 # An estimator takes some dozens of products from one operator.
 _PRODUCTS = 30
 # A matrix or factor of a gigabyte is the most that is kept.
@@ -59,7 +60,7 @@ def ways(
     """
     found = list(_anywhere(sources, sensors, spread_m2, walls, lengths_m))
     if isinstance(sources, Axes) and isinstance(sensors, Axes):
-        found += _gridded(sources, sensors, spread_m2)
+        found += _gridded(sources, sensors, spread_m2, _entry(spread_m2, walls, min(lengths_m)))
     return sorted((way for way in found if way.kept <= MOST_KEPT), key=lambda way: way.cost)
 
 
@@ -72,11 +73,12 @@ def _anywhere(
 ) -> Iterator[Way]:
     spans = [_span(sources, axis, sensors) for axis in range(len(lengths))]
     many, few = _count(sources), _count(sensors)
-    entries, making = float(many) * few, float(many) * few * len(lengths) * _ENTRY
+    entries = float(many) * few
+    making = entries * sum(_entry(spread, walls, length) for length in lengths)
     yield Way("dense", making, entries, entries, f"{entries:.3g} entries are few")
     yield Way("direct", 0.0, making + entries, 0.0, "no other way fits, rows are formed anew")
     nodes = [24 + 3.6 * span / math.sqrt(2 * spread) for span in spans]
-    if max(nodes) <= _MOST_NODES:
+    if max(nodes) <= MOST_NODES:
         # Of two directions that are each nearly lost the product is lost altogether.
         share = (1.0, 0.6, 0.3)[len(lengths) - 1]
         rank = share * math.prod(8 + 1.9 * span / math.sqrt(spread) for span in spans)
@@ -99,7 +101,7 @@ def _anywhere(
             yield Way("near", _FOUND * (pairs + many + few), _PAIR * pairs, 1.5 * pairs, fact)
 
 
-def _gridded(sources: Axes, sensors: Axes, spread: float) -> Iterator[Way]:
+def _gridded(sources: Axes, sensors: Axes, spread: float, entry: float) -> Iterator[Way]:
     cells, seen = sources.counts, sensors.counts
     making, product, kept, left = 0.0, 0.0, 0.0, float(math.prod(cells))
     turning, even = 0.0, True
@@ -107,7 +109,7 @@ def _gridded(sources: Axes, sensors: Axes, spread: float) -> Iterator[Way]:
         many, few = len(there), len(here)
         span = max(float(np.ptp(there)), float(np.ptp(here))) / math.sqrt(spread)
         rank = min(8 + 1.9 * span, many * few / (many + few))
-        making += _ENTRY * min(many * few, (many + few) * 2 * (24 + rank))
+        making += entry * min(many * few, (many + few) * 2 * (24 + rank))
         each = min(many * few, (many + few) * rank) / many
         product, kept = product + left * each, kept + each * many
         steps = even_steps(there, here, spread)
@@ -118,11 +120,16 @@ def _gridded(sources: Axes, sensors: Axes, spread: float) -> Iterator[Way]:
         left *= few / many
     if even:
         fact = "the places are even"
-        setting = 2 * _ENTRY * sum(cells) + 2 * _ENTRY * sum(seen)
+        setting = 2 * entry * (sum(cells) + sum(seen))
         yield Way("transform", setting, turning, 6.0 * (sum(cells) + sum(seen)), fact)
     if len(cells) > 1:
         fact = f"one factor an axis, {kept:.3g} numbers in all"
         yield Way("separable", making, product, kept, fact)
+
+
+def _entry(spread: float, walls: AnyWalls, length: float) -> float:
+    """Return what one value of the kernel costs, as `physics.kernels.line` reckons it."""
+    return _IMAGED if walls != "none" and spread / length**2 < SWITCH else _ENTRY
 
 
 def _count(places: Axes | Floats) -> int:

@@ -37,6 +37,8 @@ PLANE = world.random((4000, 2))
         (PLANE, PLANE, 0.05, "insulated", "low rank"),
         (PLANE, PLANE, 1e-6, "none", "near"),
         (PLANE[:20], PLANE[:30], 0.01, "cold", "dense"),
+        (PLANE[:2000], PLANE[:300], 0.02, "none", "dense"),
+        (PLANE[:2000], PLANE[:400], 0.02, "insulated", "low rank"),
         (Axes((SCATTERED[:99], middles(99))), Axes((EVEN[:99],) * 2), 0.02, "none", "separable"),
         (Axes((middles(200),) * 2), Axes((middles(200),) * 2), 1e-4, "insulated", "dct"),
     ],
