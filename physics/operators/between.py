@@ -50,12 +50,13 @@ def free_between(low: float, high: float, step: float, axes: int) -> float:
             f"the step is {step:g} but must be positive and below {3 / rate:g}, for a longer one "
             "bounds nothing. Look at more spreads between."
         )
-    first, last = low**2, high**2
+    size = max(low, high) or 1.0  # squares of what is small would be lost
+    first, last = (low / size) ** 2, (high / size) ** 2
     slope = (last - first * math.cos(rate * step)) / math.sin(rate * step)
     # The sine first * cos + slope * sin has its top inside where it rises first and falls last.
     falls = slope * math.cos(rate * step) < first * math.sin(rate * step)
     top = math.hypot(first, slope) if slope > 0 and falls else max(first, last)
-    return math.sqrt(top)
+    return size * math.sqrt(top)
 
 
 def walled_bend(presence: float, step: float, axes: int) -> float:

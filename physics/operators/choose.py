@@ -35,12 +35,15 @@ class Chosen:
         why: one sentence with the sizes.
         error: the greatest difference from direct sums found on an even sample of the sensors,
             relative to the greatest reading, for heat in every source; 0 where they are it.
+        cells: how many sources along each axis of their grid, x first; None where they are
+            scattered in a plane or a room.
     """
 
     operator: Operator
     method: str
     why: str
     error: float
+    cells: tuple[int, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -122,7 +125,8 @@ def forward_operator(
 def _stated(way: Way, direct: Direct) -> Chosen:
     operator, method = made(way.method, direct)
     why = f"{direct.shape[1]} sources, {direct.shape[0]} sensors: {way.fact}"
-    return Chosen(operator, method, why, measured(operator, direct))
+    cells = direct.sources_m.counts if isinstance(direct.sources_m, Axes) else None
+    return Chosen(operator, method, why, measured(operator, direct), cells)
 
 
 def _listed(found: list[Way], want: str | None) -> str:

@@ -27,6 +27,7 @@ Indices = NDArray[np.intp]
 _BLOCK = 1 << 22
 # Columns that are formed one after the other have at most so many numbers: half a minute.
 _MOST = 1 << 31
+_ROUNDING = 1e-12
 
 
 def moved(
@@ -47,15 +48,22 @@ def moved(
             that know it. Silent sensors of a `Separable` count as heard: that is the larger.
 
     Raises:
-        ValueError: no two cells are so far apart, or counts that are not the operator's.
+        ValueError: no two cells are so far apart, counts that are not the operator's, or sources
+            scattered in a plane or a room.
 
     >>> from physics.operators.direct import Dense
     >>> moved(Dense(np.eye(3)))
     1.4142135623730951
     """
+    known = operator.cells if isinstance(operator, Chosen | Separable | Uniform) else counts
     if isinstance(operator, Chosen):
+        if known is None and counts is None:
+            raise ValueError(
+                f"the {operator.shape[1]} sources are scattered but cells are those of a grid, "
+                "for the source after another may be at the other end of the room. Take "
+                "moved_within, which moves them by so many metres."
+            )
         operator = operator.operator
-    known = operator.cells if isinstance(operator, Separable | Uniform) else counts
     cells_along = known or (operator.shape[1],)
     if int(np.prod(cells_along)) != operator.shape[1] or counts not in (None, cells_along):
         raise ValueError(
@@ -85,7 +93,9 @@ def moved_within(operator: Operator, sources_m: ArrayLike, distance_m: float) ->
         distance_m: in metres.
     """
     places = np.asarray(sources_m, dtype=float).reshape(operator.shape[1], -1)
-    pairs = cKDTree(places).query_pairs(distance_m, output_type="ndarray")
+    # Two places just so far apart are not to be missed by rounding.
+    far = distance_m * (1 + _ROUNDING) + _ROUNDING * float(np.abs(places).max(initial=0.0))
+    pairs = cKDTree(places).query_pairs(far, output_type="ndarray")
     inner = operator.operator if isinstance(operator, Chosen) else operator
     return _greatest(_apart(inner), pairs[:, 0], pairs[:, 1])
 
@@ -94,12 +104,13 @@ def presence(operator: Operator) -> float:
     """Return how far one unit source that comes or goes changes all the readings together."""
     if isinstance(operator, Chosen):
         operator = operator.operator
-    if isinstance(operator, Separable):
-        parts = [pair(factor, 0).middle for factor in operator.factors]
-        return float(np.sqrt(np.prod([part.max() for part in parts])))
-    if isinstance(operator, Uniform):
-        parts = [line_pair(line, 0).middle for line in operator.axes]
-        return float(np.sqrt(np.prod([part.max() for part in parts])))
+    if isinstance(operator, Separable | Uniform):
+        still = (
+            [pair(factor, 0) for factor in operator.factors]
+            if isinstance(operator, Separable)
+            else [line_pair(line, 0) for line in operator.axes]
+        )
+        return float(np.sqrt(np.prod([part.middle.max() for part in still])))
     every = np.arange(operator.shape[1])
     return _greatest(_apart(operator), every, None)
 

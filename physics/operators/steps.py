@@ -31,14 +31,12 @@ def steps(counts: tuple[int, ...], cells: int = 1, among: Among = "ring") -> tup
             f"among is {among!r} but must be one of {', '.join(get_args(Among))}, for it says "
             "which moves are hidden. Take 'disc' where people walk obliquely."
         )
-    whole = cells == int(cells) and cells >= 1
-    box = itertools.product(range(-int(cells), int(cells) + 1), repeat=len(counts))
+    whole = cells >= 1 and cells % 1 == 0  # which neither a NaN nor infinity is
+    most = [min(cells, count - 1) for count in counts if whole]
     found = tuple(
         step
-        for step in (box if whole else ())
-        if step > tuple(-move for move in step)
-        and all(abs(move) < count for move, count in zip(step, counts, strict=True))
-        and _held(step, int(cells), among)
+        for step in itertools.product(*(range(-int(far), int(far) + 1) for far in most))
+        if step > tuple(-move for move in step) and _held(step, int(cells), among)
     )
     if not found:
         raise ValueError(

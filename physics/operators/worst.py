@@ -6,24 +6,27 @@ all of them, what may hide between two is bounded (`physics.operators.between`) 
 what comes back: noise that is scaled to it is never too little.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..kernel import AnyWalls
+from ..kernel import AnyWalls, forward
 from .between import free_between, walled_bend, walled_between
 from .choose import Method, forward_operator
+from .direct import count
 from .layout import Axes, laid_out
 from .moved import moved, presence
 from .steps import Among
 
 _RUNG = 1.2  # between neighbours of the first search
 _MOST_LOOKS = 400
-# Rounding of a sensitivity; the search is as safe as the numbers it rests on.
-_ROUNDING = 1e-9
+# Rounding of a sensitivity; and of an entry, relative to the largest that there can be, which is
+# all that is left where heat between insulated walls is everywhere alike.
+_ROUNDING, _ENTRY = 1e-9, 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,12 @@ def worst_moved(
     def longest(spread_m2: float) -> float:
         return presence(forward_operator(sources_m, sensors_m, spread_m2, "insulated", length_m))
 
-    if walls == "none":
-        return search(felt, low_m2, high_m2, axes, None, loose)
-    return search(felt, low_m2, high_m2, axes, longest, loose)
+    worst = search(felt, low_m2, high_m2, axes, None if walls == "none" else longest, loose)
+    # No kernel is larger than that of the freshest heat at its source, at most in a corner.
+    corner, closed = np.zeros((1, axes)), walls if walls == "none" else "insulated"
+    most = float(forward(corner, corner, low_m2, closed, tuple(np.atleast_1d(length_m)))[0, 0])
+    few = count(laid_out("sensors_m", sensors_m))
+    return replace(worst, sensitivity=worst.sensitivity + 2 * _ENTRY * most * math.sqrt(few))
 
 
 def search(
@@ -111,22 +117,24 @@ def search(
             walls.
         loose: as for `worst_moved`.
     """
-    rungs = max(1, math.ceil(math.log(high_m2 / low_m2) / math.log(_RUNG)))
-    logs = np.linspace(math.log(low_m2), math.log(high_m2), rungs + 1 if high_m2 > low_m2 else 1)
-    known = {log: felt(_spread(log, low_m2, high_m2)) for log in logs.tolist()}
+    first, last = math.log(low_m2), math.log(high_m2)
+    rungs = max(1, math.ceil((last - first) / math.log(_RUNG)))
+    # Two spreads may be so near that their logarithms are one: then there is nothing between.
+    logs = np.linspace(first, last, rungs + 1 if last > first else 1).tolist()
+    known = {log: felt(_spread(log, low_m2, high_m2)) for log in logs}
     gaps = []
-    for low, high in zip(logs[:-1].tolist(), logs[1:].tolist(), strict=True):
+    for low, high in itertools.pairwise(logs):
         bend = math.nan
         if longest is not None:
             bend = walled_bend(longest(2 * math.exp(high)), high - low, axes)
         gaps.append((_bound(known, low, high, axes, bend), low, high, bend))
     while gaps and len(known) < _MOST_LOOKS:
         worst = max(gaps)
-        if worst[0] <= max(known.values()) * (1 + loose):
-            break
-        gaps.remove(worst)
         _, low, high, bend = worst
         middle = (low + high) / 2
+        if worst[0] <= max(known.values()) * (1 + loose) or not low < middle < high:
+            break
+        gaps.remove(worst)
         known[middle] = felt(math.exp(middle))
         for part in ((low, middle), (middle, high)):
             gaps.append((_bound(known, *part, axes, bend), *part, bend))

@@ -163,6 +163,7 @@ def test_scattered_sources_move_in_metres() -> None:
     [
         (lambda: moved(Dense(np.eye(3)), 3), "nothing to hide"),
         (lambda: moved(Dense(np.eye(3)), 1.5), "nothing to hide"),
+        (lambda: moved(Dense(np.eye(3)), np.nan), "nothing to hide"),
         (lambda: moved(Dense(np.eye(3)), 1, "far"), "among is 'far' but must be one of"),
         (lambda: moved(Dense(np.eye(4)), 1, counts=(3, 1)), r"counts is \(3, 1\) but the"),
         (
@@ -183,3 +184,32 @@ def test_moves_that_there_are_not_are_refused(make, fault: str) -> None:
     """Each with what to do instead."""
     with pytest.raises(ValueError, match=fault):
         make()
+
+
+def test_a_chosen_operator_knows_its_grid_whatever_it_was_made_by() -> None:
+    """Told as axes or place by place; a matrix forgets, and would take the plane for a line."""
+    cells, sensors = Axes((middles(4), middles(7))), world.random((5, 2))
+    whole = forward(cells.flat(), sensors, 0.02)
+    expected = sensitivity(whole, 1, (4, 7))
+    for places in (cells, cells.flat()):
+        for want in ("dense", "direct", "low rank", "near"):
+            operator = forward_operator(places, sensors, 0.02, want=want)
+            assert operator.cells == (4, 7)
+            assert moved(operator) == pytest.approx(expected, rel=1e-10)
+
+    assert moved(Dense(whole)) != pytest.approx(expected, rel=1e-2)
+
+
+def test_places_just_so_far_apart_are_within_that_distance() -> None:
+    """0.8 is not 0.1 from 0.7 in floats, and at a far corner of a map still less."""
+    for origin in (0.0, 1e6):
+        places = np.array([0.7, 0.8]) + origin
+        operator = forward_operator(places, places, 0.01)
+        assert moved_within(operator, places, 0.1) == moved(operator) > 0
+
+
+def test_a_move_beyond_the_grid_is_told_apart_at_once() -> None:
+    """A box of a million cells a side would take for ever."""
+    assert len(steps((3, 3), 10**6, "disc")) == 12
+    with pytest.raises(ValueError, match="nothing to hide"):
+        steps((3, 3), 10**6, "ring")

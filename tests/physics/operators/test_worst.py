@@ -116,3 +116,40 @@ def test_what_is_no_range_is_refused(low: float, high: float, loose: float) -> N
         worst_moved([0.1, 0.2], [0.3], low, high, loose=loose)
     with pytest.raises(ValueError, match="Look at more spreads between"):
         free_between(1.0, 1.0, 2.0, 1)
+
+
+def test_two_spreads_that_are_next_to_each_other_are_a_range() -> None:
+    """Their logarithms are one number, so nothing lies between."""
+    places = np.arange(1, 21) / 20
+    one = worst_moved(places, places, 0.05, 0.05)
+    two = worst_moved(places, places, 0.05, math.nextafter(0.05, 1.0))
+
+    assert two.sensitivity == pytest.approx(one.sensitivity, rel=1e-12)
+    assert worst_moved(places, places, 0.05, 0.050001, loose=1e-17).looks < 400
+
+
+@pytest.mark.parametrize("want", ["dense", "low rank", None])
+def test_heat_that_is_everywhere_alike_is_not_said_to_hide_a_move(want) -> None:
+    """Of the slowest wave so little is left that floats next to the mean do not hold it."""
+    places, spread = np.arange(1, 21) / 20, 4.5
+    waves = np.cos(np.pi * places)
+    truth = 2 * math.exp(-spread * np.pi**2) * np.linalg.norm(waves) * np.abs(np.diff(waves)).max()
+    found = worst_moved(places, places, spread, spread, "insulated", want=want)
+
+    assert 0 < truth < found.sensitivity < 1e-11
+    assert want is None or not 0.5 < found.found / truth < 2  # the control: rounding alone
+
+
+def test_a_bound_scales_with_what_it_bounds() -> None:
+    """However small that is: its square would be lost."""
+    for axes in (1, 2, 3):
+        assert free_between(1e-200, 3e-200, 0.3, axes) == pytest.approx(
+            1e-200 * free_between(1.0, 3.0, 0.3, axes), rel=1e-14
+        )
+    assert free_between(0.0, 0.0, 0.3, 1) == 0.0
+
+
+def test_scattered_sources_have_no_cells_to_move_by() -> None:
+    """The next of the list may be at the other end of the room."""
+    with pytest.raises(ValueError, match="Take moved_within"):
+        worst_moved(world.random((9, 2)), world.random((4, 2)), 0.01, 0.1)
