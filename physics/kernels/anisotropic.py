@@ -45,8 +45,10 @@ def forward_anisotropic(
     # In these coordinates heat spreads alike in every direction.
     here, there = (solve_triangular(factor, places.T, lower=True) for places in (sensors, sources))
     squares = np.zeros((len(sensors), len(sources)))
-    for one, other in zip(here, there, strict=True):
-        squares += np.square(one[:, None] - other)
+    # Far away the square overflows to infinity and the exponential is rightly nought.
+    with np.errstate(over="ignore"):
+        for one, other in zip(here, there, strict=True):
+            squares += np.square(one[:, None] - other)
     volume = (2 * math.pi) ** (len(lengths) / 2) * float(np.prod(np.diag(factor)))
     with np.errstate(under="ignore"):
         return np.asarray(np.exp(-squares / 2) / volume)

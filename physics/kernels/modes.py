@@ -66,6 +66,9 @@ def mode_rates(count: int, near: float, far: float, length: float) -> Floats:
     """
     low = math.pi / length * np.arange(count)
     high = low + math.pi / length
+    # An angle is below its tangent, so the slowest has b**2 L <= H0 + HL: halved from there it
+    # is exact however little the walls lose.
+    high[:1] = min(high[0], math.sqrt((near + far) / length))
     if near == far == 0 or near == far == math.inf:
         rates = low if near == 0 else high  # no root to look for
     else:
@@ -82,4 +85,5 @@ def mode_rates(count: int, near: float, far: float, length: float) -> Floats:
 def _bulge(rates: Floats, loss: float) -> Floats:
     if loss == 0 or math.isinf(loss):
         return np.zeros_like(rates)
-    return loss / (rates**2 + loss**2)
+    size = np.hypot(rates, loss)  # the square of a very small or great loss would be lost
+    return np.asarray(loss / size / size)

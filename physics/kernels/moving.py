@@ -59,8 +59,9 @@ def forward_moving(
         within: the error that may be left, relative to the warmest sensor.
 
     Raises:
-        ValueError: as there; a place behind a wall; an integral that does not settle, as where a
-            point that is on walks over a sensor at the very instant it is read.
+        ValueError: as there; an instant that is not finite; a place behind a wall; an integral
+            that does not settle, as where a point that is on walks over a sensor at the very
+            instant it is read.
 
     >>> still = Path(np.array([0.0, 1.0]), np.array([0.0, 0.0]), np.array([1.0, 1.0]))
     >>> forward_moving(still, [0.0, 1.0], 1.0, 0.25).warmth_k.round(4).tolist()
@@ -68,6 +69,11 @@ def forward_moving(
     """
     check(diffusivity_m2_per_s, 0.0, source_sd_m, loss_per_s)
     places, sensors, _ = room(path.places_m, sensors_m, length_m)
+    if not math.isfinite(read_s):
+        raise ValueError(
+            f"read_s is {read_s} but must be finite, in the path's own seconds, for heat has an "
+            "age when it is felt. Give the instant of the readings."
+        )
     if not 0 < within < 1:
         raise ValueError(
             f"within is {within:g} but must be between 0 and 1, for it is the share of the "

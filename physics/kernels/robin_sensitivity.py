@@ -90,7 +90,7 @@ def robin_sensitivity(
     ]
 
     def looked(share: float) -> Floats:
-        loss = most if share >= shares[1] else share / (1 - share) / scale
+        loss = most if share >= shares[1] else max(least, share / (1 - share) / scale)
         return forward_robin(sources_m, sensors_m, spread_m2, loss, length_m)
 
     kept = {share: looked(share) for share in np.linspace(shares[0], shares[1], _FIRST).tolist()}

@@ -39,6 +39,11 @@ def test_a_spread_alike_in_every_direction_is_one_number() -> None:
     assert sensitivity(alike) == pytest.approx(sensitivity(free), rel=1e-12)
 
 
+def test_heat_is_nowhere_that_it_cannot_have_come() -> None:
+    """However far that is: its square is no float any more."""
+    assert forward_anisotropic([[0.0, 0.0]], [[1e200, -1e250]], np.eye(2)).tolist() == [[0.0]]
+
+
 @pytest.mark.parametrize(
     ("spread", "said"),
     [

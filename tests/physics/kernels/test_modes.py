@@ -32,3 +32,17 @@ def test_no_two_modes_have_anything_in_common(losses: tuple[float, float]) -> No
 
     assert (shapes * weights * 1.25) @ shapes.T == pytest.approx(np.eye(len(shapes)), abs=1e-12)
     assert len(shapes) == math.ceil(math.sqrt(46 / 0.05) * 2.5 / math.pi) + 1
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_walls_that_lose_next_to_nothing_are_insulated_and_the_reverse(share: float) -> None:
+    """The slowest rate is sqrt((H0 + HL) / L), however small, and no square of a loss is lost."""
+    places = np.array([0.1, 0.7, 1.3])
+    for loss in (1e-14, 1e-30, 1e-200):
+        slowest = mode_rates(3, loss, share * loss, 2.0)[0]
+        nearly = modes(places, places, 1.0, loss, share * loss, 2.0).kernel(1.0)
+
+        assert slowest == pytest.approx(math.sqrt((1 + share) * loss / 2.0), rel=1e-12)
+        assert nearly == pytest.approx(modes(places, places, 1.0, 0, 0, 2.0).kernel(1.0))
+    ice = modes(places, places, 1.0, np.inf, np.inf, 2.0).kernel(1.0)
+    assert modes(places, places, 1.0, 1e200, 1e250, 2.0).kernel(1.0) == pytest.approx(ice)

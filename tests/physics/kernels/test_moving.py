@@ -140,3 +140,6 @@ def test_a_point_that_stands_on_a_sensor_is_refused_and_a_person_is_not() -> Non
         forward_moving(path, [[0.1, 0.1]], 1.0, 0.01, "cold", 0.7)
     with pytest.raises(ValueError, match="within is 0 but must be between 0 and 1"):
         forward_moving(path, sensors, 2.0, 0.01, within=0.0)
+    for read_s in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="Give the instant of the readings"):
+            forward_moving(path, sensors, read_s, 0.01)
