@@ -84,6 +84,11 @@ def _positions(name: str, places_m: ArrayLike) -> Floats:
             "(k, 3) in a room, or the distances have no meaning. Reshape it, one row for each "
             "place."
         )
+    if not len(places):
+        raise ValueError(
+            f"{name} has no place but at least one is needed, or there is no operator. Leave the "
+            "call out where nothing is to be felt."
+        )
     if not np.isfinite(places).all():
         raise ValueError(
             f"{name} holds a value that is not finite but every position must be a number, or "

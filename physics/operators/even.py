@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ..kernel import AnyWalls, forward, heat_kernel
+from ..kernels.modes import NEGLIGIBLE
 from ..places import Floats
 from .even_steps import Steps
-
-# exp(-46) is 1e-20: so much below the greatest a kernel is lost in the transform's rounding.
-_NEGLIGIBLE = 46.0
 
 Complex = NDArray[np.complex128]
 
@@ -92,9 +90,10 @@ def even_axis(
     if walls == "none":
         kernel = heat_kernel(apart, spread_m2)
         nearest = float(np.abs(apart).min())
-        reach = math.hypot(nearest, math.sqrt(4 * _NEGLIGIBLE * spread_m2))
+        reach = math.hypot(nearest, math.sqrt(4 * NEGLIGIBLE * spread_m2))
         felt = np.flatnonzero(np.abs(apart) <= reach)
-        # What is negligible may wrap round; nothing else may, and the places must fit.
+        # What is negligible is lost in the transform's rounding and may wrap round; nothing else
+        # may, and the places must fit.
         felt_from, felt_to = int(felt[0]), int(felt[-1])
         needed = 1 + max(most + last - felt_from, felt_to, last, most)
     else:

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..kernel import AnyWalls, Length, forward
 from ..places import Floats
-from .vectors import chosen_sources
+from .vectors import chosen_sources, vectors
 
 # What is left out, relative to the largest singular value between the nodes.
 _CUT = 1e-15
 # From here on the small matrix is no longer small: its own cost grows with the cube.
-_MOST_NODES = 1200
+MOST_NODES = 1200
 # Nearer to a node than this a place is the node, or its weight would overflow.
 _TOUCHING = 1e-290
 # The stated error is measured on so many sensors and sources, evenly out of all.
@@ -52,11 +52,13 @@ class LowRank:
 
     def matvec(self, heat: ArrayLike) -> Floats:
         """Return the readings, (sensors,) or (sensors, k), of heat, (sources,) or (sources, k)."""
-        return np.asarray(self.left @ (self.right.T @ np.asarray(heat, dtype=float)))
+        return np.asarray(self.left @ (self.right.T @ vectors("heat", heat, self.shape[1])))
 
     def rmatvec(self, readings: ArrayLike) -> Floats:
         """Return the transposed operator's answer, (sources,) or (sources, k)."""
-        return np.asarray(self.right @ (self.left.T @ np.asarray(readings, dtype=float)))
+        return np.asarray(
+            self.right @ (self.left.T @ vectors("readings", readings, self.shape[0]))
+        )
 
     def columns(self, sources: ArrayLike) -> Floats:
         """Return what a unit of heat in each of these sources, (k,), leaves: (sensors, k)."""
@@ -114,10 +116,10 @@ def _nodes(first: float, last: float, spread_m2: float) -> Floats:
     if first == last:
         return np.array([first])
     count = int(24 + 3.6 * (last - first) / np.sqrt(2 * spread_m2))
-    if count > _MOST_NODES:
+    if count > MOST_NODES:
         raise ValueError(
             f"spread_m2 is {spread_m2:g} over places {last - first:g} apart, which takes {count} "
-            f"nodes where at most {_MOST_NODES} pay, for heat that has hardly spread has no low "
+            f"nodes where at most {MOST_NODES} pay, for heat that has hardly spread has no low "
             "rank. Use forward, or wait longer."
         )
     angles = np.linspace(np.pi, 0, count)

@@ -14,10 +14,10 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from ..kernel import AnyWalls, heat_kernel
+from ..kernels.modes import NEGLIGIBLE
 from ..places import Floats
 from .vectors import chosen_sources, vectors
 
-_NEGLIGIBLE = 46.0  # exp(-46) is 1e-20
 # More pairs than this take more than half a gigabyte.
 MOST_PAIRS = 30_000_000
 
@@ -58,7 +58,7 @@ class Near:
 
 def reach_m(spread_m2: float) -> float:
     """Return the distance beyond which a kernel is less than e**-46 of its peak, in metres."""
-    return math.sqrt(4 * _NEGLIGIBLE * spread_m2)
+    return math.sqrt(4 * NEGLIGIBLE * spread_m2)
 
 
 def forward_near(
@@ -110,7 +110,7 @@ def forward_near(
     shape = len(sensors_m), len(sources_m)
     matrix = sparse.coo_array((values, (found["i"], owners[found["j"]])), shape=shape).tocsr()
     images = 1.0 if walls == "none" else 6.0**axes
-    return Near(matrix, images * math.exp(-_NEGLIGIBLE))
+    return Near(matrix, images * math.exp(-NEGLIGIBLE))
 
 
 def _mirrored(

@@ -123,6 +123,8 @@ def test_a_spread_that_is_not_positive_is_refused(spread: float, walls: kernel.W
 @pytest.mark.parametrize(
     ("sources", "sensors", "options", "fault"),
     [
+        ([], [0.5], {}, "sources_m has no place but at least one is needed"),
+        ([0.5], np.zeros((0, 1)), {}, "sensors_m has no place but at least one is needed"),
         ([0.5], [math.nan], {}, "sensors_m holds a value that is not finite"),
         ([math.inf], [0.5], {}, "sources_m holds a value that is not finite"),
         (0.5, [0.5], {}, r"sources_m has shape \(\) but must be"),

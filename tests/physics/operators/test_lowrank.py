@@ -89,3 +89,12 @@ def test_what_has_no_thin_factors_is_refused(sources, sensors, spread, walls, fa
     """The same faults as of the dense operator, and heat that has not spread."""
     with pytest.raises(ValueError, match=fault):
         forward_lowrank(sources, sensors, spread, walls)
+
+
+def test_vectors_that_do_not_fit_are_refused_as_everywhere() -> None:
+    """Not with another library's words."""
+    operator = forward_lowrank([0.1, 0.2, 0.3], [0.4, 0.5], 0.05)
+    with pytest.raises(ValueError, match=r"heat has shape \(2,\) but must be \(3,\)"):
+        operator.matvec([1.0, 2.0])
+    with pytest.raises(ValueError, match=r"readings has shape \(3,\) but must be \(2,\)"):
+        operator.rmatvec([1.0, 2.0, 3.0])
