@@ -62,30 +62,29 @@ class Follower:
         self._moved = 0  # so many times since it began
         self._levels = [0]  # in whole parts of a grain, so that slew is a whole number of them
         self._for = (0, 0)  # the grain, and how many sensors
-        self._seen = None  # readings that have moved nothing yet
+        self._seen = None  # readings that have moved nothing yet, and from where they would
 
     def less(self, values, exponent):
         """Return the readings less their levels, in grains of 2**-exponent kelvin; moves none."""
-        if self._moved >= self._answers or self._for != (exponent, len(values)):
-            self._moved, self._levels = 0, [0] * len(values)
-            self._for = (exponent, len(values))
-        self._seen = values
+        found, levels, moved = (exponent, len(values)), self._levels, self._moved
+        if moved >= self._answers or self._for != found:
+            levels, moved = [0] * len(values), 0
+        self._seen = values, found, levels, moved
         part = self._parts(exponent)[1]
-        return tuple(
-            [v - (2 * level + part) // (2 * part) for v, level in zip(values, self._levels)]
-        )
+        return tuple([v - (2 * level + part) // (2 * part) for v, level in zip(values, levels)])
 
     def follow(self):
         """Move the levels towards the readings of the last `less`: once, when it was answered."""
         if self._seen is None:
             return
-        slew, part = self._parts(self._for[0])
+        values, found, levels, moved = self._seen
+        slew, part = self._parts(found[0])
         # All at once: a board that runs out of memory here has moved none.
         self._levels = [
             level + min(max(value * part - level, -slew), slew)
-            for value, level in zip(self._seen, self._levels)
+            for value, level in zip(values, levels)
         ]
-        self._moved += 1
+        self._for, self._moved = found, moved + 1
         self._seen = None  # no reading moves a level twice
 
     def _parts(self, exponent):

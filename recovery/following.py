@@ -7,7 +7,9 @@ A sensor's readings, D grains apart at the most, become D + c grains apart, with
 which is about 2 a, for the last answer of a window, and less for those before it: proved in
 `edge.background`. It holds for whoever is displaced at every moment, and another way at each, so
 the level of every sensor may have parted by as much as it ever can while another sensor feels the
-move of now. Over m sensors
+move of now. A device prices what it is asked in a finer grain by the square of the planned one,
+and a rounds otherwise there: so c is the most of the planned grain and of all finer ones.
+Over m sensors
 
     sum (D + c)**2 <= S + 2 c sqrt(m S) + m c**2,   S = sum D**2,
 
@@ -19,6 +21,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from edge.background import Follower
+from edge.refusals import EXPONENTS
 
 from .settle import Moved
 from .thermal_query import Query
@@ -63,9 +66,25 @@ def raised(square: int, sensors: int, way: Fraction) -> int:
     >>> raised(square=4, sensors=1, way=Fraction(1, 2)), raised(4, 1, Fraction(100))
     (9, 16)
     """
-    carried = carry(math.isqrt(square), way)
-    cross = 4 * carried**2 * sensors * square
-    return square + sensors * carried**2 + math.isqrt(cross - 1) + 1 if carried else square
+    carried = carried_at_finer(math.isqrt(square), way)
+    if not carried:
+        return square
+    cross = math.ceil(4 * carried**2 * sensors * square)
+    return square + math.ceil(sensors * carried**2) + math.isqrt(cross - 1) + 1
+
+
+def carried_at_finer(apart: int, way: Fraction) -> Fraction:
+    """Return the most that `carry` comes to in this grain and any finer one, in this one.
+
+    >>> carry(9, Fraction(1, 4)), str(carried_at_finer(9, Fraction(1, 4)))
+    (0, '1/2')
+    """
+    most = 2 * way  # that it tends to as grains become fine
+    for finer in range(2 * EXPONENTS + 1):
+        if 2 * way + Fraction(1, 2**finer) <= most:
+            break
+        most = max(most, Fraction(carry(apart << finer, way * 2**finer), 2**finer))
+    return min(most, Fraction(apart))
 
 
 def carry(apart: int, way: Fraction) -> int:

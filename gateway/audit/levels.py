@@ -24,6 +24,7 @@ from .bench import Device, message
 from .claim import Claim, Effort, at_most, true
 
 READINGS = 5
+FINER = 4  # grains: the planned one, and those of a half, a quarter and an eighth
 ROOMS = ("insulated corridor", "open line, coarse converter", "obliquely to one sensor")
 
 
@@ -48,15 +49,7 @@ def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
         [x - m for x, m in zip(world, middle, strict=True)]
         for world in (found.before, found.after)
     ]
-    exponent, most = Params(*round.params).exponent, 0
-    one, other = _level(query), _level(query)
-    for _ in range(3 * READINGS):  # as if the window had no end
-        # What were sent if they changed places now; but then they go on as before.
-        told = one.less(worlds[1], exponent), other.less(worlds[0], exponent)
-        most = max(most, sum((a - b) ** 2 for a, b in zip(*told, strict=True)))
-        for level, world in zip((one, other), worlds, strict=True):
-            level.less(world, exponent)
-            level.follow()
+    most = max(_parted(query, round, worlds, finer) for finer in range(FINER))
     yield at_most(
         f"{name}: no two worlds change what is sent, less levels that follow, by more than the "
         "noise is made for",
@@ -76,6 +69,25 @@ def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
         thermal.calibration(after) == made
         and _planned(after).guarantee == _planned(plain).guarantee,
     )
+
+
+def _parted(query: Query, round: Any, worlds: list[list[int]], finer: int) -> float:
+    """Return the most that two worlds change what is sent, squared in the Round's own grains.
+
+    Args:
+        finer: in grains so many halvings finer, as a device must answer too.
+    """
+    exponent, most = Params(*round.params).exponent + finer, 0
+    there = [[x << finer for x in world] for world in worlds]
+    one, other = _level(query), _level(query)
+    for _ in range(3 * READINGS):  # as if the window had no end
+        # What were sent if they changed places now; but then they go on as before.
+        told = one.less(there[1], exponent), other.less(there[0], exponent)
+        most = max(most, sum((a - b) ** 2 for a, b in zip(*told, strict=True)))
+        for level, world in zip((one, other), there, strict=True):
+            level.less(world, exponent)
+            level.follow()
+    return most / 4**finer
 
 
 def _level(query: Query) -> Any:

@@ -92,6 +92,18 @@ def test_it_begins_again_where_everybody_knows_that_it_does() -> None:
     assert level.less((10,), 1) == (10,)  # of half the size, so from the start again
 
 
+def test_what_was_not_answered_leaves_no_trace() -> None:
+    """Half a frame, or a Round of another grain where the sensor fails, puts nothing back."""
+    level = Follower((1, 1), 3)
+    for _ in range(2):
+        level.less((10, -10), 0)
+        level.follow()
+    level.less((10,), 0)
+    level.less((10, -10), 5)
+
+    assert level.less((10, -10), 0) == (8, -8)
+
+
 @pytest.mark.parametrize("bad", [((0, 1), 3), ((1, 0), 3), ((-1, 2), 3), ((1, 2), 0)])
 def test_a_level_that_cannot_move_is_refused(bad: tuple[tuple[int, int], int]) -> None:
     """It would be the recorded one, at the price of one that follows."""
