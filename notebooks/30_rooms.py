@@ -91,8 +91,13 @@ plt.show()
 # | currents, heaters, the sun | empty offices drift, r.m.s. 0.3 K/h; a person makes 0.1 to 0.4 |
 # | air that walkers drag along | not known; mixing is 0.001 to 0.01 m2/s in homes, else 0.1 |
 # | the shadow of furniture | not known; maps can be told where nobody stands, no more |
+# | walls in time, in a room file | one cell across: 0.57 of the heat in half an hour (*) |
 # | when the heat was released | the spread is known, or between two bounds (`spread_max_m2`) |
 # | a sensor's lag | tens of seconds in still air: the spread looks shorter than it is |
+#
+# (*) 100 mm of plasterboard, and 0.76 in brick: it comes too late. With two cells across the wall
+# it comes early, 1.08 and 1.43; from four on it is within a sixth, so where walls matter make
+# `cell_mm` a quarter of them. In the steady state and in all it is right for any number.
 #
 # Sources: people as in `physics/air.py` (ASHRAE), the offices are those at the end of this page,
 # mixing is Cheng and others 2011, and Lidwell 1975.
@@ -281,11 +286,13 @@ else:
 #
 # - in office C the forecast's interval ends at 1.00: fifteen recordings of little warming do not
 #   settle it;
-# - in B and C the plain mean of all other thermometers tells a silent one as well as the model.
-#   Only in A does the fitted mixing say more than "the air is mixed";
+# - in B and C the plain mean of all other thermometers tells a silent one as well as the model,
+#   and 7 % better where the fit never saw that one (`tests/bench/bench_rooms.py`). Only in A does
+#   the fitted mixing say more than "the air is mixed";
 # - whether the door stood open made no difference that these days could show, and no window was
 #   ever open;
 # - mixing is known to a factor of two or three in A, of ten or more in B and C; the store of the
 #   walls in B and C hardly at all. The table of privacy says what such factors cost, so plan for
 #   the ends of the intervals. `physics/recorded/recordings` and `physics/recorded/fitting` do the
-#   same for a room of your own.
+#   same for a room of your own. What a room file calls mixing is that of bare air: it is the
+#   fitted one times the capacity.
