@@ -2,10 +2,10 @@
 
 Morgner, Mueller, Ring, Eskofier, Riess, Armknecht and Benenson 2017, Privacy Implications of
 Room Climate Data, ESORICS. Three to five thermometers in steps of 0.01 K, a reading each about
-four seconds; an empty room for 5 to 40 minutes, one or two people for 10 to 60, and the empty
-room again for as long. What is **not** in it: where the people were, what the heating did, the
-temperature outside and in the corridor. No window was ever open; the door stood open in one
-office only, on three days together.
+four seconds; an empty room for 5 to 65 minutes, one or two people for 10 to 65, and the empty
+room again for 4 to 43. What is **not** in it: where the people were, what the heating did, the
+temperature outside and in the corridor. No window was ever open; the door stood open for whole
+experiments in one office only, on three days together, and elsewhere while somebody came or went.
 
 The height of the rooms is not published either: 2.9 m is a hand above their ceiling nodes.
 """

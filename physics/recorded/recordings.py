@@ -37,6 +37,11 @@ def read(
         ValueError: a file, its line, what was expected there, and an example.
     """
     size = np.array(size_m, dtype=float)
+    if size.shape != (3,) or not ((size > 0) & np.isfinite(size)).all():
+        raise ValueError(
+            f"size_m is {size_m} but must be x, y and height of the room, all positive, for its "
+            "air is what people warm. Give metres, such as 4.7, 3.4, 2.9."
+        )
     places = _places(nodes, size)
     kept: dict[tuple[str, str], list[tuple[float, int, float, float, float]]] = {}
     for at, line in _lines(recording, COLUMNS, _EXAMPLE):
@@ -91,15 +96,20 @@ def _places(nodes: Path, size_m: Floats) -> dict[str, list[float]]:
 
 
 def _lines(path: Path, columns: Sequence[str], example: str) -> list[tuple[int, dict[str, str]]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        missing = [name for name in columns if name not in (reader.fieldnames or ())]
-        if missing:
-            raise ValueError(
-                f"{path}, line 1: no column {', '.join(missing)} but expected the columns "
-                f"{','.join(columns)}. A line looks like: {example}"
-            )
-        return list(enumerate(reader, start=2))
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            lines = [(reader.line_num, line) for line in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise _fault(path, 1, f"{error}", "a CSV file in UTF-8", example) from error
+    missing = [name for name in columns if name not in (reader.fieldnames or ())]
+    if missing:
+        raise ValueError(
+            f"{path}, line 1: no column {', '.join(missing)} but expected the columns "
+            f"{','.join(columns)}, for a reading counts only where its place, time and people "
+            f"are known. A line looks like: {example}"
+        )
+    return lines
 
 
 def _number(

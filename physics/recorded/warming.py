@@ -36,7 +36,9 @@ class Warming:
         store_factor: G, how many times its bare air the walls and the furniture store.
         exchange_per_s: at which rate the air loses its warmth to them.
         open_loss_per_s: at which rate it loses warmth besides while the door is open.
-        mixing_m2_per_s: how fast warmth spreads through the air.
+        mixing_m2_per_s: how fast warmth spreads through the air. A room file means by mixing
+            how fast the air itself is stirred; what stores heat slows the warmth, so there it is
+            F times as much.
         place_m: where people are, on the mean: x, y, and the height at which they warm the air.
         trend: how much of a trend before they came lasts; 0 for nothing, 1 for half an hour.
     """

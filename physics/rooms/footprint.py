@@ -41,8 +41,11 @@ def trod(track: Track, from_s: float, to_s: float) -> tuple[Floats, Floats]:
 def spread(room: Room, places_m: Floats, joules: Floats) -> Floats:
     """Return the joules in each cell, (rows, columns), of heat given off at places.
 
-    Each place is spread as a Gaussian of FOOTPRINT_M over the air of its own part of the room:
-    none goes into a wall or through it, and all of it stays in the room.
+    Each place is spread as a Gaussian of FOOTPRINT_M over the air of its own part of the room,
+    and the doors of it: none goes into a wall, or to a part that walls and doors shut off, and
+    all of it stays in the room. A wall with a free end shuts nothing off, so beside it some goes
+    through: a tenth for somebody 0.15 m from the middle of one of 0.1 m. A closed door is
+    warmed like an open one.
     """
     rows, columns = shape(room)
     cell_m = room.cell_mm / 1000

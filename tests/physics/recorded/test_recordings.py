@@ -95,3 +95,26 @@ def test_a_recording_of_nothing_is_named(tmp_path: Path) -> None:
         written(tmp_path, lines()[:1])
     with pytest.raises(ValueError, match=r"recording\.csv: experiment one has nobody in it"):
         written(tmp_path, lines()[:20])
+
+
+def test_files_as_editors_save_them(tmp_path: Path) -> None:
+    """A mark at the start is none of ours; another encoding or no file at all is named."""
+    (one,) = written(tmp_path, lines())
+    marked, nodes = tmp_path / "recording.csv", tmp_path / "nodes.csv"
+    marked.write_bytes(b"\xef\xbb\xbf" + marked.read_bytes().replace(b"\n", b"\r\n"))
+    (other,) = read(marked, nodes, (4.0, 3.0, 2.9))
+    marked.write_text(marked.read_text("utf-8-sig"), "utf-16")
+
+    assert np.array_equal(one.temp_c, other.temp_c)
+    for path in (marked, tmp_path / "none.csv", tmp_path):
+        with pytest.raises(ValueError, match=r"line 1: .* but expected a CSV file in UTF-8"):
+            read(path, nodes, (4.0, 3.0, 2.9))
+    with pytest.raises(ValueError, match="x, y and height"):
+        read(tmp_path / "recording.csv", nodes, (4.0, 3.0))
+
+
+def test_two_people_give_twice_as_much(tmp_path: Path) -> None:
+    told = [line.replace("1,office", "2,office") for line in lines()]
+    (one,) = written(tmp_path, told)
+
+    assert one.power_w[6:] == pytest.approx(2 * ACTIVITIES["office"].air_w)
