@@ -13,7 +13,7 @@ from physics.rooms import model
 from physics.rooms.arrivals import arrive_s
 from physics.rooms.day import Day, day
 from physics.rooms.read import read
-from physics.rooms.records import Arrivals, Room
+from physics.rooms.records import Air, Arrivals, Clock, Room, Side
 from physics.rooms.routes import is_straight, route, standing
 
 # None before eight, then six an hour, one and a half from noon, none after six.
@@ -92,6 +92,19 @@ def test_nobody_sits_on_anybody(office: Room, seats: tuple[tuple[float, float], 
             assert all(math.dist(seat, it[2]) >= 0.6 for it in others)
     if seats:
         assert most_at_once(crowd) == 2
+
+
+def test_visitors_stay_for_an_exponential_time() -> None:
+    """Each stay, without its walks, has the law that was told; half as long has not."""
+    calm = {name: Side(0.0, ((0.0, 20.0),)) for name in ("north", "east", "south", "west")}
+    air = Air(0.005, 0.0, 12.0, 20.0, ((0.0, 20.0),))
+    comers = Arrivals(((0.0, 3.0),), 30.0, 28.0, 1.0, (0.2, 0.2), ((2.2, 0.2), (3.2, 0.2)))
+    room = Room("r", (4.0, 1.0), 2.5, 100, air, Clock(0.0, 24.0, 60.0), calm, arrivals=comers)
+    world = np.random.default_rng(12)
+    stays = [np.diff(track.at_s).max() for _ in range(40) for track in day(room, world).tracks]
+
+    assert stats.kstest(stays, stats.expon(scale=1800).cdf).pvalue > 1e-3
+    assert stats.kstest(stays, stats.expon(scale=900).cdf).pvalue < 1e-9
 
 
 def replace_arrivals(room: Room, **parts: object) -> Room:
