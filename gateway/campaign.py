@@ -159,11 +159,11 @@ class Campaign:
         return release
 
     def _draw(self, releases: list[Any]) -> None:
-        """Draw, keep and publish the map of all releases so far."""
+        """Draw, keep and publish the map of all releases so far; the silent ones count too."""
         if not (heard := [release for release in releases if release.reports]):
             return
         began_s, last = time.monotonic(), heard[-1].round
-        result = self.solver.recover(self._mechanism.name, self._query, heard)
+        result = self.solver.recover(self._mechanism.name, self._query, releases)
         if result is None:
             return  # stopped; the next start draws it
         event = telling.drawn(last.number, result, time.monotonic() - began_s)

@@ -79,14 +79,13 @@ def evenly(
     if levels is not None:
         deviations = np.hypot(deviations, levels.error_k[heard])
     weights = weighed.sigma / deviations
-    places = sensors_m(query)
     plain = replace(
         weighed,
         operator=weighed.operator / weights[:, None],
         readings=weighed.readings / weights,
         sigma=weighed.sigma / float(weights.min()),
     )
-    return plain, places[heard]
+    return plain, sensors_m(query)[heard]
 
 
 def sensors_m(query: Query) -> Floats:
@@ -129,22 +128,24 @@ def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Float
 def occupied(
     query: Query, releases: Sequence[Release], levels: Levels | None
 ) -> tuple[Sequence[Release], Levels | None]:
-    """Return the readings that the map is of, and the levels to be taken from them, if any."""
+    """Return the readings that the map is of, and the levels to be taken from them, if any.
+
+    Silent ones must be given too: those of the empty room are counted from the first.
+    """
     if query.background != "gateway" or levels is not None:
         return releases, levels
     first = min(release.round.number for release in releases)
     known = [one for one in releases if one.round.number < first + query.empty_readings]
     rest = [one for one in releases if one.round.number >= first + query.empty_readings]
-    return rest, (empty(known, query.sensor_noise) if rest else None)
+    if not rest or not any(value is not None for one in known for value in one.values):
+        return [], None
+    return rest, empty(known, query.sensor_noise)
 
 
 def _heard(
     query: Query, releases: Sequence[Release], levels: Levels | None
 ) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the readings in grains, how often each sensor was heard, and whether it can be used.
-
-    A sensor of which nobody knows what it shows of the room alone is of no use.
-    """
+    """Return the readings in grains, how often each sensor came, and whether its level did too."""
     shape = len(releases), math.prod(query.sensors)
     blurred = np.array([release.values for release in releases], dtype=np.float64).reshape(shape)
     times = np.count_nonzero(~np.isnan(blurred), axis=0)

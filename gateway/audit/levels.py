@@ -39,8 +39,10 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
 
 def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
     made = thermal.calibration(plain)
-    # So slow that a level comes half of the way, at most, of what a reading can change.
-    slew = math.isqrt(made.sensitivity_squared) * Fraction(2) ** -made.exponent / (2 * READINGS)
+    # So slow that a level comes a third of the way of what a reading can change, and as many
+    # grains and a bit, which the planned grain rounds off and a finer one does not.
+    way = math.isqrt(made.sensitivity_squared) // 3 + Fraction(3, 10)
+    slew = way * Fraction(2) ** -made.exponent / (READINGS - 1)
     query = replace(plain, background="following", slew=slew)
     round = _planned(query)
     found = search(query, round, effort.tape("levels", name), effort.pick(8, 100))

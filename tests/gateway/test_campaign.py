@@ -62,6 +62,7 @@ class Stage:
         self.nodes = {who.name: Node(who, budget) for who, budget in started}
         self.diary: list[Entry] = []
         self.answering = True
+        self.drawn_of: list[list[int]] = []  # how many had answered each round of a map
         self.store = Store(self.deployment.site.database, SITE)
         self.intake = Intake(self.store, self.devices, lambda *_: None, lambda _: None)
         self.campaign = Campaign(
@@ -70,6 +71,7 @@ class Stage:
 
     def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
         """Draw the map in this process: a campaign's solver."""
+        self.drawn_of.append([release.reports for release in releases])
         return named(mechanism).recover(query, releases)
 
     def stop(self) -> None:
@@ -273,6 +275,7 @@ def test_a_round_that_nobody_answers_is_no_news(stage: Callable[..., Stage]) -> 
     assert [entry.what["number"] for entry in on.of("map")] == [2]
     assert on.of("map")[-1].drawn is not None
     assert len(on.store.charges()) == 2
+    assert on.drawn_of == [[0, SENSORS]]  # it counts where the first rounds are of an empty room
 
 
 def test_after_a_silent_round_the_map_of_the_last_answers_stands(

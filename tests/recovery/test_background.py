@@ -186,6 +186,23 @@ def test_a_sensor_that_was_silent_in_the_empty_room_is_left_out() -> None:
     assert len(found.readings) == SENSORS - 1
 
 
+def test_a_silent_first_reading_does_not_make_a_later_one_empty() -> None:
+    """It counts among those that are known to be of nobody; without it somebody is the room."""
+    rooms = np.vstack([np.tile(LEVELS_K, (20, 1)), np.tile(LEVELS_K + 3.0, (20, 1))])
+    releases = released(rooms, "first")
+    deaf = [one._replace(values=[None] * SENSORS, reports=0) for one in releases]
+    found = seen(ROOM, [*deaf[:1], *releases[1:]])
+    wrong = seen(ROOM, releases[1:])
+    assert found is not None
+    assert wrong is not None
+
+    assert abs(found.readings.mean() - 3.0) < 3.5 * found.sigma / SENSORS**0.5
+    assert abs(wrong.readings.mean() - 3.0) > 10 * found.sigma / SENSORS**0.5
+    unknown = thermal.recover(ROOM, [*deaf[:20], *releases[20:]])
+    assert isinstance(unknown, Unresolved)
+    assert "both in the empty room and after it" in unknown.why
+
+
 @pytest.mark.parametrize("share", [-0.1, 0.75, 1.0])
 def test_a_room_that_is_never_empty_has_no_level(share: float) -> None:
     """The lowest quarter of the readings would be of somebody too."""
