@@ -39,6 +39,8 @@ class Fleet:
             lets them look at it for half an hour before they are shown anything.
         follower: makes each device a level of its own that follows its readings, as
             `recovery.following.follower` does of a query that is planned for it; None for none.
+        alone: so many readings of each device come first, before anything is there; for
+            `PointSensors` only, for with instruments time passes by itself.
 
     Raises:
         ValueError: a device of a sensor that is not there, or two devices of one name; of
@@ -52,15 +54,17 @@ class Fleet:
         world: np.random.Generator,
         empty: Sequence[int] | None = None,
         follower: Callable[[], Any] | None = None,
+        alone: int = 0,
     ) -> None:
         self._sees: Fresh | Lasting
         if isinstance(sensors, PointSensors):
-            self._sees = Fresh(sensors, world)
+            self._sees, self._empty = Fresh(sensors, world), Fresh(sensors, world)
         else:
             kinds = [sensors] if isinstance(sensors, Instruments) else sensors
             self._sees = Lasting(kinds, empty)
         count = self._sees.count
         self._nodes: dict[str, Node] = {}
+        self._alone: dict[str, int] = {}
         for who, budget in devices:
             last = who.sensor + who.sensors - 1
             if who.name in self._nodes or not 0 <= who.sensor <= last < count:
@@ -72,6 +76,7 @@ class Fleet:
             step = self._sees.step(slice(who.sensor, last + 1))
             ratio = None if step is None else step.as_integer_ratio()
             self._nodes[who.name] = Node(who, budget, ratio, follower and follower())
+            self._alone[who.name] = alone
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,6 +117,9 @@ class Fleet:
         """
         who = self._nodes[name].identity
         own = slice(who.sensor, who.sensor + who.sensors)
+        if self._alone[name] > 0:
+            self._alone[name] -= 1
+            return self._empty.read(own, params.exponent)
         return self._sees.read(own, params.exponent)
 
 

@@ -40,7 +40,7 @@ class Stand(Protocol):
 
 @dataclass(frozen=True)
 class Still:
-    """A scene in which nothing moves."""
+    """A scene in which nothing moves, once everybody has come."""
 
     room: Room
 
@@ -53,8 +53,14 @@ class Still:
         return fleet_in(self.room, devices)
 
     def living(self, fleet: Fleet) -> AbstractContextManager[str]:
-        """Let nothing pass."""
-        return nullcontext("")
+        """Let nothing pass, and say where nobody is there yet."""
+        first = self.room.query.empty_readings
+        if not first:
+            return nullcontext("")
+        return nullcontext(
+            f"nobody is there yet in the first {first} readings of each device, which the "
+            "deployment says are of an empty room; each start of this fleet begins with them"
+        )
 
 
 def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
@@ -64,7 +70,13 @@ def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
         OperatorFault: they do not fit the room.
     """
     try:
-        fleet = Fleet(devices, room.sensors, room.world, follower=lambda: follower(room.query))
+        fleet = Fleet(
+            devices,
+            room.sensors,
+            room.world,
+            follower=lambda: follower(room.query),
+            alone=room.query.empty_readings,
+        )
         fleet.show(room.temperatures)
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault

@@ -1,6 +1,7 @@
 """What stands between the gateway and a stranger: a verified broker, a page on loopback only."""
 
 import ssl
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from edge import thermal, wire
 from gateway import access, budgets, config, enrol
 from gateway.commands.simulated import Room, scene_of
-from gateway.commands.standing import fleet_in
+from gateway.commands.standing import Still, fleet_in
 from gateway.deployment import Mqtt
 from gateway.granting import granted
 from recovery.thermal import plan
@@ -71,3 +72,22 @@ def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) 
     assert fleet.answer(name, forged) is None
     assert "less noise than this device's limit" in fleet.refusal(name)
     assert fleet.answer(name, wire.pack_round(planned, site_key, topic)) is not None
+
+
+def test_a_virtual_fleet_is_empty_while_the_gateway_learns_the_room(deployment) -> None:
+    """Else who stands there is learnt as the room, and no map has him."""
+    query, world = config.query(deployment), np.random.default_rng(0)
+    query = replace(query, background="gateway", background_k=1.0, empty_readings=2, readings=4)
+    made, place = enrol.make("lab", 50), budgets.in_memory()
+    budgets.provision(made, granted(query, 3600.0), place)
+    still = Still(Room(query, scene_of(query, None, 2, world), world))
+    fleet = still.fleet(budgets.boot(made.secrets, place).devices)
+    params = thermal.Params(*plan(query, []).params)
+    seen = [max(max(fleet.read(name, params)) for name in fleet.names) for _ in range(3)]
+
+    assert seen[:2] == [0, 0]
+    assert seen[2] > 0
+    with still.living(fleet) as said:
+        assert "nobody is there yet in the first 2 readings" in said
+    with Still(replace(still.room, query=config.query(deployment))).living(fleet) as said:
+        assert said == ""

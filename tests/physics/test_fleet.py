@@ -251,3 +251,16 @@ def test_keys_from_the_system_are_as_good_as_seeded_ones() -> None:
     _, asked = message(who)
 
     assert len(opened(who[0], fleet(who).answer("node-0", asked))) == 11
+
+
+def test_a_room_can_be_empty_for_so_many_readings_of_each_device() -> None:
+    """Whoever learns the room's own warmth from them must not learn somebody."""
+    who, sensors = owned(2, each=5), PointSensors(sensor_places((10,), GRID))
+    made = Fleet(started(who), sensors, np.random.default_rng(1), alone=2)
+    made.show(SCENE.temperatures(sensors.places_m, 0.05))
+    params = thermal.Params(*message(who)[0].params)
+    seen = [max(made.read("node-0", params)) for _ in range(3)]
+
+    assert seen[:2] == [0, 0]
+    assert seen[2] == max(fleet(who).read("node-0", params)) > 0
+    assert made.read("node-1", params) == (0,) * 5
