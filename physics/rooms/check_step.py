@@ -41,9 +41,12 @@ def check_step(room: Room, source: Source) -> None:
 
 
 def _quickest_m_per_s(room: Room) -> float:
-    quickest = 0.0
+    """Return the furthest way within any one step, over the step."""
+    step_s, furthest = room.day.step_s, 0.0
     for track in known(room):
-        times = np.diff(track.at_s)
-        moved = np.hypot(*np.diff(track.places_m, axis=0).T)
-        quickest = max(quickest, float(np.max(moved[times > 0] / times[times > 0], initial=0.0)))
-    return quickest
+        gone = np.hypot(*np.diff(track.places_m, axis=0, prepend=track.places_m[:1]).T).cumsum()
+        # The furthest way begins or ends at a corner.
+        after = np.interp(track.at_s + step_s, track.at_s, gone) - gone
+        before = gone - np.interp(track.at_s - step_s, track.at_s, gone)
+        furthest = max(furthest, float(np.max(after)), float(np.max(before)))
+    return furthest / step_s

@@ -35,8 +35,8 @@ def world() -> np.random.Generator:
 
 @pytest.fixture(scope="module")
 def office() -> Room:
-    """Return the sample room."""
-    return read(Path(model.__file__).parent / "office.toml")
+    """Return the room of these tests."""
+    return replace(read(Path(__file__).parent / "office.toml"), cell_mm=100)
 
 
 def joules(tracks: tuple[Track, ...], since: float, until: float) -> float:

@@ -55,5 +55,5 @@ def test_people_warm_the_office_where_they_sit() -> None:
     assert warmer.min() > -1e-3
     assert 0.2 < warmer.mean() < 1.0
     desks = np.array([[5.45, 1.0], [5.45, 3.0], [3.3, 1.1]])
-    place = np.array([column + 0.5, row + 0.5]) * 0.1
+    place = np.array([column + 0.5, row + 0.5]) * room.cell_mm / 1000
     assert np.hypot(*(desks - place).T).min() < 0.15
