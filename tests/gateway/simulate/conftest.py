@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.simulate import rooms
 from gateway.simulate.rooms import modelled, room_of
 from gateway.simulate.run import play
 
@@ -78,6 +79,24 @@ power_max_w = 60
 """
 # With these words instead of those above the noise is next to nothing.
 QUIET = ('"8/1"', '"10000000/1"')
+
+
+RESPONSES: dict[Any, Any] = {}
+
+
+@pytest.fixture(autouse=True)
+def responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work out a room's response once: it knows nothing of people, nor of epsilon."""
+    respond = rooms.respond_day
+
+    def kept(room: Any, distance_m: float, rounds: Any, through_walls: bool) -> Any:
+        built = (room.size_m, room.walls, room.doors, room.thermometers)
+        about = (*built, distance_m, tuple(rounds), through_walls)
+        if about not in RESPONSES:
+            RESPONSES[about] = respond(room, distance_m, rounds, through_walls=through_walls)
+        return RESPONSES[about]
+
+    monkeypatch.setattr(rooms, "respond_day", kept)
 
 
 @pytest.fixture

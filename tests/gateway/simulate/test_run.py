@@ -104,7 +104,7 @@ def test_maps_come_nearer_than_a_guess_where_there_is_hardly_any_noise(
 def test_one_promise_whichever_way_it_is_asked(
     written: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """A room's [privacy], and a deployment of that room: the same noise."""
+    """A room's [privacy], and a deployment of that room, which cannot count on when it is read."""
     room = written()
     deployment = tmp_path / "gateway.toml"
     deployment.write_text(
@@ -113,7 +113,10 @@ def test_one_promise_whichever_way_it_is_asked(
     )
     asked = modelled(room_of(room)).query
     assert asked is not None
-    assert calibration(config.query(config.load(deployment))) == calibration(asked)
+    always = config.query(config.load(deployment))
+    assert 1 <= calibration(always).sensitivity / calibration(asked).sensitivity < 1.02
+    same = ("grid", "sensors", "epsilon", "delta", "step", "intensity_max", "sources_max")
+    assert all(getattr(always, name) == getattr(asked, name) for name in same)
 
 
 def test_the_clamp_holds_the_empty_room_and_does_not_ask_who_was_there(
