@@ -18,7 +18,7 @@ from physics.response import Response
 from physics.rooms.footprint import spread
 from physics.rooms.model import free, grid, medium
 from physics.rooms.pulses import Stretch, pulses
-from physics.rooms.raster import shape
+from physics.rooms.raster import layout, shape
 from physics.rooms.records import Air, Clock, Door, Room, Side, Thermometers, Wall
 from physics.rooms.respond import respond
 from physics.rooms.worn import worn
@@ -92,15 +92,23 @@ def simulated(room: Room, path: Floats, power_w: float) -> Floats:
     return np.asarray(np.einsum("syx,yx->s", views(room), run.field_k))
 
 
-def made_to_be_seen(room: Room, far: int) -> tuple[Floats, Floats]:
-    """Return two paths, (steps, 2), that at each lag are where they are felt to differ most."""
+def made_to_be_seen(room: Room, far: int, through: bool = True) -> tuple[Floats, Floats]:
+    """Return two paths, (steps, 2), that at each lag are where they are felt to differ most.
+
+    Args:
+        through: through the partition too; else on one side of it, and not in its door.
+    """
     steps = round(3600 * room.day.duration_h / STEP_S)
     standing = free(room).reshape(shape(room))
     fields = pulses(views(room), [Stretch(medium(room, 0.0), steps)], STEP_S)
     felt = np.array([worn(room, field)[:, standing] for field in fields])
     middles = cell_places(grid(room))[standing.ravel()]
     apart = np.linalg.norm(middles[:, None] - middles, axis=2)
-    here, there = np.nonzero((apart > 0) & (apart <= far * 0.2 + 1e-9))
+    near = (apart > 0) & (apart <= far * 0.2 + 1e-9)
+    if not through:
+        side = layout(room).zone[standing]
+        near &= (side[:, None] == side) & (side > 0)
+    here, there = np.nonzero(near)
     change = felt[:, :, here] - felt[:, :, there]
     best = change.sum(axis=0)[:, np.linalg.norm(change.sum(axis=0), axis=0).argmax()]
     for _ in range(10):
@@ -140,6 +148,35 @@ def test_rounding_is_bounded_by_no_less_than_trying_all(joint: float) -> None:
 
     assert most <= found <= most + 2 * tops.max() + 1
     assert found <= (joint + 2) ** 2 + 1
+
+
+def test_on_foot_the_noise_is_less_and_the_promise_says_so(room: Room) -> None:
+    """Somebody beyond the partition shows more than was planned for, and the promise says so.
+
+    The door is shut all day, and the partition is a cell deep.
+    """
+    response = respond(room, 0.4, through_walls=False)
+    query = asking(response)
+    made, round = calibration(query), plan(query, ())
+    assert round is not None
+    wide = asking(respond(room, 0.4))
+
+    def square(through: bool, exponent: int) -> float:
+        before, after = (simulated(room, path, 80.0) for path in made_to_be_seen(room, 2, through))
+        counts = np.ceil(np.ldexp(np.abs(after - before), exponent))
+        return float(counts @ counts)
+
+    enough = calibration(wide)
+    assert 0.4 * made.sensitivity_squared < square(False, made.exponent)
+    assert square(False, made.exponent) <= made.sensitivity_squared
+    assert square(True, made.exponent) > 2 * made.sensitivity_squared
+    assert square(True, enough.exponent) <= enough.sensitivity_squared
+    assert "on foot, never through a wall" in round.guarantee.neighbours
+    assert "in which of the rooms" in round.guarantee.unprotected
+    wider = plan(wide, ())
+    assert wider is not None
+    assert "through walls too" in wider.guarantee.neighbours
+    assert "in which of the rooms" not in wider.guarantee.unprotected
 
 
 def test_more_is_hidden_nearer_and_less_further(response: Response) -> None:
