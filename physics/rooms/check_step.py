@@ -12,6 +12,8 @@ from .raster import shape
 from .records import Room
 from .source import Source
 
+_DO = re.compile(r"(\S+) s would do")
+
 
 def check_step(room: Room, source: Source) -> None:
     """Refuse a step in which heat rings, or somebody goes through the whole room and more.
@@ -22,27 +24,34 @@ def check_step(room: Room, source: Source) -> None:
     Raises:
         ValueError: the step is too long.
     """
-    fault = step_fault(
-        medium(room, room.day.start_s),
-        room.day.step_s,
-        _quickest_m_per_s(room),
-        math.hypot(*room.size_m),
-        free(room).reshape(shape(room)),
-    )
+    fault = _fault(room, room.day.step_s)
     if fault:
-        shorter = re.search(r"(\S+) s would do", fault)
+        shorter, again = room.day.step_s, fault
+        while again:  # what moves in a part of a step goes as far in a shorter one
+            shorter = float(_DO.search(again)[1])  # type: ignore[index]
+            again = _fault(room, shorter)
         raise source.fault(
             ("room", "step_s"),
-            fault,
+            _DO.sub(f"{shorter:g} s would do", fault),
             "each step must follow where the heat comes from",
             "a map is of one moment",
-            f"step_s = {float(shorter[1]):g}" if shorter else "step_s = 10",
+            f"step_s = {shorter:g}",
         )
 
 
-def _quickest_m_per_s(room: Room) -> float:
+def _fault(room: Room, step_s: float) -> str:
+    return step_fault(
+        medium(room, room.day.start_s),
+        step_s,
+        _quickest_m_per_s(room, step_s),
+        math.hypot(*room.size_m),
+        free(room).reshape(shape(room)),
+    )
+
+
+def _quickest_m_per_s(room: Room, step_s: float) -> float:
     """Return the furthest way within any one step, over the step."""
-    step_s, furthest = room.day.step_s, 0.0
+    furthest = 0.0
     for track in known(room):
         gone = np.hypot(*np.diff(track.places_m, axis=0, prepend=track.places_m[:1]).T).cumsum()
         # The furthest way begins or ends at a corner.
