@@ -95,6 +95,15 @@ def test_offsets_are_for_life_and_alike_for_the_pixels_of_one_device() -> None:
     assert devices.std(axis=1).mean() == pytest.approx(0.4, rel=0.02)
 
 
+def test_drift_is_a_device_s_and_its_pixels_share_it() -> None:
+    """Two arrays of four, with drift alone: alike within each, and not between them."""
+    one = Preset("drifts", drift_k=1.0, shape=(2, 2), view_deg=(60.0, 60.0))
+    seen = instruments(one, 8).see(np.zeros(8), 0.0)
+
+    assert len(set(seen[:4])) == len(set(seen[4:])) == 1
+    assert seen[0] != seen[4]
+
+
 def test_drop_outs_come_at_their_rate_and_take_a_whole_frame() -> None:
     """Within four deviations of 5 %; of an array all pixels are missing, or none."""
     one = replace(preset("grideye"), drop_out=0.05)

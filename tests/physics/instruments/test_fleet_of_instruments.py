@@ -16,6 +16,7 @@ from edge.records import Grid, Guarantee, Round
 from edge.slots import Ram
 from physics.fleet import Fleet, seeded_keys
 from physics.instruments.chain import Instruments
+from physics.instruments.looks import Lasting
 from physics.instruments.people import people_seen
 from physics.instruments.presets import preset
 from physics.instruments.records import Preset
@@ -191,6 +192,18 @@ def test_thermometers_and_an_array_stand_in_one_room() -> None:
     assert [frame is None for frame in answers] == [True, False, False]
     with pytest.raises(ValueError, match="sensors 0 to 64 would have grideye and ds18b20"):
         Fleet([(owned(1, 65)[0][0], owned(1, 65)[0][1])], room(), np.random.default_rng(0))
+
+
+def test_without_a_time_the_slowest_kind_is_waited_for() -> None:
+    """A fast thermometer beside a slow one: what is shown next, both have read."""
+    fast, slow = (replace(preset("perfect"), conversion_s=of_s) for of_s in (0.1, 10.0))
+    kinds = [Instruments(one, 1, np.random.default_rng(1), 0.0) for one in (fast, slow)]
+    eyes = Lasting(kinds, [0, 0])
+    for warm in (1.0, 2.0):
+        eyes.show([warm, warm], None)
+        shown = [eyes.read(slice(at, at + 1), 10) for at in (0, 1)]
+
+        assert shown == [(round(1024 * warm),)] * 2
 
 
 def test_an_empty_room_of_other_sensors_is_refused() -> None:
