@@ -12,6 +12,7 @@ shift is the sum of theirs, so a budget is worth what one Gaussian of its rho is
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from edge import limits
@@ -57,6 +58,33 @@ def granted(query: Query, every_s: float) -> Any:
             "readings"
         )
     return whole
+
+
+def check_held(query: Query, held: Mapping[str, Any]) -> None:
+    """Check that devices do not count less for an answer than the planned Round really costs.
+
+    They know no room, no source and no level that follows: only by how much what they send was
+    thought to change when they were enrolled. A Round for more has more noise, so they answer it,
+    but whoever forges one with their own noise would get more out of them than was promised.
+
+    Args:
+        held: the `Limits` of each device, by name.
+
+    Raises:
+        OperatorFault: some do.
+    """
+    made = calibration(query)
+    planned = limits.Limits(1, made.exponent, made.sensitivity_squared, made.variance, 0, 0)
+    cost = limits.price(planned, made.exponent, made.variance)
+    for name, own in held.items():
+        counted = limits.price(own, made.exponent, made.variance)
+        if counted < cost:
+            raise OperatorFault(
+                f"{name} would count {counted} nano-rho for an answer that costs {cost}: it was "
+                "enrolled for readings that change by less than the deployment now says, and its "
+                "budget would promise too much. Go back to the [room], [heat] and [sensors] that "
+                "it was enrolled with, or enrol again"
+            )
 
 
 def worth(nano_rho: int, delta: Any) -> float:

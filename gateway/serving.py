@@ -8,11 +8,12 @@ import structlog
 
 from edge import wire
 
-from . import access, telling
+from . import access, config, telling, tightened
 from .alone import alone
 from .campaign import Campaign
 from .deployment import Deployment
 from .enrol import Devices, check_fleet
+from .granting import check_held
 from .intake import Intake
 from .ledger import Ledger
 from .outcomes import Alarm
@@ -71,6 +72,8 @@ class Service:
             self._campaign = Campaign(
                 deployment, devices, store, intake, solver, link.publish, self._tell
             )
+            known = tightened.load(deployment.site.devices, devices)
+            check_held(config.query(deployment), {who: one.limits for who, one in known.items()})
             link.wait()
             self._resources = stack.pop_all()
         if deployment.mqtt.insecure:

@@ -108,3 +108,23 @@ def test_a_query_that_cannot_be_served_is_the_operators_fault() -> None:
     """Before keys are made for it."""
     with pytest.raises(OperatorFault, match="the heat has evened out"):
         granted(dataclasses.replace(QUERY, spread_m2=1e300), 0.0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"intensity_max": 1.5},
+        {"protect_distance_m": 0.75},
+        {"background": "following", "slew": Fraction(1, 20)},
+    ],
+)
+def test_devices_that_were_enrolled_for_less_are_told_of(change: dict[str, object]) -> None:
+    """They would answer, for the noise is wider, and count too little against their budgets."""
+    held = {"node-0": granted(QUERY, 0.0)}
+    more = dataclasses.replace(QUERY, **change)  # type: ignore[arg-type]
+
+    with pytest.raises(OperatorFault, match="node-0 would count .* enrol again"):
+        granting.check_held(more, held)
+    granting.check_held(QUERY, held)
+    granting.check_held(QUERY, {"node-0": granted(more, 0.0)})
+    granting.check_held(QUERY, {})

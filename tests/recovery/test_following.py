@@ -113,6 +113,28 @@ def test_a_finer_grain_shows_no_more_than_a_device_prices(way: Fraction) -> None
         assert priced <= sensors * (apart + c) ** 2 + 2
 
 
+@pytest.mark.parametrize("readings", [2, 3, 6])
+def test_the_noise_is_for_what_the_query_s_own_devices_send(readings: int) -> None:
+    """One sensor, for which nothing is rounded up: led apart for a whole window, then swapped."""
+    one = replace(ROOM, sensors=(1,), readings=readings, sigma=(1, 1))
+    alone = calibration(one)
+    query = following(Fraction(3) / 2**alone.exponent, one)  # three grains an answer
+    made, apart = calibration(query), math.isqrt(alone.sensitivity_squared)
+    here, there, half = follower(query), follower(query), apart // 2
+    assert here is not None
+    assert there is not None
+    for _ in range(readings - 1):
+        here.less((apart - half,), made.exponent)
+        there.less((-half,), made.exponent)
+        here.follow()
+        there.follow()
+    sent = there.less((apart - half,), made.exponent), here.less((-half,), made.exponent)
+
+    assert made.exponent == alone.exponent
+    assert made.sensitivity_squared == (sent[0][0] - sent[1][0]) ** 2
+    assert sent[0][0] - sent[1][0] == apart + 6 * (readings - 1)
+
+
 def test_a_device_gets_the_level_that_the_noise_is_made_for() -> None:
     """As fast as planned, and for as many answers as share the promise."""
     level = follower(following(Fraction(1, 4)))
