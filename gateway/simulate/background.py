@@ -116,8 +116,8 @@ def sentences(query: Query) -> list[str]:
         return [
             f"Background: each device takes off a level that follows its readings, by up to "
             f"{slew_k:g} K at an answer; the noise is made for that too. Nothing is taken off "
-            "after the veil: what the level lags behind the room by is in the maps, and whoever stays "
-            "long is taken for the room, and missed when gone.",
+            "after the veil: what the level lags behind the room by is in the maps, and whoever "
+            "stays long is taken for the room, and missed when gone.",
             clamp,
         ]
     if query.background == "gateway":

@@ -118,8 +118,9 @@ class Panels:
         )  # fmt: skip
 
     def _film(self, panel: Axes, filmed: Filmed, frame: int) -> ScalarMappable:
+        title = panel.get_title(loc="left")
         panel.clear()
-        panel.set_title(panel.get_title(loc="left"), loc="left", fontsize=9)
+        panel.set_title(title, loc="left", fontsize=9)
         _ticks(panel, "pixel")
         values = filmed.above_k[frame].reshape(filmed.shape)
         return panel.imshow(values, cmap="inferno", vmin=0.0, vmax=self._seen_k)

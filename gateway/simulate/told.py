@@ -39,8 +39,8 @@ def day_lines(played: Played) -> list[str]:
         f"{room.name}: {width:g} x {height:g} m, {len(played.places_m)} thermometers, "
         f"{hours:g} h in steps of {room.day.step_s:g} s ({lived.solver}); the energy balance "
         f"closes to {lived.unbalanced:.0e}.",
-        f"At most {most} people at once. They warm the air by up to {warmest:.2f} K, at "
-        f"{clock(float(lived.frames_s[frame]))}."
+        f"At most {most} {'person' if most == 1 else 'people'} at once; the air they warm gets up "
+        f"to {warmest:.2f} K warmer, at {clock(float(lived.frames_s[frame]))}."
         if lived.warmth_k.any()
         else "Nobody is there all day, so nothing is warmed by people.",
     ]
