@@ -155,3 +155,8 @@ def test_a_room_file_that_changes_makes_another_response(tmp_path: Path) -> None
     assert second is not None
     assert first.digest != second.digest
     assert not np.allclose(first.operator, second.operator)
+    (tmp_path / "small.toml").write_text(ROOM + "through_walls = false\n")
+    on_foot = config.query(config.load(path)).response
+    assert on_foot is not None
+    assert (first.through_walls, on_foot.through_walls) == (True, False)
+    assert on_foot.digest != first.digest
