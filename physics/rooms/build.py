@@ -68,7 +68,7 @@ def build(source: Source) -> Room:
             "there is a [[seat]] and no [arrivals]",
             "seats need visitors",
             "nobody else takes one",
-            example_of("arrivals") + '\nactivity = "seated"',
+            example_of("arrivals"),
         )
     return Room(
         told["name"],
@@ -141,7 +141,7 @@ def _heaters(source: Source, cell_m: float) -> tuple[Heater, ...]:
 def _thermometers(source: Source, grid: Grid) -> tuple[Thermometers, ...]:
     groups = []
     for index, told in enumerate(source.tables("thermometers")):
-        source.one_of("thermometers", ("thermometers", index), told, "count", "places_m")
+        source.one_of("thermometers", source.group(index), told, "count", "places_m")
         places = told["places_m"]
         if places is None and min(grid.shape) < 2:
             raise source.fault(

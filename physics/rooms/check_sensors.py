@@ -28,7 +28,7 @@ def check_sensors(room: Room, source: Source) -> None:
             "[thermometers]\n" + 'kind = "tmp117"\ncount = [6, 4]',
         )
     for index, group in enumerate(room.thermometers):
-        table = _group(source, index)
+        table = source.group(index)
         if PRESETS[group.kind].shape != (1, 1):
             raise source.fault(
                 (*table, "kind"),
@@ -137,11 +137,6 @@ def _sees(room: Room, source: Source, where: Where, who: str, place: Point, exam
             "it would measure the wall",
             example.format(xy(*nearest_free(room, place))),
         )
-
-
-def _group(source: Source, index: int) -> Where:
-    many = isinstance(source.document["thermometers"], list)
-    return ("thermometers", index) if many else ("thermometers",)
 
 
 def _most(room: Room) -> int:

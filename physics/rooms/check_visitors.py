@@ -23,8 +23,9 @@ def check_walkers(room: Room, source: Source) -> None:
             it = in_the_way(room, place)
             if it:
                 lost = sum(1 for other in places if in_the_way(room, other))
+                key = "rect_m" if ("walker", index, "rect_m") in source.lines else "trace"
                 raise source.fault(
-                    ("walker", index, "trace"),
+                    ("walker", index, key),
                     f"{told(('walker', index))} is {it} at {xy(*place)}, and so are {lost} of "
                     f"its {len(places)} places",
                     "recorded people must be where one can stand",

@@ -37,7 +37,8 @@ def number(least: float, most: float, above: bool = False) -> Kind:
             raise Wrong
         return value
 
-    return Kind(read, f"a number {'above' if above else 'from'} {least:g} to {most:g}")
+    reach = f"above {least:g}, {most:g} at most" if above else f"from {least:g} to {most:g}"
+    return Kind(read, f"a number {reach}")
 
 
 def whole(least: int, most: int) -> Kind:
@@ -148,7 +149,7 @@ NUMBER = Kind(_float, "a finite number")
 FLAG = Kind(_flag, "true or false")
 TEXT = Kind(_text, "a text in quotes")
 PLACE = Kind(_pair, "two numbers [x, y] in metres")
-EXTENT = Kind(_extent, "two positive numbers [along x, along y] in metres, 1000 at most")
+EXTENT = Kind(_extent, "two positive numbers [along x, along y], 1000 at most")
 RECT = Kind(_rect, "four numbers [x, y, wide, deep] in metres, the last two positive")
 COUNTS = Kind(_counts, "two whole numbers [along x, along y], 1 or more")
 RATIO = Kind(_ratio, "a ratio of positive whole numbers in quotes")

@@ -81,6 +81,10 @@ def _untidy(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ValueError
         name = row.strip("[] ")
         expected = f"[{name}] may be there once" if row[:2] != "[[" else "one kind of bracket"
         example = f"[{name}]"
+    elif says == "Cannot overwrite a value":
+        expected, example = "each key may be there once in its table", row
+    elif set(row) & set("\u201c\u201d\u201e"):
+        expected, example = "quotes are straight ones", 'name = "office"'
     elif ":" in row.partition("=")[2]:
         expected, example = "a time of day stands in quotes", 'start = "08:00"'
     elif row.partition("=")[2].strip()[:1] in [*"+-.0123456789"]:

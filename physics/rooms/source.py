@@ -47,6 +47,11 @@ class Source:
             return (self._values(name, given, (name,)),)
         return tuple(self._values(name, one, (name, at)) for at, one in enumerate(given))
 
+    def group(self, index: int) -> Where:
+        """Return where a group of thermometers is: a table, or one of several."""
+        many = isinstance(self.document["thermometers"], list)
+        return ("thermometers", index) if many else ("thermometers",)
+
     def faults(self) -> list[ValueError]:
         """Return every table and key that is unknown, missing or of another kind, by line."""
         found: list[tuple[int, ValueError]] = []

@@ -6,6 +6,12 @@ from .keys import REQUIRED
 from .lines import Where
 from .tables import TABLES
 
+# Of keys that exclude each other, the one that is shown.
+_CHOSEN = {
+    **dict.fromkeys(("person", "walker", "arrivals"), "activity"),
+    "thermometers": "count",
+    "heater": "rect_m",
+}
 # What a key may end in after its own name; the longest first.
 UNITS = (
     *("m2_per_s", "w_per_m2k", "m_per_s", "per_h", "per_s", "m2", "min", "mm", "cm", "px"),
@@ -23,11 +29,13 @@ def told(where: Where) -> str:
 
 
 def example_of(name: str) -> str:
-    """Return a table with every key that it must have."""
+    """Return a table with every key that it must have, one of each choice."""
     table = TABLES[name]
     head = f"[[{name}]]" if table.many else f"[{name}]"
     needed = [
-        f"{key} = {spec.example}" for key, spec in table.keys.items() if spec.default is REQUIRED
+        f"{key} = {spec.example}"
+        for key, spec in table.keys.items()
+        if spec.default is REQUIRED or key == _CHOSEN.get(name)
     ]
     return "\n".join([head, *needed])
 

@@ -1,9 +1,9 @@
 """Three real offices: what was fitted, and how well it tells the days that were held out.
 
 Run it: `python tests/bench/bench_rooms.py [folder of recorded data]`. The rules are those of
-`physics/recorded/held_out.py`: whole days held out, every other one. The last two tables are
-sterner still: a thermometer that the fit never saw, and the parts of the model left out one
-by one.
+`physics/recorded/held_out.py`: whole days held out, every other one. Sterner still are a
+thermometer that the fit never saw, and the parts of the model left out one by one; the last
+table is of a room with a single capacity, as room files have it.
 Nothing here is asserted.
 """
 
@@ -48,7 +48,7 @@ def main() -> None:
     for room, fitted in fits.items():
         _figures(room, fitted)
     for title, fitted_on, side in (
-        ("days held out, never looked at", fits, 1),
+        ("days held out", fits, 1),
         ("the other way about: fitted to those, held against the days of the design", backs, 0),
     ):
         chosen = {room: pair[side] for room, pair in halves.items()}
