@@ -43,7 +43,14 @@ def filled(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
                 )
     made = {name: dict(table) for name, table in given.items() if isinstance(table, dict)}
     for name, found in _read(path).items():
-        made[name] = {**found, **made.get(name, {})}
+        for key, said in found.items():
+            if (own := made.get(name, {}).get(key, said)) != said:
+                raise OperatorFault(
+                    f"[{name}] {key} is {own} and the room file {path} says {said}; the noise is "
+                    "made for that of one of them, and would not hide the other. Remove it here, "
+                    "or change it in the room file"
+                )
+        made[name] = {**made.get(name, {}), **found}
     made["room"]["plan"] = str(path)
     return {**given, **made}
 

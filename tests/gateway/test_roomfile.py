@@ -126,6 +126,8 @@ def test_the_process_that_draws_maps_gets_the_response_too(tmp_path: Path) -> No
         ("[heat]\nspread_m2 = 1.0\n", "[heat] spread_m2 stands beside"),
         ("[sensors]\ncount = 6\n", "[sensors] count stands beside"),
         ("[sensors]\ndrift_sd = 0.1\n", "[sensors] drift_sd stands beside"),
+        ('[rounds]\ncalibration = "paper"\n', "[rounds] calibration stands beside"),
+        ("[heat]\nintensity_max = 40.0\n", "[heat] intensity_max is 40.0 and the room file"),
     ],
 )
 def test_what_is_said_twice_is_refused(tmp_path: Path, more: str, words: str) -> None:
@@ -133,6 +135,23 @@ def test_what_is_said_twice_is_refused(tmp_path: Path, more: str, words: str) ->
     with pytest.raises(OperatorFault) as caught:
         config.load(deployed(tmp_path, more))
     assert words in str(caught.value)
+
+
+def test_what_agrees_may_be_said_twice(tmp_path: Path) -> None:
+    """A watt is a watt, with a point or without."""
+    query = config.query(config.load(deployed(tmp_path, "[heat]\nintensity_max = 80.0\n")))
+
+    assert query.intensity_max == 80
+
+
+def test_the_response_is_for_the_distance_that_the_deployment_protects(tmp_path: Path) -> None:
+    """Nearer than that paths are compared cell by cell, and the noise is for two cells here."""
+    query = config.query(config.load(deployed(tmp_path)))
+    assert query.response is not None
+
+    assert {1, 2} <= set(query.response.far_cells)
+    changes = query.response.changes
+    assert changes.joint[query.response.within(2)] > 1.2 * changes.joint[0]
 
 
 def test_a_wrong_room_file_is_told_of_with_its_line(tmp_path: Path) -> None:
