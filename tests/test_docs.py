@@ -59,6 +59,22 @@ def test_the_demo_prints_what_the_front_page_quotes(tmp_path: Path) -> None:
     assert " ".join(quoted[0].split()) in " ".join(ran.stdout.split())
 
 
+def test_the_sample_room_s_day_is_what_the_front_page_quotes(tmp_path: Path) -> None:
+    """The first thing that somebody does with a room of his own."""
+    heatveil, page = (
+        str(Path(sys.executable).with_name("heatveil")),
+        (ROOT / "README.md").read_text(),
+    )
+    sample = subprocess.run([heatveil, "simulate", "--sample"], capture_output=True, timeout=60)
+    (tmp_path / "room.toml").write_bytes(sample.stdout)
+    command = [heatveil, "simulate", "room.toml", "--seed", "7"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    quoted = re.findall(r"## A room of your own.*?```.*?```.*?```\n(.*?)```", page, re.S)
+
+    assert quoted
+    assert " ".join(quoted[0].split()) in " ".join(ran.stdout.split())
+
+
 def test_the_operators_page_can_be_typed_as_it_stands(
     need: Callable[[str], str], tmp_path: Path
 ) -> None:
