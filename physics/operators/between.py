@@ -6,15 +6,16 @@ Write u for the logarithm of the spread s, and D(u) for the joint sensitivity.
 
     F = (b / pi)**axes * sum over sensors of (exp(-r**2 b) - exp(-q**2 b))**2
 
-where r and q are the distances of a sensor. Of one term, with y = 2 min(r, q)**2 b, x = |r**2 -
-q**2| b and z = 2 x / (exp(x) - 1), h its logarithm, differentiated by u (whose sign is lost in
-the square, and h'' keeps it):
+where r and q are the distances of a sensor. Take one term, h its logarithm, and write y = 2 min(r,
+q)**2 b, x = |r**2 - q**2| b, z = 2 x / (exp(x) - 1). A prime is a derivative by log b; that is
+-u and a constant, so second derivatives by u are the same. Then h' = axes + z - y, and
 
     h'' + h'**2 = (axes + z - y)**2 - y + z' >= -(axes + z) - 1/4 + z' >= -(axes + 9/4)
 
-the first by the least over y, the second as z - z' is at most 2. So F'' >= -(axes + 9/4) F for
-every term, for their sum, and whatever sensors there are. Over a step shorter than pi divided by
-the root of that, F is below the sine through its ends (Sturm). The greatest over pairs is too.
+the first by the least over y, the second as z - z' = 2 ((x / 2) / sinh(x / 2))**2 is at most 2.
+A term bends by h'' + h'**2 times itself, so F'' >= -(axes + 9/4) F for every term, for their sum,
+and whatever sensors there are. Over a step shorter than pi divided by the root of that, F is
+below the sine through its ends (Sturm). The greatest over pairs is too.
 
 **Between walls** readings are sums over mirror images of kernels with signs. With p = r**2 / 4s,
 

@@ -7,13 +7,14 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..kernel import AnyWalls, forward
+from ..kernel import AnyWalls
 from ..places import Floats
 from .cost import Way, ways
 from .direct import Direct, count
 from .layout import Axes, laid_out
 from .made import made, measured
 from .protocol import Operator
+from .vectors import room_lengths
 
 Method: TypeAlias = Literal[
     "dense", "direct", "transform", "separable", "low rank", "near", "panels"
@@ -141,9 +142,10 @@ def _checked(
     length_m: float | Sequence[float],
 ) -> tuple[float, ...]:
     """Return the length of each axis, once the outermost places are known to be in order."""
-    corners = []
+    ends = []
     for places in (sources, sensors):
         lines = places.arrays() if isinstance(places, Axes) else tuple(places.T)
-        corners.append(np.array([[line.min(), line.max()] for line in lines]).T)
-    forward(corners[0], corners[1], spread_m2, walls, tuple(np.atleast_1d(length_m).tolist()))
-    return tuple(np.broadcast_to(np.asarray(length_m, float), corners[0].shape[1]).tolist())
+        ends.append(np.array([[line.min(), line.max()] for line in lines]).T)
+    return room_lengths(
+        ends[0], ends[1], spread_m2, walls, tuple(np.atleast_1d(length_m).tolist())
+    )

@@ -48,22 +48,19 @@ def moved(
             that know it. Silent sensors of a `Separable` count as heard: that is the larger.
 
     Raises:
-        ValueError: no two cells are so far apart, counts that are not the operator's, or sources
-            scattered in a plane or a room.
+        ValueError: no two cells are so far apart; counts not the operator's; scattered sources.
 
     >>> from physics.operators.direct import Dense
     >>> moved(Dense(np.eye(3)))
     1.4142135623730951
     """
     known = operator.cells if isinstance(operator, Chosen | Separable | Uniform) else counts
-    if isinstance(operator, Chosen):
-        if known is None and counts is None:
-            raise ValueError(
-                f"the {operator.shape[1]} sources are scattered but cells are those of a grid, "
-                "for the source after another may be at the other end of the room. Take "
-                "moved_within, which moves them by so many metres."
-            )
-        operator = operator.operator
+    if isinstance(operator, Chosen) and known is None and counts is None:
+        raise ValueError(
+            f"the {operator.shape[1]} sources are scattered but must be a grid, for the next of a "
+            "list may be at the other end of the room. Take moved_within, in metres."
+        )
+    operator = _inner(operator)
     cells_along = known or (operator.shape[1],)
     if int(np.prod(cells_along)) != operator.shape[1] or counts not in (None, cells_along):
         raise ValueError(
@@ -91,28 +88,35 @@ def moved_within(operator: Operator, sources_m: ArrayLike, distance_m: float) ->
     Args:
         sources_m: the operator's own, (sources,) or (sources, axes).
         distance_m: in metres.
+
+    Raises:
+        ValueError: a distance below nought or no number.
     """
+    if not distance_m >= 0:
+        raise ValueError(
+            f"distance_m is {distance_m:g} but must be 0 or more, or none is hidden. Give metres."
+        )
     places = np.asarray(sources_m, dtype=float).reshape(operator.shape[1], -1)
     # Two places just so far apart are not to be missed by rounding.
     far = distance_m * (1 + _ROUNDING) + _ROUNDING * float(np.abs(places).max(initial=0.0))
     pairs = cKDTree(places).query_pairs(far, output_type="ndarray")
-    inner = operator.operator if isinstance(operator, Chosen) else operator
-    return _greatest(_apart(inner), pairs[:, 0], pairs[:, 1])
+    return _greatest(_apart(_inner(operator)), pairs[:, 0], pairs[:, 1])
 
 
 def presence(operator: Operator) -> float:
     """Return how far one unit source that comes or goes changes all the readings together."""
-    if isinstance(operator, Chosen):
-        operator = operator.operator
-    if isinstance(operator, Separable | Uniform):
-        still = (
-            [pair(factor, 0) for factor in operator.factors]
-            if isinstance(operator, Separable)
-            else [line_pair(line, 0) for line in operator.axes]
-        )
-        return float(np.sqrt(np.prod([part.middle.max() for part in still])))
-    every = np.arange(operator.shape[1])
-    return _greatest(_apart(operator), every, None)
+    operator = _inner(operator)
+    if isinstance(operator, Separable):
+        still = [pair(factor, 0).middle.max() for factor in operator.factors]
+    elif isinstance(operator, Uniform):
+        still = [line_pair(line, 0).middle.max() for line in operator.axes]
+    else:
+        return _greatest(_apart(operator), np.arange(operator.shape[1]), None)
+    return float(np.sqrt(np.prod(still)))
+
+
+def _inner(operator: Operator) -> Operator:
+    return operator.operator if isinstance(operator, Chosen) else operator
 
 
 # Of sources here and there, how far apart their columns are; without the latter, how long.
@@ -151,10 +155,9 @@ def _apart(operator: Operator) -> Apart:
 
     def in_blocks(here: Indices, there: Indices | None) -> Floats:
         each = max(1, _BLOCK // tall)
-        blocks = range(0, len(here), each)
         found = [
             of_columns(here[at : at + each], None if there is None else there[at : at + each])
-            for at in blocks
+            for at in range(0, len(here), each)
         ]
         return np.concatenate(found) if found else np.zeros(0)
 

@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 from ..kernel import AnyWalls, heat_kernel
 from ..kernels.modes import NEGLIGIBLE
 from ..places import Floats
-from .vectors import chosen_sources, vectors
+from .vectors import chosen_sources, room_lengths, vectors
 
 # More pairs than this take more than half a gigabyte.
 MOST_PAIRS = 30_000_000
@@ -78,15 +78,16 @@ def forward_near(
         sources_m, sensors_m: (k, axes) each, in any order, inside the walls.
         spread_m2: diffusivity times elapsed time, in square metres; positive.
         walls: "none", "insulated" or "cold" at 0 and the length of every axis.
-        lengths_m: between the walls, one for each axis.
+        lengths_m: between the walls, one for each axis or one for all.
 
     Raises:
-        ValueError: the walls are nearer to each other than heat reaches, or there are more near
-            pairs than fit.
+        ValueError: the walls are nearer to each other than heat reaches, there are more near
+            pairs than fit, or as `physics.kernel.forward`.
 
     >>> forward_near(np.array([[0.0], [1.0]]), np.array([[0.1]]), 1e-4).matrix.nnz
     1
     """
+    lengths_m = room_lengths(sources_m, sensors_m, spread_m2, walls, lengths_m)
     reach, axes = reach_m(spread_m2), sources_m.shape[1]
     places, owners, signs = sources_m, np.arange(len(sources_m)), np.ones(len(sources_m))
     if walls != "none":

@@ -20,7 +20,7 @@ from scipy import sparse
 from ..kernel import AnyWalls, heat_kernel
 from ..places import Floats
 from .near import reach_m
-from .vectors import chosen_sources, vectors
+from .vectors import chosen_sources, room_lengths, vectors
 
 # A kernel on a panel two deviations wide is, to rounding, its polynomial through so many nodes.
 NODES = 22
@@ -107,8 +107,9 @@ def forward_panels(
         spread_m2, walls, length_m: as for `physics.kernel.forward`.
 
     Raises:
-        ValueError: so many panels that they cannot pay.
+        ValueError: so many panels that they cannot pay, or as `physics.kernel.forward`.
     """
+    room_lengths(sources_m[:, None], sensors_m[:, None], spread_m2, walls, (length_m,))
     low, high = 0.0, length_m
     if walls == "none":
         low = float(min(sources_m.min(), sensors_m.min()))

@@ -16,7 +16,7 @@ from ..kernel import AnyWalls, forward
 from ..places import Floats
 from .kronecker import kronecker
 from .lowrank import LowRank, forward_lowrank
-from .vectors import chosen_sources, vectors
+from .vectors import axis_lengths, chosen_sources, vectors
 
 Factor: TypeAlias = Floats | LowRank
 
@@ -144,18 +144,11 @@ def forward_separable(
     >>> operator.matvec([1.0, 0.0]).round(4), forward([[0.0, 0.5]], [[0.0, 0.5]], 0.25).round(4)
     (array([0.3183]), array([[0.3183]]))
     """
-    lengths = np.atleast_1d(np.asarray(length_m, dtype=float))
-    if len(sources_m) != len(sensors_m) or len(lengths) not in (1, len(sources_m)):
-        raise ValueError(
-            f"sources_m, sensors_m and length_m have {len(sources_m)}, {len(sensors_m)} and "
-            f"{len(lengths)} axes but must agree, for a factor joins the two along one axis. "
-            "Give the places along x first, then those along y."
-        )
-    lengths = np.broadcast_to(lengths, len(sources_m))
+    lengths = axis_lengths(sources_m, sensors_m, length_m)
     return Separable(
         tuple(
             _factor(np.asarray(there, float), np.asarray(here, float), spread_m2, walls, length)
-            for there, here, length in zip(sources_m, sensors_m, lengths.tolist(), strict=True)
+            for there, here, length in zip(sources_m, sensors_m, lengths, strict=True)
         )
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..kernel import AnyWalls
 from ..places import Floats
 from .lowrank import LowRank, forward_lowrank
+from .vectors import room_lengths
 
 # What is left out, relative to the largest direction, before the sum of all is trusted to 1e-13.
 _CUT = 1e-17
@@ -26,11 +27,12 @@ def forward_thin(
     Args:
         sources_m, sensors_m: (k, axes) each, in any order.
         spread_m2, walls: as for `physics.kernel.forward`.
-        lengths_m: between the walls, one for each axis.
+        lengths_m: between the walls, one for each axis or one for all.
 
     Raises:
-        ValueError: as `physics.operators.lowrank.forward_lowrank`.
+        ValueError: as `physics.kernel.forward` and `physics.operators.lowrank.forward_lowrank`.
     """
+    lengths_m = room_lengths(sources_m, sensors_m, spread_m2, walls, lengths_m)
     left, right, error = np.ones((len(sensors_m), 1)), np.ones((len(sources_m), 1)), 0.0
     for axis, length in enumerate(lengths_m):
         line = forward_lowrank(sources_m[:, axis], sensors_m[:, axis], spread_m2, walls, length)

@@ -18,7 +18,7 @@ from ..places import Floats
 from .even import Even, even_axis
 from .even_steps import even_steps, off_allowed
 from .modes import Modes, folded_modes
-from .vectors import chosen_sources, unit_columns, vectors
+from .vectors import axis_lengths, chosen_sources, unit_columns, vectors
 
 Line: TypeAlias = Even | Modes
 
@@ -108,13 +108,13 @@ def forward_uniform(
         length_m: between the walls; one for each axis of a room that is no cube.
 
     Raises:
-        ValueError: as `physics.kernel.forward`.
+        ValueError: as `physics.kernel.forward`, or the axes do not agree.
 
     >>> operator = forward_uniform([np.arange(8) / 8], [np.arange(1, 8, 2) / 8], 0.01)
     >>> operator.shape, operator.method
     ((4, 8), 'fft')
     """
-    lengths = np.broadcast_to(np.asarray(length_m, dtype=float), len(sources_m)).tolist()
+    lengths = axis_lengths(sources_m, sensors_m, length_m)
     axes = []
     for there, here, length in zip(sources_m, sensors_m, lengths, strict=True):
         axis = _axis(np.asarray(there, float), np.asarray(here, float), spread_m2, walls, length)

@@ -93,9 +93,10 @@ def worst_moved(
         return presence(forward_operator(sources_m, sensors_m, spread_m2, "insulated", length_m))
 
     worst = search(felt, low_m2, high_m2, axes, None if walls == "none" else longest, loose)
-    # No kernel is larger than that of the freshest heat at its source, at most in a corner.
-    corner, closed = np.zeros((1, axes)), walls if walls == "none" else "insulated"
-    most = float(forward(corner, corner, low_m2, closed, tuple(np.atleast_1d(length_m)))[0, 0])
+    # No entry is larger than the freshest heat at its source, in a corner or far from cold walls.
+    lengths = np.broadcast_to(np.asarray(length_m, dtype=float), axes)
+    at = (lengths / 2 if walls == "cold" else np.zeros(axes))[None]
+    most = float(forward(at, at, low_m2, walls, tuple(lengths.tolist()))[0, 0])
     few = count(laid_out("sensors_m", sensors_m))
     return replace(worst, sensitivity=worst.sensitivity + 2 * _ENTRY * most * math.sqrt(few))
 

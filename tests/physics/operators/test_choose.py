@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from physics.kernel import forward
-from physics.operators import cost, direct
+from physics.operators import cost, direct, made
 from physics.operators.choose import Axes, forward_operator
 from physics.operators.direct import Dense, Direct
+from physics.operators.lowrank import LowRank
 from physics.operators.made import measured
 from physics.operators.uniform import Uniform
 
@@ -149,3 +150,22 @@ def test_what_cannot_be_is_refused(make, fault: str) -> None:
     """Each with what to do instead."""
     with pytest.raises(ValueError, match=fault):
         make()
+
+
+def test_a_grid_is_recognised_whichever_way_its_axes_run() -> None:
+    """Rows from the far wall to the near one are a grid too, and stay in their order."""
+    cells, sensors = Axes((middles(9), middles(6)[::-1])), world.random((7, 2))
+    operator = forward_operator(cells.flat(), sensors, 0.01)
+
+    assert operator.cells == (9, 6)
+    assert operator.dense() == pytest.approx(forward(cells.flat(), sensors, 0.01))
+
+
+def test_of_many_sources_four_sensors_at_least_are_looked_at(monkeypatch) -> None:
+    """The first alone would not show an operator that is wrong at the others."""
+    monkeypatch.setattr(made, "_PROBED", 1)
+    rows = Direct(Axes((EVEN[:50],)), Axes((EVEN[:40],)), 0.05, "none", (1.0,))
+    left = rows.dense()
+    left[13] *= 2
+
+    assert measured(LowRank(left, np.eye(50), 0.0), rows) > 0.1

@@ -8,7 +8,10 @@ import pytest
 from physics.kernel import forward
 from physics.operators.choose import Axes, forward_operator
 from physics.operators.direct import Dense
+from physics.operators.line_pairs import line_pair
 from physics.operators.moved import moved, moved_within, presence
+from physics.operators.separable import Separable
+from physics.operators.separable_moves import pair
 from physics.operators.steps import steps
 from physics.sensitivity import sensitivity
 
@@ -164,6 +167,7 @@ def test_scattered_sources_move_in_metres() -> None:
         (lambda: moved(Dense(np.eye(3)), 3), "nothing to hide"),
         (lambda: moved(Dense(np.eye(3)), 1.5), "nothing to hide"),
         (lambda: moved(Dense(np.eye(3)), np.nan), "nothing to hide"),
+        (lambda: moved_within(Dense(np.eye(3)), [0.1, 0.2, 0.3], np.nan), "distance_m is nan"),
         (lambda: moved(Dense(np.eye(3)), 1, "far"), "among is 'far' but must be one of"),
         (lambda: moved(Dense(np.eye(4)), 1, counts=(3, 1)), r"counts is \(3, 1\) but the"),
         (
@@ -213,3 +217,31 @@ def test_a_move_beyond_the_grid_is_told_apart_at_once() -> None:
     assert len(steps((3, 3), 10**6, "disc")) == 12
     with pytest.raises(ValueError, match="nothing to hide"):
         steps((3, 3), 10**6, "ring")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_three_axes_of_any_factors_have_their_worst_pair(seed: int) -> None:
+    """Kernels are so alike along their axes that they hide a wrong term; any numbers do not."""
+    draw = np.random.default_rng(seed)
+    factors = tuple(draw.normal(0.3, 1.0, shape) for shape in ((2, 2), (1, 2), (2, 3)))
+    operator = Separable(factors)
+    whole = operator.dense()
+    at = np.stack(np.unravel_index(np.arange(12), (3, 2, 2)))[::-1].T
+    expected = max(
+        np.linalg.norm(whole[:, one] - whole[:, other])
+        for one, other in itertools.combinations(range(12), 2)
+        if abs(at[one] - at[other]).max() == 1
+    )
+
+    assert moved(operator, 1, "corners") == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
+def test_an_axis_knows_every_pair_of_its_columns(walls: str) -> None:
+    """With their signs, which the greatest of a symmetrical room does not show."""
+    operator = forward_operator(middles(12), middles(12), 0.01, walls, want="transform").operator
+    for move in (-3, 0, 2):
+        found = line_pair(operator.axes[0], move)
+        expected = pair(operator.dense(), move)
+        for part in ("apart", "middle", "cross"):
+            assert getattr(found, part) == pytest.approx(getattr(expected, part), abs=1e-12)

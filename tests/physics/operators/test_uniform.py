@@ -178,9 +178,22 @@ def test_planes_and_rooms_are_products_of_their_axes(walls: str) -> None:
         (lambda: forward_uniform([middles(3)], [middles(3)], 0.1, "cold", 0.5), "the walls"),
         (lambda: forward_uniform([middles(3)], [middles(3)], 0.1).matvec([1.0]), r"\(3,\) or"),
         (lambda: forward_uniform([middles(3)], [middles(3)], 0.1).columns(3), None),
+        (lambda: forward_uniform([middles(3)] * 2, [middles(3)], 0.1), "have 2, 1 and 1 axes"),
+        (lambda: forward_uniform([middles(3)], [middles(3)], 0.1, "none", (1, 2)), "and 2 axes"),
     ],
 )
 def test_what_does_not_fit_is_refused(make, fault) -> None:
     """Each with what to do instead."""
     with pytest.raises(ValueError if fault else IndexError, match=fault or "0 to 2"):
         make()
+
+
+@pytest.mark.parametrize("off", [3e-14, 1e-12, 1e-11, 1e-8])
+def test_places_pass_for_even_where_no_entry_knows_the_difference(off: float) -> None:
+    """To 1e-13 of the largest, in widths of the kernel; beyond that they are uneven."""
+    spread = 1e4
+    places = middles(40, 20.0)
+    shaken = places + off * np.sqrt(spread) * np.where(np.arange(40) % 3, 1, -1)
+    operator = forward_uniform([shaken], [places], spread)
+
+    assert (operator is not None) == (off < 1e-13)

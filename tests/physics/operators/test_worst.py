@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from physics.kernel import forward
+from physics.operators import worst
 from physics.operators.between import _BEND, free_between, walled_bend, walled_between
 from physics.operators.choose import Axes
 from physics.operators.worst import search, worst_moved
@@ -153,3 +154,47 @@ def test_scattered_sources_have_no_cells_to_move_by() -> None:
     """The next of the list may be at the other end of the room."""
     with pytest.raises(ValueError, match="Take moved_within"):
         worst_moved(world.random((9, 2)), world.random((4, 2)), 0.01, 0.1)
+
+
+def test_late_heat_between_cold_walls_is_bounded_as_closely_as_fresh() -> None:
+    """No mean drowns it: the slack for rounding is of what is left."""
+    places, spread = np.arange(1, 20) / 20, 4.5
+    waves = np.sin(np.pi * places)
+    truth = 2 * math.exp(-spread * np.pi**2) * np.linalg.norm(waves) * np.abs(np.diff(waves)).max()
+    found = worst_moved(places, places, spread, spread, "cold")
+
+    assert truth * (1 - 1e-10) <= found.sensitivity <= truth * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_a_step_bends_most_at_its_fresh_end(axes: int) -> None:
+    """Where a sensor stands on its source that end is felt exp(axes step / 2) times as much."""
+    place, low, step = [[0.5] * axes], 1e-5, 0.7
+    early, late = (
+        float(forward(place, place, 2 * spread, "insulated", (1.0,) * axes)[0, 0])
+        for spread in (low, low * math.exp(step))
+    )
+
+    assert walled_bend(late, step, axes) == pytest.approx(2 * _BEND[axes] * early, rel=1e-12)
+
+
+def test_what_bends_is_taken_from_insulated_walls_at_twice_the_spread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the upper end of every rung: under cold walls the images do not all add up."""
+    kept = {}
+
+    def caught(felt, low, high, axes, longest, loose):
+        kept.update(longest=longest)
+        return search(felt, low, high, axes, longest, loose)
+
+    monkeypatch.setattr(worst, "search", caught)
+    places = np.arange(1, 20) / 20
+    worst_moved(places, places, 0.1, 0.2, "cold")
+    whole = forward(places, places, 0.3, "insulated")
+    assert kept["longest"](0.3) == pytest.approx(np.linalg.norm(whole, axis=0).max())
+
+    felt_at, asked = [], []
+    search(lambda s: felt_at.append(s) or 1.0, 0.1, 0.2, 1, lambda s: asked.append(s) or 0.0)
+    assert asked == pytest.approx([2 * spread for spread in felt_at[1:]])
+    assert len(asked) == 4
