@@ -43,10 +43,14 @@ def forward_between(
 def axis_modes(
     sources: Floats, sensors: Floats, spread: float, walls: Between, lengths: Floats
 ) -> list[Modes]:
-    """Return the modes of each axis that are left at this spread; places are (places, axes)."""
-    named = {"insulated": 0.0, "cold": np.inf}
-    lost = named.get(walls) if isinstance(walls, str) else walls
-    pairs = losses(0.0 if lost is None else lost, len(lengths)).tolist()
+    """Return the modes of each axis that are left at this spread, between walls of any kind.
+
+    Args:
+        sources, sensors: (places, axes).
+        walls: as for `forward_between`, but "none".
+    """
+    lost = {"insulated": 0.0, "cold": np.inf}[walls] if isinstance(walls, str) else walls
+    pairs = losses(lost, len(lengths)).tolist()
     return [
         modes(sources[:, axis], sensors[:, axis], spread, near, far, float(lengths[axis]))
         for axis, (near, far) in enumerate(pairs)
