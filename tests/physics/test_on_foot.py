@@ -19,7 +19,6 @@ from physics.places import Floats, cell_places
 from physics.response import Response, worst
 from physics.rooms import model
 from physics.rooms.footprint import spread
-from physics.rooms.histories import ways
 from physics.rooms.model import free, grid, media
 from physics.rooms.pulses import Stretch, pulses
 from physics.rooms.raster import shape
@@ -90,8 +89,12 @@ def lags(room: Room) -> tuple[Floats, NDArray[np.bool_]]:
         else:
             stretches.append(Stretch(one, 1))
     fields = np.array([worn(room, field) for field in pulses(views(room), stretches, STEP_S)])
-    doors = [(room.doors[0].is_open(end - STEP_S / 2),) for end in ends]
-    return fields.reshape(count, len(views(room)), -1), np.array([ways(room, d) for d in doors])
+    # The partition is drawn a cell deep, and three cells of it are the door.
+    free_now = np.ones((count, 10, 15), dtype=bool)
+    free_now[:, :, 7] = False
+    opened = [any(since < end <= until for since, until in MOVES) for end in ends]
+    free_now[opened, 6:9, 7] = True
+    return fields.reshape(count, len(views(room)), -1), free_now
 
 
 def made_to_be_seen(room: Room, foot: bool) -> tuple[Floats, Floats]:
