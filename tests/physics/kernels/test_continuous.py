@@ -137,3 +137,12 @@ def test_sources_that_cannot_be_are_refused(change: dict[str, object], said: str
     if "sensors_m" in change:
         assert forward_continuous(**(given | change), source_sd_m=0.15)[0, 0] > 0
         assert forward_continuous(**(given | change), off_s=0.1)[0, 0] > 0
+
+
+def test_a_sensor_on_its_source_feels_the_youngest_heat_too() -> None:
+    """Walls told by what they lose add up ages, from the first that counts, as images do whole."""
+    for walls, loss in (("insulated", 0.0), ("cold", np.inf)):
+        whole = forward_continuous([0.4], [0.4, 0.6], 0.02, 1.5, walls)
+        added = forward_continuous([0.4], [0.4, 0.6], 0.02, 1.5, loss)
+
+        assert added == pytest.approx(whole, rel=1e-12)
