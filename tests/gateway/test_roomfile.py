@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from gateway.commands.calibrating_map import tried
 from gateway.commands.published import as_public
 from gateway.commands.simulated import Room, scene_of
 from gateway.faults import OperatorFault
+from gateway.ledger import check_terms, terms
 from gateway.solver import Solver
 from recovery.heatmap import Heatmap
 from recovery.thermal import plan
@@ -175,11 +177,19 @@ def test_a_room_file_that_changes_makes_another_response(tmp_path: Path) -> None
     path = deployed(tmp_path)
     first = config.query(config.load(path)).response
     (tmp_path / "small.toml").write_text(ROOM.replace("0.005", "0.0040"))
-    second = config.query(config.load(path)).response
+    query = config.query(config.load(path))
+    second = query.response
 
     assert first is not None
     assert second is not None
     assert first.digest != second.digest
+    promised = [
+        terms(made.guarantee)
+        for response in (first, second)
+        if (made := plan(replace(query, response=response), ()))
+    ]
+    with pytest.raises(OperatorFault, match="promises something else than its database"):
+        check_terms(*promised)
     assert not np.allclose(first.operator, second.operator)
     (tmp_path / "small.toml").write_text(ROOM + "through_walls = false\n")
     on_foot = config.query(config.load(path)).response
