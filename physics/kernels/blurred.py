@@ -86,8 +86,8 @@ def _images(
     sources: Floats, sensors: Floats, spread: float, width: float, walls: str, length: float
 ) -> Floats:
     mirror = 1 if walls == "insulated" else -1
-    # Half a box reaches at most half a length further than its middle.
-    count = 2 + int(math.sqrt(NEGLIGIBLE * spread) / length)
+    # No box stands in a wall, so its images are as far as those of a point.
+    count = 1 + int(math.sqrt(NEGLIGIBLE * spread) / length)
     total = np.zeros((len(sensors), len(sources)))
     for shift in 2 * length * np.arange(-count, count + 1):
         total += _box(sensors[:, None] - sources - shift, spread, width)

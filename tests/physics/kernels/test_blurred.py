@@ -54,3 +54,19 @@ def test_boxes_that_cannot_be_are_refused(width, said: str) -> None:
     """Heat in a wall is not in the room."""
     with pytest.raises(ValueError, match=said):
         forward_box([0.15], [0.5], 0.1, width, "insulated")
+
+
+def test_far_from_a_box_what_little_there_is_is_right() -> None:
+    """Twelve deviations away; of two error functions next to one nothing would be left."""
+    points = 0.5 + 0.1 * NODES
+    for place in (0.5, 0.65, 1.3, 2.3):
+        mean = forward(points, [place], 0.01)[0] @ WEIGHTS / 2
+
+        assert forward_box([0.5], [place], 0.01, 0.2)[0, 0] == pytest.approx(mean, rel=1e-11)
+
+
+def test_a_box_that_fills_the_room_is_felt_alike_everywhere() -> None:
+    """At every spread, images just before the waves take over among them."""
+    for spread in (1e-4, 0.0217, 0.0869, 0.09999, 0.3):
+        felt = forward_box([0.5], [0.0, 0.3, 1.0], spread, 1.0, "insulated")
+        assert felt == pytest.approx(1.0, rel=1e-14)

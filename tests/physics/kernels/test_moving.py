@@ -9,7 +9,7 @@ from scipy.special import k0e
 
 from physics.kernels.between import forward_between
 from physics.kernels.continuous import forward_continuous
-from physics.kernels.moving import Path, forward_moving
+from physics.kernels.moving import Path, _stops, forward_moving
 from physics.places import Floats
 
 AT = np.array([0.0, 10.0, 25.0, 25.0, 40.0])
@@ -145,3 +145,13 @@ def test_a_point_that_stands_on_a_sensor_is_refused_and_a_person_is_not() -> Non
     for read_s in (math.nan, math.inf):
         with pytest.raises(ValueError, match="Give the instant of the readings"):
             forward_moving(path, sensors, read_s, 0.01)
+
+
+def test_between_two_stops_a_source_walks_a_few_widths_of_its_heat() -> None:
+    """Further, and a sensor that it passed could stand unseen between the nodes."""
+    for speed, diffusivity, sd in ((1.3, 1e-4, 0.1), (1.0, 0.01, 0.0), (0.01, 0.1, 0.0)):
+        ages = np.square(_stops(2.0, 500.0, speed, diffusivity, sd))
+        widths = np.maximum(np.sqrt(sd**2 + 2 * diffusivity * ages[:-1]), diffusivity / speed)
+
+        assert ages[[0, -1]] == pytest.approx([2.0, 500.0])
+        assert (speed * np.diff(ages) <= 4 * widths * (1 + 1e-9)).all()
