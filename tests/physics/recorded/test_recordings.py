@@ -118,3 +118,15 @@ def test_two_people_give_twice_as_much(tmp_path: Path) -> None:
     (one,) = written(tmp_path, told)
 
     assert one.power_w[6:] == pytest.approx(2 * ACTIVITIES["office"].air_w)
+
+
+def test_warming_is_counted_from_the_last_minute(tmp_path: Path) -> None:
+    """An empty room that warms by a millikelvin a second: that minute's middle, not all before."""
+    told = [",".join(COLUMNS)]
+    for at_s in range(0, 610, 10):
+        who = "1,office" if at_s >= 400 else "0,"
+        told += [f"one,d,{at_s},{node},{20 + at_s / 1000},{who},0" for node in ("ceiling", "desk")]
+    (one,) = written(tmp_path, told)
+
+    assert one.baseline_c == pytest.approx([20 + (340 + 390) / 2000] * 2)
+    assert one.trends_k_per_s == pytest.approx([1e-3] * 2)
