@@ -82,11 +82,17 @@ def test_a_virtual_fleet_is_empty_while_the_gateway_learns_the_room(deployment) 
     budgets.provision(made, granted(query, 3600.0), place)
     still = Still(Room(query, scene_of(query, None, 2, world), world))
     fleet = still.fleet(budgets.boot(made.secrets, place).devices)
-    params = thermal.Params(*plan(query, []).params)
+    round = plan(query, [])
+    params = thermal.Params(*round.params)
     seen = [max(max(fleet.read(name, params)) for name in fleet.names) for _ in range(3)]
 
     assert seen[:2] == [0, 0]
     assert seen[2] > 0
+    played = [  # and `heatveil play` counts by the Round's number
+        max(max(reading.values) for reading in still.room.readings(round._replace(number=number)))
+        for number in (1, 2, 3)
+    ]
+    assert played == seen
     with still.living(fleet) as said:
         assert "nobody is there yet in the first 2 readings" in said
     with Still(replace(still.room, query=config.query(deployment))).living(fleet) as said:

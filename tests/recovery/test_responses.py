@@ -52,6 +52,8 @@ def test_who_goes_elsewhere_changes_no_more_than_who_leaves_and_another_who_come
 
     assert whole.joint <= 2 * coming(query).joint
     assert (whole.each <= 2 * coming(query).each).all()
+    # And no less than who came and stayed in the one place that is felt the most.
+    assert coming(query).joint >= 80 * np.linalg.norm(made.operator, axis=0).max()
     planned = calibration(query)
     assert 4 * presence_square(query, planned) > (whole.joint * 2.0**planned.exponent) ** 2
     assert presence(query) > planned.epsilon
