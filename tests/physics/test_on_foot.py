@@ -19,6 +19,7 @@ from physics.places import Floats, cell_places
 from physics.response import Response, worst
 from physics.rooms import model
 from physics.rooms.footprint import spread
+from physics.rooms.histories import Since, longest
 from physics.rooms.model import free, grid, media
 from physics.rooms.pulses import Stretch, pulses
 from physics.rooms.raster import shape
@@ -148,6 +149,36 @@ def test_who_is_met_is_who_is_in_one_piece_of_both_discs(cells: int) -> None:
     assert total == np.count_nonzero(wanted)
     near = neighbours(free_now, (1, cells) if cells > 1 else (1,), cells, free_now).near
     assert 2 * sum(len(pair.one) for pair in near) == total - np.count_nonzero(free_now)
+
+
+def test_who_is_near_but_round_a_corner_belongs_to_the_longer_distance() -> None:
+    """Two cells on, behind a long wall: not within two on foot, but within four."""
+    free_now = np.ones((9, 12), dtype=bool)
+    free_now[:7, 6] = False
+    told = neighbours(free_now, (2, 4), 4, free_now).near
+    counts = [sum(len(pair.one) for pair in told if pair.distance == nth) for nth in (0, 1)]
+    wanted = [np.count_nonzero(on_foot(free_now, cells)) - free_now.sum() for cells in (2, 4)]
+
+    assert [2 * counts[0], 2 * sum(counts)] == wanted
+
+
+def test_a_past_is_left_out_only_where_another_goes_on_from_it() -> None:
+    """Doors that moved in between, or moved sooner, make another past."""
+    opened, shut = (True,), (False,)
+    short, long = (Since(opened, 3),), (Since(opened, 5),)
+    moved = (Since(shut, 2), Since(opened, 5))
+    sooner = (Since(shut, 2), Since(opened, 4))
+    other = (Since(shut, 1), Since(opened, 9))
+
+    assert longest([short, long, moved, sooner, other, moved]) == [long, moved, other]
+    assert longest([short, moved]) == [short, moved]
+    assert longest([long, (Since(opened, 4), Since(shut, 9))]) == [
+        long,
+        (Since(opened, 4), Since(shut, 9)),
+    ]
+    assert longest([short, (Since(opened, 3), Since(shut, 9))]) == [
+        (Since(opened, 3), Since(shut, 9))
+    ]
 
 
 def test_no_way_that_is_so_short_is_left_out() -> None:
