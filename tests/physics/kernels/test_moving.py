@@ -137,7 +137,8 @@ def test_a_point_that_stands_on_a_sensor_is_refused_and_a_person_is_not() -> Non
     assert forward_moving(path, sensors, 1.0, 0.01, source_sd_m=0.1).warmth_k[0] > 1
     assert forward_moving(path, sensors, 1.1, 0.01).warmth_k[0] > 1
     # Where it would be now, had it walked on, it never was.
-    assert forward_moving(path, [[0.98, 0.5]], 1.1, 0.01).warmth_k[0] > 0.1
+    walked = Path(np.array([0.0, 1.0]), np.array([[0.0, 0.5], [1.0, 0.5]]), np.ones(2))
+    assert forward_moving(walked, [[1.5, 0.5]], 1.5, 0.1).warmth_k[0] > 0.1
     with pytest.raises(ValueError, match="must be between the walls"):
         forward_moving(path, [[0.1, 0.1]], 1.0, 0.01, "cold", 0.7)
     with pytest.raises(ValueError, match="within is 0 but must be between 0 and 1"):

@@ -11,7 +11,7 @@ from physics.operators.direct import Dense
 from physics.operators.line_pairs import line_pair
 from physics.operators.moved import moved, moved_within, presence
 from physics.operators.separable import Separable
-from physics.operators.separable_moves import pair
+from physics.operators.separable_moves import pair, worst_step
 from physics.operators.steps import steps
 from physics.sensitivity import sensitivity
 
@@ -224,16 +224,17 @@ def test_three_axes_of_any_factors_have_their_worst_pair(seed: int) -> None:
     """Kernels are so alike along their axes that they hide a wrong term; any numbers do not."""
     draw = np.random.default_rng(seed)
     factors = tuple(draw.normal(0.3, 1.0, shape) for shape in ((2, 2), (1, 2), (2, 3)))
-    operator = Separable(factors)
-    whole = operator.dense()
+    whole = Separable(factors).dense()
     at = np.stack(np.unravel_index(np.arange(12), (3, 2, 2)))[::-1].T
-    expected = max(
-        np.linalg.norm(whole[:, one] - whole[:, other])
-        for one, other in itertools.combinations(range(12), 2)
-        if abs(at[one] - at[other]).max() == 1
-    )
-
-    assert moved(operator, 1, "corners") == pytest.approx(expected, rel=1e-12)
+    for step in steps((2, 2, 3), 1, "corners"):
+        expected = max(
+            np.linalg.norm(whole[:, one] - whole[:, other])
+            for one, other in itertools.permutations(range(12), 2)
+            if (at[other] - at[one] == step).all()
+        )
+        assert worst_step([step], lambda axis, far: pair(factors[axis], far)) == pytest.approx(
+            expected, rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
