@@ -16,6 +16,7 @@ from .model import grid, standing
 from .pulses import Stretch, pulses
 from .raster import layout
 from .records import Floats, Room
+from .times import clock
 from .worn import worn
 
 _HOLD_S = 3600.0
@@ -84,9 +85,9 @@ def respond_day(
     kept = longest(history(room, moment) for moment in moments)
     half = len(kept) // 2
     made = worst(_responses(known, kept[half:] + kept[:half]))
-    told = f"{moments[0]:.15g} s of the day"
+    told = clock(moments[0])
     if len(moments) > 1:
-        told = f"each of {len(moments)} readings from {told} to {moments[-1]:.15g} s"
+        told = f"each of {len(moments)} readings from {told} to {clock(moments[-1])}"
     lasts_s = day.step_s * round((moments[-1] - day.start_s) / day.step_s)
     return replace(made, lasts_s=lasts_s, doors=f"its doors as its file says until {told}")
 

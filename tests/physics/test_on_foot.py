@@ -283,7 +283,7 @@ def test_a_day_of_readings_is_the_worst_of_them(room: Room) -> None:
     assert day.changes.joint == pytest.approx(worst(alone).changes.joint, rel=0.01)
     assert all(one.changes.joint[nth] <= 1.01 * day.changes.joint[nth] for one in alone)
     assert any((day.operator == one.operator).all() for one in alone)
-    assert "each of 5 readings from 600 s of the day to 2700 s" in day.doors
+    assert "each of 5 readings from 00:10 to 00:45" in day.doors
     assert len({one.digest for one in (*alone, day)}) == 6
     with pytest.raises(ValueError, match="no reading"):
         respond_day(room, APART_M, [])
