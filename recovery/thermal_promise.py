@@ -120,8 +120,9 @@ def _level(query: Query) -> str:
         return ""
     slew = ratio_text(query.slew.as_integer_ratio()) + " K" * bool(query.grid.cell_mm)
     return (
-        f", each less a level that follows them by at most {slew} an answer and begins, "
-        "with the window, where it was recorded in the empty room, all"
+        f", each less a level that follows them by at most {slew} an answer and begins "
+        "where it was recorded in the empty room, when a device starts and again after "
+        f"{query.readings} answers, all"
     )
 
 
