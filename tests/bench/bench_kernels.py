@@ -10,9 +10,9 @@ asserted: times are the machine's.
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import pde
 from scipy.integrate import quad_vec
 
 from physics.kernel import forward
@@ -42,8 +42,10 @@ def row(name: str, ours: tuple[np.ndarray, float], peer: str, other: tuple[np.nd
     )
 
 
-def stepped(place_at: Callable[[float], np.ndarray], grid: pde.CartesianGrid) -> np.ndarray:
+def stepped(place_at: Callable[[float], np.ndarray], grid: Any) -> np.ndarray:
     """Return the field after the minute, by py-pde, with a source that is where it is told."""
+    import pde  # only the bench installs it
+
     centres = grid.cell_coords
 
     class Room(pde.PDEBase):
@@ -77,6 +79,8 @@ def main() -> None:
 
         peer = timed(lambda: quad_vec(felt, 0, ON_S, epsrel=1e-9, norm="max")[0])
         row(f"on, {count} x 50", timed(ours), "quad_vec", peer)
+    import pde  # only the bench installs it
+
     grid = pde.CartesianGrid([[0, 6], [0, 4]], [60, 40])
     centres = grid.cell_coords.reshape(-1, 2)
     still, way = np.array([2.5, 1.5]), np.array([[1.5, 1.5], [4.5, 2.5]])
