@@ -4,12 +4,12 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import lines
-from .build import build
-from .check import check
+from .reading import lines
+from .reading.build import build
+from .reading.check import check
+from .reading.source import Source
+from .reading.wording import example_of
 from .records import Room
-from .source import Source
-from .wording import example_of
 
 # A fault often brings others with it; who has mended so many reads the file again.
 _AT_ONCE = 5

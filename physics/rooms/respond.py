@@ -15,8 +15,8 @@ from .known import Known, known_of
 from .model import grid, standing
 from .pulses import Stretch, pulses
 from .raster import layout
+from .reading.times import clock
 from .records import Floats, Room
-from .times import clock
 from .worn import worn
 
 _HOLD_S = 3600.0

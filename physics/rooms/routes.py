@@ -11,9 +11,9 @@ from scipy.sparse.csgraph import dijkstra
 
 from ..places import cell_places
 from .geometry import blocked, inside
-from .lines import Where
 from .model import grid
 from .raster import door_rect, is_upright, shape, wall_rect
+from .reading.lines import Where
 from .records import Floats, Point, Rect, Room
 
 

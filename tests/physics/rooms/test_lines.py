@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from physics.rooms import lines, read
+from physics.rooms import read
+from physics.rooms.reading import lines
 
 AWKWARD = '''\
 # [not.a.table] x = 1

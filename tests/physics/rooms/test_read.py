@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from physics.rooms.read import read
-from physics.rooms.tables import TABLES
-from physics.rooms.wording import example_of
+from physics.rooms.reading.tables import TABLES
+from physics.rooms.reading.wording import example_of
 
 # A copy of the sample, so that whoever changes that one breaks no line numbers here.
 OFFICE = (Path(__file__).parent / "office.toml").read_text(encoding="utf-8")

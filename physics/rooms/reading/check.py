@@ -1,12 +1,12 @@
 """What the parts of a room file must be beside each other."""
 
+from ..records import Room
 from .check_openings import check_doors, check_windows
 from .check_people import check_paths
 from .check_sensors import check_promise, check_sensors
 from .check_step import check_step
 from .check_visitors import check_arrivals, check_walkers
 from .check_walls import check_things, check_walls
-from .records import Room
 from .source import Source
 
 # Each group rests on the ones before: what stands in a wrong wall is not told as well.

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
+from ..records import Course, Span
 from .kinds import NUMBER, Kind, Wrong, number, within
-from .records import Course, Span
 
 
 def seconds(given: Any) -> float:

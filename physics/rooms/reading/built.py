@@ -1,5 +1,7 @@
 """The tables of a room file that tell of what is built: room, sides, walls, doors, windows."""
 
+from ..materials import MATERIALS
+from ..records import SIDES
 from .keys import WHERE, Key, Table
 from .kinds import (
     EXTENT,
@@ -10,8 +12,6 @@ from .kinds import (
     number,
     whole,
 )
-from .materials import MATERIALS
-from .records import SIDES
 from .times import HOURS, TIME, WEATHER
 
 _SIDE = {

@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..geometry import crossing
+from ..raster import is_upright
+from ..records import Room, Waypoint
+from ..routes import obstacles, route
 from .check_standing import check_stands
-from .geometry import crossing
 from .lines import Where
-from .raster import is_upright
-from .records import Room, Waypoint
-from .routes import obstacles, route
 from .source import Source
 from .times import clock
 from .wording import xy

@@ -5,9 +5,8 @@ from typing import Any
 
 from edge.records import Grid
 
-from ..places import sensor_places
-from .people import people, visitors, walkers
-from .records import (
+from ...places import sensor_places
+from ..records import (
     SIDES,
     Air,
     Array,
@@ -23,6 +22,7 @@ from .records import (
     Wall,
     Window,
 )
+from .people import people, visitors, walkers
 from .source import Source
 from .wording import example_of
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from ..instruments.people import HEAD_M
-from ..instruments.presets import PRESETS
+from ...instruments.people import HEAD_M
+from ...instruments.presets import PRESETS
+from ..day import known
+from ..raster import cell_of, layout
+from ..records import Point, Room
 from .check_standing import nearest_free
-from .day import known
 from .lines import Where
-from .raster import cell_of, layout
-from .records import Point, Room
 from .source import Source
 from .wording import example_of, told, xy
 

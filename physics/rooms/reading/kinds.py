@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from ..records import Point, Rect
 from .lines import Where
-from .records import Point, Rect
 
 
 class Wrong(ValueError):

@@ -2,10 +2,10 @@
 
 from itertools import combinations
 
-from .geometry import TOUCH_M, overlap, within
+from ..geometry import TOUCH_M, overlap, within
+from ..raster import is_upright, wall_rect
+from ..records import Rect, Room, Wall
 from .lines import Where
-from .raster import is_upright, wall_rect
-from .records import Rect, Room, Wall
 from .source import Source
 from .wording import told, xy
 

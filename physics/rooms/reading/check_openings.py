@@ -2,10 +2,10 @@
 
 from itertools import combinations
 
-from .geometry import overlap
+from ..geometry import overlap
+from ..raster import door_rect, door_wall
+from ..records import Room
 from .lines import Where
-from .raster import door_rect, door_wall
-from .records import Room
 from .source import Source
 from .wording import told, xy
 

@@ -1,9 +1,9 @@
 """Whether recorded people and visitors by chance fit into the room of a file."""
 
+from ..records import Room
+from ..routes import obstacles, route
 from .check_standing import WARM, check_stands, in_the_way
 from .lines import Where
-from .records import Room
-from .routes import obstacles, route
 from .source import Source
 from .wording import told, xy
 

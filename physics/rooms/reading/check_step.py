@@ -5,11 +5,11 @@ import re
 
 import numpy as np
 
-from ..diffusion.resolve import step_fault
-from .day import known
-from .model import free, medium
-from .raster import shape
-from .records import Room
+from ...diffusion.resolve import step_fault
+from ..day import known
+from ..model import free, medium
+from ..raster import shape
+from ..records import Room
 from .source import Source
 
 _DO = re.compile(r"(\S+) s would do")

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ..places import cell_places
-from .geometry import inside
+from ...places import cell_places
+from ..geometry import inside
+from ..model import free, grid
+from ..records import Point, Room
+from ..routes import obstacles, standing
 from .lines import Where
-from .model import free, grid
-from .records import Point, Room
-from .routes import obstacles, standing
 from .source import Source
 from .times import clock
 from .wording import xy

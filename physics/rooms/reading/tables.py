@@ -1,7 +1,7 @@
 """The tables of a room file: what is built (`built`), then people, sensors and the promise."""
 
-from ..air import ACTIVITIES
-from ..instruments.presets import PRESETS
+from ...air import ACTIVITIES
+from ...instruments.presets import PRESETS
 from .built import BUILT
 from .keys import WHERE, Key, Table
 from .kinds import (

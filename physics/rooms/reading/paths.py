@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from ..records import Waypoint
 from .kinds import Kind, Wrong
-from .records import Waypoint
 from .times import clock, seconds
 
 EXPECTED = '["HH:MM", x, y] in metres, ["HH:MM", "stay"] or ["HH:MM", "out"]'

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from ..air import ACTIVITIES
+from ...air import ACTIVITIES
+from ..records import Arrivals, Person, Point, Walker
+from ..traces import read_trace
 from .lines import Where
-from .records import Arrivals, Person, Point, Walker
 from .source import Source
-from .traces import read_trace
 
 
 def _power_w(source: Source, name: str, where: Where, told: dict[str, Any]) -> float:
