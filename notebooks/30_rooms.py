@@ -18,13 +18,14 @@
 # offices say. In three lines, all printed below:
 #
 # - Walls or a spread that are not what they are believed to be put the best map four to five times
-#   as far off (.022 of the room becomes .090 and .114), and a smaller epsilon does not tell.
+#   as far off (.022 of the room becomes .090 and .114), and more epsilon does not mend it.
 # - They cost privacy too: epsilon 1 becomes 1.5 to 2.2 by one mistake, 3.7 by two.
 # - Fitted to recordings, a room's figures foretell other days with .51 to .69 of the error of
-#   holding the last value; a silent thermometer they tell hardly better than the mean of the others.
+#   holding the last value; a silent thermometer they tell with .67 to .79 of its neighbour's
+#   error, and hardly better than the mean of all others does.
 #
-# *Spread* is diffusivity times time; *l1* is the least heat that explains the readings, *posterior*
-# the estimator that `auto` takes; both are told in `10_estimators`.
+# *Spread* is diffusivity times time; *l1* is the least heat that explains the readings, and
+# *posterior* the estimator that `auto` takes; both are told in `10_estimators`.
 
 # %%
 import os
