@@ -36,13 +36,20 @@ def instance(
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(seeds, st.sampled_from([0.02, 0.1, 0.7]))
 def test_the_small_program_is_the_printed_one(seed: int, noise: float) -> None:
-    """Same status and, to one part in a million, the same least heat."""
+    """Same status and, to one part in a million, the same least heat.
+
+    Where none is within the radius it is not the heat that is least but the distance to the
+    readings, and there ours may not be the further one.
+    """
     operator, readings, radius = instance(seed, noise=noise)
     small = minimise_l1(operator, readings, radius)
     printed = minimise_l1(operator, readings, radius, method="cvxpy")
 
     assert small.status == printed.status
-    assert small.objective == pytest.approx(printed.objective, rel=1e-6, abs=1e-6)
+    if small.status == "infeasible":
+        assert small.residual <= printed.residual + 1e-9
+    else:
+        assert small.objective == pytest.approx(printed.objective, rel=1e-6, abs=1e-6)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
