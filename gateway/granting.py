@@ -87,6 +87,26 @@ def check_held(query: Query, held: Mapping[str, Any]) -> None:
             )
 
 
+def check_pace(every_s: float, held: Mapping[str, Any]) -> None:
+    """Check that no device would find the rounds too fast, and refuse each, paid as it is.
+
+    Args:
+        every_s: seconds from the opening of one round to that of the next.
+        held: the `Limits` of each device, by name.
+
+    Raises:
+        OperatorFault: some would.
+    """
+    for name, own in held.items():
+        if 1000 * every_s < own.pace_ms:
+            raise OperatorFault(
+                f"[rounds] every_s is {every_s:g} but {name} answers no sooner than "
+                f"{own.pace_ms / 1000:g} s after its last answer, as it was enrolled or "
+                "tightened: it would refuse rounds that are paid for all the same. Set every_s "
+                f"to {own.pace_ms / 1000 / PACE:g}, or enrol again in a new folder"
+            )
+
+
 def worth(nano_rho: int, delta: Any) -> float:
     """Return the epsilon that a budget of a device is worth at this delta, a ratio.
 

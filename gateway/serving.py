@@ -13,7 +13,7 @@ from .alone import alone
 from .campaign import Campaign
 from .deployment import Deployment
 from .enrol import Devices, check_fleet
-from .granting import check_held
+from .granting import check_held, check_pace
 from .intake import Intake
 from .ledger import Ledger
 from .outcomes import Alarm
@@ -73,7 +73,9 @@ class Service:
                 deployment, devices, store, intake, solver, link.publish, self._tell
             )
             known = tightened.load(deployment.site.devices, devices)
-            check_held(config.query(deployment), {who: one.limits for who, one in known.items()})
+            held = {who: one.limits for who, one in known.items()}
+            check_held(config.query(deployment), held)
+            check_pace(deployment.rounds.every_s, held)
             link.wait()
             self._resources = stack.pop_all()
         if deployment.mqtt.insecure:

@@ -128,3 +128,14 @@ def test_devices_that_were_enrolled_for_less_are_told_of(change: dict[str, objec
     granting.check_held(QUERY, held)
     granting.check_held(QUERY, {"node-0": granted(more, 0.0)})
     granting.check_held(QUERY, {})
+
+
+def test_rounds_that_devices_would_refuse_for_their_pace_are_not_begun() -> None:
+    """Each would be paid for and answered by nobody; to the millisecond, and slower is fine."""
+    held = {"node-0": granted(QUERY, 20.0)}
+
+    for every_s in (10.0, 20.0, 3600.0):
+        granting.check_pace(every_s, held)
+    with pytest.raises(OperatorFault, match="no sooner than 10 s .* Set every_s to 20, or"):
+        granting.check_pace(9.99, held)
+    granting.check_pace(0.0, {})
