@@ -9,10 +9,10 @@ from recovery.guarantee import ratio_text, upward
 from recovery.thermal import Query
 
 from .calibrating_map import map_line
+from .calibrating_table import SURE, distances, share
 
 # From here on the converter's step deserves a word of its own.
 _WIDER = 1.25
-_SURE = "over 0.9999"
 
 
 def lines(query: Query, numbers: dict[str, Any]) -> list[str]:
@@ -27,7 +27,7 @@ def lines(query: Query, numbers: dict[str, Any]) -> list[str]:
         "",
         *_noise(query, numbers),
         "",
-        *_distances(query, numbers),
+        *distances(query, numbers),
         "",
         *_what_if(query, numbers),
     ]
@@ -117,10 +117,10 @@ def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
     if query.step is None:
         return told
     step = ratio_text(query.step.as_integer_ratio())
-    right, without = (_share(seen[f"best_test_right{end}"]) for end in ("", "_without_step"))
+    right, without = (share(seen[f"best_test_right{end}"]) for end in ("", "_without_step"))
     told_apart = (
         ""
-        if right == without == _SURE
+        if right == without == SURE
         else f" By heat alone the best test tells the two ends of the room apart {right} of the "
         f"time, without the step {without}; the table below is a bound that counts such flips, "
         "at their worst, as well."
@@ -131,21 +131,6 @@ def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
         f"times as wide.{told_apart}"
     )
     return told
-
-
-def _distances(query: Query, numbers: dict[str, Any]) -> list[str]:
-    unit, own = "m" if query.grid.cell_mm else "part", numbers["protect"]["cells"]
-    return [
-        f"  {'moved by up to':>14}  {unit:>8}  {'epsilon':>10}   the best test is right",
-        *(
-            f"  {row['cells']:8d} cells  {row['distance']:8.4g}  {upward(row['epsilon'], 4):>10}"
-            f"   {_share(row['best_test_right'])}"
-            + ("   the protected distance" if row["cells"] == own else "")
-            for row in numbers["distances"]
-        ),
-        "  By the exact curve. A blind guess is right half of the time. Further away the same "
-        "noise hides less.",
-    ]
 
 
 def _what_if(query: Query, numbers: dict[str, Any]) -> list[str]:
@@ -168,12 +153,3 @@ def _what_if(query: Query, numbers: dict[str, Any]) -> list[str]:
         + " Epsilons here add up as the promised one does; those of the table above are by the "
         "exact curve, and a little less." * (query.readings > 1),
     ]
-
-
-def _share(chance: float) -> str:
-    """Return a chance, never rounded up to certainty nor down.
-
-    >>> _share(0.69815), _share(0.99999)
-    ('0.6982', 'over 0.9999')
-    """
-    return upward(chance, 4) if chance < 0.9999 else _SURE

@@ -89,6 +89,12 @@ def tried(query: Query, stage: Stage) -> Tried | None:
 
 def map_line(query: Query, tried: dict[str, Any] | None) -> str:
     """Return what is to be said of the map, from the value of that key."""
+    if tried is None and query.response is not None:
+        return (
+            "The map: how far off it will be was not tried, for so many cells, sensors and "
+            "readings take too long; heatveil simulate, on the room's file, draws the maps of a "
+            "day and says how far off they are."
+        )
     if tried is None:
         return (
             "The map: how far off it will be was not tried, for so many cells, sensors and "

@@ -12,7 +12,7 @@ import pytest
 from edge.records import Release
 from gateway import config
 from gateway.commands.calibrating import calibrated
-from gateway.commands.calibrating_map import tried
+from gateway.commands.calibrating_map import map_line, tried
 from gateway.commands.published import as_public
 from gateway.commands.simulated import Room, scene_of
 from gateway.faults import OperatorFault
@@ -196,3 +196,19 @@ def test_a_room_file_that_changes_makes_another_response(tmp_path: Path) -> None
     assert on_foot is not None
     assert (first.through_walls, on_foot.through_walls) == (True, False)
     assert on_foot.digest != first.digest
+
+
+def test_a_table_that_counts_walls_otherwise_than_the_promise_says_so(tmp_path: Path) -> None:
+    """Epsilon jumps where rows go through walls; and beyond the room there is no further."""
+    said = {}
+    for way in ("true", "false"):
+        path = deployed(tmp_path, room=ROOM + f"through_walls = {way}\n")
+        query = config.query(config.load(path))
+        made = calibrated(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
+        said[way] = "\n".join(made.lines)
+        (whole,) = [line for line in made.lines if line.endswith("anywhere in the room")]
+        assert math.hypot(3, 2) <= float(whole.split()[2]) < math.hypot(3, 2) + 0.25
+
+    assert "other rows count moves through walls too" in said["false"]
+    assert "other rows count" not in said["true"]
+    assert "heatveil simulate, on the room's file" in map_line(query, None)

@@ -1,0 +1,55 @@
+"""The table of distances that `heatveil calibrate` prints, and what its rows count."""
+
+import math
+from typing import Any
+
+from recovery.guarantee import upward
+from recovery.thermal import Query
+from recovery.thermal_query import cell_m
+
+SURE = "over 0.9999"
+
+
+def distances(query: Query, numbers: dict[str, Any]) -> list[str]:
+    """Return how well moves up to each distance are hidden, a row each."""
+    unit, own = "m" if query.grid.cell_mm else "part", numbers["protect"]["cells"]
+    return [
+        f"  {'moved by up to':>14}  {unit:>8}  {'epsilon':>10}   the best test is right",
+        *(
+            f"  {row['cells']:8d} cells  {row['distance']:8.4g}  {upward(row['epsilon'], 4):>10}"
+            f"   {share(row['best_test_right'])}"
+            + ("   the protected distance" if row["cells"] == own else "")
+            + ("   anywhere in the room" if _everywhere(query, row["distance"]) else "")
+            for row in numbers["distances"]
+        ),
+        "  By the exact curve. A blind guess is right half of the time. Further away the same "
+        "noise hides less.",
+        *_on_foot(query),
+    ]
+
+
+def _everywhere(query: Query, distance_m: float) -> bool:
+    """Return whether no two places of a modelled room are further apart."""
+    return query.response is not None and distance_m >= math.hypot(*query.grid.shape) * cell_m(
+        query.grid
+    )
+
+
+def _on_foot(query: Query) -> list[str]:
+    """Return what the rows of a room with walls count, where its promise is on foot."""
+    if query.response is None or query.response.through_walls:
+        return []
+    return [
+        "  The protected distance is on foot, as promised; the other rows count moves through "
+        "walls too, so epsilon may jump between them. It is said too large there, never too "
+        "small."
+    ]
+
+
+def share(chance: float) -> str:
+    """Return a chance, never rounded up to certainty nor down.
+
+    >>> share(0.69815), share(0.99999)
+    ('0.6982', 'over 0.9999')
+    """
+    return upward(chance, 4) if chance < 0.9999 else SURE
