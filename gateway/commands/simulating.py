@@ -1,9 +1,12 @@
 """The command `heatveil simulate`: a day in a room from its file."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from recovery.estimators.names import HOMES
 
 from ..faults import OperatorFault
 from . import flags
@@ -15,7 +18,10 @@ def simulate(
     ] = None,
     seed: flags.Seed = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the day here, as .npz or .parquet.")
+        Path | None,
+        typer.Option(
+            help="Write the day here: all of it with its maps as .npz, the readings as .parquet."
+        ),
     ] = None,
     plot: flags.Plot = None,
     animation: Annotated[
@@ -42,6 +48,11 @@ def simulate(
             "no room file came but one says what room is simulated; there is none to fall back "
             "on. Write one with heatveil simulate --sample > room.toml"
         )
+    if estimator not in HOMES:
+        raise OperatorFault(
+            f"--estimator {estimator} came but it must be one of {', '.join(HOMES)}, which are "
+            "those that draw maps. Leave it out to have one chosen"
+        )
     from ..simulate.rooms import modelled, room_of
     from ..simulate.run import Files, Order
     from ..simulate.run import simulate as simulated
@@ -49,9 +60,16 @@ def simulate(
 
     order = Order(seed, Files(out, scores, plot, animation))
     order.check([room])
-    with stages() as stage:
-        stage("reading the room")
-        read = room_of(room)
-        stage("working out what its thermometers feel of whom")
-        told = simulated(modelled(read, estimator), order, stage)
+    try:
+        with stages() as stage:
+            stage("reading the room")
+            read = room_of(room)
+            if not sys.stderr.isatty():  # stages are for terminals, and silence looks like death
+                hours = f"{read.day.duration_h:g} h"
+                typer.echo(f"living through {read.name}, {hours}: about half a minute", err=True)
+            stage("working out what its thermometers feel of whom")
+            told = simulated(modelled(read, estimator), order, stage)
+    except KeyboardInterrupt:
+        typer.echo("stopped; nothing was written", err=True)
+        raise typer.Exit(130) from None
     typer.echo("\n".join(told))

@@ -52,5 +52,9 @@ def _words(played: Played, panels: Panels, at_s: float, moment: Moment | None) -
     if len(played.places_m):
         words[1] += f", to {panels.sent_k:.1f} K"
     if moment is not None:
-        words[1:3] = [f"{clock(moment.at_s)}  {word}" for word in words[1:3]]
+        words[1:3] = [f"Round of {clock(moment.at_s)}: {_lower(word)}" for word in words[1:3]]
     return words
+
+
+def _lower(word: str) -> str:
+    return word[0].lower() + word[1:]

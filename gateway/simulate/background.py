@@ -105,7 +105,10 @@ def less(release: Any, grains: Floats) -> Any:
 
 def sentences(query: Query) -> list[str]:
     """Return what is taken off where, for a terminal."""
-    clamp = f"Readings are clamped with {query.background_k:.1f} K left for the empty room's own."
+    clamp = (
+        "A device cuts off what is beyond all that people can do to a reading and "
+        f"{query.background_k:.1f} K more, which heaters and weather may."
+    )
     since = (
         "What the empty room does over the day, with its heaters and the weather, is taken off "
         "after the veil, from the room's file alone: a real room's weather would differ, and "

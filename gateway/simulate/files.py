@@ -2,6 +2,26 @@
 
 Both hold what a real room never gives away, beside what is public; so they are for whoever
 studies a room, and say so: `private` and `public` name the parts of each file.
+
+The archive, NaN for what did not come or is not there:
+
+    private
+    true_k, counts      (steps, sensors), what was true above the baseline, and counted of it
+    warmth_k, air_k     (frames, rows, columns), of people alone, and of all
+    people_m            (frames, most, 2), where everybody stood
+    people_at_rounds_m  (rounds, most, 2), the same when each round was asked
+    heat_w              (rounds, rows, columns), what people gave off lately: maps are scored by it
+    array_counts_0 ...  (frames, rows, columns) of pixels, for each array
+
+    public
+    level, step_k       (sensors,), taken off on the device, in counts; what one count is
+    empty_k             (steps, sensors), what the empty room alone would be, above the baseline
+    sent_grains         (rounds, sensors), what the wire carried
+    mass                (rounds, rows, columns), the maps: each cell's share of the warmth found
+    times_s, frames_s, rounds_s, places_m, cell_mm, room, guarantee, params
+                        when, where, and under which promise
+
+Parquet has a row for each sensor and instant, and no maps.
 """
 
 import json
@@ -17,7 +37,16 @@ from ..faults import OperatorFault
 from .records import Counts, Played
 
 FORMATS = (".npz", ".parquet")
-PRIVATE = ("true_k", "counts", "warmth_k", "air_k", "people_m", "heat_w", "array_counts")
+PRIVATE = (
+    "true_k",
+    "counts",
+    "warmth_k",
+    "air_k",
+    "people_m",
+    "people_at_rounds_m",
+    "heat_w",
+    "array_counts",
+)
 PUBLIC = ("level", "empty_k", "sent_grains", "mass")
 
 
@@ -72,6 +101,7 @@ def _npz(played: Played, path: Path) -> None:
     people = np.full((len(lived.people), most, 2), np.nan)
     for frame, places in enumerate(lived.people):
         people[frame, : len(places)] = places
+    asked = [lived.frame_of(moment.at_s) for moment in moments]
     parts: dict[str, NDArray[Any]] = {
         "times_s": lived.times_s,
         "places_m": played.places_m,
@@ -92,6 +122,7 @@ def _npz(played: Played, path: Path) -> None:
             "rounds_s": np.array([moment.at_s for moment in moments]),
             "sent_grains": _numbers([release.values for release in played.releases]),
             "mass": np.array([blank if m.mass is None else m.mass for m in moments]),
+            "people_at_rounds_m": people[asked],
             "heat_w": np.array([moment.heat_w for moment in moments]),
         }
     for index, filmed in enumerate(played.arrays):

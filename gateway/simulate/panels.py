@@ -24,7 +24,10 @@ def titles(played: Played) -> list[str]:
     named = ["True warmth of people"]
     if played.query is not None and played.moments:
         follows = played.query.background == "following"
-        named += ["What is sent" if follows else "Sent, less the empty room", "Recovered"]
+        named += [
+            "What is sent" if follows else "Sent, less the empty room",
+            "Shares of warmth, not people",
+        ]
     elif len(played.places_m):
         named.append("Counted, less the empty room")
     return named + ([f"What the {played.arrays[0].kind} sees"] if played.arrays else [])
@@ -34,7 +37,7 @@ def units(played: Played) -> list[str]:
     """Return what the colours of each panel are in."""
     named = ["K"]
     if played.moments:
-        named += ["K", "share of the heat"]
+        named += ["K", "share of the warmth found"]
     elif len(played.places_m):
         named.append("K")
     return named + (["K"] if played.arrays else [])
@@ -91,7 +94,7 @@ class Panels:
             found = others[1]
             if moment is not None and moment.mass is not None:
                 shown.append(self._field(found, moment.mass, float(moment.mass.max())))
-                self._people(found, frame)
+                self._people(found, played.lived.frame_of(moment.at_s))
             else:
                 why = "nothing was asked yet" if moment is None else "no map"
                 found.text(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recovery.thermal import Query
+from recovery.uncertainty import Credible
 
 Floats = NDArray[np.float64]
 Counts = tuple[int | None, ...]  # of each converter; None for a drop-out
@@ -78,6 +79,7 @@ class Moment:
     heat_w: Floats  # (rows, columns), that people gave off lately: the truth. Private
     emd_m: float | None  # how far the map is from it; None where nobody was there, or no map is
     guess_m: float | None  # and a guess that has seen nothing
+    credible: Credible | None = None  # how sure the map is, where its estimator has an opinion
 
 
 @dataclass(frozen=True, eq=False)

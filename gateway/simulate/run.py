@@ -123,6 +123,7 @@ def _moment(room: Modelled, query: Query, day: Day, asked: Asked) -> Moment:
         heat_w=heat,
         emd_m=found,
         guess_m=guess,
+        credible=getattr(asked.found, "credible", None),
     )
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from recovery.thermal import Query, calibration
 
 from ..commands.promise import in_words
+from ..commands.sureness import number_line
 from .background import sentences
 from .clocks import clock
 from .records import Moment, Played
@@ -24,6 +25,7 @@ def lines(played: Played) -> list[str]:
         *round_lines(played),
         "",
         *score_lines(played),
+        *map_lines(played, played.query),
         *in_words(played.query, first.guarantee),
     ]
 
@@ -31,14 +33,15 @@ def lines(played: Played) -> list[str]:
 def day_lines(played: Played) -> list[str]:
     """Return what was lived: the room, how warm it was, and by whom."""
     lived, room = played.lived, played.room
+    solver = lived.solver.split(":")[0]  # the why of it is for whoever reads the scores
     width, height = room.size_m
     warmest, frame = _warmest(played)
     most = max((len(places) for places in lived.people), default=0)
     hours = (lived.times_s[-1] - lived.times_s[0]) / 3600
     found = [
         f"{room.name}: {width:g} x {height:g} m, {len(played.places_m)} thermometers, "
-        f"{hours:g} h in steps of {room.day.step_s:g} s ({lived.solver}); the energy balance "
-        f"closes to {lived.unbalanced:.0e}.",
+        f"{hours:g} h in steps of {room.day.step_s:g} s ({solver} solver); the energy "
+        f"balance closes to {lived.unbalanced:.0e}.",
         f"At most {most} {'person' if most == 1 else 'people'} at once; the air they warm gets up "
         f"to {warmest:.2f} K warmer, at {clock(float(lived.frames_s[frame]))}."
         if lived.warmth_k.any()
@@ -95,6 +98,23 @@ def score_lines(played: Played) -> list[str]:
     if off.mean() >= blind.mean():
         found.append("So these maps are no better than that guess: they say nothing of value.")
     return found
+
+
+def map_lines(played: Played, query: Query) -> list[str]:
+    """Return what a bright cell of a map is, and how many sources each map speaks for."""
+    mapped = [one for one in played.moments if one.mass is not None]
+    if not mapped:
+        return []
+    return [
+        "A bright cell of a map is a share of the warmth, not a person: a map may have as many "
+        f"as the file's people_max, {query.sources_max}, where fewer people are.",
+        *(
+            f"{clock(one.at_s)}  {number_line(one.credible)[:-1]}, by the map's own reckoning, "
+            "which is no head count."
+            for one in mapped
+            if one.credible is not None
+        ),
+    ]
 
 
 def noise_line(played: Played, query: Query, sigma_k: float) -> str:

@@ -1,6 +1,7 @@
 """`heatveil simulate`: its files, its lines, and what it leaves when it is interrupted."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,10 @@ def test_the_same_seed_is_the_same_day_and_both_files_agree(
     assert np.array_equal(grains[rounds], a["sent_grains"])
     assert np.isnan(np.delete(grains, rounds, axis=0)).all()
     assert json.loads(str(a["params"])) == json.loads(table.schema.metadata[b"params"])
+    # Ada stands at her second place when the second and the third round are asked.
+    places = a["people_at_rounds_m"]
+    assert np.isnan(places[0]).all()
+    assert places[1:, 0] == pytest.approx(np.array([[1.0, 2.0]] * 2))
     # What is public, and what is not, is every part that tells of the room.
     named_parts = {*str(a["private"]).split(), *str(a["public"]).split()}
     assert named_parts == {*files.PRIVATE, *files.PUBLIC} - {"array_counts"}
@@ -99,6 +104,9 @@ def test_pictures_are_pictures(heatveil: Callable[..., Any], written: Callable[.
     assert found["rounds"] == len(found["by_round"]) == 3
     assert "Protected: the path of one source" in said.out
     assert "Background: each device takes off what it counted before the day" in said.out
+    assert "A bright cell of a map is a share of the warmth, not a person" in said.out
+    assert "people_max, 2, where fewer people are" in said.out
+    assert re.findall(r"(?m)^(\d\d:\d\d)  Number of sources: [0-2] \(", said.out)
     assert not gif.exists()
 
 
@@ -167,7 +175,13 @@ def test_who_interrupts_it_finds_nothing_left(
 
     monkeypatch.setattr(run, "read_day" if where == "living" else "_drawn", interrupt)
     results = "--out", path.with_name("a.npz"), "--plot", path.with_name("a.png")
-    assert heatveil("simulate", path, *results).status == 130
+    said = heatveil("simulate", path, *results)
+    assert said.status == 130
+    # Where nobody sees a spinner, a line says at once that it is alive.
+    assert said.err.splitlines() == [
+        "living through small, 6 h: about half a minute",
+        "stopped; nothing was written",
+    ]
     assert [one.name for one in path.parent.iterdir()] == ["room.toml"]
 
 
@@ -177,6 +191,7 @@ def test_who_interrupts_it_finds_nothing_left(
         (("--out", "day.csv"), "must end in .npz or .parquet"),
         (("--plot", "room.toml"), "are not all different"),
         (("--out", "nowhere/day.npz"), "is in no folder"),
+        (("--estimator", "foo"), "--estimator foo came but it must be one of auto, posterior"),
     ],
 )
 def test_a_result_without_a_place_is_refused_before_the_day(
@@ -189,7 +204,8 @@ def test_a_result_without_a_place_is_refused_before_the_day(
     """Not at its end."""
     path = written()
     monkeypatch.setattr(run, "play", lambda *_: pytest.fail("the day was lived"))
-    said = heatveil("simulate", path, words[0], path.parent / words[1])
+    flag, given = words
+    said = heatveil("simulate", path, flag, given if given == "foo" else path.parent / given)
 
     assert said.status == 1
     assert says in said.err
