@@ -8,6 +8,7 @@ from .reading import lines
 from .reading.build import build
 from .reading.check import check
 from .reading.source import Source
+from .reading.untidy import untidy
 from .reading.wording import example_of
 from .records import Room
 
@@ -45,6 +46,8 @@ def _tell(faults: Sequence[ValueError]) -> None:
 def _source(path: Path) -> Source:
     try:
         raw = path.read_bytes()
+    except FileNotFoundError as error:
+        raise _missing(path) from error
     except OSError as error:
         raise _unread(path, f"it cannot be read ({error.strerror})") from error
     try:
@@ -57,8 +60,17 @@ def _source(path: Path) -> Source:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _untidy(path, text, error) from error
+        raise untidy(path, text, error) from error
     return Source(path, document, lines.find(text))
+
+
+def _missing(path: Path) -> ValueError:
+    shown = example_of("room").replace("\n", "\n    ")
+    return ValueError(
+        f"{path}: there is no such file, but a room file must be there, for the room is built "
+        "from it. Give the path of one, or begin with the sample. For example, in a file "
+        f"{path.name}:\n    {shown}"
+    )
 
 
 def _unread(path: Path, given: str, line: int = 1) -> ValueError:
@@ -66,30 +78,4 @@ def _unread(path: Path, given: str, line: int = 1) -> ValueError:
     return ValueError(
         f"{path} line {line}: {given}, but a room file must be a text in UTF-8, for the room is "
         f"built from it. Save it as UTF-8, or begin with the sample. For example:\n    {shown}"
-    )
-
-
-def _untidy(path: Path, text: str, error: tomllib.TOMLDecodeError) -> ValueError:
-    # The line is at the end of what tomllib says; at the end of the file it names none.
-    says, _, place = str(error).partition(" (at ")
-    words = place.removesuffix(")").replace(",", "").split()
-    rows = text.split("\n")
-    line = int(words[1]) if words[:1] == ["line"] else len(rows)
-    row = rows[line - 1].strip()
-    expected, example = "it must be TOML, key = value", 'name = "office"\n    size_m = [6.0, 4.0]'
-    if says.startswith("Cannot") and row.startswith("["):
-        name = row.strip("[] ")
-        expected = f"[{name}] may be there once" if row[:2] != "[[" else "one kind of bracket"
-        example = f"[{name}]"
-    elif says == "Cannot overwrite a value":
-        expected, example = "each key may be there once in its table", row
-    elif set(row) & set("\u201c\u201d\u201e"):
-        expected, example = "quotes are straight ones", 'name = "office"'
-    elif ":" in row.partition("=")[2]:
-        expected, example = "a time of day stands in quotes", 'start = "08:00"'
-    elif row.partition("=")[2].strip()[:1] in [*"+-.0123456789"]:
-        expected, example = "a number has a point and no unit", "height_m = 2.7"
-    return ValueError(
-        f"{path} line {line}: {row[:60]!r} cannot be read ({says}), but {expected}, for the room "
-        f"is built from it. For example:\n    {example}"
     )

@@ -101,12 +101,14 @@ def _whole_cells(source: Source, told: dict[str, Any]) -> Point:
     columns, rows = _cells(size_m, cell_mm)
     right = (columns * cell_mm / 1000, rows * cell_mm / 1000)
     if max(abs(a - b) for a, b in zip(size_m, right, strict=True)) > 1e-9:
+        fit = _fitting_mm(size_m, cell_mm)
+        also = f", as with cell_mm {' or '.join(map(str, sorted(fit)))}" if fit else ""
         raise source.fault(
-            ("room", "size_m"),
+            ("room", "cell_mm" if fit else "size_m"),
             f"size_m is [{size_m[0]:g}, {size_m[1]:g}] and cell_mm {cell_mm}",
-            "each side must be a whole number of cells",
+            f"each side must be a whole number of cells{also}",
             "the room is made of square cells",
-            f"size_m = [{right[0]:g}, {right[1]:g}]",
+            f"cell_mm = {fit[0]}" if fit else f"size_m = [{right[0]:g}, {right[1]:g}]",
         )
     if columns * rows > _MOST_CELLS:
         coarse = math.ceil(1000 * math.sqrt(size_m[0] * size_m[1] / _MOST_CELLS))
@@ -118,6 +120,19 @@ def _whole_cells(source: Source, told: dict[str, Any]) -> Point:
             f"cell_mm = {100 * math.ceil(coarse / 100)}",
         )
     return size_m
+
+
+def _fitting_mm(size_m: Point, cell_mm: int) -> list[int]:
+    """Return sides of cells that divide the room, three at most, the nearest one first.
+
+    None is more than three times as large or as small as what was asked for.
+    """
+    whole = [round(1000 * size) for size in size_m]
+    if max(abs(1000 * a - b) for a, b in zip(size_m, whole, strict=True)) > 1e-6:
+        return []
+    common = math.gcd(*whole)
+    sides = [it for it in range(max(5, -(-cell_mm // 3)), 3 * cell_mm + 1) if common % it == 0]
+    return sorted(sides, key=lambda it: abs(it - cell_mm))[:3]
 
 
 def _cells(size_m: Point, cell_mm: int) -> tuple[int, int]:

@@ -4,16 +4,20 @@ from ..records import Room
 from .check_openings import check_doors, check_windows
 from .check_people import check_paths
 from .check_sensors import check_promise, check_sensors
+from .check_shut import check_shut, check_shut_to_visitors
 from .check_step import check_step
+from .check_times import check_times
 from .check_visitors import check_arrivals, check_walkers
 from .check_walls import check_things, check_walls
+from .check_warmth import check_warmth
 from .source import Source
 
 # Each group rests on the ones before: what stands in a wrong wall is not told as well.
 _GROUPS = (
-    (check_walls,),
+    (check_walls, check_times),
     (check_doors, check_windows, check_things),
     (check_paths, check_walkers, check_arrivals, check_sensors, check_promise),
+    (check_shut, check_shut_to_visitors, check_warmth),
     (check_step,),
 )
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..geometry import crossing
 from ..raster import is_upright
-from ..records import Room, Waypoint
+from ..records import Point, Room, Waypoint
 from ..routes import obstacles, route
 from .check_standing import check_stands
 from .lines import Where
@@ -72,8 +72,11 @@ def _goes(
 def _round(room: Room, one: Waypoint, other: Waypoint, where: Where) -> str:
     """Return a path with the corners of a way round, in the same time; else a door."""
     way = route(room, one[1:], other[1:])
-    if way is None:
-        return _door(room, one, other, where)
+    return _door(room, one, other, where) if way is None else timed(way, one, other)
+
+
+def timed(way: tuple[Point, ...], one: Waypoint, other: Waypoint) -> str:
+    """Return a path along the corners of a way, from one waypoint's time to the other's."""
     far = np.concatenate(([0.0], np.cumsum([math.dist(a, b) for a, b in pairwise(way)])))
     at_s = one.at_s + (other.at_s - one.at_s) * far / far[-1]
     steps = ", ".join(
@@ -97,7 +100,9 @@ def _door(room: Room, one: Waypoint, other: Waypoint, where: Where) -> str:
     along = float(ends[0][1 - across] + share * (ends[1][1 - across] - ends[0][1 - across]))
     middle = min(max(along, low + width / 2), high - width / 2)
     at = (wall.from_m[0], middle) if across == 0 else (middle, wall.from_m[1])
-    return f"[[door]]\nat_m = {xy(*at)}\nwidth_m = {width:g}"
+    since, until = 60 * math.floor(one.at_s / 60), 60 * math.ceil(other.at_s / 60)
+    hours = f'open = [["{clock(since)}", "{clock(until)}"]]'
+    return f"[[door]]\nat_m = {xy(*at)}\nwidth_m = {width:g}\n{hours}"
 
 
 def _apart(ends: list[tuple[float, float]], across: int) -> float:

@@ -81,6 +81,7 @@ def check_promise(room: Room, source: Source) -> None:
             "it is the chance with which nothing at all is promised",
             'delta = "1/100000"',
         )
+    _far_enough(room, promise.protect_distance_m, source)
     minutes = promise.readings * promise.every_min
     if minutes > 60 * room.day.duration_h:
         raise source.fault(
@@ -121,6 +122,20 @@ def check_promise(room: Room, source: Source) -> None:
             "it must be at least as many",
             "a map is read for no more people than that",
             f"people_max = {most}",
+        )
+
+
+def _far_enough(room: Room, distance_m: float, source: Source) -> None:
+    cell_m, room_m = room.cell_mm / 1000, max(room.size_m)
+    if not cell_m * (1 - 1e-9) <= distance_m <= room_m:
+        told_m = ("privacy", "protect_distance_m") in source.lines
+        raise source.fault(
+            ("privacy", "protect_distance_m"),
+            f"protect_distance_m is {distance_m:g}{'' if told_m else ' where it is left out'}",
+            f"it must be from one cell, {cell_m:g} (cell_mm), to the room's longer side, "
+            f"{room_m:g}",
+            "a shorter move cannot be told apart, a longer one does not exist",
+            f"protect_distance_m = {cell_m if distance_m < cell_m else room_m:g}",
         )
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from physics.rooms.read import read
+from physics.rooms.reading.check_warmth import _extremes, _ways
 from physics.rooms.reading.tables import TABLES
 from physics.rooms.reading.wording import example_of
+from physics.rooms.records import Air, Clock, Heater, Room, Side
 
 # A copy of the sample, so that whoever changes that one breaks no line numbers here.
 OFFICE = (Path(__file__).parent / "office.toml").read_text(encoding="utf-8")
@@ -27,7 +29,42 @@ FAULTS = {
     "single bracket": ("[[door]]", "[door]", "[door]", "[[door]]"),
     "missing key": ('side = "east"\n', "", "[[window]]", "has no side"),
     "text for number": ("cell_mm = 100 ", 'cell_mm = "100" ', "cell_mm", "cell_mm of [room]"),
-    "uneven cells": ("cell_mm = 100 ", "cell_mm = 70 ", "size_m", "whole number of cells"),
+    "uneven cells": ("cell_mm = 100 ", "cell_mm = 300 ", "cell_mm", "cell_mm 200 or 250 or 400"),
+    "uneven room": ("size_m = [6.0, 4.0] ", "size_m = [6.013, 4.0] ", "size_m", "whole number"),
+    "through a shut door": (
+        '"18:00"], ["19:00", "19:40"]',
+        '"18:00"]',
+        '["19:15", 2.05',
+        "through [[door]] 1 (line 53), which is shut for some or all of 19:14:33",
+    ),
+    "in a shut door": (
+        '["17:48", 0.3, 3.8]',
+        '["18:05", "stay"],\n    ["18:06", 0.3, 3.8]',
+        '["18:05", "stay"]',
+        "is in [[door]] 1",
+    ),
+    "visitors and a shut door": (
+        "[[heater]]",
+        "[[door]]\nat_m = [2.05, 0.2]\nwidth_m = 0.4\n"
+        + ARRIVALS.replace("[0.3, 3.8]", "[1.6, 0.2]")
+        + "[[seat]]\nat_m = [2.2, 0.2]\n[[heater]]",
+        "[[door]]+1",
+        "never open",
+    ),
+    "a furnace": ("power_w = 250", "power_w = 40_000", "power_w", "462 C at 18:00"),
+    "an icy day": (
+        "[west]                       # the neighbour\nu_w_per_m2k = 1.0\noutside_c = 21.0",
+        "[west]\nu_w_per_m2k = 100\noutside_c = -85.0",
+        "outside_c = -85",
+        "-40 and 60 C",
+    ),
+    "a move in a cell": (
+        "protect_distance_m = 0.5",
+        "protect_distance_m = 0.05",
+        "protect_distance_m",
+        "from one cell, 0.1 (cell_mm), to the room's longer side, 6",
+    ),
+    "a later day": ('["17:48", 0.3', '["25:00", 0.3', '["25:00", 0.3', 'run to "24:00"'),
     "bad time": ('"08:00", "18:00"', '"8:00", "18:00"', "open", "8:00"),
     "unknown material": ('"plasterboard" ', '"plasterbord" ', "material", "plasterbord"),
     "unknown activity": ('"active"', '"actve"', 'activity = "actve"', "actve"),
@@ -144,6 +181,52 @@ def test_the_way_round_that_a_fault_shows_can_be_gone(fault: str, tmp_path: Path
     assert len(read(tmp_path / "room.toml").people[-1].stays[0]) > 2
 
 
+@pytest.mark.parametrize(
+    ("fault", "given"),
+    [
+        ("through a shut door", 'open = [["08:00", "18:00"]]'),
+        ("in a shut door", 'open = [["08:00", "18:00"], ["19:00", "19:40"]]'),
+        ("uneven cells", "cell_mm = 300"),
+        ("a furnace", "power_w = 40_000"),
+    ],
+)
+def test_what_a_fault_shows_makes_the_file_right(fault: str, given: str, tmp_path: Path) -> None:
+    """It is put where the wrong thing was: hours for everybody, cells that divide, less heat."""
+    out, into, _, _ = FAULTS[fault]
+    text = OFFICE.replace(out, into, 1)
+    _, example = refusal(tmp_path, text).split("For example:\n")
+
+    assert given in text
+    assert read_again(tmp_path, text.replace(given, example.strip(), 1)) == 5
+
+
+def test_round_a_shut_door_is_by_the_open_one(tmp_path: Path) -> None:
+    """With a second door that is open then, the way through it is shown, and can be gone."""
+    out, into, _, _ = FAULTS["through a shut door"]
+    second = '[[door]]\nat_m = [2.05, 2.2]\nwidth_m = 0.6\nopen = [["19:00", "20:00"]]\n'
+    person = '[[person]]\nname = "P"\nactivity = "walking"\n'
+    straight = 'path = [["19:00", 1.6, 3.0], ["19:02", 2.6, 3.0]]\n'
+    others = OFFICE[OFFICE.index("[[person]]") : OFFICE.index("# --- sensors")]
+    text = OFFICE.replace(others, person + straight).replace(out, into)
+    text = text.replace("[[furniture]]", second + "[[furniture]]", 1)
+    _, example = refusal(tmp_path, text).split("For example:\n")
+
+    assert example.strip().startswith("path = [")
+    assert read_again(tmp_path, text.replace(straight, example.strip() + "\n")) == 1
+
+
+def test_a_room_of_one_heater_is_as_warm_as_its_losses_say() -> None:
+    """In the end power over conductance, with whole days of the sample's cells left out."""
+    calm = {name: Side(1.0, ((0.0, 0.0),)) for name in ("north", "east", "south", "west")}
+    air = Air(0.005, 1.0, 1.0, 20.0, ((0.0, 0.0),))
+    heater = Heater((1.0, 1.0, 2.0, 2.0), 500.0, ((0.0, 1e6),))
+    room = Room("r", (4.0, 3.0), 2.5, 100, air, Clock(0.0, 100.0, 60.0), calm, heaters=(heater,))
+    (_, coldest), (_, warmest) = _extremes(room, _ways(room), 1.0)
+
+    assert warmest == 20.0
+    assert coldest == pytest.approx(500 / (2 * 7.0 * 2.5 + 1206.0 * 30.0 / 3600), rel=1e-6)
+
+
 def test_a_right_file_says_what_it_means(tmp_path: Path) -> None:
     """Units are those of the keys, and what is left out is filled in."""
     (tmp_path / "room.toml").write_text(OFFICE)
@@ -188,6 +271,13 @@ def test_every_example_is_one(name: str) -> None:
         ("[south]", "[north]", "line 25: '[north]'", "[north]"),
         ('name = "office"', "name = \u201coffice\u201d", "line 6", 'name = "office"'),
         ("cell_mm", "height_m", "line 9: 'height_m = 100", "height_m = 100"),
+        ("[6.0, 4.0]", "[6.0, 4.0", "line 7: 'size_m = [6.0, 4.0 ", "size_m = [6.0, 4.0]"),
+        ('"office"', '"office', "line 6: 'name = \"office'", 'name = "office"'),
+        ("2.05, 3.0],", "2.05, 3.0", 'line 87: \'["08:31"', 'path = [["08:31", 2.05, 3.0]]'),
+        ("2.05, 3.0],", "2.05, 3.0,", 'line 87: \'["08:31"', 'path = [["08:31", 2.05, 3.0]]'),
+        ('"17:03", 0.3, 3.8],\n]', '"17:03", 0.3, 3.8],', "line 85: 'path = ['", "path = [["),
+        ("[[wall]]", "[[wall]", "line 47: '[[wall]", "[[wall]]"),
+        ("[[person]]", "[person]", "line 82: '[person]'", "[[person]]"),
     ],
 )
 def test_a_row_that_cannot_be_read_is_shown(
@@ -218,6 +308,9 @@ def test_a_file_of_another_kind_is_told_apart(
         read(path)
     with pytest.raises(ValueError, match=r"line 1: it cannot be read .*For example:\n    "):
         read(tmp_path)
+    with pytest.raises(ValueError, match=r"none.toml: there is no such file, .*example") as none:
+        read(tmp_path / "none.toml")
+    assert "UTF-8" not in str(none.value)
     path.write_bytes(b"\xef\xbb\xbf" + OFFICE.replace("\n", "\r\n").encode())
 
     assert read(path).name == "office"
