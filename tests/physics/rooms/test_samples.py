@@ -1,5 +1,7 @@
 """The rooms that come with the program: each can be read, and its day can be lived."""
 
+import re
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,7 +11,8 @@ import pytest
 from physics.diffusion.run import Run
 from physics.rooms import model
 from physics.rooms.day import day
-from physics.rooms.read import read
+from physics.rooms.read import read, sample
+from physics.rooms.reading.tables import TABLES
 from physics.rooms.routes import is_straight, standing
 
 ROOMS = Path(model.__file__).parent
@@ -30,6 +33,21 @@ def test_a_day_can_be_lived_in_every_sample(name: str) -> None:
             assert standing(room, tuple(end)) is None
         assert (track.places_m >= 0).all()
         assert (track.places_m <= room.size_m).all()
+
+
+def test_every_table_is_in_the_sample_and_can_be_taken_from_it(tmp_path: Path) -> None:
+    """With the # of its commented lines taken away it is a room that has each table there is."""
+    text, lines = re.subn(r"^#(?=\S)", "", sample(), flags=re.MULTILINE)
+    (tmp_path / "room.toml").write_text(text, encoding="utf-8")
+    shutil.copy(ROOMS / "meeting.csv", tmp_path)
+    room = read(tmp_path / "room.toml")
+
+    assert lines >= 20
+    assert {name for name in TABLES if re.search(rf"^\[+{name}\]", text, re.MULTILINE)} == {
+        *TABLES
+    }
+    assert room.arrivals is not None
+    assert len(room.arrivals.seats_m) == len(room.walkers) == len(room.arrays) == 1
 
 
 def test_people_warm_the_office_where_they_sit() -> None:
