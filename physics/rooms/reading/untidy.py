@@ -58,7 +58,9 @@ def _unclosed(rows: list[str], line: int) -> tuple[int, str, str] | None:
     bare = _bare(rows[line - 1])
     if bare.count('"') == 1:
         row = rows[line - 1].split("#")[0].strip()
-        return line, "a quote that begins must end", _right(f'{row}"', f'{row}"]')
+        simple = re.search(r'=\s*"[^"]*$', row)
+        shown = f'{row}"' if simple else 'path = [["08:30", 0.3, 3.8], ["12:00", "stay"]]'
+        return line, "a quote that begins must end", _right(shown)
     if _BEGINS.match(bare) and "=" not in bare and _depth(bare) > 0:
         return line, "a bracket that opens must close", _right(bare.strip() + "]" * _depth(bare))
     first = line - 1
