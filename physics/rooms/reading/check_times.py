@@ -20,6 +20,14 @@ def check_times(room: Room, source: Source) -> None:
     Raises:
         ValueError: there is one.
     """
+    if room.day.start_s > _MIDNIGHT_S:
+        raise source.fault(
+            ("room", "start"),
+            f'start is "{clock(room.day.start_s)}"',
+            'it must be "24:00" at the latest',
+            "the simulation begins on the first day",
+            f'start = "{clock(room.day.start_s % _MIDNIGHT_S)}"',
+        )
     last_s = max(_MIDNIGHT_S, room.day.until_s)
     for where, at_s in _times(source.document, ()):
         if at_s <= last_s or "outside_c" in where or "supply_c" in where:

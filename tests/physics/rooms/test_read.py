@@ -64,6 +64,7 @@ FAULTS = {
         "protect_distance_m",
         "from one cell, 0.1 (cell_mm), to the room's longer side, 6",
     ),
+    "a later start": ('start = "00:00"', 'start = "30:00"', "start", '"24:00" at the latest'),
     "a later day": ('["17:48", 0.3', '["25:00", 0.3', '["25:00", 0.3', 'run to "24:00"'),
     "bad time": ('"08:00", "18:00"', '"8:00", "18:00"', "open", "8:00"),
     "unknown material": ('"plasterboard" ', '"plasterbord" ', "material", "plasterbord"),
