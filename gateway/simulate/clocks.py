@@ -1,16 +1,18 @@
-"""Times of day, written and read."""
+"""Times of day on the command line, in the words of a room file."""
+
+from physics.rooms.reading import times
+from physics.rooms.reading.kinds import Wrong
 
 from ..faults import OperatorFault
 
 
 def clock(at_s: float) -> str:
-    """Return a time of day, from seconds since midnight.
+    """Return a moment to the minute, from seconds since midnight.
 
-    >>> clock(30660.0), clock(90000.0)
-    ('08:31', '01:00')
+    >>> clock(30660.0), clock(90010.0)
+    ('08:31', '25:00')
     """
-    minutes = round(at_s / 60) % (24 * 60)
-    return f"{minutes // 60:02d}:{minutes % 60:02d}"
+    return times.clock(60 * round(at_s / 60))
 
 
 def seconds(text: str) -> float:
@@ -22,10 +24,10 @@ def seconds(text: str) -> float:
     >>> seconds("08:31")
     30660.0
     """
-    hour, colon, minute = text.partition(":")
-    if not (colon and hour.isdecimal() and minute.isdecimal() and len(minute) == 2):
+    try:
+        return times.seconds(text)
+    except Wrong as fault:
         raise OperatorFault(
             f"--from {text} came but a time of day is needed, for the scene begins then. Write "
             "--from 08:00"
-        )
-    return 3600.0 * int(hour) + 60.0 * int(minute)
+        ) from fault

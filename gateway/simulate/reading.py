@@ -1,13 +1,11 @@
 """Instruments that look at a lived day: the thermometers at every step, arrays at its frames."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.pixels import baseline
 from physics.instruments.arrays import array_axes
 from physics.instruments.chain import Instruments
+from physics.instruments.levels import middle
 from physics.instruments.people import people_seen
 from physics.instruments.presets import named
 from physics.rooms import model
@@ -44,7 +42,7 @@ class Thermometers:
     def level(self, empty_k: Floats, until_s: float) -> Counts:
         """Return the middle counts of the half hour before a moment, in a room that was empty."""
         times = until_s - _APART_S * np.arange(_LOOKS - 1, -1, -1)
-        return _middle([self.see(empty_k, float(at_s)) for at_s in times])
+        return middle([self.see(empty_k, float(at_s)) for at_s in times])
 
 
 def read_day(room: Room, lived: Lived, world: np.random.Generator) -> Read:
@@ -73,7 +71,7 @@ def _filmed(room: Room, array: Array, lived: Lived, world: np.random.Generator) 
     floor_k = axes.see(lived.air_k)
     start_s = float(lived.frames_s[0])
     before = start_s - _APART_S * np.arange(_LOOKS, 0, -1)
-    level = _middle([sees.see(floor_k[0], float(at_s)) for at_s in before])
+    level = middle([sees.see(floor_k[0], float(at_s)) for at_s in before])
     seen = [
         sees.see(
             people_seen(people, preset, array.at_m, array.height_m, floor),
@@ -81,18 +79,6 @@ def _filmed(room: Room, array: Array, lived: Lived, world: np.random.Generator) 
         )
         for people, floor, at_s in zip(lived.people, floor_k, lived.frames_s, strict=True)
     ]
-    counts = _numbers(seen)
     shape = preset.shape[1], preset.shape[0]
-    above_k = (counts - _numbers([level])) * float(sees.step)
-    return Filmed(preset.name, array.at_m, shape, counts, above_k)
-
-
-def _middle(looks: Sequence[Counts]) -> Counts:
-    """Return the middle count of each sensor over looks; None where it never answered."""
-    heard = [[count for count in of if count is not None] for of in zip(*looks, strict=True)]
-    return tuple(baseline([[count] for count in of])[0] if of else None for of in heard)
-
-
-def _numbers(looks: Sequence[Counts]) -> Floats:
-    rows = [[np.nan if count is None else float(count) for count in look] for look in looks]
-    return np.array(rows, dtype=float)
+    above_k = sees.kelvin(seen) - sees.kelvin([level])
+    return Filmed(preset.name, array.at_m, shape, np.array(seen, dtype=float), above_k)

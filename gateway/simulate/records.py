@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from physics.instruments.records import Counts as Counts
 from recovery.thermal import Query
 from recovery.uncertainty import Credible
 
 Floats = NDArray[np.float64]
-Counts = tuple[int | None, ...]  # of each converter; None for a drop-out
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from physics.fleet import Fleet
+from physics.instruments.levels import complete
 from physics.rooms.day import day
 from physics.rooms.records import Room
 from recovery.following import follower
@@ -67,17 +68,10 @@ class Scene:
             OperatorFault: they do not fit the room.
         """
         there_k, empty_k = self._living.seen_k
-        level = self._thermometers.level(empty_k, self.at_s)
-        heard = [count for count in level if count is not None]
-        if len(heard) < len(level):
-            raise OperatorFault(
-                f"{len(level) - len(heard)} thermometers never answered in half an hour of the "
-                "empty room, but each needs a level to be held against. Start again, or take "
-                "another kind"
-            )
         query, kinds = self._query, self._thermometers.kinds
         try:
-            fleet = Fleet(devices, kinds, self._world, heard, lambda: follower(query))
+            recorded = complete(self._thermometers.level(empty_k, self.at_s))
+            fleet = Fleet(devices, kinds, self._world, recorded, lambda: follower(query))
         except ValueError as fault:
             raise OperatorFault(str(fault)) from fault
         fleet.show(there_k, self.at_s)
@@ -88,13 +82,12 @@ class Scene:
         """Let the room live on a thread of its own, which ends here."""
         over = threading.Event()
         thread = threading.Thread(target=self._live, args=(fleet, over), name="scene")
-        until = clock(self.room.day.until_s) if self.room.day.until_s % 86400 else "24:00"
         thread.start()
         try:
             yield (
-                f"the room {self.room.name} lives from {clock(self.at_s)} to {until}, "
-                f"{self._speed:g} times as fast as the clock, and then stays as it is; its "
-                "devices have recorded it empty"
+                f"the room {self.room.name} lives from {clock(self.at_s)} to "
+                f"{clock(self.room.day.until_s)}, {self._speed:g} times as fast as the clock, and "
+                "then stays as it is; its devices have recorded it empty"
             )
         finally:
             over.set()

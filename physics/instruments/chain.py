@@ -16,15 +16,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edge.pixels import baseline
-
 from .. import places
 from .converter import quantise
 from .drift import Drift
 from .lag import straight
+from .levels import complete, middle
 from .records import FINEST, Preset
-
-Counts = tuple[int | None, ...]
+from .records import Counts as Counts
 
 # Readings that come this much of a conversion too early, by rounding of times, are in time.
 _EARLY = 1e-6
@@ -137,9 +135,7 @@ class Instruments:
             ValueError: a look lies before the last one, or a sensor never answered.
         """
         times = until_s - every_s * np.arange(frames - 1, -1, -1)
-        seen = self.record(times, np.zeros((frames, self.count)))
-        heard = [[[c] for c in of if c is not None] for of in zip(*seen, strict=True)]
-        return tuple(baseline(of)[0] for of in heard)
+        return complete(middle(self.record(times, np.zeros((frames, self.count)))))
 
     def _converted(self, at_s: float) -> Counts:
         """Return a fresh reading; the same numbers are drawn whatever is seen."""

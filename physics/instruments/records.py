@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+Counts = tuple[int | None, ...]  # of sensors, in whole steps; None where none came
+
 # A sensor whose converter is finer than any grain still counts; a nanokelvin is one count.
 FINEST = Fraction(1, 2**30)
 
