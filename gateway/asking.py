@@ -5,12 +5,12 @@ from typing import Any
 
 from edge import wire
 
-from .enrol import Devices
-from .judge import Arrival, authenticate
+from .enrolment.enrol import Devices
+from .intake.judge import Arrival, authenticate
+from .intake.outcomes import Asked
 from .ledger import price
-from .outcomes import Asked
+from .mqtt.session import Message
 from .rounds import OpenRound
-from .session import Message
 
 
 def signed(planned: Any, number: int, devices: Devices) -> Asked:

@@ -20,16 +20,16 @@ from edge.records import Release
 from . import config, telling
 from .asking import opened, signed
 from .deployment import Deployment
-from .enrol import Devices
+from .enrolment.enrol import Devices
 from .faults import OperatorFault
-from .intake import Intake
+from .intake.outcomes import Asked
+from .intake.writer import Intake
 from .ledger import Ledger, price, terms
 from .mechanisms import named
-from .outcomes import Asked
-from .patience import Stopped, patiently
 from .rounds import OpenRound
 from .solver import Solver
-from .store import Store
+from .storage.patience import Stopped, patiently
+from .storage.store import Store
 
 GLANCE_S = 0.1  # how often a gathering looks whether it is to stop
 STOPPED = "it was stopped"

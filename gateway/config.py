@@ -99,7 +99,7 @@ def _trimmed(shape: tuple[int, int]) -> tuple[int, ...]:
 def _anchored(deployment: Deployment, folder: Path) -> Deployment:
     """Return the deployment with every path absolute."""
     changed: dict[str, Any] = {}
-    for name in ("site", "mqtt"):
+    for name in ("site", "mqtt", "store", "page"):
         section = getattr(deployment, name)
         paths = {key: folder / value for key, value in section if isinstance(value, Path)}
         changed[name] = section.model_copy(update=paths)

@@ -1,4 +1,4 @@
-"""What a deployment is made of: room, heat, sensors, promise, rounds, broker, page.
+"""What a deployment is made of: room, heat, sensors, promise; how it is run is in `operating`.
 
 The tables and keys of the deployment file, each with the values it may take. Reading the
 file, and saying what is wrong with it, is `config`'s business.
@@ -7,16 +7,14 @@ file, and saying what is wrong with it, is `config`'s business.
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from edge.records import Grid
 
 from .fields import (
     Count,
-    EstimatorName,
     Name,
-    Port,
     Positive,
     RatioField,
     Rectangle,
@@ -24,6 +22,7 @@ from .fields import (
     Shape,
     Switch,
 )
+from .operating import Guard, HomeAssistant, Mqtt, Page, Rounds, Storage, Workers
 
 
 class Site(Section):
@@ -102,48 +101,6 @@ class Privacy(Section):
     keyholder: Switch = False
 
 
-class Rounds(Section):
-    """How the rounds run; seconds."""
-
-    mechanism: str = "thermal"
-    estimator: EstimatorName = "auto"
-    calibration: Literal["exact", "paper"] = "exact"
-    gather_s: Positive = 30.0
-    every_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3600.0
-    solve_s: Positive = 10.0
-
-
-class Mqtt(Section):
-    """The broker: TLS, with its certificate and name verified, unless insecure says otherwise."""
-
-    host: str = "127.0.0.1"
-    port: Port = 8883
-    username: str | None = None
-    password_file: Path | None = None
-    ca_file: Path | None = None  # who signs its certificate; else the system's authorities may
-    insecure: Switch = False
-
-    # A device's own, from its keys and not from the file: see `access.as_device`.
-    _password: str | None = PrivateAttr(None)
-    _context: Any = PrivateAttr(None)
-
-    @model_validator(mode="after")
-    def _one_way_or_the_other(self) -> Self:
-        if self.insecure and self.ca_file is not None:
-            raise ValueError(
-                "insecure = true speaks in the clear and ca_file is for verifying TLS: only one "
-                "of them can be meant, and the wrong one would give everything away; remove one"
-            )
-        return self
-
-
-class Page(Section):
-    """Where the page listens."""
-
-    host: str = "127.0.0.1"
-    port: Port = 8080
-
-
 class Deployment(BaseSettings):
     """One deployment, whole."""
 
@@ -158,7 +115,11 @@ class Deployment(BaseSettings):
     privacy: Privacy
     rounds: Rounds = Rounds()
     mqtt: Mqtt = Mqtt()
+    store: Storage = Storage()
+    guard: Guard = Guard()
     page: Page = Page()
+    homeassistant: HomeAssistant = HomeAssistant()
+    workers: Workers = Workers()
 
     @classmethod
     def settings_customise_sources(

@@ -8,20 +8,22 @@ import structlog
 
 from edge import wire
 
-from . import access, config, telling, tightened
-from .alone import alone
+from . import config, telling
 from .campaign import Campaign
 from .deployment import Deployment
-from .enrol import Devices, check_fleet
-from .granting import check_held, check_pace
-from .intake import Intake
+from .enrolment import tightened
+from .enrolment.enrol import Devices, check_fleet
+from .enrolment.granting import check_held, check_pace
+from .intake.outcomes import Alarm
+from .intake.writer import Intake
 from .ledger import Ledger
-from .outcomes import Alarm
-from .pump import Pump
+from .mqtt import access
+from .mqtt.pump import Pump
+from .mqtt.service import Link
 from .rounds import OpenRound
-from .service import Link
 from .solver import Solver
-from .store import Store
+from .storage.alone import alone
+from .storage.store import Store
 
 log = structlog.get_logger()
 

@@ -14,8 +14,8 @@ from recovery.heatmap import Heatmap, Unresolved
 
 from .certainty import told
 from .deployment import Deployment
+from .intake.outcomes import Who
 from .ledger import Ledger
-from .outcomes import Who
 from .rounds import OpenRound
 
 Event = dict[str, Any]

@@ -30,7 +30,8 @@ class Fleet:
     """Virtual devices by name, all in one world.
 
     Args:
-        devices: who they are and what they may spend; `gateway.budgets` starts them. An array
+        devices: who they are and what they may spend; `gateway.enrolment.budgets` starts
+            them. An array
             is one device with all its pixels.
         sensors: all the sensors of the room, of which each device reads its own; instruments
             of several kinds one after the other.

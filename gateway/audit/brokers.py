@@ -6,7 +6,7 @@ mosquitto makes of it.
 
 from pathlib import Path
 
-from .. import mosquitto
+from ..brokers import mosquitto
 from .claim import Claim, true
 
 

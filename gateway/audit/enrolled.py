@@ -15,8 +15,9 @@ from typing import Any
 from edge import keys
 from edge.node import Node
 
-from .. import budgets, config, enrol
+from .. import config
 from ..commands import virtual
+from ..enrolment import budgets, enrol
 from ..faults import OperatorFault
 from .bench import message
 from .claim import Claim, Effort, at_most, true

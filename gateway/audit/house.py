@@ -12,12 +12,12 @@ from typing import Any
 
 from edge import wire
 
-from ..judge import Arrival, authenticate, judge
+from ..intake.judge import Arrival, authenticate, judge
+from ..intake.outcomes import Asked, DeadLetter
 from ..ledger import Ledger, price
-from ..outcomes import Asked, DeadLetter
+from ..mqtt.session import Message
 from ..rounds import OpenRound, Place
-from ..session import Message
-from ..store import Store
+from ..storage.store import Store
 from .bench import SITE, SITE_KEY, Device, message
 from .claim import Effort
 

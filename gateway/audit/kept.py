@@ -14,9 +14,9 @@ from typing import Any
 from edge import wire
 
 from ..faults import OperatorFault
+from ..intake.outcomes import Asked
 from ..ledger import price
-from ..outcomes import Asked
-from ..session import Message
+from ..mqtt.session import Message
 from .bench import message
 from .claim import Claim, Effort, at_most, true
 from .house import NAMES, House, topic_of

@@ -21,10 +21,11 @@ from structlog.testing import capture_logs
 
 from edge import tls
 
-from .. import access, certificates
-from ..deployment import Mqtt
-from ..pump import Pump
-from ..service import Link
+from ..brokers import certificates
+from ..mqtt import access
+from ..mqtt.pump import Pump
+from ..mqtt.service import Link
+from ..operating import Mqtt
 from . import brokers
 from .claim import Claim, Effort, at_most, true
 

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from edge import thermal
 from edge.ticker import Ticker
 
-from ..dialogue import Dialogue
+from ..virtual.dialogue import Dialogue
 from .bench import Device, message
 from .claim import Claim, Effort, true
 from .scenes import plans

@@ -6,7 +6,7 @@ It tells the owner of keys where now is: a boot beyond it is one that no device 
 from collections.abc import Mapping
 
 from .. import config
-from ..enrol import Devices
+from ..enrolment.enrol import Devices
 from ..faults import OperatorFault
 from ..unveil.source import reading
 

@@ -14,9 +14,12 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from .. import certificates, config, enrol, mosquitto
-from ..deployment import Deployment, Mqtt
+from .. import config
+from ..brokers import certificates, mosquitto
+from ..deployment import Deployment
+from ..enrolment import enrol
 from ..faults import OperatorFault
+from ..operating import Mqtt
 from .broker_files import Files
 
 TLS_PORT = 8883

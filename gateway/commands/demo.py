@@ -11,12 +11,13 @@ from rich.console import Console
 
 from physics.fleet import seeded_keys
 
-from .. import budgets, config, enrol, logs
-from ..broker import embedded
-from ..granting import granted
-from ..nodes import Nodes
+from .. import config, logs
+from ..brokers.broker import embedded
+from ..enrolment import budgets, enrol
+from ..enrolment.granting import granted
 from ..serving import Service
 from ..telling import Event
+from ..virtual.nodes import Nodes
 from ..web.server import Page
 from . import corridor
 from .audience import Audience

@@ -14,7 +14,7 @@ from recovery.guarantee import from_json
 from recovery.thermal import Query
 
 from .. import config, logs
-from ..enrol import load_devices
+from ..enrolment.enrol import load_devices
 from ..serving import Service
 from ..telling import Event
 from ..web.server import Page

@@ -6,10 +6,11 @@ No key is ever printed; what is printed are the public four bytes that name an e
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from .. import config, ringfile
-from ..enrol import Devices, load_devices
+from .. import config
+from ..enrolment import ringfile
+from ..enrolment.enrol import Devices, load_devices
+from ..enrolment.keyring import FURTHEST, Boots, Chain, Ring, boots, spans
 from ..faults import OperatorFault, suggestion
-from ..keyring import FURTHEST, Boots, Chain, Ring, boots, spans
 from .boots import beyond, check_begun, heard
 from .unveiling import check_ring, named
 

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import config, logs, tightened
-from ..enrol import Devices, load_devices
+from .. import config, logs
+from ..enrolment import tightened
+from ..enrolment.enrol import Devices, load_devices
+from ..enrolment.granting import granted
+from ..enrolment.tightened import Given
+from ..enrolment.tighter import Answers, exchange
 from ..faults import OperatorFault, suggestion
-from ..granting import granted
-from ..tightened import Given
-from ..tighter import Answers, exchange
 from .unveiling import named
 
 RESTART = (

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from edge.keys import mac_key
 
-from .. import config, ringfile
-from ..enrol import Devices, load_devices
+from .. import config
+from ..enrolment import ringfile
+from ..enrolment.enrol import Devices, load_devices
+from ..enrolment.keyring import Chain, Ring
 from ..faults import OperatorFault
-from ..keyring import Chain, Ring
 from ..unveil.opening import Opening
 from ..unveil.readings import Row, check_new, write
 from ..unveil.source import Numbers, Stored, reading

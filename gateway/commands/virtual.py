@@ -9,11 +9,12 @@ import numpy as np
 
 from recovery.thermal import Query
 
-from .. import budgets, config, enrol, logs, tightened
+from .. import config, logs
 from ..deployment import Deployment
+from ..enrolment import budgets, enrol, tightened
+from ..enrolment.granting import granted
 from ..faults import OperatorFault
-from ..granting import granted
-from ..nodes import Nodes
+from ..virtual.nodes import Nodes
 from .hosting import on_signal
 from .standing import Seen as Seen
 from .standing import stand

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from edge import entropy, thermal, wire
 
-from ..enrol import Devices
+from ..enrolment.enrol import Devices
 from .readings import CLAMPED, CUT, LeftOut, Row
 from .source import Stored
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from edge import wire
 
 from ..faults import OperatorFault
-from ..schema import SCHEMA
+from ..storage.schema import SCHEMA
 
 Numbers = tuple[int, int]  # of the first and the last round that is wanted
 

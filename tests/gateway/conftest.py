@@ -12,8 +12,10 @@ from edge import wire
 from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
-from gateway import broker, budgets, cli, enrol
-from gateway.deployment import Mqtt
+from gateway import cli
+from gateway.brokers import broker
+from gateway.enrolment import budgets, enrol
+from gateway.operating import Mqtt
 
 SITE = "testsite"
 SENSORS = 4

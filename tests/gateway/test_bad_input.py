@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from edge.limits import Limits
-from gateway import budgets, config, enrol
-from gateway.broker import free_port
+from gateway import config
+from gateway.brokers.broker import free_port
+from gateway.enrolment import budgets, enrol
 
 BROKEN = {
     "empty.csv": b"",

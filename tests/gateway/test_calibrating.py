@@ -15,7 +15,7 @@ from matplotlib.image import imread
 from edge.thermal import Params, bits
 from gateway import config
 from gateway.commands import calibrating_map, calibrating_numbers
-from gateway.granting import granted
+from gateway.enrolment.granting import granted
 from recovery.thermal import plan
 
 Command = Callable[..., Any]

@@ -17,15 +17,17 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from edge import wire
 from edge.node import Node
-from gateway import budgets, campaign, config, enrol, patience, telling
+from gateway import campaign, config, telling
 from gateway.campaign import Campaign
 from gateway.deployment import Deployment
+from gateway.enrolment import budgets, enrol
+from gateway.enrolment.granting import granted
 from gateway.faults import OperatorFault
-from gateway.granting import granted
-from gateway.intake import Intake
+from gateway.intake.writer import Intake
 from gateway.mechanisms import named
-from gateway.session import Message
-from gateway.store import Store
+from gateway.mqtt.session import Message
+from gateway.storage import patience
+from gateway.storage.store import Store
 
 SITE, SENSORS = "stage", 6
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from edge.records import Grid, Guarantee
-from gateway import broker, telling
+from gateway import telling
+from gateway.brokers import broker
 from gateway.certainty import heard, told
 from recovery.heatmap import Heatmap
 from recovery.uncertainty import Band, Credible

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway import access, config
-from gateway.deployment import Mqtt
+from gateway import config
 from gateway.faults import OperatorFault
+from gateway.mqtt import access
+from gateway.operating import Mqtt
 
 
 def written(tmp_path: Path, text: str) -> Path:

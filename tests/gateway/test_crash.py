@@ -14,12 +14,12 @@ from typing import Any
 from edge import thermal, wire
 from edge.limits import Limits
 from edge.node import Node
-from gateway import budgets, enrol
-from gateway.deployment import Mqtt
-from gateway.pump import Pump
-from gateway.service import Link
-from gateway.session import Message
-from gateway.store import Store
+from gateway.enrolment import budgets, enrol
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.mqtt.session import Message
+from gateway.operating import Mqtt
+from gateway.storage.store import Store
 
 SITE = "crashsite"
 SENSORS = 240
@@ -29,7 +29,7 @@ KILLS = len(KILL_AFTER_S)
 GATEWAY = """
 import sys
 from pathlib import Path
-from gateway import enrol
+from gateway.enrolment import enrol
 from gateway.deployment import Deployment
 from gateway.serving import Service
 

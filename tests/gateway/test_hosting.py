@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from gateway import config
-from gateway.broker import free_port
+from gateway.brokers.broker import free_port
 from gateway.commands import hosting
 from gateway.commands.choices import first_round, query
-from gateway.deployment import Mqtt
+from gateway.operating import Mqtt
 from gateway.web.feed import Feed
 from recovery.guarantee import to_json
 

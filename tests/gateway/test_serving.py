@@ -14,16 +14,19 @@ import structlog.testing
 
 from edge import wire
 from edge.records import Report
-from gateway import broker, budgets, config, enrol, telling
-from gateway.deployment import Deployment, Mqtt
+from gateway import config, telling
+from gateway.brokers import broker
+from gateway.deployment import Deployment
+from gateway.enrolment import budgets, enrol
+from gateway.enrolment.granting import granted
 from gateway.faults import LinkFault, OperatorFault
-from gateway.granting import granted
 from gateway.mechanisms import named
-from gateway.nodes import Nodes
-from gateway.pump import Pump
-from gateway.service import Link
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.mqtt.session import Message
+from gateway.operating import Mqtt
 from gateway.serving import Service
-from gateway.session import Message
+from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.kernel import forward
 from physics.sensors import PointSensors
@@ -404,7 +407,7 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that lost its memory must not cost a reading, nor a device its noise."""
-    monkeypatch.setattr("gateway.nodes.RESEND_S", 0.1)
+    monkeypatch.setattr("gateway.virtual.nodes.RESEND_S", 0.1)
     plan = named("thermal").plan(config.query(room.deployment()), [])
     topic = wire.round_topic(room.site, "thermal")
     asked = wire.pack_round(plan, room.devices.site_key, topic)

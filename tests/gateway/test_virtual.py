@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from edge import keys
-from gateway import config, enrol
+from gateway import config
 from gateway.commands import virtual
-from gateway.service import Link
+from gateway.enrolment import enrol
+from gateway.mqtt.service import Link
 
 
 @pytest.fixture

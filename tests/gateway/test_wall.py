@@ -17,14 +17,17 @@ from typing import Any, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 
-from gateway import access, certificates, config, enrol, mosquitto
-from gateway.broker import free_port
+from gateway import config
+from gateway.brokers import certificates, mosquitto
+from gateway.brokers.broker import free_port
 from gateway.commands import broker_init
-from gateway.deployment import Mqtt
+from gateway.enrolment import enrol
 from gateway.faults import LinkFault
-from gateway.pump import Pump
-from gateway.service import Link
-from gateway.session import Message
+from gateway.mqtt import access
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.mqtt.session import Message
+from gateway.operating import Mqtt
 
 SITE = "lab"
 DATA, OTHERS = f"heatveil/1/{SITE}/node-0/data", f"heatveil/1/{SITE}/node-1/data"

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TAKES_OFF = {"gateway.keyring", "gateway.ringfile", "gateway.commands.unveiling"}
+TAKES_OFF = {
+    "gateway.enrolment.keyring",
+    "gateway.enrolment.ringfile",
+    "gateway.commands.unveiling",
+}
 
 
 def loaded(*modules: str) -> set[str]:
@@ -29,7 +33,7 @@ def test_the_service_loads_nothing_that_takes_noise_off() -> None:
     """A gateway that could would one day be told to, by somebody else."""
     service = loaded("gateway.cli", "gateway.commands.hosting", "gateway.commands.demo")
 
-    assert "gateway.intake" in service
+    assert "gateway.intake.writer" in service
     assert "gateway.commands.owning" in service  # its flags alone
     assert opening(service) == set()
     assert opening(loaded("gateway.commands.unveiling")) >= TAKES_OFF
@@ -42,7 +46,9 @@ def test_an_import_that_would_bring_it_there_is_found(tmp_path: Path, module: st
         shutil.copytree(ROOT / package, tmp_path / package)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     planted = tmp_path / "gateway" / module
-    planted.write_text(planted.read_text() + "\n\ndef later():\n    import gateway.keyring\n")
+    planted.write_text(
+        planted.read_text() + "\n\ndef later():\n    import gateway.enrolment.keyring\n"
+    )
     linter = Path(sys.executable).with_name("lint-imports")
     ran = subprocess.run([linter, "--no-cache"], cwd=tmp_path, capture_output=True, text=True)
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gateway import certificates, mosquitto
-from gateway.broker import free_port
+from gateway.brokers import certificates, mosquitto
+from gateway.brokers.broker import free_port
 
 # {0} is what the case adds; it must print one line.
 DEVICE = """

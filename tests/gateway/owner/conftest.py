@@ -12,12 +12,13 @@ import pytest
 from edge import keys, wire
 from edge.node import Node
 from edge.thermal import Params
-from gateway import budgets, config, enrol, tightened
+from gateway import config
 from gateway.commands.choices import first_round
-from gateway.granting import granted
+from gateway.enrolment import budgets, enrol, tightened
+from gateway.enrolment.granting import granted
+from gateway.intake.outcomes import Asked, Kept
 from gateway.ledger import price
-from gateway.outcomes import Asked, Kept
-from gateway.store import Store
+from gateway.storage.store import Store
 
 SITE = "owned"
 DEPLOYMENT = """

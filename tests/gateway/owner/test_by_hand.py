@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gateway.broker import free_port
-from gateway.deployment import Mqtt
+from gateway.brokers.broker import free_port
+from gateway.operating import Mqtt
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gateway.deployment import Mqtt
-from gateway.nodes import Nodes
+from gateway.operating import Mqtt
 from gateway.serving import Service
+from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 

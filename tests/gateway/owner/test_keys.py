@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from edge import keys
-from gateway import keyfile, ringfile
-from gateway.keyring import FURTHEST, Boots, Chain, boots, spans
+from gateway.enrolment import keyfile, ringfile
+from gateway.enrolment.keyring import FURTHEST, Boots, Chain, boots, spans
 
 Heatveil = Callable[..., Any]
 ROOT = bytes(range(32))

@@ -11,8 +11,8 @@ from edge.budget import Budget, provision
 from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Report, Round
-from gateway.enrol import Device, Devices
-from gateway.keyring import Chain, Ring
+from gateway.enrolment.enrol import Device, Devices
+from gateway.enrolment.keyring import Chain, Ring
 from gateway.rounds import Place
 from gateway.unveil import opening
 from gateway.unveil.opening import Opening

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from edge import limits, wire
-from gateway import tightened
-from gateway.deployment import Mqtt
-from gateway.nodes import Nodes
-from gateway.pump import Pump
-from gateway.service import Link
-from gateway.session import Message
+from gateway.enrolment import tightened
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.mqtt.session import Message
+from gateway.operating import Mqtt
+from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 
@@ -346,7 +346,7 @@ def test_limits_of_an_older_enrolment_do_not_count(site: Any) -> None:
 )
 def test_an_answer_to_something_else_is_none(topic: str, said: Any) -> None:
     """And what somebody writes on the broker does not reach the terminal as it is."""
-    from gateway.tighter import Answers
+    from gateway.enrolment.tighter import Answers
 
     sent = {"node-0": limits.Limits(2, 8, 1, 1, 1, 0)}
     answers = Answers(sent)

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from edge import wire
-from gateway import ringfile
+from gateway.enrolment import ringfile
+from gateway.enrolment.keyring import Boots, Chain
 from gateway.faults import OperatorFault
-from gateway.keyring import Boots, Chain
-from gateway.sqlite import opened
+from gateway.storage.sqlite import opened
 from gateway.unveil import readings, source
 
 Heatveil = Callable[..., Any]

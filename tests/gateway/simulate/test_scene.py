@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway import budgets, config, enrol
+from gateway import config
 from gateway.commands.standing import Seen, stand
-from gateway.deployment import Mqtt
-from gateway.granting import granted
-from gateway.nodes import Nodes
+from gateway.enrolment import budgets, enrol
+from gateway.enrolment.granting import granted
+from gateway.operating import Mqtt
 from gateway.serving import Service
 from gateway.simulate.scene import Scene
+from gateway.virtual.nodes import Nodes
 from recovery.heatmap import Unresolved
 
 PROGRAM = Path(sys.executable).with_name("heatveil")

@@ -1,0 +1,1 @@
+"""Brokers: one for a demonstration, and the files of one's own."""

@@ -1,0 +1,1 @@
+"""Files that others run: systemd, Docker, mosquitto, Grafana."""

@@ -1,0 +1,1 @@
+"""Who may report: keys, limits and budgets."""

@@ -1,0 +1,112 @@
+"""Where the budgets of virtual devices are kept: a folder of slots, one keeper at a time.
+
+A budget is written before it is used, so the folder is the only thing that knows what a device
+has said. It is neither copied nor brought back: a device whose slots are lost, or were set back,
+stays off until it is enrolled again, with a new key.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import structlog
+
+from edge import budget, keys, slots
+
+from ..faults import OperatorFault
+from ..storage.alone import held
+from .enrol import Enrolment, Secret, Secrets
+
+# A disk does not wear out like a board's flash, so a fleet leases one answer at a time: it can
+# be stopped at any moment and loses none.
+LEASE = 1
+# Writers at once: a disk flushes for several in the time that it takes for one.
+WRITERS = 8
+
+log = structlog.get_logger()
+
+Place = Callable[[str], Any]  # from the name of a device to its two slots
+
+
+class Started(NamedTuple):
+    """Devices whose budgets have booted, as (identity, budget), and sentences on the others."""
+
+    devices: list[tuple[Any, Any]]
+    off: list[str]
+
+
+def in_memory() -> Place:
+    """Return slots that are gone with the process, and the keys that they belong to with them."""
+    made: dict[str, Any] = {}
+    return lambda name: made.setdefault(name, slots.Ram())
+
+
+@contextmanager
+def kept(folder: Path) -> Iterator[Place]:
+    """Keep the slots in this folder, alone, for as long as the block lasts.
+
+    Raises:
+        OperatorFault: it is not there, cannot be used, or another fleet keeps it.
+    """
+    unusable = (
+        f"the folder {folder} cannot be used ({{why}}); it must hold what the devices remember, "
+        "for nothing else knows what they have said already. If it is lost, the keys are worth "
+        "nothing: move the key files away and enrol the fleet again"
+    )
+    taken = (
+        f"another fleet keeps {folder}; one at a time may, for two devices with one key would "
+        "hide two readings under one noise. Stop the other fleet first"
+    )
+    with held(folder / "lock", unusable, taken):
+        yield lambda name: slots.Files(str(folder), name)
+
+
+def provision(made: Enrolment, limits: Any, place: Place) -> None:
+    """Write the first budget of every newly enrolled device.
+
+    Raises:
+        OperatorFault: there is a budget already, or it cannot be written.
+    """
+
+    def first(secret: Secret) -> None:
+        who = secret.identity
+        chain = keys.first_chain(made.roots[who.name])
+        try:
+            budget.provision(place(who.name), who.state_key, chain, limits)
+        except (OSError, ValueError) as fault:
+            raise OperatorFault(
+                f"the budget of {who.name} cannot be made ({fault}); a device without one never "
+                "speaks. Enrol into a folder that is empty and can be written to"
+            ) from fault
+
+    with ThreadPoolExecutor(WRITERS) as writers:
+        deque(writers.map(first, made.secrets.devices), 0)
+
+
+def boot(secrets: Secrets, place: Place, lease: int = LEASE) -> Started:
+    """Start every device: a new epoch on the medium, and the noise key of the last one erased.
+
+    Raises:
+        OperatorFault: none of them can start.
+    """
+
+    def start(secret: Secret) -> Any:
+        who = secret.identity
+        ledger = budget.Budget(place(who.name), who.state_key, lease)
+        try:
+            ledger.boot()
+        except (OSError, ValueError) as fault:
+            return f"device {who.name} stays off: {fault}"
+        if ledger.mended:
+            log.warning("a budget was mended", device=who.name, found=ledger.mended)
+        return who, ledger
+
+    with ThreadPoolExecutor(WRITERS) as writers:
+        found = list(writers.map(start, secrets.devices))
+    off = [one for one in found if isinstance(one, str)]
+    if len(off) == len(found):
+        raise OperatorFault(f"no device can start; {off[0] if off else 'none is enrolled'}")
+    return Started([one for one in found if not isinstance(one, str)], off)

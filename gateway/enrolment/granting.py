@@ -1,0 +1,117 @@
+"""What the devices of a deployment are enrolled with: limits in whole numbers.
+
+The planned Round is all that they will ever do, as often as was promised: its noise is the least
+they answer with, its grain the coarsest, and their budget is its price times the readings. Over
+the air this can only be made tighter (`edge.limits`).
+
+Devices count in nano-rho, each price rounded up. What all of a budget can buy, by rounds of any
+noise above the least, is at most its rho, so that is what is held against the promise.
+
+Source: Canonne, Kamath and Steinke 2020, Theorem 14: Gaussians add up to one whose squared
+shift is the sum of theirs, so a budget is worth what one Gaussian of its rho is worth.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from edge import limits
+from recovery.gaussian import gaussian_epsilon
+from recovery.ratio import check_ratio
+from recovery.settle import DISCRETE
+from recovery.thermal import Query, calibration
+
+from ..faults import OperatorFault
+
+# Messages are late by turns, so a device that held answers this far apart and no less would
+# refuse a round now and then.
+PACE = 0.5  # of the time from one round to the next
+
+
+def granted(query: Query, every_s: float) -> Any:
+    """Return the first `Limits` of every device that will answer this query.
+
+    Args:
+        every_s: seconds from the opening of one round to that of the next.
+
+    Raises:
+        OperatorFault: the query cannot be served, or its promise is too fine for a budget.
+    """
+    try:
+        made = calibration(query)
+        pace_ms = min(round(1000 * PACE * every_s), limits.MOST[5])
+        first = limits.Limits(
+            1, made.exponent, made.sensitivity_squared, made.variance, 0, pace_ms
+        )
+        cost = limits.price(first, made.exponent, made.variance)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    whole = first._replace(budget=query.readings * cost)
+    if why := limits.objection(whole):
+        raise OperatorFault(f"the devices cannot be given their limits: {why}")
+    given, promised = worth(whole.budget, query.delta), check_ratio(query.epsilon, "epsilon")
+    if given > promised:
+        raise OperatorFault(
+            f"{query.readings} readings at {cost} nano-rho, the unit of a device's budget, would "
+            f"give epsilon {given:.9g} and {promised:.9g} is promised: the prices are so small "
+            "that rounding them up breaks it. Ask for a slightly larger epsilon, or for fewer "
+            "readings"
+        )
+    return whole
+
+
+def check_held(query: Query, held: Mapping[str, Any]) -> None:
+    """Check that devices do not count less for an answer than the planned Round really costs.
+
+    They know no room, no source and no level that follows: only by how much what they send was
+    thought to change when they were enrolled. A Round for more has more noise, so they answer it,
+    but whoever forges one with their own noise would get more out of them than was promised.
+
+    Args:
+        held: the `Limits` of each device, by name.
+
+    Raises:
+        OperatorFault: some do.
+    """
+    made = calibration(query)
+    planned = limits.Limits(1, made.exponent, made.sensitivity_squared, made.variance, 0, 0)
+    cost = limits.price(planned, made.exponent, made.variance)
+    for name, own in held.items():
+        counted = limits.price(own, made.exponent, made.variance)
+        if counted < cost:
+            raise OperatorFault(
+                f"{name} would count {counted} nano-rho for an answer that costs {cost}: it was "
+                "enrolled for readings that change by less than the deployment now says, and its "
+                "budget would promise too much. Go back to the [room], [heat] and [sensors] that "
+                "it was enrolled with, or enrol again"
+            )
+
+
+def check_pace(every_s: float, held: Mapping[str, Any]) -> None:
+    """Check that no device would find the rounds too fast, and refuse each, paid as it is.
+
+    Args:
+        every_s: seconds from the opening of one round to that of the next.
+        held: the `Limits` of each device, by name.
+
+    Raises:
+        OperatorFault: some would.
+    """
+    for name, own in held.items():
+        if 1000 * every_s < own.pace_ms:
+            raise OperatorFault(
+                f"[rounds] every_s is {every_s:g} but {name} answers no sooner than "
+                f"{own.pace_ms / 1000:g} s after its last answer, as it was enrolled or "
+                "tightened: it would refuse rounds that are paid for all the same. Set every_s "
+                f"to {own.pace_ms / 1000 / PACE:g}, or enrol again in a new folder"
+            )
+
+
+def worth(nano_rho: int, delta: Any) -> float:
+    """Return the epsilon that a budget of a device is worth at this delta, a ratio.
+
+    >>> round(worth(35_860_000, (1, 100_000)), 3)
+    1.0
+    """
+    sigma = math.sqrt(limits.NANO / (2 * nano_rho)) / DISCRETE
+    return gaussian_epsilon(sigma, check_ratio(delta, "delta"))

@@ -1,0 +1,126 @@
+"""Which limits each device was last given, so that the next ones can only protect more.
+
+A file beside the devices file: written when a fleet is enrolled, and before tighter limits go
+out. A device refuses what is looser whatever this says; here the operator hears it first, and
+the version numbers go on from where they were.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edge.limits import FIELDS, Limits, looser, objection
+
+from ..faults import OperatorFault
+from . import keyfile
+from .enrol import Devices
+
+HOLDS = "limits"
+
+
+class Given(NamedTuple):
+    """What a device was last given, under which enrolment."""
+
+    key_id: bytes
+    limits: Any
+
+
+def beside(devices_path: Path) -> Path:
+    """Return where the limits of these devices are kept."""
+    return devices_path.with_name("limits.json")
+
+
+def save(devices_path: Path, site: str, given: Mapping[str, Given]) -> None:
+    """Write what devices were given, flushed.
+
+    Raises:
+        OperatorFault: it cannot be written.
+    """
+    rows = [
+        {"name": name, "key_id": key_id, "limits": list(limits)}
+        for name, (key_id, limits) in given.items()
+    ]
+    keyfile.write(beside(devices_path), HOLDS, site, rows)
+
+
+def enrolled(devices_path: Path, devices: Devices, limits: Any) -> None:
+    """Note the limits that newly enrolled devices were given.
+
+    Raises:
+        OperatorFault: they cannot be written.
+    """
+    given = {name: Given(device.key_id, limits) for name, device in devices.by_name.items()}
+    save(devices_path, devices.site, given)
+
+
+def load(devices_path: Path, devices: Devices) -> dict[str, Given]:
+    """Return what devices were last given; those of another enrolment are left out.
+
+    Raises:
+        OperatorFault: there is a file, and it cannot be read.
+    """
+    path = beside(devices_path)
+    if not path.exists():
+        return {}
+    try:
+        _, rows = keyfile.read(path, HOLDS, devices.site, _given)
+    except OperatorFault as fault:
+        raise OperatorFault(
+            f"the limits that were sent cannot be read from {path} ({fault.__cause__ or fault}); "
+            "they must be known, for the next ones have to be tighter and of a higher version. "
+            "Move the file away and give --version as the devices' meta says it"
+        ) from fault
+    return {
+        name: given
+        for name, given in rows
+        if name in devices.by_name and devices.by_name[name].key_id == given.key_id
+    }
+
+
+def following(
+    names: Iterable[str], known: Mapping[str, Given], wished: Any, version: int | None
+) -> dict[str, Any]:
+    """Return the limits to send to each device, of the version after its last.
+
+    What was sent already is sent again as it was.
+
+    Args:
+        known: what devices were last given; see `load`.
+        wished: the limits of the deployment, of any version.
+        version: that is in force, for devices that are not among the known.
+
+    Raises:
+        OperatorFault: they are looser than the last, or nothing changes at all.
+    """
+    found = {}
+    for name in names:
+        if name not in known and version is None:
+            raise OperatorFault(
+                f"it is not known which limits {name} was last given; the next ones must be of a "
+                "higher version, or the device refuses them. Give --version as limits.version of "
+                "its meta says it; whether they are tighter the device then decides alone"
+            )
+        last = known[name].limits if name in known else wished._replace(version=version)
+        again = wished._replace(version=last.version) == last and name in known
+        next_one = wished._replace(version=last.version + (0 if again else 1))
+        if not again and name in known and (why := looser(last, next_one)):
+            raise OperatorFault(
+                f"nothing was sent, for of {name} the deployment file would loosen what it was "
+                f"last given: {why}. Limits follow from [privacy], [room], [heat], [sensors] and "
+                "every_s of [rounds]"
+            )
+        found[name] = next_one
+    if all(one.version == 1 for one in found.values()):
+        raise OperatorFault(
+            "the deployment file asks for the limits that these devices were enrolled with; "
+            "there must be something to tighten, or a version is used up for nothing. Ask for a "
+            "smaller epsilon, a longer every_s or fewer readings at the same noise"
+        )
+    return found
+
+
+def _given(_: keyfile.Row, row: keyfile.Row) -> tuple[str, Given]:
+    numbers = row["limits"]
+    if len(numbers) != FIELDS or objection(numbers):
+        raise ValueError(f"the limits of {row['name']} are none")
+    return str(row["name"]), Given(keyfile.key(row, "key_id", 4), Limits(*numbers))

@@ -1,0 +1,94 @@
+"""Sends tighter limits to devices over the broker, and hears what each of them decides."""
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from edge import limits, wire
+
+from ..faults import LinkFault
+from ..mqtt.pump import Pump
+from ..mqtt.service import Link
+from ..mqtt.session import Message
+from ..operating import Mqtt
+from .enrol import Devices
+
+SENT_S = 5.0  # for the broker to have taken what was published
+
+
+class Answers:
+    """What devices say to the limits that they were sent; filled on the pump's thread."""
+
+    def __init__(self, sent: Mapping[str, Any]) -> None:
+        self._sent = sent
+        self._changed = threading.Condition()
+        self.taken: set[str] = set()
+        self.refused: dict[str, str] = {}
+
+    def take(self, link: Link, message: Message) -> None:
+        """Take an answer; one to other limits, or from anybody else, is none."""
+        link.ack(message)
+        name = message.topic.split("/")[-2]
+        try:
+            said = json.loads(message.payload)
+            verb, version, taken, why = (said[key] for key in ("verb", "version", "taken", "why"))
+        except (ValueError, KeyError, TypeError):
+            return
+        if verb != "limits" or name not in self._sent:
+            return
+        with self._changed:
+            if version == self._sent[name].version and taken is True:
+                self.taken.add(name)
+                self.refused.pop(name, None)
+            elif version in (self._sent[name].version, None) and name not in self.taken:
+                self.refused[name] = _printable(str(why))
+            self._changed.notify_all()
+
+    def wait(self, patience_s: float) -> None:
+        """Return when every device has answered, or patience is at its end."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: len(self.taken) + len(self.refused) == len(self._sent), patience_s
+            )
+
+
+def exchange(
+    broker: Mqtt, devices: Devices, sent: Mapping[str, Any], patience_s: float
+) -> Answers:
+    """Publish limits, each signed for its device and retained, and return what came back.
+
+    Raises:
+        LinkFault: the broker does not answer, will not have us, or did not take all of them.
+    """
+    site = devices.site
+    answers = Answers(sent)
+    with Pump("tighten") as pump:
+        link = Link(
+            broker,
+            f"heatveil-{site}-tighten",
+            pump,
+            subscribe=[wire.topic(site, "+", "ack")],
+            on_message=answers.take,
+            lasting=False,  # an answer to something older is none
+        ).wait()
+        try:
+            for name, one in sent.items():
+                where = limits.topic(site, name)
+                message = limits.pack_limits(one, devices.by_name[name].config_key, where)
+                link.publish(where, message, retain=True)
+            answers.wait(patience_s)
+            if not link.sent(SENT_S):
+                raise LinkFault(
+                    f"the broker at {broker.host}:{broker.port} did not take all limits within "
+                    f"{SENT_S:.0f} s; it must have them, or a device that sleeps never hears of "
+                    "them. Look at the broker, and run this again: what was sent changes nothing"
+                )
+        finally:
+            link.close()
+    return answers
+
+
+def _printable(text: str) -> str:
+    """Return what somebody on the broker wrote, safe for a terminal."""
+    return "".join(one if one.isprintable() else " " for one in text)[:400]

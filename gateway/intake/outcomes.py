@@ -1,0 +1,91 @@
+"""What is asked, and what becomes of a message: rows between campaign, judge, intake and store."""
+
+import hashlib
+from collections.abc import Mapping, Set
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ..ledger import Charge
+
+# A device, and the four bytes that name its enrolment: under a new key its numbers begin anew.
+Who = tuple[str, bytes]
+Key = tuple[str, bytes, int, int]  # and epoch, seq: no two different messages may share it
+Seen = Mapping[bytes, bool]  # SHA-256 of messages that came before, and whether they count
+
+
+class Asked(NamedTuple):
+    """A round as it is sent."""
+
+    planned: bytes  # the four-byte name of the round as the mechanism planned it
+    name: bytes  # of the round as it is sent, with the next free number
+    plan: Any
+    message: bytes
+    rho: Fraction
+
+
+class Kept(NamedTuple):
+    """A report that counts, as the bytes that came."""
+
+    device: str
+    epoch: int
+    seq: int
+    round: bytes
+    frame: bytes
+    key_id: bytes = b""
+
+
+class Heard(NamedTuple):
+    """A genuine message that does not count: its numbers are used up, and it told something."""
+
+    device: str
+    epoch: int
+    seq: int
+    round: bytes
+    frame: bytes
+    key_id: bytes = b""
+
+
+class Known(NamedTuple):
+    """What the store knows of a batch before it is judged."""
+
+    seen: Mapping[Key, Seen]  # under the batch's keys
+    prices: Mapping[bytes, Fraction]  # of the rounds that it answers, as they were charged
+    answered: Set[tuple[bytes, str]]  # (round, device) that a genuine message has answered
+
+
+class Alarm(NamedTuple):
+    """A device that has broken, or could break, its own noise: it needs a new key."""
+
+    device: str
+    key_id: bytes
+    why: str
+
+
+class Again(NamedTuple):
+    """A second answer: it left the device, so it is charged all the same."""
+
+    round: bytes
+    charge: Charge
+    frame: bytes
+
+
+class DeadLetter(NamedTuple):
+    """A message that does not count, and why."""
+
+    topic: str
+    why: str
+    frame: bytes
+
+
+class Receipt(NamedTuple):
+    """Tells a device that its message is stored, as a report that counts or a dead letter."""
+
+    device: str
+    epoch: int
+    seq: int
+    taken: bool
+
+
+def digest(frame: bytes) -> bytes:
+    """Return the 32 bytes by which a frame is known again."""
+    return hashlib.sha256(frame).digest()

@@ -1,0 +1,175 @@
+"""The writer: one thread that takes what came off the wire, decides, commits, then lets go.
+
+The order is the promise: commit, then the receipt to the device, then the acknowledgement to
+the broker. A kill between any two steps loses nothing: what was not acknowledged comes again
+with the same bytes, and what is in the store already is absorbed and gets its receipt again.
+One poison message never stops a good one: it becomes a dead letter with a reason, and is let
+go as well.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import structlog
+
+from edge import wire
+
+from ..enrolment.enrol import Devices
+from ..mqtt.session import Message
+from ..rounds import OpenRound
+from ..storage.patience import Stopped, patiently
+from ..storage.store import Store
+from .batches import Arrived, Bearer, Inbox
+from .judge import Arrival, Verdict, authenticate, judge
+from .outcomes import Alarm, DeadLetter
+
+log = structlog.get_logger()
+
+
+class Intake:
+    """The thread, its inbox, and the round that is open."""
+
+    def __init__(
+        self,
+        store: Store,
+        devices: Devices,
+        progress: Callable[[OpenRound | None, int], None],
+        alarm: Callable[[Sequence[Alarm]], None],
+    ) -> None:
+        """Start the thread.
+
+        Args:
+            progress: hears, after a batch, how the round stands and how many messages were
+                refused since the start.
+            alarm: hears, after a batch, of devices that need a new key.
+        """
+        self._store, self._devices = store, devices
+        self._progress, self._alarm = progress, alarm
+        self._inbox = Inbox()
+        self._newest = store.newest()
+        self._round: OpenRound | None = None
+        self._changed = threading.Condition()
+        self._refused = 0
+        self._begun = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
+        self._thread.start()
+
+    def put(self, bearer: Bearer, message: Message) -> None:
+        """Take a message; returns at once."""
+        self._inbox.put((bearer, message))
+
+    def open(self, round: OpenRound) -> None:
+        """Take reports for this round from now on."""
+        with self._changed:
+            self._round = round
+        self.begin()
+
+    def begin(self) -> None:
+        """Start to decide; until then what comes waits, in the order it came.
+
+        After a restart the broker hands over the answers it kept for us before we have found
+        the round that they answer.
+        """
+        self._begun.set()
+
+    def wait_complete(self, patience_s: float) -> bool:
+        """Wait until every enrolled device has answered; False when patience ended before."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: (
+                    self._stopping.is_set() or (self._round is not None and self._round.complete)
+                ),
+                patience_s,
+            )
+
+    def close_round(self) -> OpenRound | None:
+        """Return the round as it stands, all of it committed; what comes now is late."""
+        with self._changed:
+            if self._round is not None:
+                closes_s = min(self._round.closes_s, time.monotonic())
+                self._round = replace(self._round, closes_s=closes_s)
+            return self._round
+
+    def stop(self) -> None:
+        """Commit and let go of what has come so far, and end the thread."""
+        self._stopping.set()  # not under the lock, which a batch holds while it is written
+        with self._changed:
+            self._changed.notify_all()
+        self._inbox.end()
+        self._begun.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        self._begun.wait()
+        ended = (
+            self._stopping.is_set() and self._round is None
+        )  # never begun: the broker keeps it all
+        while not ended:
+            batch, ended = self._inbox.batch()
+            try:
+                if batch:
+                    self._handle(batch)
+            except Stopped:
+                pass  # not acknowledged, so the broker keeps it for us
+            except Exception:  # not the disk's fault: find the one that cannot be stored
+                log.exception("a batch could not be stored", messages=len(batch))
+                for arrived in batch:
+                    self._handle_alone(arrived)
+
+    def _handle(self, batch: Sequence[Arrived]) -> None:
+        """Decide, commit, send receipts, acknowledge: in this order."""
+        found = [authenticate(message, self._devices) for _, message in batch]
+        arrivals = [item for item in found if isinstance(item, Arrival)]
+        letters = [item for item in found if isinstance(item, DeadLetter)]
+        # Without the lock while it waits for the disk: a round must close, and we must stop.
+        verdict = patiently(self._stopping, self._decided, arrivals, letters)
+        for receipt in verdict.receipts:
+            topic = wire.topic(self._devices.site, receipt.device, "receipt")
+            batch[0][0].publish(topic, json.dumps(receipt._asdict()).encode())
+        for bearer, message in batch:
+            bearer.ack(message)
+        if verdict.letters:
+            log.warning("messages refused", messages=len(verdict.letters))
+        if verdict.alarms:
+            self._alarm(verdict.alarms)
+        self._progress(verdict.round, self._refused)
+
+    def _decided(self, arrivals: list[Arrival], letters: list[DeadLetter]) -> Verdict:
+        """Return the verdict on a batch, committed, while no round opens or closes."""
+        reports = [arrival.report for arrival in arrivals]
+        keys = [arrival.key for arrival in arrivals]
+        with self._changed:
+            known = self._store.known(keys, [(one.round, one.sender) for one in reports])
+            now_s = time.monotonic()
+            verdict = judge(arrivals, self._round, self._newest, known, now_s)
+            verdict.letters[:0] = letters
+            self._store.keep(
+                verdict.kept, verdict.letters, verdict.extra, verdict.heard, verdict.alarms
+            )
+            self._round, self._newest = verdict.round, verdict.newest
+            self._refused += len(verdict.letters)
+            self._changed.notify_all()
+        return verdict
+
+    def _handle_alone(self, arrived: Arrived) -> None:
+        """Handle one message of a batch that failed; it must not stop the others, nor us."""
+        bearer, (topic, payload, _) = arrived
+        try:
+            try:
+                self._handle([arrived])
+            except Exception as fault:
+                if isinstance(fault, Stopped):
+                    raise
+                log.exception("a message could not be stored")
+                why = f"it could not be stored: {type(fault).__name__}"
+                letter = DeadLetter(topic, why, payload)
+                patiently(self._stopping, self._store.keep, [], [letter])
+                bearer.ack(arrived[1])
+        except Stopped:
+            pass
+        except Exception:  # not acknowledged: the broker hands it over again at the next start
+            log.exception("a message could not even be refused")

@@ -1,0 +1,1 @@
+"""What lets a gateway be left alone: health, metrics, schedule, quarantine."""

@@ -1,0 +1,1 @@
+"""Virtual devices on a real broker."""

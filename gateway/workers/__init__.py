@@ -1,0 +1,1 @@
+"""Many gateways for one site: parts, leases, sums."""

@@ -1,0 +1,174 @@
+"""The budgets of a virtual fleet: kept by one, never forgotten, and one lost stops one device."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.limits import Limits
+from gateway.enrolment import budgets, enrol
+from gateway.faults import OperatorFault
+
+LIMITS = Limits(1, 8, 1, 10_000, 10**6, 0)
+
+KEEPER = """
+import sys
+from pathlib import Path
+from gateway.enrolment import budgets
+with budgets.kept(Path(sys.argv[1])):
+    print("kept", flush=True)
+    sys.stdin.read()
+"""
+
+
+def fleet(folder: Path, devices: int = 3) -> enrol.Secrets:
+    """Enrol a fleet whose budgets are in this folder."""
+    made = enrol.make("lab", devices)
+    folder.mkdir(exist_ok=True)
+    with budgets.kept(folder) as place:
+        budgets.provision(made, LIMITS, place)
+    return made.secrets
+
+
+def start(folder: Path, secrets: enrol.Secrets) -> budgets.Started:
+    with budgets.kept(folder) as place:
+        return budgets.boot(secrets, place)
+
+
+def test_every_start_is_another_epoch_and_forgets_no_charge(tmp_path: Path) -> None:
+    """A counter that a crash sets back would draw the same noise for another reading."""
+    secrets, spent = fleet(tmp_path / "state"), []
+    for epoch in (1, 2, 3):
+        started = start(tmp_path / "state", secrets)
+        for who, budget in started.devices:
+            assert budget.epoch == epoch
+            assert budget.charge(1000, epoch)
+            spent.append((who.name, budget.spent))
+
+    assert [name for name, _ in spent[:3]] == ["node-0", "node-1", "node-2"]
+    # Each on the disk by itself: a start loses nothing that the next one could still say.
+    assert [much for _, much in spent] == [1000] * 3 + [2000] * 3 + [3000] * 3
+
+
+def test_two_fleets_do_not_run_on_one_folder(tmp_path: Path) -> None:
+    """Two devices with one key would hide two readings under one noise."""
+    folder = tmp_path / "state"
+    secrets = fleet(folder)
+    keeper = subprocess.Popen(
+        [sys.executable, "-c", KEEPER, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert keeper.stdout
+    assert keeper.stdout.readline() == "kept\n"
+    with pytest.raises(OperatorFault, match="another fleet keeps .*Stop the other fleet first"):
+        start(folder, secrets)
+    keeper.kill()
+    keeper.communicate()
+
+    assert len(start(folder, secrets).devices) == 3  # even kill -9 leaves no lock behind
+
+
+def cut(folder: Path) -> None:
+    for i in (0, 1):
+        path = folder / f"node-1.{i}"
+        path.write_bytes(path.read_bytes()[:50])
+
+
+def forged(folder: Path) -> None:
+    for i in (0, 1):
+        path = folder / f"node-1.{i}"
+        data = bytearray(path.read_bytes())
+        data[20] ^= 1
+        path.write_bytes(data)
+
+
+def swapped(folder: Path) -> None:
+    for i in (0, 1):
+        (folder / f"node-1.{i}").write_bytes((folder / f"node-2.{i}").read_bytes())
+
+
+def gone(folder: Path) -> None:
+    for i in (0, 1):
+        (folder / f"node-1.{i}").unlink()
+
+
+@pytest.mark.parametrize("spoil", [cut, forged, swapped, gone])
+def test_a_device_whose_budget_is_lost_stays_off_and_the_others_go_on(
+    tmp_path: Path, spoil: Any
+) -> None:
+    """Cut short, forged, another's, or not there: it is told which, why, and what to do."""
+    folder = tmp_path / "state"
+    secrets = fleet(folder)
+    spoil(folder)
+    evidence = {path.name: path.read_bytes() for path in folder.glob("node-1.*")}
+    started = start(folder, secrets)
+
+    assert [who.name for who, _ in started.devices] == ["node-0", "node-2"]
+    (sentence,) = started.off
+    assert sentence.startswith("device node-1 stays off: ")
+    assert "enrol the device again" in sentence
+    assert {path.name: path.read_bytes() for path in folder.glob("node-1.*")} == evidence
+
+
+def test_one_torn_slot_is_mended_from_the_other(tmp_path: Path) -> None:
+    """A power cut tears one slot at most, and must not cost a device."""
+    folder = tmp_path / "state"
+    secrets = fleet(folder)
+    (folder / "node-1.0").write_bytes(b"torn")
+    started = start(folder, secrets)
+
+    assert started.off == []
+    assert len(start(folder, secrets).devices) == 3
+
+
+def test_a_folder_set_back_in_one_slot_is_noticed(tmp_path: Path) -> None:
+    """An old copy brought back would spend again what was spent."""
+    folder = tmp_path / "state"
+    secrets = fleet(folder, 1)
+    old = (folder / "node-0.0").read_bytes()
+    for _ in range(3):
+        start(folder, secrets)
+    (folder / "node-0.0").write_bytes(old)
+    with pytest.raises(OperatorFault, match="no device can start; device node-0 stays off"):
+        start(folder, secrets)
+
+
+def test_a_lost_folder_needs_new_keys(tmp_path: Path) -> None:
+    """Starting at nothing spent and boot 1 would say everything once more under the old noise."""
+    secrets = fleet(tmp_path / "state")
+    (tmp_path / "state").rename(tmp_path / "elsewhere")
+    with pytest.raises(OperatorFault, match=r"No such file.*enrol the fleet again"):
+        start(tmp_path / "state", secrets)
+    (tmp_path / "state").mkdir()
+    with pytest.raises(OperatorFault, match=r"no device can start.*enrol the device again"):
+        start(tmp_path / "state", secrets)
+
+
+def test_a_budget_is_not_given_twice(tmp_path: Path) -> None:
+    """What is there could be all that is known of what was said."""
+    folder = tmp_path / "state"
+    fleet(folder)
+    with pytest.raises(OperatorFault, match="the budget of node-0 cannot be made"):
+        fleet(folder)
+
+
+def test_the_slots_are_for_their_owner_alone(tmp_path: Path) -> None:
+    """They hold the key of the running boot's noise."""
+    fleet(tmp_path / "state")
+
+    assert {path.stat().st_mode & 0o77 for path in (tmp_path / "state").iterdir()} == {0}
+
+
+def test_five_hundred_devices_start_in_a_few_seconds(tmp_path: Path) -> None:
+    """One after the other they would flush the disk for seven seconds."""
+    secrets = fleet(tmp_path / "state", 500)
+    began_s = time.monotonic()
+    started = start(tmp_path / "state", secrets)
+
+    assert len(started.devices) == 500
+    assert time.monotonic() - began_s < 5

@@ -1,0 +1,165 @@
+"""Keys: the parts fit, and no file gives away what it must not."""
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge import keys
+from gateway.enrolment import enrol
+from gateway.faults import OperatorFault
+from gateway.rounds import Place
+
+Save = Callable[[enrol.Enrolment, Path], None]
+
+# The three files of an enrolment: the gateway's, the devices', and the owner's.
+SAVES: dict[str, Save] = {
+    "mac keys": lambda made, path: enrol.save_devices(enrol.known(made.secrets), path),
+    "device keys": lambda made, path: enrol.save_secrets(made.secrets, path),
+    "owner's keys": enrol.save_roots,
+}
+
+
+def test_the_gateways_half_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    """Every key and place, or a device would be refused after a restart."""
+    devices = enrol.known(enrol.make("lab", 12).secrets)
+    enrol.save_devices(devices, tmp_path / "devices.json")
+
+    assert enrol.load_devices(tmp_path / "devices.json", "lab") == devices
+    assert devices.by_name["node-07"].place == Place(7, 1)
+
+
+@pytest.mark.parametrize("keyholder", [False, True])
+def test_the_devices_half_comes_back_as_it_was_written(tmp_path: Path, keyholder: bool) -> None:
+    """With another key a device could not even read its own budget."""
+    secrets = enrol.make("lab", 12, keyholder=keyholder).secrets
+    enrol.save_secrets(secrets, tmp_path / "secrets.json")
+
+    assert enrol.load_secrets(tmp_path / "secrets.json", "lab") == secrets
+
+
+def test_each_part_holds_what_its_owner_needs_and_no_more(tmp_path: Path) -> None:
+    """Whoever has a root can take the noise off; who has a state key can forge a budget."""
+    made = enrol.make("lab", 3, keyholder=True)
+    root = made.roots["node-1"]
+    hidden = {
+        "root": root,
+        "chain": keys.first_chain(root),
+        "state": keys.state_key(root),
+        "link": keys.link_key(root),
+        "config": keys.config_key(root),
+        "mac": keys.mac_key(root),
+    }
+    found = {}
+    for holds, save in SAVES.items():
+        save(made, tmp_path / "keys.json")
+        text = (tmp_path / "keys.json").read_text()
+        found[holds] = {name for name, key in hidden.items() if key.hex() in text}
+
+    assert found == {
+        "mac keys": {"mac", "config"},
+        "device keys": {"mac", "config", "state", "link"},
+        "owner's keys": {"root"},
+    }
+
+
+def test_every_key_is_another() -> None:
+    """One key for two devices would be one noise for two readings."""
+    made = enrol.make("lab", 100)
+    several = [key for who, link in made.secrets.devices for key in (link, *who[6:9])]
+
+    assert len({*made.roots.values(), made.secrets.site_key}) == 101
+    assert len(set(several)) == 400
+
+
+@pytest.mark.parametrize("holds", SAVES)
+def test_key_files_are_for_their_owner_alone(tmp_path: Path, holds: str) -> None:
+    """Also when the file was there before, open to all."""
+    path = tmp_path / "keys.json"
+    path.write_text("{}")
+    path.chmod(0o644)
+    SAVES[holds](enrol.make("lab", 1), path)
+
+    assert json.loads(path.read_text())["holds"] == holds
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_of_other_keys_is_not_taken(tmp_path: Path) -> None:
+    """A path mixed up must not bring device keys into the gateway, nor another site's keys."""
+    path = tmp_path / "fleet.json"
+    enrol.save_secrets(enrol.make("lab", 1).secrets, path)
+    with pytest.raises(OperatorFault, match="holds the device keys of site lab, and the mac keys"):
+        enrol.load_devices(path, "lab")
+    with pytest.raises(OperatorFault, match="of site attic are needed"):
+        enrol.load_secrets(path, "attic")
+
+
+def test_a_file_of_the_first_format_says_to_enrol_again(tmp_path: Path) -> None:
+    """It held roots and a boot counter that could be set back; its keys are not to be used."""
+    path = tmp_path / "secrets.json"
+    old = {"holds": "root keys", "site": "lab", "site_key": "00" * 32, "epoch": 4}
+    path.write_text(json.dumps({**old, "devices": [["node-0", 0, 1, "sealed", "11" * 32]]}))
+    with pytest.raises(OperatorFault, match=r"is of format 1 .* enrol the fleet again"):
+        enrol.load_secrets(path, "lab")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        '{"holds": "device keys", "site": "lab", "format": 2, "devices": 3}',
+        '{"holds": "device keys", "site": "lab", "format": 2, "devices": [{"name": "a"}]}',
+        "SPOILT mac_key ff",
+        "SPOILT mode open",
+        "SPOILT name ../a",
+    ],
+)
+def test_a_file_that_is_no_key_file_is_the_operators_fault(tmp_path: Path, content: str) -> None:
+    """And it is left as it is: it may be all that somebody has."""
+    path = tmp_path / "fleet.json"
+    if content.startswith("SPOILT"):
+        enrol.save_secrets(enrol.make("lab", 1).secrets, path)
+        body: dict[str, Any] = json.loads(path.read_text())
+        _, name, value = content.split()
+        body["devices"][0][name] = value
+        content = json.dumps(body)
+    path.write_text(content)
+    with pytest.raises(OperatorFault, match=r"fleet\.json cannot be read"):
+        enrol.load_secrets(path, "lab")
+    with pytest.raises(OperatorFault, match=r"nowhere\.json cannot be read"):
+        enrol.load_secrets(tmp_path / "nowhere.json", "lab")
+
+    assert path.read_text() == content
+
+
+def test_keys_that_cannot_be_written_are_the_operators_fault(tmp_path: Path) -> None:
+    """And nothing of them is left about."""
+    with pytest.raises(OperatorFault, match="cannot be written"):
+        enrol.save_roots(enrol.make("lab", 1), tmp_path / "nowhere" / "keyholder.json")
+
+
+def test_devices_outside_the_room_or_on_one_sensor_are_refused() -> None:
+    """Their readings would stand in the wrong place, or two in one."""
+    devices = enrol.known(enrol.make("lab", 3).secrets)
+    double = {**devices.by_name, "spy": devices.by_name["node-1"]._replace(name="spy")}
+    enrol.check_fleet(devices, 3, keyholder=False)
+    with pytest.raises(OperatorFault, match="node-2 is enrolled for sensor 2, not 0 to 1"):
+        enrol.check_fleet(devices, 2, keyholder=False)
+    with pytest.raises(OperatorFault, match="spy is enrolled for sensor 1, which node-1 reads"):
+        enrol.check_fleet(devices._replace(by_name=double), 3, keyholder=False)
+
+
+def test_a_fleet_that_would_refuse_every_round_is_refused_first() -> None:
+    """The rounds would be paid for, and nobody would answer them."""
+    devices = enrol.known(enrol.make("lab", 2, keyholder=True).secrets)
+    enrol.check_fleet(devices, 2, keyholder=True)
+    with pytest.raises(OperatorFault, match="device node-0 is not enrolled as sealed"):
+        enrol.check_fleet(devices, 2, keyholder=False)
+    with pytest.raises(OperatorFault, match="no device is enrolled as sealed"):
+        enrol.check_fleet(devices._replace(by_name={}), 2, keyholder=False)

@@ -1,0 +1,101 @@
+"""What stands between the gateway and a stranger: a verified broker, a page on loopback only."""
+
+import ssl
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edge import thermal, wire
+from gateway import config
+from gateway.commands.simulated import Room, scene_of
+from gateway.commands.standing import Still, fleet_in
+from gateway.enrolment import budgets, enrol
+from gateway.enrolment.granting import granted
+from gateway.mqtt import access
+from gateway.operating import Mqtt
+from recovery.thermal import plan
+
+# A certificate that signs itself; its key was never kept.
+AUTHORITY = """\
+-----BEGIN CERTIFICATE-----
+MIIBjjCCATOgAwIBAgIUW9zOw5VtRWEnj7RCe7Qo6upNTpcwCgYIKoZIzj0EAwIw
+GzEZMBcGA1UEAwwQYSB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjExMDMzNTlaGA8y
+MTI2MTAyODEwMzM1OVowGzEZMBcGA1UEAwwQYSB0ZXN0IGF1dGhvcml0eTBZMBMG
+ByqGSM49AgEGCCqGSM49AwEHA0IABFy2XpQF81MMGXkxjAZdUBjGkp4xRFZCS5gr
+PkEfEoQ3JzZU9ZfIvnQhmJG2Ja9Cs9YtqrKn1VlSI4BQk7YUK0ejUzBRMB0GA1Ud
+DgQWBBSgj55+lhyuezmCMqrDF1g7OWPB/zAfBgNVHSMEGDAWgBSgj55+lhyuezmC
+MqrDF1g7OWPB/zAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0kAMEYCIQDa
+FPETbm3jBCSql0rds0ZPYp0Rm5iwONurF0T7HIxKSgIhAKa1WJMilNdfB0Djh7Q8
+kBpumUlwvRkmkcqdV7WWCqDS
+-----END CERTIFICATE-----
+"""
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> config.Deployment:
+    """Return the sample deployment."""
+    path = tmp_path / "gateway.toml"
+    path.write_text(config.sample())
+    return config.load(path)
+
+
+def test_a_broker_is_verified_by_certificate_and_by_name(tmp_path: Path) -> None:
+    """Without both, whoever sits on the line is the broker."""
+    ca_file = tmp_path / "ca.pem"
+    ca_file.write_text(AUTHORITY)
+    context = access.tls(Mqtt(ca_file=ca_file))
+
+    assert context is not None
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+
+
+def test_the_page_listens_on_this_machine_alone_unless_told(deployment) -> None:
+    """Who opens it to a building decides so."""
+    assert deployment.page.host == "127.0.0.1"
+    assert deployment.mqtt.host == "127.0.0.1"
+
+
+def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) -> None:
+    """Their limits are the deployment's own noise; a forged Round cannot go below them."""
+    query, world = config.query(deployment), np.random.default_rng(0)
+    room = Room(query, scene_of(query, None, 2, world), world)
+    made, place = enrol.make("lab", 50), budgets.in_memory()
+    budgets.provision(made, granted(query, 3600.0), place)
+    fleet, site_key = fleet_in(room, budgets.boot(made.secrets, place).devices), made.secrets[1]
+    planned = plan(query, [])
+    weaker = thermal.Params(*planned.params)._replace(variance=planned.params[4] - 1)
+    topic = wire.round_topic("lab", "thermal")
+    forged = wire.pack_round(planned._replace(params=tuple(weaker)), site_key, topic)
+    name = fleet.names[0]
+
+    assert fleet.answer(name, forged) is None
+    assert "less noise than this device's limit" in fleet.refusal(name)
+    assert fleet.answer(name, wire.pack_round(planned, site_key, topic)) is not None
+
+
+def test_a_virtual_fleet_is_empty_while_the_gateway_learns_the_room(deployment) -> None:
+    """Else who stands there is learnt as the room, and no map has him."""
+    query, world = config.query(deployment), np.random.default_rng(0)
+    query = replace(query, background="gateway", background_k=1.0, empty_readings=2, readings=4)
+    made, place = enrol.make("lab", 50), budgets.in_memory()
+    budgets.provision(made, granted(query, 3600.0), place)
+    still = Still(Room(query, scene_of(query, None, 2, world), world))
+    fleet = still.fleet(budgets.boot(made.secrets, place).devices)
+    round = plan(query, [])
+    params = thermal.Params(*round.params)
+    seen = [max(max(fleet.read(name, params)) for name in fleet.names) for _ in range(3)]
+
+    assert seen[:2] == [0, 0]
+    assert seen[2] > 0
+    played = [  # and `heatveil play` counts by the Round's number
+        max(max(reading.values) for reading in still.room.readings(round._replace(number=number)))
+        for number in (1, 2, 3)
+    ]
+    assert played == seen
+    with still.living(fleet) as said:
+        assert "nobody is there yet in the first 2 readings" in said
+    with Still(replace(still.room, query=config.query(deployment))).living(fleet) as said:
+        assert said == ""

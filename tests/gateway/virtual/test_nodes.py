@@ -1,0 +1,226 @@
+"""Virtual devices on a real broker: rounds, limits and ends, each on its own topics."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge import wire
+from edge.limits import Limits, pack_limits, topic
+from gateway.enrolment import budgets, enrol
+from gateway.faults import LinkFault
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.mqtt.session import Message
+from gateway.operating import Mqtt
+from gateway.virtual.nodes import Nodes
+from physics.fleet import Fleet
+from physics.sensors import PointSensors
+
+LIMITS = Limits(1, 8, 1, 10_000, 2 * 50_000, 0)  # two answers
+
+
+class Gateway:
+    """Whoever holds the site's keys: hears all of the site, and speaks on any topic."""
+
+    def __init__(self, mqtt: Mqtt, devices: enrol.Devices, pump: Pump) -> None:
+        self.devices = devices
+        self.heard: list[tuple[str, str, bytes, float]] = []
+        name = f"gateway-{devices.site}-{time.monotonic_ns()}"
+        root = f"heatveil/1/{devices.site}"
+        self._link = Link(mqtt, name, pump, subscribe=[f"{root}/+/+"], on_message=self._take)
+        self._link.wait()
+
+    def _take(self, link: Link, message: Message) -> None:
+        link.ack(message)
+        _, _, _, name, leaf = message.topic.split("/")
+        self.heard.append((name, leaf, message.payload, time.monotonic()))
+
+    def said(self, leaf: str) -> dict[str, list[bytes]]:
+        """Return what every device said on a leaf, in order."""
+        found: dict[str, list[bytes]] = {}
+        for name, on, payload, _ in list(self.heard):
+            if on == leaf:
+                found.setdefault(name, []).append(payload)
+        return found
+
+    def ask(self, message: bytes) -> None:
+        self._link.publish(wire.round_topic(self.devices.site, "thermal"), message)
+
+    def tighten(self, name: str, new: Limits) -> None:
+        where = topic(self.devices.site, name)
+        self._link.publish(
+            where, pack_limits(new, self.devices.by_name[name].config_key, where), retain=True
+        )
+
+    def close(self) -> None:
+        self._link.close()
+
+
+def eventually(true: Callable[[], Any], patience_s: float = 10.0) -> bool:
+    """Wait until it is true; return whether it came to that."""
+    until_s = time.monotonic() + patience_s
+    while not true() and time.monotonic() < until_s:
+        time.sleep(0.01)
+    return bool(true())
+
+
+@pytest.fixture
+def site(home: Any, request: pytest.FixtureRequest) -> enrol.Enrolment:
+    """Return an enrolment of four devices, of a site that no other test has."""
+    return enrol.make(f"nodes-{abs(hash(request.node.name)) % 10**9}", 4)
+
+
+@contextmanager
+def running(mqtt: Mqtt, made: enrol.Enrolment, place: Any) -> Iterator[Gateway]:
+    """Run the fleet and a gateway that has nothing else to do."""
+    started = budgets.boot(made.secrets, place)
+    fleet = Fleet(started.devices, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
+    with Pump("gateway") as pump:
+        gateway = Gateway(mqtt, enrol.known(made.secrets), pump)
+        with Nodes(mqtt, made.secrets.site, "thermal", fleet):
+            yield gateway
+        gateway.close()
+
+
+def message(home: Any, made: enrol.Enrolment, number: int) -> bytes:
+    where = wire.round_topic(made.secrets.site, "thermal")
+    return bytes(wire.pack_round(home.round(number), made.secrets.site_key, where))
+
+
+def test_devices_answer_until_their_budget_is_spent_and_then_say_so(
+    mosquitto: Mqtt, site: enrol.Enrolment, home: Any
+) -> None:
+    """Every one of them twice, and never a third time, whoever asks."""
+    place = budgets.in_memory()
+    budgets.provision(site, LIMITS, place)
+    with running(mosquitto, site, place) as gateway:
+        for number in (1, 2, 3):
+            gateway.ask(message(home, site, number))
+            eventually(lambda n=number: sum(map(len, gateway.said("data").values())) >= 4 * n, 2)
+        over = eventually(
+            lambda: (
+                gateway.said("state")
+                == {n: [b"ready", b"exhausted"] for n in gateway.devices.by_name}
+            )
+        )
+        metas = [json.loads(said[-1]) for said in gateway.said("meta").values()]
+
+    assert {name: len(said) for name, said in gateway.said("data").items()} == {
+        f"node-{i}": 2 for i in range(4)
+    }
+    assert over
+    assert [meta["limits"]["left"] for meta in metas] == [0] * 4
+
+
+def test_a_frame_comes_a_tick_after_its_round(
+    mosquitto: Mqtt, site: enrol.Enrolment, home: Any
+) -> None:
+    """Not before: the clock is the tick's and not the noise's."""
+    place = budgets.in_memory()
+    budgets.provision(site, LIMITS, place)
+    with running(mosquitto, site, place) as gateway:
+        asked_s = time.monotonic()
+        gateway.ask(message(home, site, 1))
+        eventually(lambda: len(gateway.said("data")) == 4)
+
+    assert min(at_s - asked_s for _, leaf, _, at_s in gateway.heard if leaf == "data") >= 0.1
+
+
+def test_limits_wait_on_the_broker_for_a_device_and_hold_after_its_next_start(
+    mosquitto: Mqtt, site: enrol.Enrolment
+) -> None:
+    """Retained, so that a device that slept has them when it wakes; persisted, so for good."""
+    place = budgets.in_memory()
+    budgets.provision(site, LIMITS, place)
+    with running(mosquitto, site, place) as gateway:
+        gateway.tighten("node-2", LIMITS._replace(version=2, variance=40_000))
+        first = eventually(lambda: gateway.said("ack"))
+        gateway.tighten("node-1", LIMITS._replace(version=2, variance=9_999))
+        refused = eventually(lambda: len(gateway.said("ack")) == 2)
+        acks = {name: json.loads(said[0]) for name, said in gateway.said("ack").items()}
+    with running(mosquitto, site, place) as gateway:
+        again = eventually(lambda: gateway.said("ack").get("node-2"))
+        repeated = json.loads(gateway.said("ack")["node-2"][0])
+        metas = {name: json.loads(said[-1]) for name, said in gateway.said("meta").items()}
+
+    assert first
+    assert refused
+    assert acks["node-2"] == {"verb": "limits", "version": 2, "taken": True, "why": ""}
+    assert not acks["node-1"]["taken"]
+    assert again
+    assert repeated["taken"]
+    assert {name: meta["limits"]["variance"] for name, meta in metas.items()} == {
+        "node-0": 10_000,
+        "node-1": 10_000,
+        "node-2": 40_000,
+        "node-3": 10_000,
+    }
+    assert {meta["boot"] for meta in metas.values()} == {2}
+
+
+def test_a_device_that_breaks_does_not_silence_the_others(
+    mosquitto: Mqtt, site: enrol.Enrolment, home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifty devices in one process must be as independent as fifty boards."""
+    read = Fleet.read
+
+    def breaks(fleet: Fleet, name: str, params: Any) -> Any:
+        if name == "node-0":
+            raise RuntimeError("it fell off the wall")
+        return read(fleet, name, params)
+
+    monkeypatch.setattr(Fleet, "read", breaks)
+    place = budgets.in_memory()
+    budgets.provision(site, LIMITS, place)
+    with running(mosquitto, site, place) as gateway:
+        gateway.ask(message(home, site, 1))
+        came = eventually(lambda: len(gateway.said("data")) == 3)
+
+    assert came
+    assert "node-0" not in gateway.said("data")
+
+
+def test_without_a_broker_nothing_is_left_half_started(
+    site: enrol.Enrolment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No thread of ours lives on after the one clear line."""
+    monkeypatch.setattr(Link.wait, "__defaults__", (0.3,))
+    place = budgets.in_memory()
+    budgets.provision(site, LIMITS, place)
+    started = budgets.boot(site.secrets, place)
+    fleet = Fleet(started.devices, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
+    threads = set(threading.enumerate())
+    with pytest.raises(LinkFault, match="no MQTT broker at 127.0.0.1:1"):
+        Nodes(Mqtt(host="127.0.0.1", port=1, insecure=True), "nowhere", "thermal", fleet)
+
+    assert set(threading.enumerate()) == threads
+
+
+def test_devices_say_goodbye_when_they_are_stopped(mosquitto: Mqtt, site: enrol.Enrolment) -> None:
+    """Or "ready" would stand there for ever, and nobody answer."""
+    place = budgets.in_memory()
+    budgets.provision(site, LIMITS, place)
+    fleet = Fleet(
+        budgets.boot(site.secrets, place).devices,
+        PointSensors(np.arange(4) / 4),
+        np.random.default_rng(1),
+    )
+    with Pump("gateway") as pump:
+        gateway = Gateway(mosquitto, enrol.known(site.secrets), pump)
+        with Nodes(mosquitto, site.secrets.site, "thermal", fleet):
+            pass
+        gone = eventually(
+            lambda: (
+                gateway.said("state")
+                == {name: [b"ready", b"disconnected"] for name in gateway.devices.by_name}
+            )
+        )
+        gateway.close()
+
+    assert gone
