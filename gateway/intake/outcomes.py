@@ -69,12 +69,33 @@ class Again(NamedTuple):
     frame: bytes
 
 
+# What is wrong with a message, in one word: what `/metrics` and `heatveil refused` count by.
+KINDS = (
+    "topic",  # no device of this site speaks there
+    "unknown",  # a device that is not enrolled
+    "oversized",  # longer than any frame of ours
+    "garbled",  # no frame: cut short, no CBOR of ours, out of bounds
+    "version",  # a frame of another version
+    "forged",  # the MAC does not hold
+    "replayed",  # numbers that its device has passed
+    "changed",  # numbers that came before, with other bytes
+    "late",  # the round is over
+    "other-round",  # no round that we asked
+    "second",  # its device has answered the round before
+    "place",  # for other sensors than its device is enrolled for
+    "flood",  # more than one device may say
+    "quarantined",  # of a device that is shut out
+    "unstorable",  # the store would not have it
+)
+
+
 class DeadLetter(NamedTuple):
-    """A message that does not count, and why."""
+    """A message that does not count, and why: a sentence, and one of `KINDS`."""
 
     topic: str
     why: str
     frame: bytes
+    kind: str = "garbled"
 
 
 class Receipt(NamedTuple):

@@ -53,7 +53,10 @@ def refuse(connection: Any, letters: Sequence[DeadLetter], now_s: float) -> None
         return
     connection.exec_driver_sql(
         "INSERT INTO refused (at_s, topic, why, size, frame) VALUES (?, ?, ?, ?, ?)",
-        [(now_s, topic, why, len(frame), frame[:EVIDENCE_BYTES]) for topic, why, frame in letters],
+        [
+            (now_s, one.topic, one.why, len(one.frame), one.frame[:EVIDENCE_BYTES])
+            for one in letters
+        ],
     )
     ids, topics = refused.c.id, {letter.topic for letter in letters}
     for topic in topics:
