@@ -1,0 +1,75 @@
+"""The commands that run something: demo, serve, enrol, fleet.
+
+Only the flags are here; the work is in the module that each imports when it runs.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import flags
+
+
+def demo(
+    sensors: Annotated[int, typer.Option(min=2, max=1000, help="Virtual thermometers.")] = 50,
+    epsilon: Annotated[str, typer.Option(help="A ratio, for all rounds together.")] = "8/1",
+    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Readings of each sensor.")] = 4,
+    seed: flags.Seed = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave it running until Ctrl-C.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0 for any.")] = 0,
+    folder: Annotated[Path, typer.Option(help="Where veil.png is written.")] = Path("demo"),
+) -> None:
+    """Everything on this machine: broker, gateway, live page and virtual sensors."""
+    from .demo import run
+
+    run(sensors, epsilon, rounds, seed=seed, keep=keep, port=port, folder=folder)
+
+
+def serve(
+    config: flags.Config,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="End after so many rounds; else run on.")
+    ] = None,
+) -> None:
+    """Run the gateway of a deployment, with its page, until it is told to stop."""
+    from .hosting import serve
+
+    serve(config, rounds, typer.echo)
+
+
+def enrol(
+    config: flags.Config,
+    secrets: Annotated[
+        Path | None, typer.Option(help="Keys of the devices; secrets.json beside the config.")
+    ] = None,
+) -> None:
+    """Make new keys and budgets for the devices of a deployment, and keys for its gateway."""
+    from .virtual import enrol_fleet
+
+    enrol_fleet(config, secrets, typer.echo)
+
+
+def fleet(
+    config: flags.Config,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="How many virtual devices; all of [sensors] else.")
+    ] = None,
+    secrets: Annotated[
+        Path | None,
+        typer.Option(help="Identities of the devices; secrets.json beside the config."),
+    ] = None,
+    enrol: Annotated[
+        bool, typer.Option("--enrol", help="Make new keys and the gateway's devices file first.")
+    ] = False,
+    sources: flags.Sources = None,
+    sources_random: flags.SourcesRandom = None,
+    scene: flags.Scene = None,
+    speed: flags.Speed = None,
+    since: flags.From = None,
+) -> None:
+    """Run virtual devices against the broker of a deployment, until told to stop."""
+    from .virtual import Seen, fleet
+
+    seen = Seen(sources, sources_random, scene, speed, since)
+    fleet(config, nodes, secrets, enrol, seen, typer.echo)
