@@ -1,7 +1,7 @@
 """The live page and its four addresses: everything is public, this side of the veil.
 
     /               the page        /api/state    the last event of each kind
-    /livez          ok              /api/map      the last map, or 404
+    /livez, /readyz, /metrics       /api/map      the last map, or 404
     /api/events     server-sent events, one for each thing the service tells
 
 Server-sent events and not a web socket: they go one way, and a browser reconnects by itself.
@@ -18,7 +18,6 @@ from starlette.requests import Request
 from starlette.responses import (
     FileResponse,
     JSONResponse,
-    PlainTextResponse,
     Response,
     StreamingResponse,
 )
@@ -26,6 +25,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .feed import Event, Feed
+from .parts import Parts
+from .probes import routes as probes
 
 HERE = Path(__file__).parent
 FILES = {"/": "index.html"} | {
@@ -40,8 +41,9 @@ HEADERS = {
 }
 
 
-def application(feed: Feed) -> Starlette:
-    """Return the web application that shows what the feed is given."""
+def application(parts: Parts) -> Starlette:
+    """Return the web application that shows what the parts know."""
+    feed = parts.feed
 
     async def events(request: Request) -> Response:
         return StreamingResponse(
@@ -57,9 +59,6 @@ def application(feed: Feed) -> Starlette:
         drawn = feed.latest().get("map")
         return JSONResponse(drawn or {"why": "no map yet"}, 200 if drawn else 404)
 
-    async def alive(request: Request) -> Response:
-        return PlainTextResponse("ok")
-
     async def file(request: Request) -> Response:
         return FileResponse(HERE / FILES[request.url.path])
 
@@ -72,7 +71,7 @@ def application(feed: Feed) -> Starlette:
         Route("/api/events", events),
         Route("/api/state", state),
         Route("/api/map", last_map),
-        Route("/livez", alive),
+        *probes(parts),
         *(Route(path, file) for path in FILES),
     ]
     return Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(Guarded)])

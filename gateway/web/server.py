@@ -3,12 +3,15 @@
 import asyncio
 import socket
 import threading
+from typing import Any
 
 import uvicorn
 
 from ..faults import OperatorFault
+from ..operate.health import Health
+from ..operate.metrics import Metrics
 from .app import application
-from .feed import Feed
+from .parts import Parts
 
 START_S = 10.0
 
@@ -16,19 +19,32 @@ START_S = 10.0
 class Page:
     """The live page on a port, for as long as the block lasts; show it events with `put`."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        token: str | None = None,
+        reader: Any = None,
+        health: Health | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
         """Listen.
 
         Args:
             port: 0 for any free one.
+            token: the secret that whoever reads must show; None for nobody need.
+            reader: reads the store beside the gateway; it may come later, by `attach`.
 
         Raises:
             OperatorFault: the port is taken, or the host is not one of this machine's.
         """
-        self.feed = Feed()
+        self._parts = Parts(reader=reader, health=health, metrics=metrics)
+        self.feed = self._parts.feed
+        self.attach = self._parts.attach
         self._socket = _listening(host, port)
         self.url = f"http://{_printed(host)}:{self._socket.getsockname()[1]}/"
-        self._server = _Server(self.feed)
+        self._server = _Server(self._parts)
         self._thread = threading.Thread(target=self._run, name="page", daemon=True)
         self._thread.start()
         self._server.ready.wait(START_S)
@@ -48,10 +64,10 @@ class Page:
 class _Server(uvicorn.Server):
     """uvicorn, told to let viewers go before it waits for them."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, parts: Parts) -> None:
         super().__init__(
             uvicorn.Config(
-                application(feed),
+                application(parts),
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -59,7 +75,7 @@ class _Server(uvicorn.Server):
             )
         )
         self.ready = threading.Event()
-        self._feed = feed
+        self._feed = parts.feed
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
