@@ -98,6 +98,15 @@ class DeadLetter(NamedTuple):
     kind: str = "garbled"
 
 
+class Letter(NamedTuple):
+    """A message of ours, kept until the broker has it; id 0 before it is stored."""
+
+    id: int
+    topic: str
+    payload: bytes
+    retain: bool
+
+
 class Receipt(NamedTuple):
     """Tells a device that its message is stored, as a report that counts or a dead letter."""
 
