@@ -1,0 +1,144 @@
+"""What is to be published waits in the store: from there it goes out, once it can, in order.
+
+A result is drawn, charged and written to the outbox in one transaction, and published from there.
+Killed before that transaction, nothing is out and nothing charged; killed after it, the very
+bytes that were written go out at the next start, perhaps twice, but never others. Whoever
+publishes first and writes then will some day draw twice for one round.
+
+A letter is crossed out when the broker has acknowledged it. While there is no broker nothing is
+handed over, so that of a retained topic only the latest goes out when it is back.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import structlog
+
+from .intake.outcomes import Letter
+from .storage.patience import Stopped, patiently
+
+BATCH = 100
+LOOK_S = 1.0  # for letters that somebody else has written
+
+log = structlog.get_logger()
+
+
+class Drawer(Protocol):
+    """Where letters wait: a `Store`."""
+
+    def letters(self, limit: int = 100) -> Sequence[Letter]: ...
+
+    def posted(self, ids: Iterable[int]) -> None: ...
+
+
+class Carrier(Protocol):
+    """Publishes, and says when the broker has it."""
+
+    def __call__(
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        retain: bool = False,
+        on_sent: Callable[[], None] | None = None,
+    ) -> None: ...
+
+
+class Outbox:
+    """The thread that publishes what waits in a store; a context manager."""
+
+    def __init__(self, store: Drawer, publish: Carrier, *, open: bool = False) -> None:
+        """Start the thread.
+
+        Args:
+            open: whether the broker is there; else `switch` says when.
+        """
+        self._store, self._publish = store, publish
+        self._changed = threading.Condition()
+        self._under_way: set[int] = set()
+        self._sent: deque[int] = deque()
+        self._open, self._woken, self._empty = open, True, False
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> "Outbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def switch(self, open: bool) -> None:
+        """Hand letters over from now on, or no longer; any thread, returns at once."""
+        with self._changed:
+            self._open = open
+            self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Say that something was written."""
+        with self._changed:
+            self._woken, self._empty = True, False
+            self._changed.notify_all()
+
+    def wait_empty(self, patience_s: float) -> bool:
+        """Wait until the broker has everything; False when patience ended before."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._empty, patience_s)
+
+    def close(self) -> None:
+        """End the thread; what has not gone waits in the store."""
+        self._stopping.set()
+        with self._changed:
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with self._changed:
+                self._changed.wait_for(self._has_work, LOOK_S)
+                self._woken = False
+            try:
+                self._cross_out()
+                if self._open:
+                    self._hand_over()
+            except Stopped:
+                return
+            except Exception:  # whatever it is, it is tried again: nothing here may be lost
+                log.exception("the outbox failed")
+                self._stopping.wait(LOOK_S)
+
+    def _has_work(self) -> bool:
+        return self._stopping.is_set() or bool(self._sent) or (self._open and self._woken)
+
+    def _cross_out(self) -> None:
+        """Forget what the broker has."""
+        gone = [self._sent.popleft() for _ in range(len(self._sent))]
+        if gone:
+            patiently(self._stopping, self._store.posted, gone)
+            self._under_way.difference_update(gone)
+
+    def _hand_over(self) -> None:
+        """Publish what has not been handed over yet, oldest first."""
+        waiting = patiently(self._stopping, self._store.letters, BATCH)
+        for letter in waiting:
+            if letter.id not in self._under_way:
+                self._under_way.add(letter.id)
+                self._publish(
+                    letter.topic, letter.payload, retain=letter.retain, on_sent=self._heard(letter)
+                )
+        with self._changed:
+            self._empty = not waiting and not self._woken
+            self._changed.notify_all()
+
+    def _heard(self, letter: Letter) -> Callable[[], None]:
+        """Return what is to be called, on any thread, when the broker has this letter."""
+
+        def sent() -> None:
+            with self._changed:
+                self._sent.append(letter.id)
+                self._woken = True
+                self._changed.notify_all()
+
+        return sent
