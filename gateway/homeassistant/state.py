@@ -1,0 +1,82 @@
+"""What Home Assistant shows: values taken from the events that the service tells.
+
+Only what has passed the veil: maps, counts, times of rounds, the budget, and the gateway's own
+parts. No value here is of a single thermometer, whatever else an event holds.
+"""
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from physics.places import cell_places, is_plane
+
+Event = Mapping[str, Any]
+NAMES = ("x", "y", "share", "sources", "error", "round", "sensors", "rounds_left", "lag", "drawn")
+
+
+class Results:
+    """The values of the latest events; what is not known is None."""
+
+    def __init__(self, grid: Any) -> None:
+        self.values: dict[str, Any] = dict.fromkeys(NAMES)
+        self._grid = grid
+        self._gathered_s: float | None = None  # of the round whose map is still to come
+
+    def take(self, event: Event, now: datetime) -> bool:
+        """Take an event; return whether there is something new to show.
+
+        Args:
+            now: when it came, with its zone.
+        """
+        kind = event["kind"]
+        if kind == "release":
+            self._gathered_s = event["seconds"]
+            self.values["sensors"] = event["reports"]
+        elif kind == "map":
+            self.values |= self._drawn(event, now)
+            self._gathered_s = None
+        elif kind == "budget":
+            if self.values["rounds_left"] == event["rounds_left"]:
+                return False
+            self.values["rounds_left"] = event["rounds_left"]
+        return kind in ("map", "budget")  # a release has its map yet to come
+
+    def _drawn(self, event: Event, now: datetime) -> dict[str, Any]:
+        credible, gathered_s = event.get("credible"), self._gathered_s
+        lag_s = None if gathered_s is None else round(gathered_s + event["seconds"], 1)
+        return _warmest(event.get("mass"), self._grid) | {
+            "sources": None if credible is None else int(np.argmax(credible["numbers"])),
+            "error": _error(credible),
+            "round": event["number"],
+            "sensors": event.get("sensors_used", self.values["sensors"]),
+            "lag": lag_s,
+            "drawn": now.isoformat(timespec="seconds"),
+        }
+
+
+def health(event: Event) -> dict[str, Any]:
+    """Return how the gateway is: whether there is a problem, and the parts that have one."""
+    parts = {name: part["why"] for name, part in event["parts"].items() if not part["ok"]}
+    return {"problem": "OFF" if event["ready"] else "ON", "parts": parts}
+
+
+def _warmest(mass: Any, grid: Any) -> dict[str, Any]:
+    """Return where most of the warmth is, and which share of all of it is there, in percent."""
+    shares = np.zeros(1) if mass is None else np.asarray(mass, dtype=np.float64).ravel()
+    cell, total = int(shares.argmax()), float(shares.sum())
+    if not total > 0:
+        return {"x": None, "y": None, "share": None}
+    place = np.atleast_1d(cell_places(grid)[cell])
+    return {
+        "x": round(float(place[0]), 3),
+        "y": round(float(place[1]), 3) if is_plane(grid) else None,
+        "share": round(100 * float(shares[cell]) / total, 1),
+    }
+
+
+def _error(credible: Event | None) -> float | None:
+    error = None if credible is None else credible["expected_error"]
+    return None if error is None or not math.isfinite(error) else round(error, 3)
