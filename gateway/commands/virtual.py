@@ -14,6 +14,7 @@ from ..deployment import Deployment
 from ..enrolment import budgets, enrol, tightened
 from ..enrolment.granting import granted
 from ..faults import OperatorFault
+from ..virtual import spool
 from ..virtual.nodes import Nodes
 from .hosting import on_signal
 from .standing import Seen as Seen
@@ -58,7 +59,14 @@ def fleet(
         virtual = there.fleet(devices)
         with (
             there.living(virtual) as lives,
-            Nodes(deployment.mqtt, secrets.site, mechanism, virtual, passwords),
+            Nodes(
+                deployment.mqtt,
+                secrets.site,
+                mechanism,
+                virtual,
+                passwords,
+                spool.in_folder(kept.with_name(STATE)),
+            ),
             on_signal(over.set),
         ):
             say(f"{len(devices)} devices are on the broker; Ctrl-C ends them")

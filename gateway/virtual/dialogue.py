@@ -1,8 +1,9 @@
 """What one virtual device hears and says: rounds, receipts and limits in, frames and words out.
 
-No socket in here and no clock. A frame is kept until the gateway's receipt for it has come, and
-sent again with the same bytes when it does not: noise drawn anew for the same reading could be
-averaged away. When a frame goes out is the ticker's business, and not the noise's.
+No socket in here and no clock. A frame is in the spool before it goes out and until the gateway's
+receipt for it has come, and is sent again with the same bytes when it does not: noise drawn anew
+for the same reading could be averaged away. When a frame goes out is the ticker's business, and
+not the noise's.
 """
 
 import json
@@ -14,6 +15,8 @@ import structlog
 
 from edge import cbor, wire
 from edge.ticker import Ticker
+
+from .spool import Spool
 
 TICK_MS = 100
 
@@ -34,20 +37,44 @@ class Fleet(Protocol):
     def read(self, name: str, params: Any) -> Sequence[int]: ...
 
 
+class Spooling:
+    """A node whose frames are in the spool before anybody else has them."""
+
+    def __init__(self, node: Any, spool: Spool) -> None:
+        self._node, self._spool = node, spool
+        self._last: bytes | None = None
+        self.prepare = node.prepare
+
+    def answer(self, message: bytes, read: Any, now_ms: int) -> bytes | None:
+        """Return the node's frame, kept; the same one when the same Round comes again."""
+        frame: bytes | None = self._node.answer(message, read, now_ms=now_ms)
+        if frame is not None and frame != self._last:
+            self._spool.put(frame)
+            self._last = frame
+        return frame
+
+
 class Dialogue:
     """One device between its ticker and its topics.
 
     Args:
         say: takes the leaf of a topic of the device's, a payload, and whether it is retained.
+        spool: what there is no receipt for, from an earlier process too; None for an empty one.
     """
 
-    def __init__(self, fleet: Fleet, name: str, say: Callable[[str, bytes, bool], None]) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        name: str,
+        say: Callable[[str, bytes, bool], None],
+        spool: Spool | None = None,
+    ) -> None:
         self._name, self._say = name, say
         self._node, self._read = fleet.node(name), partial(fleet.read, name)
-        self._ticker = Ticker(self._node, TICK_MS)
+        self.spool = Spool() if spool is None else spool
+        self._ticker = Ticker(Spooling(self._node, self.spool), TICK_MS)
         self._state = ""
         self._acks: list[bytes] = []  # that are said when the frame has gone
-        self.spool: bytes | None = None  # what there is no receipt for
 
     @property
     def due_ms(self) -> int | None:
@@ -70,8 +97,10 @@ class Dialogue:
         if not payload:  # what was retained is gone: nothing is asked at present
             return
         if leaf == "receipt":
-            if self.spool is not None and _numbers(self.spool) == _receipted(payload):
-                self.spool = None
+            oldest = self.spool.oldest
+            if oldest is not None and _numbers(oldest) == self._node.receipted(payload):
+                self.spool.free()
+                self.resend()  # the next one's turn
             return
         if leaf == "cmd/limits":
             ack = self._node.tighten(payload)
@@ -88,7 +117,8 @@ class Dialogue:
         """Send the frame whose moment has come; with nothing to send, draw noise ahead."""
         frame = self._ticker.due(now_ms)
         if frame is not None:
-            self.spool = frame
+            if self.spool.oldest is None:  # asked again after its receipt
+                self._say("data", frame, False)
             self.resend()
             self._tell()
 
@@ -107,21 +137,13 @@ class Dialogue:
             self.hello()
 
     def resend(self) -> None:
-        """Send what there is no receipt for, as it is."""
-        if self.spool is not None:
-            self._say("data", self.spool, False)
+        """Send the oldest that there is no receipt for, as it is; never one before its tick."""
+        oldest = self.spool.oldest
+        if oldest is not None and not (self.waits and len(self.spool) == 1):
+            self._say("data", oldest, False)
 
 
 def _numbers(frame: bytes) -> tuple[int, int]:
     """Return (epoch, seq) of a frame of our own."""
     body = cbor.decode(frame[: -wire.MAC_BYTES])
     return body[2], body[1]
-
-
-def _receipted(payload: bytes) -> tuple[int, int] | None:
-    """Return (epoch, seq) that a receipt is for; None for what is no receipt."""
-    try:
-        receipt = json.loads(payload)
-        return receipt["epoch"], receipt["seq"]
-    except (ValueError, KeyError, TypeError):
-        return None

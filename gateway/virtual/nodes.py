@@ -4,7 +4,7 @@ They run the code of `edge`; nothing here knows what they read. `dialogue` says 
 say, `crew` who does their work; here is how the messages get in and out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from edge import wire
@@ -16,6 +16,7 @@ from ..mqtt.session import Message
 from ..operating import Mqtt
 from .crew import Crew
 from .dialogue import LEAVES, Dialogue, Fleet
+from .spool import Spool, in_memory
 
 RESEND_S = 5.0
 
@@ -30,11 +31,13 @@ class Nodes:
         mechanism: str,
         fleet: Fleet,
         passwords: Mapping[str, str] | None = None,
+        spools: Callable[[str, bytes], Spool] = in_memory,
     ) -> None:
         """Connect every device and announce it.
 
         Args:
             passwords: of each device at the broker; without any, all come as [mqtt] says.
+            spools: gives the spool of a device by its name and key id.
 
         Raises:
             LinkFault: the broker does not answer or will not have them.
@@ -49,10 +52,12 @@ class Nodes:
             for name in fleet.names:
                 own = access.as_device(broker, name, passwords[name]) if passwords else broker
                 self._links[name] = self._link(own, name)
-                self._devices[name] = Dialogue(fleet, name, partial(self._say, name))
+                spool = spools(name, fleet.node(name).identity.key_id)
+                self._devices[name] = Dialogue(fleet, name, partial(self._say, name), spool)
             for name, link in self._links.items():
                 link.wait()
                 self._devices[name].hello()
+                self._devices[name].resend()  # what an earlier process left
         except BaseException:
             self._crew.stop()
             self._disconnect()
@@ -75,7 +80,7 @@ class Nodes:
     @property
     def unreceipted(self) -> int:
         """How many devices wait for a receipt."""
-        return sum(device.spool is not None for device in self._devices.values())
+        return sum(len(device.spool) > 0 for device in self._devices.values())
 
     def _disconnect(self) -> None:
         for link in self._links.values():

@@ -1,15 +1,20 @@
 """What a virtual device hears and says, without a socket and without a clock."""
 
 import json
+import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from edge import wire
 from edge.limits import Limits, pack_limits, topic
+from gateway.enrolment import enrol
 from gateway.enrolment.enrol import Devices
 from gateway.virtual.dialogue import TICK_MS, Dialogue
+from gateway.virtual.spool import Spool
 
+SITE, SENSORS = "testsite", 4  # of `home`
 Said = list[tuple[str, bytes, bool]]
 
 
@@ -48,7 +53,10 @@ def leaves(said: Said) -> list[str]:
 
 
 def receipt(seq: int) -> bytes:
-    return json.dumps({"epoch": 1, "seq": seq, "taken": True}).encode()
+    made = enrol.make(SITE, SENSORS, fresh=random.Random(7).randbytes)  # as `home` does
+    where = wire.topic(SITE, "node-1", "receipt")
+    key = made.secrets.devices[1].identity.config_key
+    return bytes(wire.pack_receipt(1, seq, True, key, where))
 
 
 def limits(devices: Devices, new: Limits) -> bytes:
@@ -75,7 +83,14 @@ def test_a_frame_goes_out_at_its_tick_and_again_until_its_receipt(
     early, due_ms = list(said), device.due_ms
     device.look(1000 + TICK_MS)
     device.resend()
-    for rubbish in (receipt(2), b"{}", b"[]", b"\xff", json.dumps({"seq": 1}).encode()):
+    said_by_anybody = json.dumps({"epoch": 1, "seq": 1, "taken": True}).encode()
+    for rubbish in (
+        receipt(2),
+        b"{}",
+        b"\xff",
+        said_by_anybody,
+        receipt(1)[:-1] + b"\0",
+    ):
         device.hear("receipt", rubbish, 1200)
         device.resend()
     device.hear("receipt", receipt(1), 1300)
@@ -186,3 +201,51 @@ def test_nothing_is_said_between_a_round_and_its_frame(
     assert leaves(said) == ["data", "ack", "ack", "meta", "state"]
     assert [json.loads(payload)["taken"] for _, payload, _ in said[1:3]] == [False, True]
     assert said[-1] == ("state", b"exhausted", True)
+
+
+def test_one_frame_is_under_way_at_a_time_and_the_others_follow_in_order(
+    home: Any, device: Dialogue, said: Said
+) -> None:
+    """A broker that loses one of two would make the device look like one from its past."""
+    for number in (1, 2, 3):
+        device.hear("round", home.message(home.round(number)), 1000 * number)
+        device.look(1000 * number + TICK_MS)
+    before = [payload for leaf, payload, _ in said if leaf == "data"]
+    kept = device.spool.frames()
+    said.clear()
+    for seq in (1, 2, 3):
+        device.hear("receipt", receipt(seq), 4000)
+    after = [payload for leaf, payload, _ in said if leaf == "data"]
+
+    assert set(before) == {kept[0]}
+    assert len(set(kept)) == 3
+    assert after == kept[1:]
+    assert device.spool.oldest is None
+
+
+def test_a_receipt_does_not_let_a_frame_out_before_its_tick(
+    home: Any, device: Dialogue, said: Said
+) -> None:
+    """The moment of a frame must not show when its noise was ready."""
+    device.hear("round", home.message(home.round(1)), 1000)
+    device.look(1000 + TICK_MS)
+    device.hear("round", home.message(home.round(2)), 2000)
+    device.look(2001)
+    said.clear()
+    device.hear("receipt", receipt(1), 2002)
+    device.resend()
+    early = list(said)
+    device.look(2000 + TICK_MS)
+
+    assert early == []
+    assert leaves(said) == ["data"]
+
+
+def test_a_frame_is_kept_before_it_can_be_sent(home: Any) -> None:
+    """Between its charge and its tick a device may lose its power."""
+    spool, said = Spool(), []
+    one = Dialogue(One(home.nodes["node-1"]), "node-1", lambda *_: said.append(1), spool)
+    one.hear("round", home.message(home.round()), 1000)
+
+    assert len(spool) == 1
+    assert said == []

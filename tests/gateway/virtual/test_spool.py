@@ -1,0 +1,124 @@
+"""What a device keeps until its receipt: over the end of its process, and over a torn write."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.virtual.spool import Lasting, Spool, in_folder
+
+FRAMES = [bytes([number]) * (20 + number) for number in range(5)]
+
+
+@pytest.fixture(params=["memory", "file"])
+def spool(request: pytest.FixtureRequest, tmp_path: Path) -> Spool:
+    """Return an empty spool of each kind that holds three frames."""
+    return Spool(3) if request.param == "memory" else Lasting(tmp_path / "one.spool", 3)
+
+
+def test_frames_come_out_in_the_order_they_went_in(spool: Spool) -> None:
+    """A gateway takes a device that goes back in its numbers for one with two lives."""
+    for frame in FRAMES[:3]:
+        spool.put(frame)
+    out = []
+    while (frame := spool.oldest) is not None:
+        out.append(frame)
+        spool.free()
+
+    assert out == FRAMES[:3]
+    assert spool.overwritten == 0
+
+
+def test_a_full_spool_loses_its_oldest_and_counts_it(spool: Spool) -> None:
+    """Memory is bounded, and what did not fit is known."""
+    for frame in FRAMES:
+        spool.put(frame)
+
+    assert spool.frames() == FRAMES[2:]
+    assert spool.overwritten == 2
+
+
+@pytest.mark.parametrize("freed", range(4))
+def test_the_next_process_finds_what_had_no_receipt(tmp_path: Path, freed: int) -> None:
+    """Nothing is closed here: kill -9 leaves no time for it."""
+    first = Lasting(tmp_path / "one.spool")
+    for frame in FRAMES[:3]:
+        first.put(frame)
+    for _ in range(freed):
+        if first.oldest is not None:
+            first.free()
+
+    assert Lasting(tmp_path / "one.spool").frames() == FRAMES[freed:3]
+
+
+def test_a_write_torn_at_any_byte_costs_that_frame_alone(tmp_path: Path) -> None:
+    """The power fails where it likes; what was kept before is kept, and the next is too."""
+    path = tmp_path / "one.spool"
+    spool = Lasting(path)
+    spool.put(FRAMES[0])
+    before = path.stat().st_size
+    spool.put(FRAMES[1])
+    whole = path.read_bytes()
+    for cut in range(before, len(whole)):
+        path.write_bytes(whole[:cut])
+        torn = Lasting(path)
+        torn.put(FRAMES[2])
+
+        assert Lasting(path).frames() == [FRAMES[0], FRAMES[2]]
+
+
+def test_a_byte_that_turned_is_not_sent(tmp_path: Path) -> None:
+    """Behind it nothing can be trusted either."""
+    path = tmp_path / "one.spool"
+    for frame in FRAMES[:2]:
+        Lasting(path).put(frame)
+    whole = bytearray(path.read_bytes())
+    whole[-6] ^= 1
+    path.write_bytes(whole)
+
+    assert Lasting(path).frames() == FRAMES[:1]
+
+
+def test_the_file_does_not_grow_with_the_years(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Receipted or not: what is no longer needed is cleared away."""
+    monkeypatch.setattr("gateway.virtual.spool.LONGEST_BYTES", 500)
+    path = tmp_path / "one.spool"
+    spool, most = Lasting(path, 3), 0
+    for number in range(200):
+        spool.put(FRAMES[number % 5])
+        most = max(most, path.stat().st_size)
+    left = Lasting(path, 3)
+
+    assert most < 600
+    assert left.frames() == spool.frames() == [FRAMES[number % 5] for number in (197, 198, 199)]
+    for _ in range(3):
+        left.free()
+    assert path.stat().st_size == 0
+
+
+def test_what_cannot_be_kept_is_an_error_and_leaves_nothing_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device whose spool is full of somebody else's bytes must not say that it kept a frame."""
+    path = tmp_path / "one.spool"
+    spool = Lasting(path)
+    spool.put(FRAMES[0])
+    real: Any = __import__("os").write
+    monkeypatch.setattr("os.write", lambda file, data: real(file, data[:7]))
+    with pytest.raises(OSError, match="No space"):
+        spool.put(FRAMES[1])
+    monkeypatch.undo()
+    spool.put(FRAMES[2])
+
+    assert Lasting(path).frames() == spool.frames() == [FRAMES[0], FRAMES[2]]
+
+
+def test_a_new_key_begins_a_new_spool(tmp_path: Path) -> None:
+    """The gateway gives no receipt for what an old key signed; it would block what comes after."""
+    spools = in_folder(tmp_path)
+    spools("node-1", b"old!").put(FRAMES[0])
+
+    assert spools("node-1", b"new!").frames() == []
+    assert spools("node-1", b"old!").frames() == [FRAMES[0]]
