@@ -70,6 +70,12 @@ topic write heatveil/1/{site}/map/#
 topic write heatveil/1/{site}/+/receipt
 topic write heatveil/1/{site}/+/cmd/#
 
+# It announces itself to Home Assistant, if it is told to, and hears when that has started anew.
+topic write heatveil/1/{site}/ha/#
+topic write {prefix}/device/heatveil_{site}/config
+topic read {prefix}/status
+topic read homeassistant/status
+
 # Every device, under its own name alone.
 pattern write heatveil/1/{site}/%u/data
 pattern write heatveil/1/{site}/%u/meta
@@ -100,10 +106,16 @@ def configuration(site: str, folder: Path, hosts: Iterable[str], port: int, user
     return CONFIGURATION.format(site=site, folder=folder, listen=listen, user=user)
 
 
-def access_list(site: str, gateway: str, devices: Iterable[str]) -> str:
-    """Return the access list of a gateway and its devices."""
+def access_list(
+    site: str, gateway: str, devices: Iterable[str], prefix: str = "homeassistant"
+) -> str:
+    """Return the access list of a gateway and its devices.
+
+    Args:
+        prefix: of what is announced to Home Assistant.
+    """
     asked = "".join(ASKED.format(site=site, device=device) for device in devices)
-    return ACCESS.format(site=site, gateway=gateway) + asked
+    return ACCESS.format(site=site, gateway=gateway, prefix=prefix) + asked
 
 
 def passwords(secrets: Mapping[str, str], salts: Iterable[bytes]) -> str:

@@ -56,7 +56,8 @@ def init(
     names = list(dict.fromkeys([deployment.mqtt.host, *hosts]))
     until = _certificates(files, site, names)
     own = files.text("gateway.password", lambda: chance.token_hex(32) + "\n", private=True)
-    others = _access(files, site, gateway, {gateway: own.strip(), **devices})
+    everybody = {gateway: own.strip(), **devices}
+    others = _access(files, site, gateway, everybody, deployment.homeassistant.prefix)
     user = pwd.getpwuid(os.getuid()).pw_name
     port = _port(deployment.mqtt)
     files.text(
@@ -116,14 +117,16 @@ def _port(mqtt: Mqtt) -> int:
     return TLS_PORT if mqtt.insecure else mqtt.port
 
 
-def _access(files: Files, site: str, gateway: str, everybody: Mapping[str, str]) -> list[str]:
+def _access(
+    files: Files, site: str, gateway: str, everybody: Mapping[str, str], prefix: str
+) -> list[str]:
     """See to the passwords and to the access list; return who else has a password."""
     salts = (chance.token_bytes(mosquitto.SALT_BYTES) for _ in everybody)
     hashed = files.text("passwords", lambda: mosquitto.passwords(everybody, salts), private=True)
     if not mosquitto.holds(hashed, everybody):
         raise files.unfit("passwords", "is of another enrolment, or another gateway.password")
     devices = [name for name in everybody if name != gateway]
-    rules = files.text("acl", lambda: mosquitto.access_list(site, gateway, devices))
+    rules = files.text("acl", lambda: mosquitto.access_list(site, gateway, devices, prefix))
     if missing := [name for name in everybody if f"user {name}\n" not in rules]:
         raise files.unfit("acl", f"does not know {missing[0]}")
     return [name for name in mosquitto.names(hashed) if name not in everybody]
