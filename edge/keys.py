@@ -49,7 +49,7 @@ def mac_key(root):
 
 
 def config_key(root):
-    """Return the key that signs tighter limits for a device. The gateway has it too."""
+    """Return the key of what the gateway says to a device alone: tighter limits, receipts."""
     return _made(root, b"heatveil-config-v1")
 
 

@@ -8,6 +8,11 @@
     Round   {0: version 1, 1: number, 2: mechanism, 3: [columns, rows, cell_mm], 4: [params],
              5: [epsilon num, den, delta num, den, rho num, den, neighbours, trust, unit,
                  unprotected]}      a pair of nulls where the promise is not made
+    Receipt {0: version 1, 1: seq, 2: epoch, 3: 1 when the report counts, else 0}
+
+A device forgets a report when its Receipt has come, so a Receipt is signed too: else whoever can
+write on the broker could make reports vanish. Its key is the config key, for what the gateway
+says to one device alone.
 
 Keys of the maps that are not known are ignored. The length of a report follows from the
 Round, the sensor and the counters alone, never from a reading or its noise. A Report is
@@ -25,6 +30,7 @@ VERSION = 1
 MAC_BYTES = 16
 ROUND_BYTES = 1024  # the longest message that a device reads: memory is short there
 REPORT_BYTES = 16384  # the longest that a gateway reads
+RECEIPT_BYTES = 64
 
 
 class Fault(ValueError):
@@ -110,6 +116,21 @@ def unpack_report(frame, key, topic, sender):
         if not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
             raise _fault("a reading is no whole number of 32 bits", "one that is")
     return Report(name, sender, counters[1], counters[0], [counters[2]] + values)
+
+
+def pack_receipt(epoch, seq, taken, key, topic):
+    """Return the signed message that tells a device it need not send a report again."""
+    body = {0: VERSION, 1: seq, 2: epoch, 3: 1 if taken else 0}
+    return signed(cbor.encode(body), key, topic)
+
+
+def unpack_receipt(message, key, topic):
+    """Return (epoch, seq, taken) of a Receipt, or raise Fault."""
+    body = opened(message, key, topic, RECEIPT_BYTES)
+    for part in (1, 2, 3):
+        if not isinstance(body.get(part), int) or not 0 <= body[part] < 1 << 48:
+            raise _fault("a Receipt misses a counter below 2**48", "the fields of wire.cddl")
+    return body[2], body[1], body[3] == 1
 
 
 def _round_body(round):

@@ -123,6 +123,30 @@ def test_a_frame_is_bound_to_its_topic_and_key() -> None:
             wire.unpack_report(frame, key, topic, "n001")
 
 
+@given(st.integers(0, 2**48 - 1), st.integers(0, 2**48 - 1), st.booleans())
+def test_a_receipt_comes_back_and_is_bound_to_its_device(
+    epoch: int, seq: int, taken: bool
+) -> None:
+    """Nobody without the device's key can make it forget a report, nor use another's receipt."""
+    where = wire.topic("lab", "n001", "receipt")
+    message = wire.pack_receipt(epoch, seq, taken, KEY, where)
+
+    assert wire.unpack_receipt(message, KEY, where) == (epoch, seq, taken)
+    assert cbor2.loads(message[:-16]) == {0: 1, 1: seq, 2: epoch, 3: int(taken)}
+    for key, topic in ((b"x" * 32, where), (KEY, TOPIC), (KEY, where.replace("1", "2"))):
+        with pytest.raises(wire.Fault):
+            wire.unpack_receipt(message, key, topic)
+    with pytest.raises(wire.Fault):
+        wire.unpack_receipt(message[:3] + bytes([message[3] ^ 1]) + message[4:], KEY, where)
+
+
+@pytest.mark.parametrize("body", [{0: 1}, {0: 1, 1: 1, 2: 1}, {0: 1, 1: -1, 2: 1, 3: 1}, {0: 2}])
+def test_a_signed_receipt_that_misses_something_is_a_fault(body: dict[int, int]) -> None:
+    """Not a receipt for another message, and no crash."""
+    with pytest.raises(wire.Fault):
+        wire.unpack_receipt(wire.signed(cbor.encode(body), KEY, TOPIC), KEY, TOPIC)
+
+
 def test_signed_rubbish_is_a_fault_and_never_anything_else() -> None:
     """A faulty sender with a good key must not bring a gateway or a device down."""
     rng = Tape(b"rubbish")

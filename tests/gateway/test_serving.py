@@ -415,13 +415,21 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
         asker = Link(room.mqtt, f"asker-{room.site}", pump).wait()
         asker.publish(topic, asked)
         again = eventually(lambda: len(heard) >= 3 * SENSORS)
-        for name in room.devices.by_name:
-            receipt = json.dumps({"epoch": 1, "seq": 1, "taken": True}).encode()
-            asker.publish(wire.topic(room.site, name, "receipt"), receipt)
+        for name, device in room.devices.by_name.items():
+            where = wire.topic(room.site, name, "receipt")
+            asker.publish(where, json.dumps({"epoch": 1, "seq": 1, "taken": True}).encode())
+            asker.publish(where, wire.pack_receipt(1, 1, True, device.mac_key, where))
+        assert asker.sent(5)
+        time.sleep(0.2)  # for the devices to hear what nobody signed
+        kept = nodes.unreceipted
+        for name, device in room.devices.by_name.items():
+            where = wire.topic(room.site, name, "receipt")
+            asker.publish(where, wire.pack_receipt(1, 1, True, device.config_key, where))
         released = eventually(lambda: not nodes.unreceipted)
         asker.close()
 
     assert again
+    assert kept == SENSORS, "a receipt that the gateway did not sign let a report go"
     assert released
     assert len(set(heard)) == SENSORS
 
