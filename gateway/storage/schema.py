@@ -10,24 +10,25 @@
     refused   dead letters with a reason; bounded
     releases  the folded answers of a closed round
     maps      what was published of it
+    outbox    messages of ours that the broker has not acknowledged yet
+    filters   what a lasting session at the broker is subscribed to
+    quarantine  devices that are shut out, and why
+    tallies, leases  sums of workers that share a database, and who has which part
 
 Private readings are in none of them: everything here has passed the veil.
 """
 
-from sqlalchemy import (
-    Column,
-    Float,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    UniqueConstraint,
-)
+from sqlalchemy import Column, Float, Index, Integer, LargeBinary, String, Table, UniqueConstraint
 
-SCHEMA = 4
-METADATA = MetaData()
+from .sides import METADATA as METADATA
+from .sides import Big
+from .sides import filters as filters
+from .sides import leases as leases
+from .sides import outbox as outbox
+from .sides import quarantine as quarantine
+from .sides import tallies as tallies
+
+SCHEMA = 5
 
 about = Table(
     "about",
@@ -43,10 +44,14 @@ rounds = Table(
     METADATA,
     Column("name", LargeBinary(4), primary_key=True),
     Column("planned", LargeBinary(4), nullable=False, unique=True),
-    Column("number", Integer, nullable=False, unique=True),
+    Column("number", Big, nullable=False, unique=True),
     Column("mechanism", String, nullable=False),
     Column("message", LargeBinary, nullable=False),
     Column("opened_s", Float, nullable=False),
+    Column("closed_s", Float),
+    Column("outcome", String),  # None while it is open
+    Column("enrolled", Integer),  # devices that were asked
+    Column("rho", String),  # "num/den": its price, charged when it opens or when it closes
 )
 
 charges = Table(
@@ -66,8 +71,8 @@ reports = Table(
     METADATA,
     Column("device", String, primary_key=True),
     Column("key_id", LargeBinary(4), primary_key=True),
-    Column("epoch", Integer, primary_key=True),
-    Column("seq", Integer, primary_key=True),
+    Column("epoch", Big, primary_key=True),
+    Column("seq", Big, primary_key=True),
     Column("round", LargeBinary(4), nullable=False),
     Column("frame", LargeBinary, nullable=False),
     Column("taken_s", Float, nullable=False),
@@ -81,8 +86,8 @@ heard = Table(
     Column("id", Integer, primary_key=True),
     Column("device", String, nullable=False),
     Column("key_id", LargeBinary(4), nullable=False),
-    Column("epoch", Integer, nullable=False),
-    Column("seq", Integer, nullable=False),
+    Column("epoch", Big, nullable=False),
+    Column("seq", Big, nullable=False),
     Column("round", LargeBinary(4), nullable=False),
     Column("digest", LargeBinary(32), nullable=False),  # SHA-256 of the frame
     Column("at_s", Float, nullable=False),
@@ -95,8 +100,8 @@ newest = Table(
     METADATA,
     Column("device", String, primary_key=True),
     Column("key_id", LargeBinary(4), primary_key=True),
-    Column("epoch", Integer, nullable=False),
-    Column("seq", Integer, nullable=False),
+    Column("epoch", Big, nullable=False),
+    Column("seq", Big, nullable=False),
 )
 
 alarms = Table(
@@ -118,8 +123,10 @@ refused = Table(
     Column("why", String, nullable=False),
     Column("size", Integer, nullable=False),  # of the frame as it came
     Column("frame", LargeBinary, nullable=False),  # its beginning, as evidence
+    Column("kind", String, nullable=False),
     Index("refused_by_time", "at_s"),
     Index("refused_by_topic", "topic", "id"),
+    Index("refused_by_kind", "kind"),
 )
 
 releases = Table(

@@ -8,7 +8,16 @@ from sqlalchemy import insert, select, update
 
 from ..intake.outcomes import Again, digest
 from ..ledger import Charge, check_budget, check_terms
+from .bulk import insert_many
 from .schema import about, charges
+
+
+def lock(connection: Any) -> None:
+    """Let nobody else charge until this transaction ends.
+
+    SQLite has one writer at a time as it is, and leaves the lock out.
+    """
+    connection.execute(select(about.c.schema).with_for_update())
 
 
 def charge(connection: Any, name: bytes, one: Charge, now_s: float, answer: bytes = b"") -> None:
@@ -19,11 +28,9 @@ def charge(connection: Any, name: bytes, one: Charge, now_s: float, answer: byte
 
 def charge_again(connection: Any, extra: Sequence[Again], now_s: float) -> None:
     """Charge second answers; the same bytes once, however often they are delivered."""
-    for name, one, frame in extra:
-        answer = digest(frame)
-        row = {"round": name, "device": one.device, "answer": answer}
-        if connection.execute(select(charges.c.id).filter_by(**row)).first() is None:
-            charge(connection, name, one, now_s, answer)
+    rows = [(name, one.device, digest(frame), str(one.rho), now_s) for name, one, frame in extra]
+    columns = ("round", "device", "answer", "rho", "at_s")
+    insert_many(connection, charges, columns, rows, "ON CONFLICT DO NOTHING")
 
 
 def charged(connection: Any) -> tuple[Charge, ...]:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from gateway.faults import OperatorFault
 from gateway.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, digest
 from gateway.ledger import Charge, terms
+from gateway.storage import dead
 from gateway.storage import heard as rows
 from gateway.storage.store import Store
 
@@ -237,7 +238,7 @@ def test_what_a_statement_carried_is_not_in_its_error(store: Store) -> None:
 
 def test_dead_letters_do_not_fill_the_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device gone mad sends them for ever; the newest are kept, and the beginning of each."""
-    monkeypatch.setattr(rows, "REFUSED_EACH", 10)
+    monkeypatch.setattr(dead, "REFUSED_EACH", 10)
     store.keep([], [DeadLetter("quiet", "evidence", b"y")])
     for first in (0, 8, 16):
         letters = [DeadLetter("loud", str(first + n), b"x" * 10_000) for n in range(8)]
@@ -245,14 +246,14 @@ def test_dead_letters_do_not_fill_the_disk(store: Store, monkeypatch: pytest.Mon
 
     found = store.refused()
     assert [letter.why for letter in found] == [*(str(n) for n in range(23, 13, -1)), "evidence"]
-    assert [len(letter.frame) for letter in found] == [rows.EVIDENCE_BYTES] * 10 + [1]
+    assert [len(letter.frame) for letter in found] == [dead.EVIDENCE_BYTES] * 10 + [1]
 
 
 def test_many_topics_do_not_fill_the_disk_either(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever may write anywhere could take a new topic for each message."""
-    monkeypatch.setattr(rows, "REFUSED_KEPT", 10)
+    monkeypatch.setattr(dead, "REFUSED_KEPT", 10)
     for n in range(24):
         store.keep([], [DeadLetter(f"topic {n}", str(n), b"x")])
 

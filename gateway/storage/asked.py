@@ -1,0 +1,69 @@
+"""The rows of rounds: statements, on a connection that the store gives."""
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select, update
+
+from ..intake.outcomes import Asked
+from .bulk import insert_many
+from .schema import charges, maps, releases, rounds
+
+
+def number_of(connection: Any, planned: bytes) -> int:
+    """Return the number that a planned round was sent under, or the next that is free."""
+    sent = connection.scalar(select(rounds.c.number).where(rounds.c.planned == planned))
+    return sent or 1 + (connection.scalar(select(func.max(rounds.c.number))) or 0)
+
+
+def known(connection: Any, name: bytes) -> bool:
+    """Return whether a round was opened before."""
+    return connection.scalar(select(rounds.c.name).where(rounds.c.name == name)) is not None
+
+
+def write(connection: Any, asked: Asked, enrolled: int | None, now_s: float) -> None:
+    """Write a round that opens now."""
+    planned, name, plan, message, rho = asked
+    row = {"number": plan.number, "mechanism": plan.mechanism, "opened_s": now_s}
+    row |= {"planned": planned, "name": name, "message": message, "rho": str(rho)}
+    connection.execute(insert(rounds).values(row | {"enrolled": enrolled}))
+
+
+def owed(connection: Any) -> Fraction:
+    """Return what the open rounds cost that are charged when they close."""
+    paid = select(charges.c.round).where(charges.c.device == "")
+    wanted = select(rounds.c.rho).where(rounds.c.closed_s.is_(None), rounds.c.name.not_in(paid))
+    return sum((Fraction(rho or 0) for rho in connection.scalars(wanted)), Fraction(0))
+
+
+def close(
+    connection: Any,
+    name: bytes,
+    values: Sequence[int | None],
+    count: int,
+    outcome: str,
+    now_s: float,
+) -> bool:
+    """Write the release of a round; return False, and write nothing, where there is one."""
+    columns = ("round", "values", "reports", "at_s")
+    row = (name, json.dumps(list(values)), count, now_s)
+    if not insert_many(connection, releases, columns, [row], "ON CONFLICT DO NOTHING"):
+        return False
+    ended = update(rounds).where(rounds.c.name == name)
+    connection.execute(ended.values(closed_s=now_s, outcome=outcome))
+    return True
+
+
+def released(connection: Any, name: bytes) -> tuple[list[int | None], int] | None:
+    """Return (values, reports) of a closed round, or None."""
+    wanted = select(releases.c["values"], releases.c.reports).where(releases.c.round == name)
+    row = connection.execute(wanted).first()
+    return None if row is None else (json.loads(row[0]), row[1])
+
+
+def draw(connection: Any, name: bytes, body: str, now_s: float) -> None:
+    """Write the map of a round; a later one replaces it."""
+    connection.execute(delete(maps).where(maps.c.round == name))
+    connection.execute(insert(maps).values(round=name, body=body, at_s=now_s))

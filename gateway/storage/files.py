@@ -1,0 +1,103 @@
+"""The store's file as a file: how much room there is, its log, a copy of it."""
+
+import os
+import sqlite3
+import uuid
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from ..faults import OperatorFault
+from .places import Place
+
+
+def free_bytes(path: Path) -> int | None:
+    """Return how many bytes may still be written beside a file, or None where nobody knows."""
+    try:
+        found = os.statvfs(path.resolve().parent)
+    except OSError:
+        return None
+    return found.f_bavail * found.f_frsize
+
+
+def checkpoint(engine: Engine) -> bool:
+    """Empty the log of SQLite; return whether it is empty."""
+    borrowed = engine.raw_connection()  # it must not be in a transaction
+    try:
+        cursor = borrowed.cursor()
+        cursor.execute("PRAGMA busy_timeout=1000")
+        try:
+            busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        finally:
+            cursor.execute("PRAGMA busy_timeout=2000")
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        borrowed.close()
+    return not busy
+
+
+def backup(place: Place, out: Path) -> None:
+    """Write a copy of the store, as it is at one moment, to a file that must not be there.
+
+    Raises:
+        OperatorFault: it is there, cannot be written, or the store is not SQLite's.
+    """
+    if not isinstance(place, Path):
+        raise OperatorFault(
+            "the store is a database of PostgreSQL's, which heatveil does not copy: a copy must "
+            "be of one moment, and PostgreSQL's own tool makes such a one. Run pg_dump on it"
+        )
+    taken = OperatorFault(
+        f"{out} is there already and is not written over, for it may be the only good copy. "
+        "Name another file, or remove that one"
+    )
+    if out.exists():
+        raise taken
+    beside = out.with_name(f".{out.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        _copied(place, beside)
+        os.link(beside, out)  # unlike a rename it never takes the place of another file
+        _flushed(out.resolve().parent)
+    except FileExistsError as fault:
+        raise taken from fault
+    except (OSError, sqlite3.Error) as fault:
+        raise OperatorFault(
+            f"the store {place} cannot be copied to {out} ({fault}); nothing is left there, for "
+            "half a copy would be worse than none. Mend the folder, or name another"
+        ) from fault
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _copied(place: Path, beside: Path) -> None:
+    """Write the copy, and see that it is whole: SQLite's own check, and as many rows."""
+    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    with closing(sqlite3.connect(f"file:{place}?mode=rw", uri=True, timeout=10)) as source:
+        source.isolation_level = None
+        source.execute("BEGIN")  # the copy and the count are of this one moment
+        rows = _rows(source)
+        with closing(sqlite3.connect(beside)) as copy:
+            source.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")  # one file, wherever it is carried
+            said = copy.execute("PRAGMA integrity_check").fetchone()[0]
+            found = _rows(copy)
+        source.execute("ROLLBACK")
+    if said != "ok" or found != rows:
+        raise sqlite3.DatabaseError(f"the copy is not whole: {said}")
+    _flushed(beside)
+
+
+def _rows(connection: sqlite3.Connection) -> dict[str, int]:
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    counts = ((name, f'SELECT count(*) FROM "{name}"') for (name,) in names)
+    return {name: connection.execute(count).fetchone()[0] for name, count in counts}
+
+
+def _flushed(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
