@@ -55,7 +55,6 @@ def message(deployment: Deployment) -> Message:
     components = _results(deployment) | _workings()
     for key, component in components.items():
         component["unique_id"] = f"{own}_{key}"
-        component["object_id"] = f"{own}_{key}"
     return {
         "device": {
             "identifiers": [own],
@@ -99,7 +98,7 @@ def _workings() -> dict[str, Message]:
     """Return what rounds say of themselves."""
     seconds = {"unit_of_measurement": "s", "device_class": "duration"}
     found = {
-        "round": _sensor("Round", "round", icon="mdi:counter"),
+        "round": _sensor("Round", "round", state_class=None, icon="mdi:counter"),
         "sensors": _sensor("Sensors that answered", "sensors", icon="mdi:thermometer-check"),
         "rounds_left": _sensor("Rounds left in the budget", "rounds_left", icon="mdi:wallet"),
         "lag": _sensor("From the question to the map", "lag", **seconds),
@@ -131,7 +130,6 @@ def _problem(own: str, site: str) -> Message:
         "device_class": "problem",
         "entity_category": "diagnostic",
         "unique_id": f"{own}_problem",
-        "object_id": f"{own}_problem",
     }
 
 
