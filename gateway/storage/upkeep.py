@@ -1,7 +1,7 @@
 """What the store does besides rounds: outbox, filters, quarantine, forgetting, room, backup."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -24,6 +24,11 @@ class Upkeep:
         """Return the letters that the broker has not acknowledged, oldest first."""
         with self._reads.connect() as connection:
             return post.waiting(connection, limit)
+
+    def post(self, letters: Sequence[Letter]) -> None:
+        """Put letters in the outbox: what is published without anything new being kept."""
+        with self._engine.begin() as connection:
+            post.post(connection, letters, time.time())
 
     def posted(self, ids: Iterable[int]) -> None:
         """Strike out letters that the broker has acknowledged."""
