@@ -6,8 +6,8 @@ from typing import Any
 from edge import wire
 
 from .enrolment.enrol import Devices
-from .intake.judge import Arrival, authenticate
-from .intake.outcomes import Asked
+from .intake.genuine import Arrival, authenticate
+from .intake.outcomes import Asked, Letter
 from .ledger import price
 from .mqtt.session import Message
 from .rounds import OpenRound
@@ -32,3 +32,13 @@ def opened(
     ]
     answers = {one.report.sender: one.report for one in found if isinstance(one, Arrival)}
     return OpenRound(asked.plan, asked.name, closes_s, places, answers)
+
+
+def opening(asked: Asked, devices: Devices) -> Letter:
+    """Return the letter that asks a round, of whoever comes as long as it is open."""
+    return Letter(0, wire.round_topic(devices.site, asked.plan.mechanism), asked.message, True)
+
+
+def taken_back(mechanism: str, devices: Devices) -> Letter:
+    """Return the letter after which nothing is asked any more."""
+    return Letter(0, wire.round_topic(devices.site, mechanism), b"", True)

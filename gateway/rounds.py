@@ -4,10 +4,14 @@ No socket and no clock in here: `now_s` comes in, an event goes out. Whether a r
 genuine (its MAC) was settled by `edge.wire` before; whether it came before is settled by
 the store after. What is left is whether it answers this round, in time, once, for the
 sensors its device was enrolled for.
+
+Asking and taking are two steps: a batch is judged by `refusal`, committed, and only then taken
+by `settle`. So a batch that the disk refused leaves the round as it was, and a round of many
+devices costs no copy of all their answers.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 
@@ -18,10 +22,11 @@ class Accepted(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The report does not count; `why` is a clause that explains it."""
+    """The report does not count; `why` is a clause that explains it, `kind` its word."""
 
     sender: str
     why: str
+    kind: str
 
 
 class Place(NamedTuple):
@@ -31,47 +36,69 @@ class Place(NamedTuple):
     sensors: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OpenRound:
     """A round that still takes reports, at most one from each sender.
 
     plan is the `Round`, name its four-byte name on the wire, closes_s the deadline on the
-    gateway's own monotonic clock. Devices' clocks are never used.
+    gateway's own monotonic clock. Devices' clocks are never used. late counts reports that came
+    after that, or for a round before this one.
     """
 
     plan: Any
     name: bytes
     closes_s: float
     places: Mapping[str, Place]
-    reports: Mapping[str, Any] = field(default_factory=dict)
+    reports: dict[str, Any] = field(default_factory=dict)
+    late: int = 0
 
     @property
     def complete(self) -> bool:
         """True when every enrolled device has answered."""
         return len(self.reports) == len(self.places)
 
-    def take(self, report: Any, now_s: float) -> tuple["OpenRound", Accepted | Refused]:
-        """Return the round after this report, and what became of the report."""
-        if why := self._refusal(report, now_s):
-            return self, Refused(report.sender, why)
-        kept = {**self.reports, report.sender: report}
-        return replace(self, reports=kept), Accepted(report.sender)
+    def take(self, report: Any, now_s: float) -> Accepted | Refused:
+        """Take one report, if it counts, and return what became of it."""
+        refused = self.refusal(report, now_s)
+        if refused is None:
+            self.settle({report.sender: report})
+            return Accepted(report.sender)
+        self.settle({}, refused.kind == "late")
+        return refused
 
-    def _refusal(self, report: Any, now_s: float) -> str:
-        number = self.plan.number
+    def settle(self, taken: Mapping[str, Any], late: int = 0) -> None:
+        """Take reports by their senders, which `refusal` let pass and which are committed."""
+        self.reports.update(taken)
+        self.late += late
+
+    def refusal(
+        self, report: Any, now_s: float, taken: Mapping[str, Any] | None = None
+    ) -> Refused | None:
+        """Return why a report does not count, or None; nothing changes.
+
+        Args:
+            taken: what was let pass in the same batch, by its senders.
+        """
+        sender, payload = report.sender, report.payload
         if report.round != self.name:
-            asked = f"round {number}, {self.name.hex()}, is open"
-            return f"it answers round {report.round.hex()}; {asked}"
+            open_now = f"round {self.plan.number}, {self.name.hex()}, is open"
+            why = f"it answers round {report.round.hex()}; {open_now}"
+            return Refused(sender, why, "other-round")
         if now_s >= self.closes_s:
-            return f"round {number} closed {now_s - self.closes_s:.1f} s ago"
-        if report.sender in self.reports:
-            return f"{report.sender} has already answered round {number}"
-        place = self.places.get(report.sender)
+            ago_s = now_s - self.closes_s
+            return Refused(sender, f"round {self.plan.number} closed {ago_s:.1f} s ago", "late")
+        if sender in self.reports or (taken and sender in taken):
+            why = f"{sender} has already answered round {self.plan.number}"
+            return Refused(sender, why, "second")
+        place = self.places.get(sender)
         if place is None:
-            return f"{report.sender} is not enrolled for round {number}"
-        if list(report.payload[:1]) != [place.sensor] or len(report.payload) != 1 + place.sensors:
-            return (
-                f"{report.sender} is enrolled for {place.sensors} from sensor {place.sensor} on "
-                f"and answered for {len(report.payload) - 1} from {report.payload[:1]} on"
+            return Refused(
+                sender, f"{sender} is not enrolled for round {self.plan.number}", "place"
             )
-        return ""
+        if len(payload) != 1 + place.sensors or payload[0] != place.sensor:
+            why = (
+                f"{sender} is enrolled for {place.sensors} from sensor {place.sensor} on "
+                f"and answered for {len(payload) - 1} from {payload[:1]} on"
+            )
+            return Refused(sender, why, "place")
+        return None

@@ -12,7 +12,8 @@ from typing import Any
 
 from edge import wire
 
-from ..intake.judge import Arrival, authenticate, judge
+from ..intake.genuine import Arrival, authenticate
+from ..intake.judge import judge
 from ..intake.outcomes import Asked, DeadLetter
 from ..ledger import Ledger, price
 from ..mqtt.session import Message
@@ -80,9 +81,9 @@ class House:
         answers = [(one.report.round, one.report.sender) for one in arrivals]
         known = self.store.known([one.key for one in arrivals], answers)
         verdict = judge(arrivals, self.open, self.newest, known, 0.0)
-        self.open, self.newest = verdict.round, verdict.newest
         letters += verdict.letters
         self.store.keep(verdict.kept, letters, verdict.extra, verdict.heard, verdict.alarms)
+        verdict.settle(self.newest)
         counted, refused = len(verdict.kept), len(letters)
         return counted, len(messages) - counted - refused, refused
 

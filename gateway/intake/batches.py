@@ -36,6 +36,11 @@ class Inbox:
         """Let the batch that reaches this point be the last."""
         self._queue.put(None)
 
+    @property
+    def waiting(self) -> int:
+        """How many messages wait."""
+        return self._queue.qsize()
+
     def batch(self) -> tuple[list[Arrived], bool]:
         """Wait for messages; return a batch of them, and whether it is the last."""
         batch: list[Arrived] = []

@@ -7,11 +7,9 @@ One poison message never stops a good one: it becomes a dead letter with a reaso
 go as well.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import structlog
 
@@ -19,11 +17,15 @@ from edge import wire
 
 from ..enrolment.enrol import Devices
 from ..mqtt.session import Message
+from ..operate.health import Health
+from ..operate.metrics import Metrics
 from ..rounds import OpenRound
 from ..storage.patience import Stopped, patiently
 from ..storage.store import Store
 from .batches import Arrived, Bearer, Inbox
-from .judge import Arrival, Verdict, authenticate, judge
+from .counting import Counting
+from .door import Door, Guard, Sifted
+from .judge import Verdict, judge
 from .outcomes import Alarm, DeadLetter
 
 log = structlog.get_logger()
@@ -38,17 +40,23 @@ class Intake:
         devices: Devices,
         progress: Callable[[OpenRound | None, int], None],
         alarm: Callable[[Sequence[Alarm]], None],
+        *,
+        metrics: Metrics | None = None,
+        guard: Guard | None = None,
+        health: Health | None = None,
     ) -> None:
         """Start the thread.
 
         Args:
-            progress: hears, after a batch, how the round stands and how many messages were
-                refused since the start.
+            progress: hears, after a batch, how the round stands and how many were refused.
             alarm: hears, after a batch, of devices that need a new key.
+            guard: says who is still listened to.
         """
         self._store, self._devices = store, devices
         self._progress, self._alarm = progress, alarm
-        self._inbox = Inbox()
+        self._inbox, self._door = Inbox(), Door(devices, guard)
+        self._counting = Counting(metrics, health)
+        self._decide = self._counting.watched(self._decided)
         self._newest = store.newest()
         self._round: OpenRound | None = None
         self._changed = threading.Condition()
@@ -79,20 +87,18 @@ class Intake:
     def wait_complete(self, patience_s: float) -> bool:
         """Wait until every enrolled device has answered; False when patience ended before."""
         with self._changed:
-            return self._changed.wait_for(
-                lambda: (
-                    self._stopping.is_set() or (self._round is not None and self._round.complete)
-                ),
-                patience_s,
-            )
+            return self._changed.wait_for(self._done, patience_s)
 
     def close_round(self) -> OpenRound | None:
         """Return the round as it stands, all of it committed; what comes now is late."""
         with self._changed:
             if self._round is not None:
-                closes_s = min(self._round.closes_s, time.monotonic())
-                self._round = replace(self._round, closes_s=closes_s)
+                self._round.closes_s = min(self._round.closes_s, time.monotonic())
             return self._round
+
+    def standing(self) -> OpenRound | None:
+        """Return the round that was opened last, open or closed, or None before the first."""
+        return self._round
 
     def stop(self) -> None:
         """Commit and let go of what has come so far, and end the thread."""
@@ -103,11 +109,13 @@ class Intake:
         self._begun.set()
         self._thread.join()
 
+    def _done(self) -> bool:
+        return self._stopping.is_set() or (self._round is not None and self._round.complete)
+
     def _run(self) -> None:
         self._begun.wait()
-        ended = (
-            self._stopping.is_set() and self._round is None
-        )  # never begun: the broker keeps it all
+        # Never begun: the broker keeps it all.
+        ended = self._stopping.is_set() and self._round is None
         while not ended:
             batch, ended = self._inbox.batch()
             try:
@@ -120,16 +128,20 @@ class Intake:
                 for arrived in batch:
                     self._handle_alone(arrived)
 
-    def _handle(self, batch: Sequence[Arrived]) -> None:
+    def _handle(self, batch: Sequence[Arrived], *, again: bool = False) -> None:
         """Decide, commit, send receipts, acknowledge: in this order."""
-        found = [authenticate(message, self._devices) for _, message in batch]
-        arrivals = [item for item in found if isinstance(item, Arrival)]
-        letters = [item for item in found if isinstance(item, DeadLetter)]
+        began_s = time.monotonic()
+        self._counting.came(len(batch), self._inbox.waiting)
+        messages = [message for _, message in batch]
+        sifted = self._door.sift(messages, began_s, guarded=not again)
         # Without the lock while it waits for the disk: a round must close, and we must stop.
-        verdict = patiently(self._stopping, self._decided, arrivals, letters)
+        verdict = patiently(self._stopping, self._decide, sifted)
+        self._counting.stored(verdict, sifted.unheard, time.monotonic() - began_s)
         for receipt in verdict.receipts:
             topic = wire.topic(self._devices.site, receipt.device, "receipt")
-            batch[0][0].publish(topic, json.dumps(receipt._asdict()).encode())
+            key = self._devices.by_name[receipt.device].config_key
+            said = wire.pack_receipt(receipt.epoch, receipt.seq, receipt.taken, key, topic)
+            batch[0][0].publish(topic, said)
         for bearer, message in batch:
             bearer.ack(message)
         if verdict.letters:
@@ -138,20 +150,19 @@ class Intake:
             self._alarm(verdict.alarms)
         self._progress(verdict.round, self._refused)
 
-    def _decided(self, arrivals: list[Arrival], letters: list[DeadLetter]) -> Verdict:
+    def _decided(self, sifted: Sifted) -> Verdict:
         """Return the verdict on a batch, committed, while no round opens or closes."""
-        reports = [arrival.report for arrival in arrivals]
-        keys = [arrival.key for arrival in arrivals]
+        arrivals = sifted.arrivals
+        answers = [(one.report.round, one.report.sender) for one in arrivals]
         with self._changed:
-            known = self._store.known(keys, [(one.round, one.sender) for one in reports])
-            now_s = time.monotonic()
-            verdict = judge(arrivals, self._round, self._newest, known, now_s)
-            verdict.letters[:0] = letters
+            known = self._store.known([one.key for one in arrivals], answers)
+            verdict = judge(arrivals, self._round, self._newest, known, time.monotonic())
+            verdict.letters[:0] = sifted.letters
             self._store.keep(
                 verdict.kept, verdict.letters, verdict.extra, verdict.heard, verdict.alarms
             )
-            self._round, self._newest = verdict.round, verdict.newest
-            self._refused += len(verdict.letters)
+            verdict.settle(self._newest)
+            self._refused += len(verdict.letters) + sifted.unheard.total()
             self._changed.notify_all()
         return verdict
 
@@ -160,13 +171,13 @@ class Intake:
         bearer, (topic, payload, _) = arrived
         try:
             try:
-                self._handle([arrived])
+                self._handle([arrived], again=True)
             except Exception as fault:
                 if isinstance(fault, Stopped):
                     raise
                 log.exception("a message could not be stored")
                 why = f"it could not be stored: {type(fault).__name__}"
-                letter = DeadLetter(topic, why, payload)
+                letter = DeadLetter(topic, why, payload, "unstorable")
                 patiently(self._stopping, self._store.keep, [], [letter])
                 bearer.ack(arrived[1])
         except Stopped:

@@ -22,7 +22,8 @@ def report(sender: str = "north", **changes: Any) -> Report:
 
 def test_a_report_in_time_from_an_enrolled_device_counts() -> None:
     """The plain case, or every refusal below would prove nothing."""
-    round, outcome = opened().take(report(), 99.9)
+    round = opened()
+    outcome = round.take(report(), 99.9)
 
     assert outcome == Accepted("north")
     assert set(round.reports) == {"north"}
@@ -31,40 +32,58 @@ def test_a_report_in_time_from_an_enrolled_device_counts() -> None:
 
 def test_a_round_is_complete_when_every_device_has_answered() -> None:
     """So that a round need not wait for its deadline."""
-    round, _ = opened().take(report(), 1.0)
-    round, _ = round.take(report("south", payload=[1, 77]), 2.0)
+    round = opened()
+    round.take(report(), 1.0)
+    round.take(report("south", payload=[1, 77]), 2.0)
 
     assert round.complete
 
 
 @pytest.mark.parametrize(
-    ("changes", "now_s", "word"),
+    ("changes", "now_s", "word", "kind"),
     [
-        ({"round": b"\xff\xff\xff\xff"}, 1.0, "ffffffff"),
-        ({}, 100.0, "closed"),
-        ({"sender": "stranger"}, 1.0, "not enrolled"),
-        ({"payload": [1, 1234]}, 1.0, "from sensor 0"),
-        ({"payload": [0, 1234, 5678]}, 1.0, "for 1 from sensor 0"),
-        ({"payload": []}, 1.0, "from sensor 0"),
+        ({"round": b"\xff\xff\xff\xff"}, 1.0, "ffffffff", "other-round"),
+        ({}, 100.0, "closed", "late"),
+        ({"sender": "stranger"}, 1.0, "not enrolled", "place"),
+        ({"payload": [1, 1234]}, 1.0, "from sensor 0", "place"),
+        ({"payload": [0, 1234, 5678]}, 1.0, "for 1 from sensor 0", "place"),
+        ({"payload": []}, 1.0, "from sensor 0", "place"),
     ],
 )
 def test_what_does_not_belong_into_the_round_is_refused_with_a_reason(
-    changes: dict[str, Any], now_s: float, word: str
+    changes: dict[str, Any], now_s: float, word: str, kind: str
 ) -> None:
     """A reading in the wrong place would put warmth where there is none."""
-    before = opened()
-    after, outcome = before.take(report(**changes), now_s)
+    round = opened()
+    outcome = round.take(report(**changes), now_s)
 
     assert isinstance(outcome, Refused)
     assert word in outcome.why
-    assert after is before
+    assert outcome.kind == kind
+    assert round.reports == {}
+    assert round.late == (kind == "late")
 
 
 def test_a_second_answer_is_refused_late_or_not() -> None:
     """One answer of a device counts; what the other costs is judged elsewhere."""
-    round, _ = opened().take(report(), 1.0)
-    for now_s in (2.0, 200.0):  # late or not
-        after, outcome = round.take(report(seq=2), now_s)
+    round = opened()
+    round.take(report(), 1.0)
+    for now_s, kind in ((2.0, "second"), (200.0, "late")):
+        outcome = round.take(report(seq=2), now_s)
 
         assert isinstance(outcome, Refused)
-        assert after is round
+        assert outcome.kind == kind
+        assert round.reports["north"].seq == 1
+
+
+def test_asking_whether_a_report_counts_changes_nothing() -> None:
+    """A batch that the disk refused must find the round as it was."""
+    round = opened()
+
+    assert round.refusal(report(), 1.0) is None
+    assert round.refusal(report(), 1.0) is None
+    again = round.refusal(report(seq=2), 1.0, {"north": report()})
+
+    assert again is not None
+    assert again.kind == "second"
+    assert round.reports == {}

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from edge import wire
-from gateway.intake.judge import Arrival, Verdict, authenticate, judge
+from gateway.intake.genuine import Arrival, authenticate
+from gateway.intake.judge import Verdict, judge
 from gateway.intake.outcomes import Alarm, DeadLetter, Known, Receipt, digest
 from gateway.mqtt.session import Message
 from gateway.rounds import OpenRound
@@ -255,7 +256,7 @@ def test_a_device_with_a_new_key_is_a_new_one(home: Any) -> None:
     verdict = judged(home, plan, [first], newest=old)
 
     assert len(verdict.kept) == 1
-    assert verdict.newest == {**old, first.who: (1, 1)}
+    assert verdict.newest == {first.who: (1, 1)}  # and its old key stays where it was
 
 
 def test_numbers_that_were_used_and_forgotten_are_refused(home: Any) -> None:

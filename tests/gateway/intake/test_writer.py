@@ -1,6 +1,5 @@
 """The writer's order (commit, receipt, acknowledge), and what it does when the disk will not."""
 
-import json
 import sqlite3
 import threading
 import time
@@ -31,7 +30,7 @@ class Diary:
         self.entries.append(("ack", message.token[1]))
 
     def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
-        self.entries.append(("receipt", (topic, json.loads(payload))))
+        self.entries.append(("receipt", (topic, payload)))
 
     def wait(self, kind: str, count: int) -> None:
         """Return once there are so many entries of a kind."""
@@ -64,6 +63,11 @@ class Desk:
     def bring(self, name: str, frame: bytes, packet: int = 1) -> None:
         message = Message(wire.topic(SITE, name, "data"), frame, (1, packet))
         self.intake.put(self.diary, message)
+
+    def receipt(self, name: str, taken: bool) -> tuple[str, bytes]:
+        """Return where and with which bytes a device's first message is receipted."""
+        topic, key = wire.topic(SITE, name, "receipt"), self.home.devices.by_name[name].config_key
+        return topic, bytes(wire.pack_receipt(1, 1, taken, key, topic))
 
     def answers(self) -> list[str]:
         return [device for device, _ in self.store.answers(wire.name_of(self.plan))]
@@ -99,10 +103,9 @@ def test_a_message_is_receipted_after_its_commit_and_let_go_after_that(
     desk.bring("node-0", desk.home.answer("node-0", desk.plan))
     desk.diary.wait("ack", 1)
 
-    receipt = {"device": "node-0", "epoch": 1, "seq": 1, "taken": True}
     assert desk.diary.entries == [
         ("commit", 1),
-        ("receipt", (wire.topic(SITE, "node-0", "receipt"), receipt)),
+        ("receipt", desk.receipt("node-0", taken=True)),
         ("ack", 1),
     ]
 
@@ -258,8 +261,8 @@ def test_the_same_bytes_again_are_no_alarm_after_a_restart(desk: Desk) -> None:
         desk.begin()
         desk.intake.begin()
 
-    receipts = [what[1]["taken"] for kind, what in desk.diary.entries if kind == "receipt"]
-    assert receipts == [False] * 4
+    receipts = [what for kind, what in desk.diary.entries if kind == "receipt"]
+    assert receipts == [desk.receipt(f"node-{number}", taken=False) for number in (0, 1)] * 2
     assert len(desk.store.refused()) == 2
     assert desk.alarms == []
 
