@@ -42,6 +42,10 @@ class Door:
         self._devices, self._guard = devices, guard
         self._noted_s: dict[str, float] = {}  # when a device's flood had a row of its own
 
+    def know(self, devices: Devices) -> None:
+        """Let these devices in from now on, and no others."""
+        self._devices = devices
+
     def sift(self, messages: Iterable[Message], now_s: float, *, guarded: bool = True) -> Sifted:
         """Return what becomes of messages, in the order they came.
 

@@ -76,6 +76,15 @@ class Intake:
             self._round = round
         self.begin()
 
+    def hold(self, held: bool) -> None:
+        """Decide and acknowledge nothing while held: the broker keeps what comes."""
+        self._inbox.hold(held)
+
+    def know(self, devices: Devices) -> None:
+        """Take reports of these devices from now on, and of no others."""
+        self._devices = devices
+        self._door.know(devices)
+
     def begin(self) -> None:
         """Start to decide; until then what comes waits, in the order it came.
 
