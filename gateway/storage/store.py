@@ -6,6 +6,9 @@ A method is a transaction. What a method has returned from is on the disk.
 import time
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Engine
 
 from ..deployment import Deployment
 from ..intake.outcomes import (
@@ -47,6 +50,11 @@ class Store(Recall, Upkeep):
             OperatorFault: see `opening.opened`.
         """
         return cls(place_of(deployment), deployment.site.name)
+
+    @property
+    def engine(self) -> Engine:
+        """What writes; for rows that are no batch, as those of workers are."""
+        return self._engine
 
     def close(self) -> None:
         """Let go of the file."""
@@ -118,10 +126,14 @@ class Store(Recall, Upkeep):
         """
         now_s = time.time()
         with self._engine.begin() as connection:
+            self._before(connection, kept)
             heard.keep(connection, kept, more, now_s)
             dead.refuse(connection, letters, now_s)
             till.charge_again(connection, extra, now_s)
             heard.raise_alarms(connection, alarms, now_s)
+
+    def _before(self, connection: Any, kept: Sequence[Kept]) -> None:
+        """Do what must be done in the transaction that keeps a batch: a part's store does."""
 
     def close_round(
         self,
