@@ -7,17 +7,21 @@
 
 import time
 
+import msgspec
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from .answers import Part, Standing
 from .parts import Parts
+from .reading import Reading
+from .refusals import STARTING
 
 PROMETHEUS = "text/plain; version=1.0.0; charset=utf-8; escaping=allow-utf-8"
 UNKNOWN = "nobody has told the page yet how the gateway is; it is about to start, or stands alone"
 
 
-def routes(parts: Parts) -> list[Route]:
+def routes(parts: Parts, reading: Reading) -> list[Route]:
     """Return the three addresses."""
 
     async def alive(request: Request) -> Response:
@@ -25,28 +29,26 @@ def routes(parts: Parts) -> list[Route]:
 
     async def ready(request: Request) -> Response:
         said = standing(parts)
-        return JSONResponse(said, 200 if said["ready"] else 503)
+        body = msgspec.json.encode(said)
+        return Response(body, 200 if said.ready else 503, media_type="application/json")
 
     async def metrics(request: Request) -> Response:
         if parts.metrics is None:
-            return PlainTextResponse("", 503)
-        parts.metrics.ready.set(parts.health is not None and parts.health.ready)
-        return Response(parts.metrics.text(), media_type=PROMETHEUS)
+            raise STARTING
+        parts.metrics.ready.set(standing(parts).ready)
+        return Response(await reading.run(parts.metrics.text), media_type=PROMETHEUS)
 
     return [Route("/livez", alive), Route("/readyz", ready), Route("/metrics", metrics)]
 
 
-def standing(parts: Parts) -> dict[str, object]:
-    """Return how every part is, as JSON is written from it."""
+def standing(parts: Parts) -> Standing:
+    """Return how every part is."""
     if parts.health is None:
-        return {"ready": False, "why": UNKNOWN, "parts": {}}
+        return Standing(False, UNKNOWN, {})
     now_s, found = time.monotonic(), parts.health.parts()
     wrong = [f"{name}: {part.why}" for name, part in found.items() if not part.ok]
-    return {
-        "ready": not wrong,
-        "why": "; ".join(wrong),
-        "parts": {
-            name: {"ok": part.ok, "why": part.why, "for_s": round(now_s - part.since_s, 1)}
-            for name, part in found.items()
-        },
+    told = {
+        name: Part(part.ok, part.why, round(now_s - part.since_s, 1))
+        for name, part in found.items()
     }
+    return Standing(not wrong, "; ".join(wrong), told)

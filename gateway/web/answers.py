@@ -1,0 +1,199 @@
+"""What the API answers, as records: the JSON and its description are both made from them.
+
+Nothing here has not passed the veil: counts, prices, noised whole numbers, maps made of them.
+A rho is a fraction and is written as one, "num/den", beside what it is about.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+from msgspec import Struct
+
+
+class Part(Struct):
+    """How a part of the gateway is, and for how long it has been so."""
+
+    ok: bool
+    why: str
+    for_s: float
+
+
+class Standing(Struct):
+    """Whether every part works; else which does not and why."""
+
+    ready: bool
+    why: str
+    parts: dict[str, Part]
+
+
+class Rho(Struct):
+    """A price, exactly and about."""
+
+    exact: str
+    about: float
+
+    @classmethod
+    def of(cls, rho: Fraction) -> "Rho":
+        """Return a fraction as JSON carries it."""
+        return cls(f"{rho.numerator}/{rho.denominator}", float(rho))
+
+
+class Round(Struct):
+    """A round: what was asked, what it cost, how many answered, how it ended."""
+
+    number: int
+    name: str
+    mechanism: str
+    opened_s: float
+    closed_s: float | None
+    reports: int | None
+    enrolled: int | None
+    rho: Rho
+    outcome: str | None
+
+
+class Rounds(Struct):
+    """Rounds, newest first; `next` is the `before` of the next page."""
+
+    rounds: list[Round]
+    next: int | None
+
+
+class Release(Struct):
+    """The folded answers of a round: noised whole numbers, null where none came."""
+
+    number: int
+    values: list[int | None]
+
+
+class MapHead(Struct):
+    """A map without its picture."""
+
+    number: int
+    status: str
+    why: str = ""
+    seconds: float | None = None
+    total: float | None = None
+    estimator: str | None = None
+    sensors_used: int | None = None
+    sensors_enrolled: int | None = None
+    quorum: int | None = None
+
+
+class Maps(Struct):
+    """Maps, newest first; `next` is the `before` of the next page."""
+
+    maps: list[MapHead]
+    next: int | None
+
+
+class Band(Struct):
+    """Between what the share of heat up to each cell lies."""
+
+    level: float
+    low: Any
+    high: Any
+
+
+class Credible(Struct):
+    """How sure the map is, if sources are as the query says."""
+
+    level: float
+    present: list[list[float]]
+    numbers: list[float]
+    band: Band | None = None
+    expected_error: float | None = None
+
+
+class Map(MapHead):
+    """A map: each cell's share of the heat, row by row; null where none could be drawn."""
+
+    mass: list[list[float]] | None = None
+    chosen: str | None = None
+    credible: Credible | None = None
+    certified: Band | None = None
+    guarantee: dict[str, Any] = {}
+
+
+class Charge(Struct):
+    """What was charged: for a round, or for one device's second answer to it."""
+
+    id: int
+    number: int | None
+    device: str
+    rho: Rho
+    at_s: float
+
+
+class Ledger(Struct):
+    """The promise, and what is left of it."""
+
+    promise: list[str]
+    guarantee: dict[str, Any] | None
+    budget: Rho | None
+    spent: Rho | None
+    left: Rho | None
+    charges: list[Charge]
+    next: int | None
+
+
+class Device(Struct):
+    """What is known of a device, and no reading: counts, when it was last heard, what is amiss."""
+
+    name: str
+    key_id: str
+    boot: int
+    seq: int
+    reports: int
+    last_s: float | None
+    late: int | None
+    refused: int | None
+    gaps: int | None
+    alarm: str | None
+    quarantine: str | None
+
+
+class Devices(Struct):
+    """Devices by name; `next` is the `after` of the next page."""
+
+    devices: list[Device]
+    next: str | None
+
+
+class Refused(Struct):
+    """A message that does not count: which, why and how long; its bytes are not shown."""
+
+    id: int
+    at_s: float
+    topic: str
+    kind: str
+    why: str
+    size: int
+
+
+class Refusals(Struct):
+    """How many messages did not count, by kind, and the newest."""
+
+    kinds: dict[str, int]
+    newest: list[Refused]
+    next: int | None
+
+
+class Quarantined(Struct):
+    """A device that is shut out; since when, where that is known."""
+
+    device: str
+    why: str
+    since_s: float | None
+
+
+class Quarantine(Struct):
+    """All devices that are shut out."""
+
+    devices: list[Quarantined]
+
+
+class State(Struct):
+    """The last event of each kind, as the page hears them."""
+
+    events: dict[str, dict[str, Any]]

@@ -1,0 +1,90 @@
+"""The API under /api/v1: from the table of operations to routes."""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from .asks import Nothing, asked
+from .openapi import BASE, document
+from .operations import OPERATIONS, Operation
+from .parts import Parts
+from .reading import Reading
+from .refusals import OURS, Refusal
+
+JSON = "application/json"
+log = structlog.get_logger()
+
+
+def routes(parts: Parts, reading: Reading, needs_token: bool) -> list[Route]:
+    """Return a route for each operation, and for what describes them."""
+    described = msgspec.json.encode(document(needs_token))
+
+    async def openapi(request: Request) -> Response:
+        asked(Nothing, {}, request.scope["query_string"])
+        check_accepts(request, JSON)
+        return Response(described, media_type=JSON)
+
+    return [
+        *(Route(BASE + one.path, _endpoint(one, parts, reading)) for one in OPERATIONS),
+        Route(f"{BASE}/openapi.json", openapi),
+    ]
+
+
+def _endpoint(
+    one: Operation, parts: Parts, reading: Reading
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers one operation."""
+
+    async def endpoint(request: Request) -> Response:
+        check_accepts(request, JSON)
+        wanted = asked(one.asks, request.path_params, request.scope["query_string"])
+        try:
+            body = await reading.run(lambda: msgspec.json.encode(one.answer(parts, wanted)))
+        except Refusal:
+            raise
+        except Exception:
+            log.exception("the page could not answer", operation=one.name)
+            raise OURS from None
+        if not one.tagged:
+            return Response(body, media_type=JSON)
+        tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        if _known(request, tag):
+            return Response(None, 304, {"etag": tag})
+        return Response(body, headers={"etag": tag}, media_type=JSON)
+
+    return endpoint
+
+
+def check_accepts(request: Request, kind: str) -> None:
+    """Check that whoever asks takes what there is to be had.
+
+    Raises:
+        Refusal: it does not.
+    """
+    said = request.headers.getlist("accept")
+    if not said:
+        return
+    family = kind.split("/")[0]
+    for part in ",".join(said).split(","):
+        name, *words = (word.strip().lower() for word in part.split(";"))
+        if name in ("*/*", f"{family}/*", kind) and not any(
+            word.replace(" ", "") in ("q=0", "q=0.0", "q=0.00", "q=0.000") for word in words
+        ):
+            return
+    raise Refusal(
+        406,
+        "accept",
+        f"this address answers {kind}, and the request takes other kinds only",
+        f"ask with Accept: {kind}, or without it",
+    )
+
+
+def _known(request: Request, tag: str) -> bool:
+    """Return whether whoever asks has this already."""
+    held = [part.strip() for part in request.headers.get("if-none-match", "").split(",")]
+    return "*" in held or tag in [one.removeprefix("W/") for one in held]

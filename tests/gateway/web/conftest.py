@@ -1,0 +1,173 @@
+"""A page over a store that is known, for the tests of what it answers."""
+
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from gateway.ledger import Charge, Ledger
+from gateway.operate.health import Health
+from gateway.operate.metrics import Metrics
+from gateway.web.server import Page
+
+RHO = Fraction(1, 8)
+
+
+def told(number: int) -> dict[str, Any]:
+    """Return the body of a map as it is published."""
+    return {
+        "kind": "map",
+        "number": number,
+        "status": "solved",
+        "mass": [[0.25, 0.75, 0.0, 0.0]],
+        "total": 1.5,
+        "why": "optimal",
+        "seconds": 0.1,
+        "guarantee": {"epsilon": [1, 1]},
+        "estimator": "posterior",
+        "chosen": "few cells",
+        "certified": None,
+        "credible": {
+            "level": 0.9,
+            "present": [[0.2, 0.8, 0.0, 0.0]],
+            "numbers": [0.0, 1.0],
+            "band": None,
+            "expected_error": None,
+        },
+    }
+
+
+class Known:
+    """Reads a store of so many rounds; the last of them is open."""
+
+    def __init__(self, rounds: int = 7) -> None:
+        self._rounds = rounds
+
+    def rounds(self, limit: int = 100, before: int | None = None) -> list[Any]:
+        numbers = range(min(before or 10**9, self._rounds + 1) - 1, 0, -1)
+        return [self.round(number) for number in list(numbers)[:limit]]
+
+    def round(self, number: int) -> Any:
+        if number > self._rounds:
+            return None
+        closed = number < self._rounds
+        return SimpleNamespace(
+            number=number,
+            name_hex=f"{number:08x}",
+            mechanism="thermal",
+            opened_s=1e9 + number,
+            closed_s=1e9 + number + 30 if closed else None,
+            reports=4 if closed else None,
+            enrolled=4,
+            rho=RHO,
+            outcome="closed" if closed else None,
+        )
+
+    def release(self, number: int) -> list[int | None] | None:
+        return [1, None, -3, 4] if number < self._rounds else None
+
+    def map(self, number: int | None = None) -> dict[str, Any] | None:
+        number = self._rounds - 1 if number is None else number
+        return told(number) if number < self._rounds else None
+
+    def maps(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
+        return [told(row.number) for row in self.rounds(limit, before) if row.closed_s]
+
+    def charges(self, limit: int = 100, before: int | None = None) -> list[Any]:
+        return [
+            SimpleNamespace(id=row.number, number=row.number, device="", rho=RHO, at_s=1e9)
+            for row in self.rounds(limit, before)
+        ]
+
+    def ledger(self, budget: Fraction) -> Ledger:
+        return Ledger(budget, (Charge(RHO),) * self._rounds)
+
+    def promise(self) -> tuple[str | None, Fraction | None]:
+        return "{}", Fraction(2)
+
+    def devices(self) -> list[Any]:
+        return [
+            SimpleNamespace(
+                name=name,
+                key_id_hex="00ff00ff",
+                epoch=3,
+                seq=9,
+                reports=9,
+                last_s=1e9,
+                alarm=None,
+                quarantine="it spoke too often" if name == "south" else None,
+            )
+            for name in ("north", "south", "west")
+        ]
+
+    def refused(self, limit: int = 100, before: int | None = None) -> list[Any]:
+        return [
+            SimpleNamespace(
+                id=number,
+                at_s=1e9,
+                topic="heatveil/1/lab/north/data",
+                kind="late",
+                why="it came when the round was closed",
+                size=80,
+            )
+            for number in range(min(before or 10**9, 6) - 1, 0, -1)
+        ][:limit]
+
+    def refused_kinds(self) -> dict[str, int]:
+        return {"late": 5}
+
+
+class Answer(NamedTuple):
+    """What a server said."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """Return the body, read."""
+        return json.loads(self.body)
+
+
+def _ask(
+    page: Page, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+) -> Answer:
+    place = urlsplit(page.url)
+    link = http.client.HTTPConnection(place.hostname or "", place.port, timeout=10)
+    try:
+        named = {key.replace("_", "-"): value for key, value in headers.items()}
+        link.request(method, path, body, named)
+        answer = link.getresponse()
+        held = {key.lower(): value for key, value in answer.getheaders()}
+        return Answer(answer.status, held, answer.read())
+    finally:
+        link.close()
+
+
+@pytest.fixture
+def ask() -> Callable[..., Answer]:
+    """Return what asks a page: `ask(page, path, method, body, If_None_Match=...)`."""
+    return _ask
+
+
+@pytest.fixture
+def known() -> Known:
+    """Return what reads a store of seven rounds, of which the last is open."""
+    return Known()
+
+
+@pytest.fixture
+def live(known: Known) -> Iterator[Page]:
+    """Return a page of a gateway that works, over a known store."""
+    health = Health("store", "broker")
+    health.say("store", True)
+    health.say("broker", True)
+    with Page("127.0.0.1", 0, reader=known, health=health, metrics=Metrics()) as page:
+        page.feed.put({"kind": "promise", "sentences": ["It is kept."]})
+        yield page

@@ -1,0 +1,178 @@
+"""The API: pages that join, one shape of error, nothing that was not asked for."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gateway.operate.health import Health
+from gateway.web.server import Page
+
+Ask = Callable[..., Any]
+V1 = "/api/v1"
+
+
+def test_pages_join_without_gap_or_overlap(live: Page, ask: Ask) -> None:
+    """Whoever follows `next` sees each round once, newest first."""
+    seen, before = [], ""
+    while True:
+        page = ask(live, f"{V1}/rounds?limit=3{before}").json
+        seen += [row["number"] for row in page["rounds"]]
+        if page["next"] is None:
+            break
+        before = f"&before={page['next']}"
+
+    assert seen == [7, 6, 5, 4, 3, 2, 1]
+
+
+def test_devices_are_listed_by_name_and_hold_no_reading(live: Page, ask: Ask) -> None:
+    """What is known of a device is when and how often, never what it felt."""
+    first = ask(live, f"{V1}/devices?limit=2").json
+    then = ask(live, f"{V1}/devices?limit=2&after={first['next']}").json
+
+    names = [one["name"] for one in first["devices"] + then["devices"]]
+    assert names == ["north", "south", "west"]
+    assert then["next"] is None
+    assert set(first["devices"][0]) == {
+        "name", "key_id", "boot", "seq", "reports", "last_s", "late", "refused", "gaps",
+        "alarm", "quarantine",
+    }  # fmt: skip
+
+
+def test_the_ledger_adds_up_exactly(live: Page, ask: Ask) -> None:
+    """Prices are fractions, and what is left is the budget less what was spent."""
+    found = ask(live, f"{V1}/ledger").json
+
+    assert found["promise"] == ["It is kept."]
+    exact = [found[key]["exact"] for key in ("budget", "spent", "left")]
+    assert exact == ["2/1", "7/8", "9/8"]
+    assert {row["rho"]["exact"] for row in found["charges"]} == {"1/8"}
+
+
+def test_a_refused_message_is_described_and_not_shown(live: Page, ask: Ask) -> None:
+    """A dead letter's bytes may be somebody's private reading, sent by a broken device."""
+    found = ask(live, f"{V1}/refused").json
+
+    assert found["kinds"] == {"late": 5}
+    assert set(found["newest"][0]) == {"id", "at_s", "topic", "kind", "why", "size"}
+
+
+def test_a_map_that_is_known_is_not_sent_again(live: Page, ask: Ask) -> None:
+    """Its ETag is of its bytes; a weak one, one of several and a star will do."""
+    first = ask(live, f"{V1}/maps/latest")
+    tag = first.headers["etag"]
+    again = [
+        ask(live, f"{V1}/maps/latest", If_None_Match=given)
+        for given in (tag, f"W/{tag}", f'"other", {tag}', "*")
+    ]
+    other = ask(live, f"{V1}/maps/5", If_None_Match=tag)
+
+    assert [answer.status for answer in again] == [304] * 4
+    assert {answer.body for answer in again} == {b""}
+    assert (other.status, other.json["number"]) == (200, 5)
+    assert other.headers["etag"] != tag
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/rounds?limit=0", 400, "parameters"),
+        ("/rounds?limit=201", 400, "parameters"),
+        ("/rounds?limit=1&limit=1", 400, "parameters"),
+        ("/rounds?limit=1e1", 400, "parameters"),
+        ("/rounds?before=" + "9" * 40, 400, "parameters"),
+        ("/rounds?colour=red", 400, "parameters"),
+        ("/rounds?limit=%ff", 400, "parameters"),
+        ("/rounds/first", 400, "parameters"),
+        ("/rounds/99", 404, "missing"),
+        ("/rounds/7/release", 404, "missing"),
+        ("/maps/7", 404, "missing"),
+        ("/nothing", 404, "address"),
+        ("/devices?after=" + "a" * 65, 400, "parameters"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_shape(
+    live: Page, ask: Ask, path: str, status: int, code: str
+) -> None:
+    """A program reads the code, a person the rest."""
+    answer = ask(live, V1 + path)
+
+    assert answer.status == status
+    assert list(answer.json) == ["error"]
+    assert answer.json["error"]["code"] == code
+    assert answer.json["error"]["why"]
+    assert answer.json["error"]["do"]
+
+
+def test_methods_that_change_nothing_are_all_there_are(live: Page, ask: Ask) -> None:
+    """HEAD is GET without the body, OPTIONS says which there are, and others are refused."""
+    got, head = ask(live, f"{V1}/rounds"), ask(live, f"{V1}/rounds", "HEAD")
+    options, post = ask(live, f"{V1}/rounds", "OPTIONS"), ask(live, f"{V1}/rounds", "POST")
+
+    assert (head.status, head.body) == (200, b"")
+    assert head.headers["content-length"] == str(len(got.body))
+    assert (options.status, options.headers["allow"]) == (204, "GET, HEAD, OPTIONS")
+    assert "access-control-allow-origin" not in options.headers
+    assert (post.status, post.json["error"]["code"]) == (405, "method")
+    assert "GET" in post.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [
+        ("application/json", 200),
+        ("text/html, application/*;q=0.5", 200),
+        ("*/*", 200),
+        ("text/html", 406),
+        ("application/json;q=0", 406),
+        (";;,,", 406),
+    ],
+)
+def test_only_json_is_answered(live: Page, ask: Ask, accept: str, status: int) -> None:
+    """Who takes no JSON is told so, and not sent it anyway."""
+    assert ask(live, f"{V1}/rounds", Accept=accept).status == status
+
+
+def test_before_the_store_is_open_the_page_says_so(ask: Ask) -> None:
+    """The page is up first: what needs the store is 503 until it is attached."""
+    with Page("127.0.0.1", 0) as page:
+        early = ask(page, f"{V1}/rounds"), ask(page, "/readyz"), ask(page, "/livez")
+        health = Health("store")
+        page.attach(health=health)
+        waiting = ask(page, "/readyz")
+        health.say("store", True)
+        ready = ask(page, "/readyz")
+
+    assert [answer.status for answer in early] == [503, 503, 200]
+    assert early[0].json["error"]["code"] == "starting"
+    assert waiting.status == 503
+    assert waiting.json["why"] == "store: it has not started yet"
+    assert (ready.status, ready.json["ready"]) == (200, True)
+
+
+def test_a_store_that_hangs_holds_nobody_else_up(live: Page, known: Any, ask: Ask) -> None:
+    """Two reads wait for it, a few more in line, others are sent away; the rest is answered."""
+    free = threading.Event()
+    known.rounds = lambda limit, before: free.wait(10) and []
+    statuses: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: statuses.append(ask(live, f"{V1}/rounds").status))
+        for _ in range(50)
+    ]
+    for thread in threads:
+        thread.start()
+    end_s = time.monotonic() + 5
+    while len(statuses) < 18 and time.monotonic() < end_s:
+        time.sleep(0.01)
+    began_s = time.monotonic()
+    alive = ask(live, "/livez")
+    took_s = time.monotonic() - began_s
+    free.set()
+    for thread in threads:
+        thread.join()
+
+    assert alive.status == 200
+    assert took_s < 0.5
+    assert sorted(statuses) == [200] * 32 + [503] * 18
