@@ -5,6 +5,7 @@ other exception is our own fault and shows its traceback. A command's work is in
 named for it and is imported when the command runs, so that --help is quick.
 """
 
+import os
 import signal
 import sys
 import threading
@@ -46,11 +47,27 @@ def broker_init(
     secrets: Annotated[
         Path | None, typer.Option(help="Keys of the devices; secrets.json beside the config.")
     ] = None,
+    plain: Annotated[
+        bool,
+        typer.Option("--plain", help="Files of passwords and access, not dynamic security."),
+    ] = False,
 ) -> None:
     """Write certificates, passwords, access list and configuration for mosquitto."""
     from .commands.broker_init import init
 
-    init(config, host or [], folder, secrets, typer.echo)
+    init(config, host or [], folder, secrets, typer.echo, plain)
+
+
+@app.callback()
+def heatveil(
+    log: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL", help="Log from debug, info, warning or error up."),
+    ] = None,
+) -> None:
+    """Thermal sensors that report warmth without giving away who stood where."""
+    if log is not None:
+        os.environ["HEATVEIL_LOG"] = log  # what this process starts is to say as much
 
 
 app.command()(running.demo)
