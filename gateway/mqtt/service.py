@@ -28,6 +28,14 @@ log = structlog.get_logger()
 Taker = Callable[["Link", Message], None]
 
 
+def _nobody() -> None:
+    """Hear that a message has arrived."""
+
+
+def _arrived() -> None:
+    """Stand for a message that arrived before anybody asked."""
+
+
 class Link:
     """One MQTT client on a pump, connected and kept connected until `close`."""
 
@@ -41,6 +49,7 @@ class Link:
         on_message: Taker | None = None,
         will: tuple[str, bytes] | None = None,
         lasting: bool = True,
+        on_state: Callable[[bool, str], None] | None = None,
     ) -> None:
         """Begin to connect; `wait` says when it has succeeded.
 
@@ -50,12 +59,14 @@ class Link:
             on_message: called on the pump's thread; it must return at once and never raise.
             will: topic and payload that the broker publishes, retained, when we are lost.
             lasting: the broker keeps for us what comes while we are away.
+            on_state: hears, on the pump's thread, whether the link is up and why it is not.
         """
         self._broker, self._session = broker, Session(f"{broker.host}:{broker.port}", client_id)
         self._closing = False
         self._complaints: set[str] = set()  # of the broker, since it was last trusted
         self._filters = [(topic, 1) for topic in subscribe]
-        self._on_message = on_message
+        self._on_message, self._on_state = on_message, on_state
+        self._on_sent: dict[int, Callable[[], None]] = {}
         client = Client(
             CallbackAPIVersion.VERSION2,
             client_id=access.client_id(broker, client_id),
@@ -92,10 +103,26 @@ class Link:
             raise
         return self
 
-    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
-        """Send at QoS 1, now or when the connection is back."""
+    def publish(
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        retain: bool = False,
+        on_sent: Callable[[], None] | None = None,
+    ) -> None:
+        """Send at QoS 1, now or when the connection is back.
+
+        Args:
+            on_sent: called on the pump's thread when the broker has it.
+        """
         self._session.sending(1)
-        self._client.publish(topic, payload, qos=1, retain=retain)
+        packet = self._client.publish(topic, payload, qos=1, retain=retain).mid
+        # Of us and the acknowledgement, who may be quicker, the second one calls. There is no
+        # lock, for paho holds one of its own while it tells of acknowledgements.
+        if self._on_sent.setdefault(packet, on_sent or _nobody) is _arrived:
+            self._on_sent.pop(packet)
+            (on_sent or _nobody)()
 
     def sent(self, patience_s: float) -> bool:
         """Wait until the broker has everything; False when it has not within this time."""
@@ -130,10 +157,12 @@ class Link:
                 self._complaints.add(why)
         else:
             self._session.failed(fault.strerror or str(fault))
+        self._say(False)
 
     def _connected(self, _client: Any, _data: Any, _flags: Any, reason: Any, _more: Any) -> None:
         if reason.is_failure:
             self._session.refused(str(reason))
+            self._say(False)
             return
         self._session.connection += 1
         self._complaints.clear()
@@ -144,14 +173,17 @@ class Link:
             self._client.subscribe(self._filters)
         else:
             self._session.up()
+            self._say(True)
 
     def _subscribed(
         self, _client: Any, _data: Any, _packet: Any, reasons: Any, _more: Any
     ) -> None:
         if any(reason.is_failure for reason in reasons):
             self._session.refused("it may not subscribe")
+            self._say(False)
         else:
             self._session.up()
+            self._say(True)
 
     def _disconnected(self, *_: Any) -> None:
         often = self._session.down(time.monotonic())
@@ -159,9 +191,17 @@ class Link:
             log.warning("the broker is lost; connecting again")
             if often:
                 log.warning(TWICE)
+            self._say(False)
 
-    def _published(self, *_: Any) -> None:
+    def _published(self, _client: Any, _data: Any, packet: int, *_: Any) -> None:
         self._session.sending(-1)
+        if (on_sent := self._on_sent.setdefault(packet, _arrived)) is not _arrived:
+            self._on_sent.pop(packet)
+            on_sent()
+
+    def _say(self, up: bool) -> None:
+        if self._on_state is not None:
+            self._on_state(up, "" if up else self._session.trouble)
 
     def _came(self, _client: Any, _data: Any, message: MQTTMessage) -> None:
         if self._on_message is not None:

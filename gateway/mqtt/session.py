@@ -44,6 +44,8 @@ class Session:
     def down(self, now_s: float) -> bool:
         """The connection is lost, or was ended; return whether that is too often, once alone."""
         with self._changed:
+            if self._ready:
+                self._silent("the connection is lost")
             self._ready = False
             self._changed.notify_all()
             if self._counted < self.connection:  # else there was none to be lost
@@ -73,6 +75,12 @@ class Session:
         with self._changed:
             self._trouble, self._final = sentence, final
             self._changed.notify_all()
+
+    @property
+    def trouble(self) -> str:
+        """Why the link is not up, as a sentence."""
+        with self._changed:
+            return self._trouble
 
     def sending(self, more: int) -> None:
         """So many more messages are on their way, or fewer when it is negative."""
