@@ -1,1 +1,1 @@
-"""Many gateways for one site: parts, leases, sums."""
+"""Many gateways of one site: its devices in parts, each part one worker's at a time."""
