@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..loopback import is_loopback
+from .rights import Right, of_device, of_gateway
 
 # PBKDF2 for passwords that people choose needs many turns; these are 32 random bytes, and a
 # fleet that comes back at once must not keep the broker busy hashing. mosquitto's own number.
@@ -29,9 +30,7 @@ tls_version tlsv1.2
 
 # Everybody has a name and a password.
 allow_anonymous false
-password_file {folder}/passwords
-acl_file {folder}/acl
-allow_zero_length_clientid false
+{access}allow_zero_length_clientid false
 
 # When root starts it, it becomes whom these files belong to; else they could not be read.
 user {user}
@@ -43,8 +42,13 @@ persistence_location {folder}/data/
 autosave_interval 60
 max_inflight_messages 500
 max_queued_messages 100000
-max_packet_size 4194304
+max_queued_bytes 67108864
 persistent_client_expiration 30d
+
+# The longest message is a map of a large room; who sends a longer one is cut off.
+message_size_limit 4194304
+max_packet_size 4200000
+max_connections {connections}
 set_tcp_nodelay true
 
 # Who came and who was refused; never what a message holds.
@@ -55,67 +59,73 @@ log_type notice
 connection_messages true
 """
 
-ACCESS = """\
-# Who may write and read what on the broker of site {site}. What is not here is refused.
-
-# The gateway hears every device, and it alone asks, draws, thanks and commands.
-user {gateway}
-topic read heatveil/1/{site}/+/data
-topic read heatveil/1/{site}/+/meta
-topic read heatveil/1/{site}/+/state
-topic read heatveil/1/{site}/+/diag
-topic read heatveil/1/{site}/+/ack
-topic write heatveil/1/{site}/round/#
-topic write heatveil/1/{site}/map/#
-topic write heatveil/1/{site}/+/receipt
-topic write heatveil/1/{site}/+/cmd/#
-
-# It announces itself to Home Assistant, if it is told to, and hears when that has started anew.
-topic write heatveil/1/{site}/ha/#
-topic write {prefix}/device/heatveil_{site}/config
-topic read {prefix}/status
-topic read homeassistant/status
-
-# Every device, under its own name alone.
-pattern write heatveil/1/{site}/%u/data
-pattern write heatveil/1/{site}/%u/meta
-pattern write heatveil/1/{site}/%u/state
-pattern write heatveil/1/{site}/%u/diag
-pattern write heatveil/1/{site}/%u/ack
-pattern read heatveil/1/{site}/%u/receipt
-pattern read heatveil/1/{site}/%u/cmd/#
-
-# And what the site asks of all of them.
+# What lets people in, by the plugin or by the two files; mosquitto 2.1 deprecates the files.
+BY_PLUGIN = """\
+plugin {plugin}
+plugin_opt_config_file {folder}/dynamic-security.json
 """
-ASKED = """\
-user {device}
-topic read heatveil/1/{site}/round/#
+BY_FILES = """\
+password_file {folder}/passwords
+acl_file {folder}/acl
 """
 
 
-def configuration(site: str, folder: Path, hosts: Iterable[str], port: int, user: str) -> str:
+def configuration(
+    site: str,
+    folder: Path,
+    hosts: Iterable[str],
+    port: int,
+    user: str,
+    plugin: Path | None = None,
+    devices: int = 0,
+) -> str:
     """Return mosquitto.conf for a broker that goes by these hosts; folder is absolute.
 
     A broker that is only known by this machine's own names listens to this machine alone, and
     by number: a machine may have the name of IPv6 for itself, and no IPv6.
+
+    Args:
+        plugin: where dynamic security is; None for the two files of `access_list` and `passwords`.
+        devices: how many are to come, four times as many may, for some come back before they left.
     """
     known_as = list(hosts)
     listen = f"{port} {'::1' if known_as == ['::1'] else '127.0.0.1'}"
     if not all(map(is_loopback, known_as)):
         listen = str(port)
-    return CONFIGURATION.format(site=site, folder=folder, listen=listen, user=user)
+    by = BY_FILES.format(folder=folder)
+    if plugin is not None:
+        by = BY_PLUGIN.format(folder=folder, plugin=plugin)
+    return CONFIGURATION.format(
+        site=site,
+        folder=folder,
+        listen=listen,
+        user=user,
+        access=by,
+        connections=max(1000, 4 * devices),
+    )
 
 
 def access_list(
     site: str, gateway: str, devices: Iterable[str], prefix: str = "homeassistant"
 ) -> str:
-    """Return the access list of a gateway and its devices.
+    """Return the access list of a gateway and its devices: whatever is not in it is refused.
 
     Args:
         prefix: of what is announced to Home Assistant.
     """
-    asked = "".join(ASKED.format(site=site, device=device) for device in devices)
-    return ACCESS.format(site=site, gateway=gateway, prefix=prefix) + asked
+    head = f"# Who may write and read what on the broker of site {site}; nothing else.\n"
+    known = [_rules(gateway, of_gateway(site, prefix))]
+    return head + "".join(known + [access_of(site, device) for device in devices])
+
+
+def access_of(site: str, device: str) -> str:
+    """Return the part of the access list that is a device's."""
+    return _rules(device, of_device(site, device))
+
+
+def _rules(name: str, rights: Iterable[Right]) -> str:
+    lines = [f"topic {'write' if write else 'read'} {topic}\n" for write, topic in rights]
+    return f"\nuser {name}\n" + "".join(lines)
 
 
 def passwords(secrets: Mapping[str, str], salts: Iterable[bytes]) -> str:
