@@ -42,12 +42,18 @@ class Client(Protocol):
 class Rider:
     """A client on the pump, and what the pump remembers of it.
 
-    `failed` hears, on the pump's thread, of every attempt to connect that was in vain.
+    `failed` hears, on the pump's thread, of every attempt to connect that was in vain; `may` is
+    asked there before each.
     """
 
-    def __init__(self, client: Client, failed: Callable[[OSError], None]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        failed: Callable[[OSError], None],
+        may: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.client = client
-        self.failed = failed
+        self.failed, self.may = failed, may
         self.leaving = False
         self.gone = threading.Event()
         self.socket: Any = None  # as the selector knows it
@@ -148,7 +154,7 @@ class Pump:
 
     def _connect(self, rider: Rider) -> None:
         now_s = time.monotonic()
-        if now_s < rider.retry_at_s:
+        if now_s < rider.retry_at_s or not rider.may():
             return
         # Jitter, so that a thousand devices do not come back in the same moment.
         rider.retry_at_s = now_s + rider.wait_s * (0.5 + random.random())

@@ -50,6 +50,7 @@ class Link:
         will: tuple[str, bytes] | None = None,
         lasting: bool = True,
         on_state: Callable[[bool, str], None] | None = None,
+        may_connect: Callable[[], bool] = lambda: True,
     ) -> None:
         """Begin to connect; `wait` says when it has succeeded.
 
@@ -60,6 +61,7 @@ class Link:
             will: topic and payload that the broker publishes, retained, when we are lost.
             lasting: the broker keeps for us what comes while we are away.
             on_state: hears, on the pump's thread, whether the link is up and why it is not.
+            may_connect: asked on the pump's thread before each attempt to connect.
         """
         self._broker, self._session = broker, Session(f"{broker.host}:{broker.port}", client_id)
         self._closing = False
@@ -75,7 +77,7 @@ class Link:
             manual_ack=True,
         )
         self._client, self._pump = client, pump
-        self._rider = rider = Rider(client, self._failed)
+        self._rider = rider = Rider(client, self._failed, may_connect)
         client.max_inflight_messages_set(WINDOW)
         client.on_connect, client.on_disconnect = self._connected, self._disconnected
         client.on_subscribe, client.on_publish = self._subscribed, self._published
