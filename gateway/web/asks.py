@@ -44,6 +44,12 @@ class Named(msgspec.Struct, forbid_unknown_fields=True):
     after: Annotated[Name, Meta(description="only names that come later")] | UnsetType = UNSET
 
 
+class Resumed(msgspec.Struct, forbid_unknown_fields=True):
+    """Events from here on, or from after the one that was heard last."""
+
+    last_event_id: Annotated[str, Meta(max_length=64)] | None = None
+
+
 class One(msgspec.Struct, forbid_unknown_fields=True):
     """The one of a number."""
 

@@ -8,34 +8,39 @@ Differs from a queue of the last few events: there many reports would push out t
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from typing import Any
+from collections.abc import AsyncGenerator, Iterable
 
-Event = dict[str, Any]
+from .kept import Event as Event
+from .kept import Kept, Told
+
+MOST = 500  # viewers
+EVERY_S = 0.05  # that viewers are woken at most: a thousand devices answer at once
+BEAT_S = 10.0  # a sign of life for whoever has heard nothing
 
 
 class Viewer:
     """One page that is open somewhere; lives on the event loop."""
 
-    def __init__(self, latest: dict[str, Event]) -> None:
-        self._waiting = latest
-        self._news = asyncio.Event()
-        self._news.set()
+    def __init__(self, first: Iterable[Told], seen: int) -> None:
+        """Begin with what it has missed; of what comes, up to this number it has seen all."""
+        self._first, self._seen = list(first), seen
+        self._waiting: dict[str, Told] = {}
+        self.news = asyncio.Event()
+        self.news.set()
 
-    def offer(self, event: Event) -> None:
+    def offer(self, told: Told) -> None:
         """Put an event in the place of an older one of its kind."""
-        self._waiting.pop(event["kind"], None)
-        self._waiting[event["kind"]] = event
-        self._news.set()
+        if told.number > self._seen:
+            self._waiting.pop(told.event["kind"], None)
+            self._waiting[told.event["kind"]] = told
+            self.news.set()
 
-    async def take(self, patience_s: float) -> list[Event]:
-        """Return what is new, oldest first; nothing when patience ends before."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._news.wait(), patience_s)
-        self._news.clear()
-        events, self._waiting = list(self._waiting.values()), {}
-        return events
+    def take(self) -> list[Told]:
+        """Return what is new, oldest first."""
+        self.news.clear()
+        found = [*self._first, *self._waiting.values()]
+        self._first, self._waiting = [], {}
+        return found
 
 
 class Feed:
@@ -43,28 +48,42 @@ class Feed:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._latest: dict[str, Event] = {}
+        self._kept = Kept()
+        self._new: list[Told] = []  # not yet spread
         self._viewers: set[Viewer] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._last_s = 0.0
         self._ended = False
 
     def put(self, event: Event) -> None:
         """Take an event from the service, on any thread; returns at once."""
         with self._lock:
-            self._latest.pop(event["kind"], None)
-            self._latest[event["kind"]] = event
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._spread, event)
+            self._new.append(self._kept.add(event))
+            if self._loop is None:
+                self._new.clear()  # who comes later begins with what is kept
+            elif len(self._new) == 1:
+                self._loop.call_soon_threadsafe(self._soon)
 
     def latest(self) -> dict[str, Event]:
         """Return the last event of each kind."""
         with self._lock:
-            return dict(self._latest)
+            return {one.event["kind"]: one.event for one in self._kept.latest()}
+
+    @property
+    def viewers(self) -> int:
+        """How many are looking."""
+        return len(self._viewers)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is room for no more viewers."""
+        return len(self._viewers) >= MOST
 
     def opened(self) -> None:
         """Begin to serve viewers; called on the event loop."""
         with self._lock:
             self._loop = asyncio.get_running_loop()
+        self._loop.call_later(BEAT_S, self._beat)
 
     def closed(self) -> None:
         """Let every viewer go; called on the event loop."""
@@ -72,22 +91,39 @@ class Feed:
             self._loop = None
         self._ended = True
         for viewer in self._viewers:
-            viewer.offer({"kind": "bye"})
+            viewer.news.set()
 
-    async def watch(self, beat_s: float = 10.0) -> AsyncIterator[Event | None]:
-        """Yield the latest events, then every new one; None as a sign of life."""
-        viewer = Viewer(self.latest())
+    async def watch(self, last_id: str | None = None) -> AsyncGenerator[list[Told], None]:
+        """Yield what there is, or what is new since an event; then what comes.
+
+        Nothing in a list is a sign of life. Ends when the feed does.
+        """
+        with self._lock:
+            first = self._kept.latest() if last_id is None else self._kept.after(last_id)
+            viewer = Viewer(first, self._kept.number)
         self._viewers.add(viewer)
         try:
             while not self._ended:
-                events = await viewer.take(beat_s)
-                for event in events:
-                    yield event
-                if not events:
-                    yield None
+                yield viewer.take()
+                await viewer.news.wait()
         finally:
             self._viewers.discard(viewer)
 
-    def _spread(self, event: Event) -> None:
+    def _soon(self) -> None:
+        """Spread now, or when viewers have had a rest."""
+        loop = asyncio.get_running_loop()
+        loop.call_at(max(self._last_s + EVERY_S, loop.time()), self._spread)
+
+    def _spread(self) -> None:
+        self._last_s = asyncio.get_running_loop().time()
+        with self._lock:
+            new, self._new = self._new, []
         for viewer in self._viewers:
-            viewer.offer(event)
+            for told in new:
+                viewer.offer(told)
+
+    def _beat(self) -> None:
+        for viewer in self._viewers:
+            viewer.news.set()
+        if self._loop is not None:
+            self._loop.call_later(BEAT_S, self._beat)

@@ -35,6 +35,7 @@ def routes(parts: Parts, reading: Reading) -> list[Route]:
     async def metrics(request: Request) -> Response:
         if parts.metrics is None:
             raise STARTING
+        parts.metrics.viewers.set(parts.feed.viewers)
         parts.metrics.ready.set(standing(parts).ready)
         return Response(await reading.run(parts.metrics.text), media_type=PROMETHEUS)
 

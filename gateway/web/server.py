@@ -53,6 +53,10 @@ class Page:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let every viewer go and stop; a second time it does nothing."""
         self._server.should_exit = True
         self._thread.join(START_S)
         self._socket.close()
@@ -72,6 +76,9 @@ class _Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=1,
+                http="h11",  # whatever else is installed: its bounds are known
+                ws="none",
+                log_level="critical",  # what strangers send is no news
             )
         )
         self.ready = threading.Event()

@@ -6,49 +6,113 @@ import json
 import time
 import urllib.error
 import urllib.request
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 
 from gateway.faults import OperatorFault
-from gateway.web.feed import Feed
+from gateway.web import feed
+from gateway.web.feed import EVERY_S, Feed
+from gateway.web.kept import KEPT
 from gateway.web.server import Page
 
 
-def _taken(feed: Feed, puts: list[dict[str, Any]], count: int) -> list[Any]:
-    """Return what a viewer gets that slept through these events."""
+def _taken(
+    feed: Feed, puts: list[dict[str, Any]], last_id: str | None = None
+) -> list[dict[str, Any] | None]:
+    """Return what a viewer gets that slept through these events; None is a sign of life."""
 
     async def look() -> list[Any]:
         feed.opened()
-        watching = feed.watch(beat_s=0.05)
-        got = [await anext(watching)]
-        for event in puts:
-            feed.put(event)
-        await asyncio.sleep(0.01)
-        got += [await anext(watching) for _ in range(count)]
-        await watching.aclose()
+        got: list[Any] = []
+        async with aclosing(feed.watch(last_id)) as watching:
+            got += [told.event for told in await anext(watching)]
+            for event in puts:
+                feed.put(event)
+            await asyncio.sleep(2 * EVERY_S)  # it is woken by then, and has not looked
+            for _ in range(2 if puts else 1):
+                got += [told.event for told in await anext(watching)] or [None]
         return got
 
     return asyncio.run(look())
 
 
+@pytest.fixture(autouse=True)
+def _beats_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give signs of life four times a second."""
+    monkeypatch.setattr(feed, "BEAT_S", 0.25)
+
+
 def test_a_viewer_that_slept_gets_the_latest_of_each_kind() -> None:
     """A thousand reports later there is one report to show, and the map is not lost."""
-    feed = Feed()
-    feed.put({"kind": "ready"})
+    told = Feed()
+    told.put({"kind": "ready"})
     flood = [{"kind": "reports", "came": number} for number in range(1000)]
-    got = _taken(feed, [{"kind": "map"}, *flood], count=3)
+    got = _taken(told, [{"kind": "map"}, *flood])
 
     assert got == [{"kind": "ready"}, {"kind": "map"}, {"kind": "reports", "came": 999}, None]
 
 
 def test_who_comes_late_gets_the_state_first() -> None:
     """A page opened between two rounds is not empty until the next."""
-    feed = Feed()
+    told = Feed()
     for kind in ("ready", "map", "ready"):
-        feed.put({"kind": kind})
+        told.put({"kind": kind})
 
-    assert _taken(feed, [], count=2) == [{"kind": "map"}, {"kind": "ready"}, None]
+    assert _taken(told, []) == [{"kind": "map"}, {"kind": "ready"}, None]
+
+
+def _ids(told: Feed) -> list[str]:
+    """Return the ids of the last event of each kind."""
+    frames = [one.frame for one in told._kept.latest()]
+    return [frame.split(b"\n")[0].removeprefix(b"id: ").decode() for frame in frames]
+
+
+def test_who_comes_back_gets_what_was_missed_and_no_more() -> None:
+    """Every event since, in order, even several of one kind; what came before is known."""
+    told = Feed()
+    told.put({"kind": "ready"})
+    (last_id,) = _ids(told)
+    missed = [{"kind": "release", "number": 1}, {"kind": "map"}, {"kind": "release", "number": 2}]
+    for event in missed:
+        told.put(event)
+
+    assert _taken(told, [], last_id) == [*missed, None]
+
+
+@pytest.mark.parametrize("id", ["", "nonsense", "00000000:1", ":", "{start}:-1", "{start}:99"])
+def test_an_id_that_means_nothing_here_gets_the_whole_state(id: str) -> None:
+    """Of another start, of no event yet, or of nobody: it begins anew, and is told so."""
+    told = Feed()
+    told.put({"kind": "ready"})
+    start = _ids(told)[0].split(":")[0]
+    (reset, beat) = _taken(told, [], id.format(start=start))
+
+    assert beat is None
+    assert reset is not None
+    assert (reset["kind"], reset["events"]) == ("reset", {"ready": {"kind": "ready"}})
+
+
+def test_what_was_overwritten_is_said() -> None:
+    """The ring is bounded: who was away for longer hears that something is gone."""
+    got = []
+    for reports in (KEPT, KEPT + 1):
+        told = Feed()
+        told.put({"kind": "map"})
+        (last_id,) = _ids(told)
+        for number in range(reports):
+            told.put({"kind": "reports", "came": number})
+        got.append(_taken(told, [], last_id))
+    whole, (reset, _) = got
+
+    assert [event and event.get("came") for event in whole] == [*range(KEPT), None]
+    assert reset is not None
+    assert reset["kind"] == "reset"
+    assert reset["events"] == {
+        "map": {"kind": "map"},
+        "reports": {"kind": "reports", "came": KEPT},
+    }
 
 
 def _get(url: str) -> tuple[int, Any]:
