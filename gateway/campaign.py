@@ -1,59 +1,62 @@
 """One round after another: plan, charge, ask, gather, release, draw, publish.
 
-A round is charged in the store before it is published: answers cannot be unsaid. A gateway
-that died in the middle finds the round in the store, pays nothing for it and takes the answers
-that are there: a device answers a round it knows with the bytes it sent before.
+What goes out is written first, together with its price, and published from the store by the
+`outbox`. A gateway that died in the middle finds the round in the store, pays nothing for it and
+takes the answers that are there: a device answers a round it knows with the bytes it sent before.
+
+When a round is paid for depends on where its noise is drawn: see `ledger.paid_at_release`.
 """
 
-import json
-import os
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any
 
 from edge import wire
-from edge.entropy import sealed
 from edge.records import Release
 
-from . import config, telling
-from .asking import opened, signed
+from . import config, drawing, telling
+from .asking import opening, signed, taken_back
 from .deployment import Deployment
 from .enrolment.enrol import Devices
 from .faults import OperatorFault
-from .intake.outcomes import Asked
-from .intake.writer import Intake
-from .ledger import Ledger, price, terms
+from .intake.gatherer import Gatherer
+from .ledger import Charge, Ledger, paid_at_release, price, terms
 from .mechanisms import named
-from .rounds import OpenRound
-from .solver import Solver
-from .storage.patience import Stopped, patiently
+from .pause import GLANCE_S, Pause
+from .steps import Outgoing, Steps
+from .storage.patience import Stopped
 from .storage.store import Store
 
-GLANCE_S = 0.1  # how often a gathering looks whether it is to stop
 STOPPED = "it was stopped"
-P = ParamSpec("P")
-T = TypeVar("T")
+LINGER_S = 2.0  # for the broker to take the last map, where we end after it
 
 
-class Publish(Protocol):
-    """Sends a message."""
+def _heedless(part: str, ok: bool, why: str) -> None:
+    """Hear how a part is, and do nothing."""
 
-    def __call__(self, topic: str, payload: bytes, *, retain: bool = False) -> None: ...
+
+def _nothing() -> str:
+    """Return that nothing stands in the way."""
+    return ""
 
 
 @dataclass
 class Campaign:
-    """The rounds of one deployment, and what they need."""
+    """The rounds of one deployment, and what they need.
+
+    say hears how the part "rounds" is, hindrance says why no round may open now, or nothing.
+    """
 
     deployment: Deployment
     devices: Devices
     store: Store
-    intake: Intake
-    solver: Solver
-    publish: Publish
+    intake: Gatherer
+    solver: drawing.Drawer
+    outbox: Outgoing
     tell: Callable[[telling.Event], None]
+    say: Callable[[str, bool, str], object] = _heedless
+    hindrance: Callable[[], str] = _nothing
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -64,18 +67,33 @@ class Campaign:
         """
         self._mechanism = named(self.deployment.rounds.mechanism)
         self._query = config.query(self.deployment)
+        self._change: Callable[[], None] | None = None
+        self.steps = Steps(
+            self.store, self.intake, self.solver, self.outbox, self.tell, self.stopping
+        )
         try:
             self._guarantee = self._mechanism.plan(self._query, []).guarantee
         except ValueError as fault:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
         self._price = price(self._guarantee)
         self._budget = self._price * self.deployment.privacy.readings
+        # What is due at the release; else it is charged before the round goes out.
+        self._due = Charge(self._price) if paid_at_release(self._guarantee) else None
         self.store.check(terms(self._guarantee), self._budget)
 
     def stop(self) -> None:
         """Make `run` return soon. An open round stays open, for the next start."""
         self.stopping.set()
         self.solver.stop()
+
+    def between_rounds(self, change: Callable[[], None]) -> None:
+        """Have this called on the campaign's thread, before another round opens."""
+        self._change = change
+
+    def renew(self, deployment: Deployment, devices: Devices) -> None:
+        """Go on with another deployment of the same promise; between rounds alone."""
+        self.deployment, self.devices = deployment, devices
+        self._query = config.query(deployment)
 
     def ledger(self) -> Ledger:
         """Return the budget of this deployment and what was charged to it."""
@@ -84,97 +102,77 @@ class Campaign:
     def run(self, rounds: int | None) -> str:
         """Run this many rounds, or as many as may be; return the sentence why it ended."""
         try:
-            return self._run(rounds)
+            why = self._run(rounds)
         except Stopped:
             return STOPPED
+        self.outbox.wait_empty(LINGER_S)  # what has not gone by then waits for the next start
+        return why
 
     def _run(self, rounds: int | None) -> str:
         releases: list[Any] = []
-        done, due_s = 0, time.monotonic() + self._rest_s()
+        done, resumed, kept = 0, False, self.steps.kept
+        pause = Pause(kept(self.store.opened_s))
         self._tell_ledger()
         while planned := self._mechanism.plan(self._query, releases):
-            number = self._kept(self.store.number_of, wire.name_of(planned))
+            number = kept(self.store.number_of, wire.name_of(planned))
             asked = signed(planned, number, self.devices)
-            if stored := self._kept(self.store.release, asked.name):
+            if stored := kept(self.store.release, asked.name):
                 releases.append(Release(asked.plan, *stored))
                 continue
-            known = self._kept(self.store.opened_s, asked.name) is not None
-            if not done:
+            known = kept(self.store.opened_s, asked.name) is not None
+            if not resumed:
                 self._resume(releases, known)
+                resumed = True
             if rounds is not None and done >= rounds:
                 return f"as many rounds as were asked for have been run: {done}"
-            if not known and self.stopping.wait(max(due_s - time.monotonic(), 0)):
-                return STOPPED
-            due_s = time.monotonic() + self.deployment.rounds.every_s
-            if why := self._kept(self.store.open_round, asked, self._budget):
+            if not self._may_open(pause, known):
+                continue  # with what has changed
+            paid, enrolled = self._due is None, len(self.devices.by_name)
+            if why := kept(
+                self.store.open_round, asked, self._budget, paid=paid, enrolled=enrolled
+            ):
                 return why
+            pause.begin()
+            self.steps.post(opening(asked, self.devices))
             self._tell_ledger()
-            closed = self._gather(asked)
-            if closed is None:
-                return STOPPED
-            releases.append(self._release(closed))
+            closed = self.steps.gather(asked, self.devices, self.deployment.rounds.gather_s)
+            releases.append(self.steps.release(self._mechanism, closed, self.devices, self._due))
+            self._tell_ledger()
             if releases[-1].reports:  # else there is nothing new to be drawn
                 self._draw(releases)
             done += 1
-        if not done:
+        if not resumed:
             self._resume(releases, False)
         return f"all {len(releases)} readings that the promise is for have been taken"
 
-    def _rest_s(self) -> float:
-        """Return what is left of the pause after the last round, whoever started it."""
-        every_s = self.deployment.rounds.every_s
-        last_s = self._kept(self.store.opened_s)
-        return 0 if last_s is None else min(max(every_s - (time.time() - last_s), 0), every_s)
+    def _may_open(self, pause: Pause, known: bool) -> bool:
+        """Wait until a round may open; False when something has changed meanwhile.
+
+        Args:
+            known: the round was opened before a start of ours: it need not wait its turn.
+        """
+        while True:
+            self.steps.glance()
+            if (change := self._change) is not None:
+                self._change = None
+                change()
+                return False
+            rounds, why = self.deployment.rounds, self.hindrance()
+            wait_s = GLANCE_S if why else 0.0 if known else pause.wait_s(rounds)
+            self.say("rounds", not why, f"no round opens: {why}" if why else pause.why(rounds))
+            if not wait_s:
+                return True
+            self.stopping.wait(wait_s)
 
     def _resume(self, releases: list[Any], known: bool) -> None:
         """Make good what a gateway that died may not have come to."""
         if not known:  # no round is open: devices must not find a released one
-            topic = wire.round_topic(self.devices.site, self._mechanism.name)
-            self.publish(topic, b"", retain=True)
+            self.steps.post(taken_back(self._mechanism.name, self.devices))
         self._draw(releases)
 
-    def _gather(self, asked: Asked) -> OpenRound | None:
-        """Publish a round and return it with its answers, closed; None when stopped."""
-        topic = wire.round_topic(self.devices.site, asked.plan.mechanism)
-        gather_s = self.deployment.rounds.gather_s
-        stored = self._kept(self.store.answers, asked.name)
-        closes_s = time.monotonic() + gather_s
-        round = opened(asked, self.devices, stored, closes_s)
-        self.intake.open(round)
-        self.publish(topic, asked.message, retain=True)
-        self.tell(telling.asked(round, gather_s))
-        while not self.intake.wait_complete(GLANCE_S) and time.monotonic() < closes_s:
-            if self.stopping.is_set():
-                return None  # it stays retained and open, for the next start
-        self.publish(topic, b"", retain=True)  # who comes now is asked nothing
-        return self.intake.close_round()
-
-    def _release(self, closed: OpenRound) -> Release:
-        """Fold the answers, and keep the release before anybody sees it."""
-        began_s = time.monotonic()
-        payloads = [closed.reports[sender].payload for sender in sorted(closed.reports)]
-        release = self._mechanism.release(closed.plan, payloads, sealed(os.urandom(32)))
-        self._kept(self.store.close_round, closed.name, release.values, release.reports)
-        self.tell(telling.released(release, time.monotonic() - began_s))
-        return release
-
     def _draw(self, releases: list[Any]) -> None:
-        """Draw, keep and publish the map of all releases so far; the silent ones count too."""
-        if not (heard := [release for release in releases if release.reports]):
-            return
-        began_s, last = time.monotonic(), heard[-1].round
-        result = self.solver.recover(self._mechanism.name, self._query, releases)
-        if result is None:
-            return  # stopped; the next start draws it
-        event = telling.drawn(last.number, result, time.monotonic() - began_s)
-        body = json.dumps(event)
-        self._kept(self.store.keep_map, wire.name_of(last), body)
-        self.publish(wire.map_topic(self.devices.site, last.mechanism), body.encode(), retain=True)
-        self.tell(event)
+        self.steps.draw(self._query, releases, self.devices, self.deployment.rounds)
 
     def _tell_ledger(self) -> None:
-        self.tell(telling.spent(self._kept(self.ledger), self._price, self._guarantee))
-
-    def _kept(self, do: Callable[P, T], *args: P.args, **words: P.kwargs) -> T:
-        """Ask the store, and ask again while the disk will not."""
-        return patiently(self.stopping, do, *args, **words)
+        ledger = self.steps.kept(self.ledger)
+        self.tell(telling.spent(ledger, self._price, self._guarantee))

@@ -3,6 +3,7 @@
 rho is the price of a release under zero-concentrated differential privacy; it adds up
 without loss. A round is charged before it is published: once the devices have seen it
 they answer, and what they said cannot be unsaid, even if the gateway dies the next moment.
+The exception, of mechanisms whose noise the gateway draws, is `paid_at_release`.
 
 A device that answers one round twice has told more about its own sensor. The fleet's loss
 is at most the loss of its most talkative device (each pair of places is seen by all sensors
@@ -50,6 +51,24 @@ def price(guarantee: Any) -> Fraction:
             "those add up exactly. Let the mechanism's plan state its rho"
         )
     return Fraction(*guarantee.epsilon) ** 2 / 2
+
+
+def paid_at_release(guarantee: Any) -> bool:
+    """Return whether a round is paid for when its result is released, and not when it is asked.
+
+    Where devices blur what they say, asking is what costs: whoever has seen the Round answers it,
+    the answers are public, and they cannot be unsaid, whatever becomes of us. So that is charged
+    before a Round goes out. Where the gateway draws the noise, answers go no further than here,
+    and what costs is the one result: it is charged in the transaction that keeps it, so that a
+    round that dies on the way costs nothing, and none is released unpaid. Trust that is neither
+    plainly the one nor the other is charged as early as it may be needed.
+
+    >>> from edge.records import Guarantee
+    >>> [paid_at_release(Guarantee(*[None] * 4, trust, "", "")) for trust in ("central", "local")]
+    [True, False]
+    """
+    place: str = guarantee.trust.partition(":")[0]
+    return place.strip() == "central"
 
 
 def terms(guarantee: Any) -> str:

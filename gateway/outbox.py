@@ -20,6 +20,7 @@ from .intake.outcomes import Letter
 from .storage.patience import Stopped, patiently
 
 BATCH = 100
+END_S = 0.2  # for what is under way when we end
 LOOK_S = 1.0  # for letters that somebody else has written
 
 log = structlog.get_logger()
@@ -88,7 +89,9 @@ class Outbox:
             return self._changed.wait_for(lambda: self._empty, patience_s)
 
     def close(self) -> None:
-        """End the thread; what has not gone waits in the store."""
+        """End the thread; what has not gone by now, or in a moment, waits in the store."""
+        if self._open:
+            self.wait_empty(END_S)
         self._stopping.set()
         with self._changed:
             self._changed.notify_all()

@@ -1,6 +1,6 @@
 """The gateway, put together and taken apart again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from math import prod
 
@@ -14,22 +14,32 @@ from .deployment import Deployment
 from .enrolment import tightened
 from .enrolment.enrol import Devices, check_fleet
 from .enrolment.granting import check_held, check_pace
-from .intake.outcomes import Alarm
 from .intake.writer import Intake
 from .ledger import Ledger
 from .mqtt import access
 from .mqtt.pump import Pump
 from .mqtt.service import Link
-from .rounds import OpenRound
+from .operate.chores import Chore, Chores
+from .operate.health import Health
+from .operate.metrics import Metrics
+from .operate.vitals import PARTS, Vitals
+from .outbox import Outbox
 from .solver import Solver
 from .storage.alone import alone
 from .storage.store import Store
+from .teller import Teller
+
+PATIENCE_S = 3.0  # for a broker, where one must be there
+LOOK_S = 1.0  # how often the disk is looked at
 
 log = structlog.get_logger()
 
 
 class Service:
-    """The gateway of one site; a context manager. `run` it on any thread, `stop` it from any."""
+    """The gateway of one site; a context manager. `run` it on any thread, `stop` it from any.
+
+    It needs no broker to begin: it joins one when it can, and until then opens no round.
+    """
 
     def __init__(
         self,
@@ -37,54 +47,71 @@ class Service:
         devices: Devices,
         *,
         on_event: Callable[[telling.Event], None] | None = None,
+        health: Health | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
-        """Lock and open the store, start the solver, connect.
+        """Lock and open the store, start the solver, begin to connect.
 
         Args:
             on_event: hears everything in `telling`, on our threads; it must return at once.
+            health: is told how each of `vitals.PARTS` is.
 
         Raises:
-            OperatorFault: something about the deployment, the store or the broker.
+            OperatorFault: something about the deployment or the store.
         """
-        sensors = prod(deployment.sensors.count)
-        check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
-        self._on_event = on_event
-        self._last: dict[str, telling.Event] = {}
+        check_together(deployment, devices)
+        self._deployment = deployment
+        self._teller = teller = Teller(on_event)
+        self._vitals = vitals = Vitals(health or Health(*PARTS), teller.tell)
         with ExitStack() as stack:
             stack.enter_context(alone(deployment.site.database))
-            store = Store(deployment.site.database, devices.site)
+            self._store = store = Store.of(deployment)
             stack.callback(store.close)
-            solver = stack.enter_context(Solver(deployment.rounds.solve_s))
+            vitals.say("store", True)
+            solver = stack.enter_context(Solver(deployment.rounds.solve_s, vitals.solver))
+            vitals.solver(True)
             pump = stack.enter_context(Pump("gateway"))
             # They stay until the device has a new key, over every start of ours.
             keys = {(one.name, one.key_id) for one in devices.by_name.values()}
-            self._alarms = {who: found for who, found in store.alarms().items() if who in keys}
-            self._intake = intake = Intake(store, devices, self._progress, self._alarmed)
+            alarms = {who: found for who, found in store.alarms().items() if who in keys}
+            told = teller.progress, teller.alarmed
+            self._intake = intake = Intake(
+                store, devices, *told, metrics=metrics, health=vitals.health
+            )
             stack.callback(intake.stop)
+            self._outbox: Outbox | None = None
             # The name is the session's: with another site's filters it must be another session.
-            link = Link(
+            self._link = link = Link(
                 deployment.mqtt,
                 f"heatveil-{devices.site}",
                 pump,
                 subscribe=[wire.topic(devices.site, "+", "data")],
                 on_message=intake.put,
+                on_state=self._linked,
             )
             stack.callback(link.close)
+            self._outbox = stack.enter_context(Outbox(store, link.publish))
+            if vitals.health.parts()["broker"].ok:
+                self._outbox.switch(True)
             stack.callback(intake.stop)  # commit and send receipts before saying goodbye
             self._campaign = Campaign(
-                deployment, devices, store, intake, solver, link.publish, self._tell
+                deployment,
+                devices,
+                store,
+                intake,
+                solver,
+                self._outbox,
+                teller.tell,
+                vitals.say,
+                vitals.hindrance,
             )
-            known = tightened.load(deployment.site.devices, devices)
-            held = {who: one.limits for who, one in known.items()}
-            check_held(config.query(deployment), held)
-            check_pace(deployment.rounds.every_s, held)
-            link.wait()
+            self._look()
+            stack.enter_context(Chores(Chore(LOOK_S, self._look)))
             self._resources = stack.pop_all()
         if deployment.mqtt.insecure:
             log.warning(access.IN_THE_CLEAR)
-        self._tell(telling.ready(deployment, len(devices.by_name)))
-        if self._alarms:
-            self._tell(telling.alarmed(self._alarms))
+        teller.tell(telling.ready(deployment, len(devices.by_name)))
+        teller.standing(alarms)
 
     def __enter__(self) -> "Service":
         return self
@@ -93,11 +120,25 @@ class Service:
         self.stop()
         self._resources.close()
 
+    def wait_connected(self, patience_s: float = PATIENCE_S) -> "Service":
+        """Return once the broker has us: for who must not wait for one that never comes.
+
+        Raises:
+            LinkFault: nobody answers, or one of us will not have the other.
+        """
+        self._link.wait(patience_s)
+        return self
+
     def run(self, rounds: int | None = None) -> str:
         """Run rounds, this many or as many as may be; return the sentence why it ended."""
-        why = self._campaign.run(rounds)
+        try:
+            why = self._campaign.run(rounds)
+        except BaseException:
+            self._vitals.say("rounds", False, "the rounds have failed: see the log")
+            raise
         self._intake.begin()  # with no round at all, what comes is refused, not kept waiting
-        self._tell({"kind": "done", "why": why})
+        self._vitals.say("rounds", True, why)
+        self._teller.tell({"kind": "done", "why": why})
         return why
 
     def stop(self) -> None:
@@ -106,32 +147,34 @@ class Service:
 
     def state(self) -> dict[str, telling.Event]:
         """Return the last event of each kind, for a page that was opened just now."""
-        return dict(self._last)
+        return dict(self._teller.last)
 
     def ledger(self) -> Ledger:
-        """Return the budget of this deployment and what was charged to it."""
+        """Return the budget and what was charged to it."""
         return self._campaign.ledger()
 
-    def _progress(self, round: OpenRound | None, refused: int) -> None:
-        if round is not None:
-            self._tell(telling.came(round, refused))
+    def _linked(self, up: bool, why: str) -> None:
+        """Hear of the link, on the pump's thread."""
+        if self._outbox is not None:  # it is told how things stand when it begins
+            self._outbox.switch(up)
+        self._vitals.broker(up, why)
 
-    def _alarmed(self, raised: Sequence[Alarm]) -> None:
-        for device, key_id, why in raised:
-            log.error("alarm", device=device, why=why)
-            _, times = self._alarms.get((device, key_id), ("", 0))
-            self._alarms[device, key_id] = why, times + 1
-        self._tell(telling.alarmed(self._alarms))
+    def _look(self) -> None:
+        """Look at what changes by itself: room on the disk, and what others said of parts."""
+        enough = self._vitals.room(self._store.free_bytes(), self._deployment.store.reserve_mb)
+        self._intake.hold(not enough)
+        self._vitals.news()
 
-    def _tell(self, event: telling.Event) -> None:
-        """Remember an event, log what it is, and pass it on."""
-        self._last[event["kind"]] = event
-        dull = {"values", "mass", "guarantee", "kind", "alarms", "credible", "certified"}
-        log.info(event["kind"], **{key: event[key] for key in event if key not in dull})
-        if event["kind"] == "release" and not event["reports"]:
-            log.warning(telling.SILENCE, number=event["number"])
-        if self._on_event is not None:
-            try:
-                self._on_event(event)
-            except Exception:  # who listens must not stop who works
-                log.exception("a listener failed")
+
+def check_together(deployment: Deployment, devices: Devices) -> None:
+    """Check that these devices will answer this deployment.
+
+    Raises:
+        OperatorFault: they will not.
+    """
+    sensors = prod(deployment.sensors.count)
+    check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
+    known = tightened.load(deployment.site.devices, devices)
+    held = {who: one.limits for who, one in known.items()}
+    check_held(config.query(deployment), held)
+    check_pace(deployment.rounds.every_s, held)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from multiprocessing.connection import Connection
 from typing import Any
@@ -39,13 +39,16 @@ log = structlog.get_logger()
 class Solver:
     """The worker process; a context manager. One map at a time."""
 
-    def __init__(self, limit_s: float = 10.0) -> None:
+    def __init__(
+        self, limit_s: float = 10.0, on_state: Callable[[bool, str], object] = lambda *_: None
+    ) -> None:
         """Start the worker; it is ready when the first map is asked of it, or soon after.
 
         Args:
             limit_s: longest time for one map.
+            on_state: hears whether there was one, or why not.
         """
-        self._limit_s = limit_s
+        self._limit_s, self._on_state = limit_s, on_state
         self._lock = threading.Lock()
         self._stopped = False
         self._begin()
@@ -75,9 +78,18 @@ class Solver:
             if self._stopped:
                 return None
             log.error("no map", why=why)
+            self._on_state(False, why)
             self._end()
             self._begin()
         return Unresolved(query.grid, releases[-1].round.guarantee, inf, inf, why)
+
+    def allow(self, limit_s: float) -> None:
+        """Let maps from now on take so long; not while one is being drawn."""
+        with self._lock:
+            if limit_s != self._limit_s and not self._stopped:
+                self._limit_s = limit_s
+                self._end()
+                self._begin()
 
     def stop(self) -> None:
         """Give up the map that is being drawn, if there is one, and draw no other."""
@@ -122,6 +134,7 @@ class Solver:
         while True:
             said, took_s = self._said(drawing_s)
             if said != _BEGUN:
+                self._on_state(True, "")
                 result: Heatmap | Unresolved = said
                 return result
             drawing_s -= took_s

@@ -16,6 +16,7 @@ from .certainty import told
 from .deployment import Deployment
 from .intake.outcomes import Who
 from .ledger import Ledger
+from .operate.health import Health
 from .rounds import OpenRound
 
 Event = dict[str, Any]
@@ -50,6 +51,7 @@ def asked(round: OpenRound, gather_s: float) -> Event:
         "name": round.name.hex(),
         "enrolled": len(round.places),
         "gather_s": gather_s,
+        "late": round.late,
     }
 
 
@@ -61,6 +63,28 @@ def came(round: OpenRound, refused: int) -> Event:
         "came": len(round.reports),
         "enrolled": len(round.places),
         "refused": refused,
+        "late": round.late,
+    }
+
+
+def healthy(health: Health) -> Event:
+    """How the parts of the gateway are, and whether all of them work."""
+    parts = health.parts()
+    return {
+        "kind": "health",
+        "ready": all(part.ok for part in parts.values()),
+        "parts": {name: {"ok": part.ok, "why": part.why} for name, part in parts.items()},
+    }
+
+
+def shut_out(devices: Mapping[str, tuple[str, float]]) -> Event:
+    """These devices are in quarantine: why, and since when by the wall's clock."""
+    return {
+        "kind": "quarantine",
+        "devices": [
+            {"device": device, "why": why, "since_s": since_s}
+            for device, (why, since_s) in sorted(devices.items())
+        ],
     }
 
 
@@ -79,14 +103,19 @@ def alarmed(alarms: Mapping[Who, tuple[str, int]]) -> Event:
     }
 
 
-def released(release: Any, seconds: float) -> Event:
-    """A round was closed; values are whole numbers, noised, None where none came."""
+def released(release: Any, seconds: float, late: int = 0) -> Event:
+    """A round was closed; values are whole numbers, noised, None where none came.
+
+    Args:
+        late: reports that came after its end, so far.
+    """
     return {
         "kind": "release",
         "number": release.round.number,
         "reports": release.reports,
         "values": list(release.values),
         "seconds": seconds,
+        "late": late,
     }
 
 

@@ -92,7 +92,7 @@ def run(
         stack.enter_context(Nodes(deployment.mqtt, "demo", "thermal", fleet_in(room, devices)))
         stops.append(service.stop)
         if not over.is_set():
-            service.run(rounds)
+            service.wait_connected().run(rounds)
         heard.close()
         if not over.is_set() or heard.best is not None:
             report(console, room, heard, picture, seeded=seed is not None)

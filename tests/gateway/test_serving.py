@@ -109,7 +109,7 @@ def room(mosquitto: Mqtt, tmp_path: Path, request: pytest.FixtureRequest) -> Roo
 class Here:
     """Draws maps in this process: the worker's second of start is not what most tests are for."""
 
-    def __init__(self, limit_s: float) -> None:
+    def __init__(self, limit_s: float, on_state: Any = None) -> None:
         pass
 
     def __enter__(self) -> "Here":
@@ -467,14 +467,14 @@ def test_a_folder_that_cannot_hold_the_lock_is_said_in_one_line(room: Room) -> N
 
 
 @pytest.mark.usefixtures("here")
-def test_no_broker_leaves_nothing_half_started(
-    room: Room, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One clear line, no worker, no thread."""
-    monkeypatch.setattr(Link.wait, "__defaults__", (0.3,))
+def test_who_must_have_a_broker_is_told_that_there_is_none(room: Room) -> None:
+    """A demonstration, or one round alone: one clear line, and afterwards no worker, no thread."""
     threads = set(threading.enumerate())
     room.mqtt = Mqtt(host="127.0.0.1", port=1, insecure=True)
-    with pytest.raises(LinkFault, match="no MQTT broker at 127.0.0.1:1"):
-        room.service()
+    with (
+        room.service() as service,
+        pytest.raises(LinkFault, match=r"no MQTT broker at 127\.0\.0\.1:1"),
+    ):
+        service.wait_connected(0.3)
 
     assert set(threading.enumerate()) == threads

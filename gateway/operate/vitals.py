@@ -1,0 +1,75 @@
+"""How the gateway's parts are, said once each time that it changes, and what stands in the way.
+
+A round that opens while the broker is away, or while nothing more may be taken for want of room,
+is paid for and heard by nobody: so none does.
+"""
+
+import threading
+from collections.abc import Callable
+
+import structlog
+
+from .. import telling
+from .health import Health
+
+PARTS = ("store", "disk", "broker", "solver", "rounds")
+NEEDED = ("broker", "disk")  # for a round to open: what cannot be waited for once it is paid
+MEGABYTE = 1_000_000
+
+log = structlog.get_logger()
+
+
+class Vitals:
+    """Keeps `Health` true for the parts of a service; any thread may call it."""
+
+    def __init__(self, health: Health, tell: Callable[[telling.Event], None]) -> None:
+        """Begin.
+
+        Args:
+            tell: hears an event each time that a part has changed.
+        """
+        self.health, self._tell = health, tell
+        self._lock = threading.Lock()
+        self._told: telling.Event | None = None
+
+    def say(self, part: str, ok: bool, why: str = "") -> None:
+        """Take how a part is now, and pass on what is news."""
+        was = self.health.parts().get(part)
+        if not self.health.say(part, ok, why):
+            return
+        if not ok:
+            log.warning("a part does not work", part=part, why=why)
+        elif was is not None and not was.ok and was.why:
+            log.info("a part works", part=part)
+        self.news()
+
+    def news(self) -> None:
+        """Pass on what others have said of parts since."""
+        with self._lock:
+            event = telling.healthy(self.health)
+            news, self._told = event != self._told, event
+        if news:
+            self._tell(event)
+
+    def broker(self, up: bool, why: str) -> None:
+        """Take how the link to the broker is."""
+        self.say("broker", up, "" if up else why or "the broker is not there")
+
+    def solver(self, ok: bool, why: str = "") -> None:
+        """Take whether the last map could be drawn."""
+        self.say("solver", ok, why)
+
+    def room(self, free_bytes: int | None, reserve_mb: int) -> bool:
+        """Take how much room there is for the store; return whether it is enough to go on."""
+        enough = free_bytes is None or free_bytes >= reserve_mb * MEGABYTE
+        why = (
+            f"less than {reserve_mb} MB are left where the database is, which [store] reserve_mb "
+            "keeps free: nothing more is taken, and devices keep what they have. Make room"
+        )
+        self.say("disk", enough, "" if enough else why)
+        return enough
+
+    def hindrance(self) -> str:
+        """Return why no round may open now, or nothing."""
+        parts = self.health.parts()
+        return "; ".join(parts[name].why for name in NEEDED if not parts[name].ok)

@@ -1,0 +1,148 @@
+"""The steps of one round, asked to drawn: each is on the disk before anybody sees it."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from edge import wire
+from edge.entropy import sealed
+from edge.records import Release
+
+from . import drawing, telling
+from .asking import opened, taken_back
+from .enrolment.enrol import Devices
+from .intake.gatherer import Gatherer
+from .intake.outcomes import Asked, Letter
+from .ledger import Charge
+from .mechanisms import Mechanism
+from .operating import Rounds
+from .rounds import OpenRound
+from .storage.patience import Stopped, patiently
+from .storage.store import Store
+
+GLANCE_S = 0.1  # how often a gathering looks whether it is to stop
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Outgoing(Protocol):
+    """Publishes what the store's outbox holds."""
+
+    def wake(self) -> None: ...
+
+    def wait_empty(self, patience_s: float) -> bool: ...
+
+
+@dataclass
+class Steps:
+    """What the steps of a round need; on the campaign's thread."""
+
+    store: Store
+    intake: Gatherer
+    solver: drawing.Drawer
+    outbox: Outgoing
+    tell: Callable[[telling.Event], None]
+    stopping: threading.Event = field(default_factory=threading.Event)
+    moved_s: float = field(default_factory=time.monotonic)  # when the thread last showed itself
+    late: int = 0  # reports that came after the end of the round that was gathered last
+
+    def post(self, letter: Letter) -> None:
+        """Publish something, as soon as may be."""
+        self.kept(self.store.post, [letter])
+        self.outbox.wake()
+
+    def gather(self, asked: Asked, devices: Devices, gather_s: float) -> OpenRound:
+        """Return a round that waits in the outbox with its answers, closed.
+
+        Raises:
+            Stopped: the round stays retained and open, for the next start.
+        """
+        stored = self.kept(self.store.answers, asked.name)
+        # It has no deadline before it is out: who cannot be asked is not late.
+        self.intake.open(opened(asked, devices, stored, inf))
+        while not self.outbox.wait_empty(GLANCE_S):
+            self.glance()
+        closes_s = time.monotonic() + gather_s
+        if round := self.intake.standing():
+            self.tell(telling.asked(round, gather_s))
+        while (left_s := closes_s - time.monotonic()) > 0:
+            if self.intake.wait_complete(min(GLANCE_S, left_s)):
+                break
+            self.glance()
+        self.glance()
+        closed = self.intake.close_round()
+        if closed is None:
+            raise Stopped
+        self.late = closed.late
+        return closed
+
+    def release(
+        self, mechanism: Mechanism, closed: OpenRound, devices: Devices, due: Charge | None
+    ) -> Release:
+        """Return the answers, folded, kept and paid for.
+
+        Args:
+            due: what is charged now, in the one transaction: see `ledger.paid_at_release`.
+        """
+        began_s = time.monotonic()
+        payloads = [closed.reports[sender].payload for sender in sorted(closed.reports)]
+        release = mechanism.release(closed.plan, payloads, sealed(os.urandom(32)))
+        written = self.kept(
+            self.store.close_round,
+            closed.name,
+            release.values,
+            release.reports,
+            charge=due,
+            post=[taken_back(closed.plan.mechanism, devices)],
+            outcome="closed" if release.reports else "silent",
+        )
+        if not written:  # it was before: what is on the disk is what was seen
+            stored = self.kept(self.store.release, closed.name)
+            release = Release(closed.plan, *(stored or ()))
+        self.outbox.wake()
+        self.tell(telling.released(release, time.monotonic() - began_s, closed.late))
+        return release
+
+    def draw(self, query: Any, releases: Sequence[Any], devices: Devices, rounds: Rounds) -> None:
+        """Draw, keep and publish the map of all releases so far, once."""
+        if not (heard := drawing.heard(releases)):
+            return
+        last, site = heard[-1], devices.site
+        name = wire.name_of(last.round)
+        body = self.kept(self.store.map_of, name)
+        found = drawing.kept(site, last.round.mechanism, body) if body else None
+        if found is None or found.event["status"] == "unresolved":  # another start may have luck
+            counts = last.reports, len(devices.by_name), self.late, rounds.quorum
+            found = drawing.drawn(self.solver, site, query, releases, drawing.Turnout(*counts))
+        if found is None:
+            return  # stopped; the next start draws it
+        self.kept(self.store.keep_map, name, found.body, post=[found.letter])
+        self.outbox.wake()
+        self.tell(found.event)
+
+    def glance(self) -> None:
+        """Show that we live, and look whether we are to stop.
+
+        Raises:
+            Stopped: we are.
+        """
+        self.moved_s = time.monotonic()
+        if self.stopping.is_set():
+            raise Stopped
+
+    def kept(self, do: Callable[P, T], *args: P.args, **words: P.kwargs) -> T:
+        """Ask the store, and ask again while the disk will not.
+
+        Raises:
+            Stopped: we are to stop, and the disk still will not.
+        """
+
+        def attempt() -> T:
+            self.moved_s = time.monotonic()
+            return do(*args, **words)
+
+        return patiently(self.stopping, attempt)
