@@ -51,6 +51,7 @@ class OpenRound:
     places: Mapping[str, Place]
     reports: dict[str, Any] = field(default_factory=dict)
     late: int = 0
+    summed: Any = None  # the release, where it was summed up as the reports came
 
     @property
     def complete(self) -> bool:
