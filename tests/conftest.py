@@ -21,13 +21,20 @@ import structlog
 ROOT = Path(__file__).resolve().parent.parent
 WASM = ".tools/wasm/node_modules/@micropython/micropython-webassembly-pyscript"
 PLACES = os.pathsep.join(
-    [os.environ.get("PATH", ""), "/usr/sbin", str(ROOT / ".tools"), str(ROOT / WASM)]
+    [
+        os.environ.get("PATH", ""),
+        "/usr/sbin",
+        *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True),
+        str(ROOT / ".tools"),
+        str(ROOT / WASM),
+    ]
 )
 
 # What a test calls a program: the names it goes by, and how to come by it.
 PROGRAMS = {
     "mosquitto": (["mosquitto"], "apt-get install mosquitto, or brew install mosquitto"),
     "chromium": (["chromium", "chromium-browser", "google-chrome"], "apt-get install chromium"),
+    "postgres": (["postgres"], "apt-get install postgresql"),
     "node": (["node", "nodejs"], "install Node.js 18 or later"),
     "micropython": (["micropython"], "make tools, or have micropython 1.22 or later on PATH"),
     "micropython-i386": (["micropython-i386"], "make tools, on a PC that runs 32-bit programs"),

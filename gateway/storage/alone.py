@@ -2,11 +2,12 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..faults import OperatorFault
+from .places import Place
 
 
 @contextmanager
@@ -36,25 +37,40 @@ def held(lock: Path, unusable: str, taken: str) -> Iterator[None]:
 
 
 @contextmanager
-def alone(database: Path) -> Iterator[None]:
-    """Hold a site's database against every other gateway, for as long as the block lasts.
+def alone(
+    place: Place, part: int | None = None, *, lost: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """Hold a site's store against every other gateway, for as long as the block lasts.
 
-    The lock is on a file beside it: SQLite's own are on the database, and come and go.
+    In a folder the lock is on a file beside the database: SQLite's own are on it, and come and
+    go. At PostgreSQL it is an advisory lock, which goes with our connection.
+
+    Args:
+        part: hold only this part of the devices, as workers do that share a database.
+        lost: called, on another thread, when another gateway took the lock while PostgreSQL was
+            out of reach.
 
     Raises:
         OperatorFault: another gateway holds it, or there is no such place.
     """
-    real = database.resolve()
-    beside = real.with_name(real.name + ".lock")
-    unusable = (
-        f"the database {database} cannot be locked: {beside} cannot be written ({{why}}); the "
-        "lock keeps a second gateway off, which would throw the first off the broker. Mend "
-        "[site] database in the deployment file, or its folder"
-    )
+    whose = "the database" if part is None else f"part {part} of the database"
     taken = (
-        f"another gateway runs on the database {database}; one at a time may, for two would "
+        f"another gateway runs on {whose} {place}; one at a time may, for two would "
         "throw each other off the broker and open rounds behind each other's back. Stop the "
         "other one first"
+    )
+    if not isinstance(place, Path):
+        from .advisory import held_at
+
+        with held_at(place, part, taken, lost):
+            yield
+        return
+    real = place.resolve()
+    beside = real.with_name(real.name + ("" if part is None else f".{part}") + ".lock")
+    unusable = (
+        f"the database {place} cannot be locked: {beside} cannot be written ({{why}}); the "
+        "lock keeps a second gateway off, which would throw the first off the broker. Mend "
+        "[site] database in the deployment file, or its folder"
     )
     with held(beside, unusable, taken):
         yield

@@ -1,14 +1,17 @@
 """The store opened: only where it is ours, with its tables in it."""
 
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Engine, insert, inspect, select
+from sqlalchemy import Engine, insert, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..faults import OperatorFault
-from . import sqlite
+from . import postgres, sqlite
 from .places import Place
 from .schema import METADATA, SCHEMA, about
+
+OPENING = 0x68656174  # of the advisory lock under which tables are made
 
 
 def opened(place: Place, site: str) -> tuple[Engine, Engine]:
@@ -17,32 +20,62 @@ def opened(place: Place, site: str) -> tuple[Engine, Engine]:
     Raises:
         OperatorFault: it cannot be opened, is no store, is another site's or another heatveil's.
     """
-    engine = sqlite.engine(place) if isinstance(place, Path) else sqlite.engine(Path("/"))
+    engine = sqlite.engine(place) if isinstance(place, Path) else postgres.engine(place)
     try:
         with engine.begin() as connection:
+            _lock(connection)
             if not inspect(connection).has_table("about"):
                 METADATA.create_all(connection)
                 connection.execute(insert(about).values(schema=SCHEMA, site=site))
-            found = connection.scalar(select(about.c.schema))
-            owner = connection.scalar(select(about.c.site)) if found == SCHEMA else site
+            check(connection, place, site)
     except SQLAlchemyError as fault:
         engine.dispose()
-        raise OperatorFault(
-            f"the database {place} cannot be opened ({getattr(fault, 'orig', fault)}); it must "
-            "be a writable SQLite file, because nothing is acknowledged before it is stored. "
-            "Mend [site] database in the deployment file"
-        ) from fault
-    if found != SCHEMA:
+        raise unusable(place, fault) from fault
+    except OperatorFault:
         engine.dispose()
+        raise
+    # A reading method sees one moment, however many questions it asks.
+    moment = {} if isinstance(place, Path) else {"isolation_level": "REPEATABLE READ"}
+    return engine, engine.execution_options(reading=True, **moment)
+
+
+def check(connection: Any, place: Place, site: str) -> None:
+    """See that a store is ours.
+
+    Raises:
+        OperatorFault: it is another heatveil's, or another site's.
+    """
+    found = connection.scalar(select(about.c.schema))
+    if found != SCHEMA:
         raise OperatorFault(
             f"the database {place} holds schema {found}, and this heatveil knows schema "
             f"{SCHEMA}: it would misread what was spent. Run the heatveil that wrote it, or "
-            "name another file under [site] database"
+            f"name another {_under(place)}"
         )
+    owner = connection.scalar(select(about.c.site))
     if owner != site:
-        engine.dispose()
         raise OperatorFault(
             f"the database {place} belongs to site {owner}, not to {site}: what one room's people "
-            "have spent is not another's. Name another file under [site] database"
+            f"have spent is not another's. Name another {_under(place)}"
         )
-    return engine, engine.execution_options(reading=True)
+
+
+def unusable(place: Place, fault: SQLAlchemyError) -> OperatorFault:
+    """Return what to tell whoever named a place where no store can be opened."""
+    why = " ".join(str(getattr(fault, "orig", fault)).split())
+    need = "a writable SQLite file" if isinstance(place, Path) else "one that we may write to"
+    return OperatorFault(
+        f"the database {place} cannot be opened ({why}); it must be {need}, because nothing is "
+        f"acknowledged before it is stored. Mend {_under(place).removeprefix('file under ')} in "
+        "the deployment file"
+    )
+
+
+def _under(place: Place) -> str:
+    return "file under [site] database" if isinstance(place, Path) else "[store] postgresql"
+
+
+def _lock(connection: Any) -> None:
+    """Let nobody else make or change tables until this transaction ends; SQLite does so itself."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": OPENING})

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import structlog
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 
 AGAIN_S = 0.2
+# PostgreSQL's: it is read only for now, a transaction was cancelled by its neighbours.
+PASSING = ("25006", "40001", "40P01")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -23,8 +25,11 @@ class Stopped(Exception):
 
 
 def of_the_disk(fault: BaseException) -> bool:
-    """Return whether this is the file's trouble: locked, full, broken, out of reach."""
-    return isinstance(fault, OperationalError) or type(fault) is DatabaseError
+    """Return whether this is the database's trouble: locked, full, broken, out of reach."""
+    if isinstance(fault, DBAPIError) and fault.connection_invalidated:
+        return True
+    state = getattr(getattr(fault, "orig", None), "sqlstate", None)
+    return isinstance(fault, OperationalError) or type(fault) is DatabaseError or state in PASSING
 
 
 def patiently(
@@ -38,10 +43,12 @@ def patiently(
     while True:
         try:
             return do(*args, **words)
-        except DatabaseError as fault:
+        except DBAPIError as fault:
             if not of_the_disk(fault):
                 raise
             if stopping.is_set():
                 raise Stopped from fault
-            log.warning("the store does not answer, trying again", why=str(fault.orig))
+            log.warning(
+                "the store does not answer, trying again", why=" ".join(str(fault.orig).split())
+            )
             stopping.wait(AGAIN_S)

@@ -17,19 +17,12 @@ from gateway.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept
 from gateway.ledger import Charge, terms
 from gateway.storage import dead
 from gateway.storage import heard as rows
+from gateway.storage.places import Place
 from gateway.storage.store import Store
 
 NAME = b"\x00\x01\x02\x03"
 KEY, NEW_KEY = b"key1", b"key2"
 RHO = Fraction(1, 7)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Any:
-    """Return an empty store."""
-    store = Store(tmp_path / "heatveil.sqlite", "lab")
-    yield store
-    store.close()
 
 
 def kept(seq: int, device: str = "north", round: bytes | None = None) -> Kept:
@@ -40,19 +33,17 @@ def asked(plan: Any, name: bytes = NAME) -> Asked:
     return Asked(b"P" + name[1:], name, plan, b"message", RHO)
 
 
-def test_what_was_kept_is_found_after_the_store_was_opened_again(
-    tmp_path: Path, home: Any
-) -> None:
+def test_what_was_kept_is_found_after_the_store_was_opened_again(place: Place, home: Any) -> None:
     """A restart must find the round, its price, its answers, its release and its map."""
-    path, plan = tmp_path / "heatveil.sqlite", home.round(3)
-    store = Store(path, "lab")
+    plan = home.round(3)
+    store = Store(place, "lab")
     store.open_round(asked(plan), Fraction(1))
     store.keep([kept(5, round=NAME)], [DeadLetter("a/topic", "why", b"bytes")])
     store.close_round(NAME, [None, 4, -5], 2)
     store.keep_map(NAME, "{}")
     store.close()
 
-    store = Store(path, "lab")
+    store = Store(place, "lab")
 
     assert store.charges() == (Charge(RHO),)
     assert store.answers(NAME) == [("north", b"frame 5")]
@@ -122,13 +113,13 @@ def test_the_newest_numbers_are_those_of_the_latest_boot(store: Store) -> None:
     assert store.newest() == {("north", KEY): (2, 4), ("south", KEY): (1, 7)}
 
 
-def test_numbers_are_used_up_by_what_does_not_count_too(store: Store, tmp_path: Path) -> None:
+def test_numbers_are_used_up_by_what_does_not_count_too(store: Store, place: Place) -> None:
     """Or a device whose answers came late could go back behind them, and no one would know."""
     late = Heard("north", 3, 2, NAME, b"late", KEY)
     store.keep([kept(1)], [], [], [late, late._replace(device="south", epoch=1)])
     store.keep([kept(2)])  # behind: it does not set the newest back
     store.close()
-    found = Store(tmp_path / "heatveil.sqlite", "lab")
+    found = Store(place, "lab")
 
     assert found.newest() == {("north", KEY): (3, 2), ("south", KEY): (1, 2)}
     known = found.known([("north", KEY, 3, 2)], [(NAME, "north"), (NAME, "east")])
@@ -145,13 +136,13 @@ def test_a_new_key_begins_its_numbers_anew(store: Store) -> None:
     assert store.newest() == {("north", KEY): (7, 9), ("north", NEW_KEY): (1, 1)}
 
 
-def test_alarms_are_there_until_the_device_has_a_new_key(store: Store, tmp_path: Path) -> None:
+def test_alarms_are_there_until_the_device_has_a_new_key(store: Store, place: Place) -> None:
     """A gateway that was restarted at night must not have forgotten the evening's alarm."""
     first, second = Alarm("north", KEY, "set back"), Alarm("north", KEY, "other bytes")
     store.keep([], [], [], [], [first, second, Alarm("south", KEY, "set back")])
     store.keep([], [], [], [], [first])
     store.close()
-    found = Store(tmp_path / "heatveil.sqlite", "lab")
+    found = Store(place, "lab")
 
     assert found.alarms() == {("north", KEY): ("set back", 3), ("south", KEY): ("set back", 1)}
     found.close()
@@ -171,7 +162,7 @@ def test_what_was_heard_does_not_fill_the_disk(
 
 
 def test_a_round_under_another_promise_is_not_added_to_the_ledger(
-    store: Store, home: Any, tmp_path: Path
+    store: Store, home: Any, place: Place
 ) -> None:
     """A price for half a metre and one for five do not add up to a price of anything."""
     store.open_round(asked(home.round(1)), Fraction(1))
@@ -184,7 +175,7 @@ def test_a_round_under_another_promise_is_not_added_to_the_ledger(
 
     assert "charged for: two sources move, and not one source moves;" in said
     assert "[site] database" in said
-    found = Store(tmp_path / "heatveil.sqlite", "lab")
+    found = Store(place, "lab")
     with pytest.raises(OperatorFault):
         found.open_round(asked(other, b"next"), Fraction(1))
     assert found.charges() == (Charge(RHO),)
@@ -203,9 +194,7 @@ def test_a_smaller_budget_for_the_same_promise_takes_along_what_was_spent(
     assert len(store.charges()) == 2
 
 
-def test_a_budget_that_was_promised_is_never_raised(
-    store: Store, home: Any, tmp_path: Path
-) -> None:
+def test_a_budget_that_was_promised_is_never_raised(store: Store, home: Any, place: Place) -> None:
     """Else the page would say, once it is set back, that more was spent than was promised."""
     plan = home.round(1)
     promised = terms(plan.guarantee)
@@ -214,7 +203,7 @@ def test_a_budget_that_was_promised_is_never_raised(
     store.check(promised, 3 * RHO)
     store.check(promised, 2 * RHO)  # smaller: from now on it is this
     store.close()
-    found = Store(tmp_path / "heatveil.sqlite", "lab")
+    found = Store(place, "lab")
 
     for more in (3 * RHO, 2 * RHO + Fraction(1, 10**30)):
         with pytest.raises(OperatorFault, match="in a new folder"):
@@ -286,24 +275,18 @@ def test_a_store_of_another_heatveil_is_refused(tmp_path: Path, schema: int) -> 
         Store(path, "lab")
 
 
-def test_a_store_of_another_site_is_refused(tmp_path: Path) -> None:
+def test_a_store_of_another_site_is_refused(place: Place) -> None:
     """What one room's people have spent is not another's."""
-    Store(tmp_path / "heatveil.sqlite", "lab").close()
+    Store(place, "lab").close()
     with pytest.raises(OperatorFault, match="belongs to site lab, not to attic"):
-        Store(tmp_path / "heatveil.sqlite", "attic")
-
-
-def test_every_commit_is_flushed_to_the_disk(store: Store) -> None:
-    """WAL with synchronous=NORMAL would lose the last commits with the power."""
-    with store._engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        Store(place, "attic")
 
 
 WRITER = """
 import sys
 from pathlib import Path
 from gateway.intake.outcomes import Kept
+from gateway.storage.places import Place
 from gateway.storage.store import Store
 
 store = Store(Path(sys.argv[1]), "lab")
@@ -335,7 +318,7 @@ def test_kill_9_loses_nothing_that_the_store_said_yes_to(tmp_path: Path) -> None
 
 
 def test_a_second_answer_is_charged_once_however_often_it_comes(
-    store: Store, home: Any, tmp_path: Path
+    store: Store, home: Any, place: Place
 ) -> None:
     """A broker that delivers it again, or plays it back, must not use up the site's budget."""
     store.open_round(asked(home.round(3)), Fraction(1))
@@ -345,7 +328,7 @@ def test_a_second_answer_is_charged_once_however_often_it_comes(
     store.keep([], [], [again._replace(frame=b"third")])
     store.close()
 
-    found = Store(tmp_path / "heatveil.sqlite", "lab")
+    found = Store(place, "lab")
     assert found.charges() == (Charge(RHO), Charge(RHO, "north"), Charge(RHO, "north"))
     found.close()
 
