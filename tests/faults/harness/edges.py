@@ -1,0 +1,107 @@
+"""Virtual devices in a process of their own: edge's own nodes, budgets and spools on the disk.
+
+    python edges.py DEPLOYMENT.toml OPTIONS
+
+What a device has put into its spool it also writes into spool.log, for the judge. OPTIONS is JSON:
+
+    frees    "receipt", or "puback" for devices that trust the broker's acknowledgement
+    resend_s seconds after which what has no receipt is sent again
+"""
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from edge import cbor, wire
+from edge.node import Node
+from gateway import config, logs
+from gateway.commands.hosting import on_signal
+from gateway.enrolment import budgets, enrol
+from gateway.virtual import nodes, spool
+from gateway.virtual.dialogue import Dialogue
+
+
+class Still:
+    """Devices that always see the same."""
+
+    def __init__(self, devices: list[Any]) -> None:
+        self._nodes = {who.name: Node(who, budget) for who, budget in devices}
+        self.names = tuple(self._nodes)
+
+    def node(self, name: str) -> Any:
+        return self._nodes[name]
+
+    def read(self, name: str, params: Any) -> tuple[int, ...]:
+        return (100,) * self._nodes[name].identity.sensors
+
+
+class Logged(spool.Lasting):
+    """A spool that tells the judge what is in it, after it is there and before it is sent."""
+
+    def __init__(self, name: str, path: Path, log: int) -> None:
+        super().__init__(path)
+        self._name, self._log = name, log
+        for frame in self.frames():  # killed between spool and log
+            self._tell(frame)
+
+    def put(self, frame: bytes) -> None:
+        super().put(frame)
+        self._tell(frame)
+
+    def _tell(self, frame: bytes) -> None:
+        body = cbor.decode(frame[: -wire.MAC_BYTES])
+        digest = hashlib.sha256(frame).hexdigest()
+        os.write(self._log, f"+ {self._name} {body[2]} {body[1]} {digest}\n".encode())
+
+
+def trusting(link_free: Any = None) -> None:
+    """Let every device free its spool as soon as the broker acknowledges: the control."""
+    say, hear = nodes.Nodes._say, Dialogue.hear
+
+    def said(self: Any, name: str, leaf: str, payload: bytes, retain: bool) -> None:
+        if leaf != "data":
+            return say(self, name, leaf, payload, retain)
+        topic = wire.topic(self._site, name, leaf)
+        sent = lambda: self._crew.hear(name, "puback", payload)  # noqa: E731
+        self._links[name].publish(topic, payload, retain=retain, on_sent=sent)
+
+    def heard(self: Any, leaf: str, payload: bytes, now_ms: int) -> None:
+        if leaf != "puback":
+            return hear(self, leaf, payload, now_ms)
+        if self.spool.oldest == payload:
+            self.spool.free()
+            self.resend()
+
+    nodes.Nodes._say, Dialogue.hear = said, heard  # type: ignore[method-assign]
+
+
+def main(path: Path, options: dict[str, Any]) -> None:
+    logs.to_stderr()
+    deployment = config.load(path)
+    secrets = enrol.load_secrets(path.with_name("secrets.json"), deployment.site.name)
+    folder = path.with_name("state")
+    nodes.RESEND_S = options.get("resend_s", 1.0)
+    if options.get("frees") == "puback":
+        trusting()
+    log = os.open(path.with_name("spool.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    import threading
+
+    over = threading.Event()
+    with budgets.kept(folder) as place, on_signal(over.set):
+        devices, _ = budgets.boot(secrets, place)
+        with nodes.Nodes(
+            deployment.mqtt,
+            secrets.site,
+            "thermal",
+            Still(devices),
+            None,
+            lambda name, key_id: Logged(name, folder / f"{name}.{key_id.hex()}.spool", log),
+        ):
+            over.wait()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]))

@@ -1,0 +1,17 @@
+"""The gateway of a test, in a process of its own: `heatveil serve`, with defences switched off.
+
+python served.py DEPLOYMENT.toml SWITCHES [ROUNDS]
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from gateway.commands import hosting
+from harness.switches import switch
+
+if __name__ == "__main__":
+    switch(sys.argv[2])
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else None
+    hosting.serve(Path(sys.argv[1]), rounds, print)

@@ -1,0 +1,153 @@
+"""A site on stage: a folder, keys, a broker, a gateway and devices, each a process of its own."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from gateway import config
+from gateway.brokers.broker import free_port
+from gateway.commands import virtual
+from gateway.ledger import price
+from gateway.mechanisms import named
+
+from . import truth
+from .brokers import Broker
+from .children import Child, eventually, python
+from .truth import Truth
+
+SITE = "stage"
+DEPLOYMENT = """\
+[site]
+name = "stage"
+database = "{database}"
+[room]
+cells = 8
+[heat]
+spread_m2 = 0.05
+[sensors]
+count = {sensors}
+[privacy]
+epsilon = "8/1"
+delta = "1/100000"
+readings = {readings}
+[rounds]
+gather_s = {gather_s}
+every_s = {every_s}
+estimator = "{estimator}"
+quorum = {quorum}
+[mqtt]
+port = {port}
+insecure = true
+[page]
+port = {page}
+"""
+DEFAULTS: dict[str, Any] = {
+    "sensors": 20,
+    "readings": 20,
+    "gather_s": 30,
+    "every_s": 0,
+    "estimator": "auto",
+    "quorum": 1,
+    "database": "heatveil.sqlite",
+}
+
+
+class Stage:
+    """What a test of a fault needs; made by `staged`."""
+
+    def __init__(
+        self, folder: Path, broker: Broker, stack: ExitStack, port: int | None, **given: Any
+    ) -> None:
+        self.folder, self.broker, self._stack = folder, broker, stack
+        self.page = free_port()
+        self.path = folder / "gateway.toml"
+        self._given, self.more = {**DEFAULTS, **given}, ""
+        self.write(port or broker.port)
+        virtual.enrol_fleet(self.path, None, lambda _: None)
+        self.database = Path(folder, self._given["database"])
+        planned = named("thermal").plan(config.query(config.load(self.path)), [])
+        self.price = price(planned.guarantee)
+
+    def write(self, port: int, **given: Any) -> None:
+        """Write the deployment file, with the broker behind this port, and `more` at its end."""
+        values = {**self._given, **given, "port": port, "page": self.page}
+        self.path.write_text(DEPLOYMENT.format(**values) + self.more)
+
+    def gateway(self, *switches: str, rounds: int | None = None, start: bool = True) -> Child:
+        """Start the gateway, with these defences switched off."""
+        words = [self.path, json.dumps(switches)] + ([str(rounds)] if rounds else [])
+        child = Child(python("served.py", *words), self.folder / "gateway.txt")
+        self._stack.enter_context(child)
+        return child.start() if start else child
+
+    def edges(self, port: int | None = None, *, start: bool = True, **options: Any) -> Child:
+        """Start devices that are edge's own."""
+        path = self.path
+        if port is not None:  # by another way than the gateway's
+            path = self.path.with_name("edges.toml")
+            values = {**self._given, "port": port, "page": self.page}
+            path.write_text(DEPLOYMENT.format(**values))
+        words = python("edges.py", path, json.dumps(options))
+        child = self._stack.enter_context(Child(words, self.folder / "edges.txt"))
+        return child.start() if start else child
+
+    def hurried(self, port: int | None = None, **options: Any) -> Child:
+        """Start devices that answer fast and in great number."""
+        words = python(
+            "hurried.py", self.folder, str(port or self.broker.port), json.dumps(options)
+        )
+        return self._stack.enter_context(Child(words, self.folder / "hurried.txt")).start()
+
+    def said(self) -> dict[truth.Numbers, bytes]:
+        """Return what devices have written down."""
+        return truth.said(self.folder.glob("*.log"))
+
+    def charges(self) -> tuple[int, Fraction, int]:
+        """Return rounds, everything that was charged, and charges beside those of rounds."""
+        return truth.charges(self.database)
+
+    def opened(self) -> int:
+        """Return how many rounds have been asked."""
+        rows = truth.ask(self.database, "SELECT count(*) FROM rounds")
+        return int(rows[0][0]) if rows else 0
+
+    def asked(self, rounds: int = 1) -> bool:
+        """Wait until so many rounds are asked, and are on the broker."""
+        found = eventually(lambda: self.opened() >= rounds, 30)
+        time.sleep(0.3)
+        return found
+
+    def released(self) -> int:
+        """Return how many rounds are closed."""
+        rows = truth.ask(self.database, "SELECT count(*) FROM releases")
+        return int(rows[0][0]) if rows else 0
+
+    def stored(self) -> int:
+        """Return how many readings count so far."""
+        rows = truth.ask(self.database, "SELECT count(*) FROM reports")
+        return int(rows[0][0]) if rows else 0
+
+    def truth(self) -> Truth:
+        """Return what became of every reading so far."""
+        return truth.judged(self.folder.glob("*.log"), self.database)
+
+    def settled(self, patience_s: float = 30.0) -> Truth:
+        """Wait until nothing is missing any more; return what is so then."""
+        eventually(lambda: not self.truth().lost, patience_s)
+        return self.truth()
+
+
+@contextmanager
+def staged(
+    program: str, folder: Path, *, port: int | None = None, **given: Any
+) -> Iterator[Stage]:
+    """Enrol a fleet and start a broker; what was started ends with the block."""
+    with ExitStack() as stack:
+        persistent = given.pop("persistent", True)
+        broker = Broker(program, folder / "broker", persistent=persistent)
+        stack.enter_context(broker).start()
+        yield Stage(folder, broker, stack, port, **given)

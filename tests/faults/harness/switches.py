@@ -1,0 +1,108 @@
+"""Defences switched off, for controls: a test that cannot fail has shown nothing.
+
+Each function takes one defence of the gateway, or of the devices, out of the running program.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def early_ack() -> None:
+    """The broker is told that a message is safe before anybody has stored it."""
+    from gateway import serving
+
+    class Early(serving.Link):  # type: ignore[misc, name-defined]
+        def __init__(self, *args: Any, on_message: Any = None, **words: Any) -> None:
+            def taken(link: Any, message: Any) -> None:
+                super().ack(message)
+                on_message(link, message)
+
+            super().__init__(*args, on_message=taken, **words)
+
+        def ack(self, message: Any) -> None:
+            pass
+
+    serving.Link = Early  # type: ignore[misc]
+
+
+def slow_store(seconds: float = 0.3) -> None:
+    """No defence: a disk that takes its time, so that a kill finds something half done."""
+    from gateway.storage import store
+
+    keep = store.Store.keep
+
+    def late(*args: Any, **words: Any) -> None:
+        time.sleep(seconds)
+        keep(*args, **words)
+
+    store.Store.keep = late  # type: ignore[method-assign, assignment]
+
+
+def slow_commit() -> None:
+    """No defence: a disk that takes two seconds."""
+    slow_store(2.0)
+
+
+def impatient() -> None:
+    """A store that does not answer is asked once, and never again."""
+    from gateway.intake import writer
+
+    writer.patiently = lambda _stopping, do, *args, **words: do(*args, **words)  # type: ignore[assignment]
+
+
+def untagged() -> None:
+    """An acknowledgement goes out whatever connection its message came over."""
+    from gateway.mqtt import service
+
+    service.Link.ack = lambda link, message: link._client.ack(message.token[1], 1)  # type: ignore[method-assign, assignment, return-value]
+
+
+def short_keepalive() -> None:
+    """Whoever is silent for two seconds is given up."""
+    from gateway.mqtt import service
+
+    service.KEEPALIVE_S = 2
+
+
+def waits_for_broker() -> None:
+    """The page is shown when the broker has answered, and not before."""
+    from gateway import serving
+    from gateway.mqtt import service
+
+    class Waiting(serving.Link):  # type: ignore[misc, name-defined]
+        def __init__(self, *args: Any, **words: Any) -> None:
+            super().__init__(*args, **words)
+            self.wait(3.0)
+
+    serving.Link = Waiting  # type: ignore[misc]
+    assert service
+
+
+def no_checkpoint() -> None:
+    """The log of the store is never truncated."""
+    from gateway.storage import store
+
+    store.Store.checkpoint = lambda *_: None  # type: ignore[method-assign, assignment]
+
+
+SWITCHES: dict[str, Callable[[], None]] = {
+    one.__name__: one
+    for one in (
+        early_ack,
+        slow_store,
+        slow_commit,
+        impatient,
+        untagged,
+        short_keepalive,
+        waits_for_broker,
+        no_checkpoint,
+    )
+}
+
+
+def switch(words: str) -> None:
+    """Apply switches, a JSON list of names."""
+    for name in json.loads(words):
+        SWITCHES[name]()

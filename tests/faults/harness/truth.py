@@ -1,0 +1,98 @@
+"""The judge: what devices wrote down before they sent it, against what the store holds.
+
+lost      in a device's log, and in no row
+doubled   in two rows, or two answers of one device to one round that both count
+altered   a row under those numbers with other bytes
+foreign   a row that no device wrote down
+"""
+
+import hashlib
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Numbers = tuple[str, int, int]  # device, epoch, seq
+
+
+class Truth(NamedTuple):
+    """What became of all readings."""
+
+    readings: int
+    counted: int
+    refused: int
+    lost: int
+    doubled: int
+    altered: int
+    foreign: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether every reading is there once, as it was sent, and nothing else."""
+        return not (self.lost or self.doubled or self.altered or self.foreign)
+
+
+def said(logs: Iterable[Path]) -> dict[Numbers, bytes]:
+    """Return what devices wrote down: the SHA-256 of each frame; a torn last line is none."""
+    found: dict[Numbers, bytes] = {}
+    for log in logs:
+        for line in log.read_text().splitlines(keepends=True) if log.exists() else []:
+            words = line.split()
+            if not line.endswith("\n") or words[0] != "+":
+                continue
+            numbers, digest = (words[1], int(words[2]), int(words[3])), bytes.fromhex(words[4])
+            assert found.setdefault(numbers, digest) == digest, f"two frames under {numbers}"
+    return found
+
+
+@contextmanager
+def reading(database: Path) -> Iterator[sqlite3.Connection]:
+    """Open a store beside its gateway, for reading."""
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=20)) as opened:
+        yield opened
+
+
+def ask(database: Path, statement: str, *values: Any) -> list[Any]:
+    """Return the rows of a question to the store; none while it is not there yet."""
+    try:
+        with reading(database) as opened:
+            return opened.execute(statement, values).fetchall()
+    except sqlite3.OperationalError as fault:
+        if "no such table" in str(fault) or "unable to open" in str(fault):
+            return []
+        raise
+
+
+def judged(logs: Iterable[Path], database: Path) -> Truth:
+    """Return what became of everything that devices wrote down."""
+    wrote = said(logs)
+    counted = ask(database, "SELECT device, epoch, seq, frame, round FROM reports")
+    heard = ask(database, "SELECT device, epoch, seq, digest FROM heard")
+    rows = [((row[0], row[1], row[2]), hashlib.sha256(row[3]).digest()) for row in counted]
+    rows += [((row[0], row[1], row[2]), bytes(row[3])) for row in heard]
+    often = Counter(numbers for numbers, _ in rows)
+    answers = Counter((row[0], row[4]) for row in counted)
+    return Truth(
+        readings=len(wrote),
+        counted=len(counted),
+        refused=len(heard),
+        lost=len(wrote.keys() - often.keys()),
+        doubled=sum(more - 1 for more in (*often.values(), *answers.values())),
+        altered=sum(wrote.get(numbers, digest) != digest for numbers, digest in rows),
+        foreign=len(often.keys() - wrote.keys()),
+    )
+
+
+def charges(database: Path) -> tuple[int, Fraction, int]:
+    """Return rounds that were asked, everything that was charged, and charges beside a round's."""
+    rounds = ask(database, "SELECT count(*) FROM rounds")[0][0]
+    rows = ask(database, "SELECT rho, device FROM charges")
+    return rounds, sum((Fraction(rho) for rho, _ in rows), Fraction(0)), len(rows) - rounds
+
+
+def sound(database: Path) -> bool:
+    """Return whether SQLite finds its own file whole."""
+    return ask(database, "PRAGMA integrity_check") == [("ok",)]

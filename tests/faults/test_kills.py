@@ -1,0 +1,128 @@
+"""kill -9 and clean restarts, of the gateway, the broker and the devices."""
+
+import random
+import time
+from collections.abc import Callable
+
+from harness.children import eventually
+from harness.sizes import sized
+from harness.stage import Stage
+
+Staged = Callable[..., Stage]
+SENSORS = sized(200, 400)
+KILLS = sized(3, 20)
+
+
+def exact(site: Stage, rounds: int) -> None:
+    """Every round was charged once, at one price, and nothing beside it."""
+    asked, spent, beside = site.charges()
+    assert (asked, beside) == (rounds, 0)
+    assert spent == rounds * site.price
+
+
+def test_gateway_kill_9_in_mid_round(stage: Staged) -> None:
+    """Devices that trust the broker alone lose nothing: no message is let go before its commit."""
+    site, world = stage(sensors=SENSORS, readings=KILLS), random.Random(1)
+    gateway, _ = site.gateway("slow_store"), site.hurried(frees="puback", resend_s=0, pace_s=0.5)
+    for kill in range(KILLS):
+        assert eventually(lambda kill=kill: site.stored() > (kill + 0.2) * SENSORS)
+        time.sleep(world.uniform(0, 0.3))
+        gateway.kill()
+        gateway.start()
+    assert eventually(lambda: site.released() == KILLS, 60)
+    found = site.settled()
+
+    assert found.whole, found
+    assert found.counted == found.readings == KILLS * SENSORS
+    exact(site, KILLS)
+
+
+def test_gateway_kill_9_in_mid_round_control(stage: Staged) -> None:
+    """Acknowledged before its commit, a reading is gone with the gateway."""
+    site = stage(sensors=SENSORS, readings=2)
+    gateway = site.gateway("early_ack", "slow_store")
+    site.hurried(frees="puback", resend_s=0, pace_s=0.5)
+    assert eventually(lambda: site.stored() > 0.2 * SENSORS)
+    time.sleep(0.15)
+    gateway.kill()
+    gateway.start()
+
+    assert site.settled(5).lost > 0
+
+
+def test_gateway_broker_and_edge_kill_9(stage: Staged) -> None:
+    """What is in a broker's memory and what is on its way is sent again until the receipt."""
+    kills, sensors = sized(2, 12), 40
+    site, world = stage(sensors=sensors, readings=3 * kills, every_s=0.5), random.Random(2)
+    gateway, edges = site.gateway("slow_store"), site.edges()
+    for kill in range(kills):
+        assert eventually(lambda kill=kill: len(site.said()) > (kill + 0.3) * sensors)
+        time.sleep(world.uniform(0, 0.3))
+        for one in (gateway, site.broker, edges):
+            one.kill()
+        for one in (site.broker, gateway, edges):
+            one.start()
+    assert eventually(lambda: len(site.said()) > (kills + 1) * sensors, 60)
+    edges.stop()
+    edges.start()  # what waits for a tick now is no loss
+    found = site.settled(60)
+
+    assert found.whole, found
+    assert found.refused <= 2 * sensors * kills  # late ones have a row and a reason
+    assert site.charges()[2] == 0
+
+
+def queued_and_killed(site: Stage, frees: str) -> int:
+    """Let a broker hold the answers of a round for a gateway that is away; kill it; lost then."""
+    gateway, edges = site.gateway(), site.edges(frees=frees, start=False)
+    assert site.asked()
+    gateway.freeze()
+    edges.start()
+    assert eventually(lambda: len(site.said()) == 20)
+    time.sleep(0.5)  # a tick, and the broker's acknowledgement
+    for one in (site.broker, gateway, edges):
+        one.kill()
+    for one in (site.broker, gateway, edges):
+        one.start()
+    return site.settled(sized(8, 15)).lost
+
+
+def test_gateway_broker_and_edge_kill_9_while_the_broker_holds_all(stage: Staged) -> None:
+    """A broker's acknowledgement promises memory and not a disk."""
+    assert queued_and_killed(stage(readings=2), "receipt") == 0
+
+
+def test_gateway_broker_and_edge_kill_9_control(stage: Staged) -> None:
+    """Freed when the broker acknowledges, a reading is gone with the broker."""
+    assert queued_and_killed(stage(readings=2), "puback") == 20
+
+
+def restarted(site: Stage, times: int) -> int:
+    """Restart gateway and broker cleanly, each time with answers under way; what is lost then."""
+    gateway = site.gateway()
+    site.hurried(frees="puback", resend_s=0, pace_s=1.0)
+    for number in range(times):
+        assert eventually(lambda number=number: site.stored() > (number + 0.1) * SENSORS)
+        gateway.stop()
+        assert eventually(lambda number=number: len(site.said()) >= (number + 1) * SENSORS)
+        time.sleep(0.3)
+        site.broker.restart()
+        gateway.start()
+    return site.settled(sized(5, 10)).lost
+
+
+def test_both_restarted_cleanly(stage: Staged) -> None:
+    """A broker with persistence keeps what waits for us, and our session."""
+    times = sized(2, 5)
+    site = stage(sensors=SENSORS, readings=times)
+
+    assert restarted(site, times) == 0
+    assert eventually(lambda: site.released() == times)
+    exact(site, times)
+
+
+def test_both_restarted_cleanly_control(stage: Staged) -> None:
+    """Without persistence a clean restart forgets what was acknowledged."""
+    site = stage(sensors=SENSORS, readings=1, persistent=False)
+
+    assert restarted(site, 1) > 0
