@@ -26,7 +26,7 @@ def combined(fold: Fold, payloads: Iterable[Sequence[int]]) -> dict[int, Sum]:
     """Return the sums of some reports, on the way to the database.
 
     >>> combined(FOLDS["thermal"], [[0, 5, -3], [2, 7]])
-    {0: Sum(amount=5, count=1), 1: Sum(amount=-3, count=1), 2: Sum(amount=7, count=1)}
+    {0: Sum(amount=5, reports=1), 1: Sum(amount=-3, reports=1), 2: Sum(amount=7, reports=1)}
     """
     sums: dict[int, tuple[int, int]] = {}
     for payload in payloads:

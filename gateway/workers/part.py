@@ -1,0 +1,89 @@
+"""One part at work: its session at the broker, its writer, and until when it surely is ours."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import structlog
+
+from ..deployment import Deployment
+from ..enrolment.enrol import Devices
+from ..intake.door import Guard
+from ..intake.outcomes import Alarm
+from ..mqtt.pump import Pump
+from ..mqtt.service import Link
+from ..operate.metrics import Metrics
+from ..storage.leases import Lease
+from ..storage.store import Store
+from .deciding import PartIntake
+from .fenced import PartStore
+from .folds import Fold
+from .parts import devices_of, session_of, topics_of
+
+GOODBYE_S = 0.5  # for receipts that are on their way, and for DISCONNECT
+
+log = structlog.get_logger()
+
+
+class Surroundings(NamedTuple):
+    """What the parts of a worker share."""
+
+    deployment: Deployment
+    devices: Devices
+    store: Store
+    pump: Pump
+    fold: Fold
+    alarm: Callable[[Sequence[Alarm]], None]
+    metrics: Metrics | None = None
+    guard: Guard | None = None
+
+
+class Part:
+    """A part that this worker has; `close` before the lease is given back."""
+
+    def __init__(self, lease: Lease, sure_until_s: float, around: Surroundings) -> None:
+        """Begin to connect and to take what the broker has kept for the part.
+
+        Args:
+            sure_until_s: of our monotonic clock: nobody else can have the part before that.
+        """
+        self.lease, self.sure_until_s = lease, sure_until_s
+        deployment, store = around.deployment, around.store
+        workers, site = deployment.workers, around.devices.site
+        self.devices = mine = devices_of(around.devices, lease.part, workers.partitions)
+        client, topics = session_of(site, lease.part), topics_of(mine)
+        # The session has them from before, for as long as the broker keeps it.
+        stale = sorted(store.filters(client) - set(topics))
+        store.keep_filters(client, [*topics, *stale])
+        fenced = PartStore(store, lease, around.fold, workers.lease_s / 2)
+        self._intake = PartIntake(
+            fenced,
+            mine,
+            lambda *_: None,
+            around.alarm,
+            metrics=around.metrics,
+            guard=around.guard,
+        )
+        self._intake.begin()
+        self._link = Link(
+            deployment.mqtt,
+            client,
+            around.pump,
+            subscribe=topics,
+            unsubscribe=stale,
+            on_message=self._intake.put,
+            may_connect=self.surely_ours,
+        )
+
+    def surely_ours(self) -> bool:
+        """Return whether nobody else can have the part.
+
+        Asked before every attempt to connect: a worker that was stopped and wakes up would else
+        throw its successor off the broker, for whoever has a client id last has the session.
+        """
+        return time.monotonic() < self.sure_until_s
+
+    def close(self) -> None:
+        """Commit and let go of what has come, if the part is still ours; say goodbye."""
+        self._intake.stop()
+        self._link.close(GOODBYE_S)
