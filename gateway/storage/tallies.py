@@ -20,7 +20,7 @@ class Sum(NamedTuple):
     """What one slot has come to, and from how many."""
 
     amount: int
-    count: int
+    reports: int
 
 
 ADDED = (
@@ -43,7 +43,7 @@ def summed(connection: Any, round: bytes) -> tuple[dict[int, Sum], int]:
     wanted = select(tallies.c.slot, amount, count).where(tallies.c.round == round)
     rows = connection.execute(wanted.group_by(tallies.c.slot))
     sums = {slot: Sum(amount, count) for slot, amount, count in rows}
-    return sums, sums.pop(REPORTS, Sum(0, 0)).count
+    return sums, sums.pop(REPORTS, Sum(0, 0)).reports
 
 
 def came(connection: Any, round: bytes) -> int:
