@@ -6,15 +6,12 @@ from math import prod
 
 import structlog
 
-from edge import wire
-
 from . import config, telling
 from .campaign import Campaign
 from .deployment import Deployment
 from .enrolment import tightened
 from .enrolment.enrol import Devices, check_fleet
 from .enrolment.granting import check_held, check_pace
-from .intake.writer import Intake
 from .ledger import Ledger
 from .mqtt import access
 from .mqtt.pump import Pump
@@ -26,8 +23,10 @@ from .operate.vitals import PARTS, Vitals
 from .outbox import Outbox
 from .solver import Solver
 from .storage.alone import alone
+from .storage.places import place_of
 from .storage.store import Store
 from .teller import Teller
+from .workers.choosing import taker, topics
 
 PATIENCE_S = 3.0  # for a broker, where one must be there
 LOOK_S = 1.0  # how often the disk is looked at
@@ -64,7 +63,7 @@ class Service:
         self._teller = teller = Teller(on_event)
         self._vitals = vitals = Vitals(health or Health(*PARTS), teller.tell)
         with ExitStack() as stack:
-            stack.enter_context(alone(deployment.site.database))
+            stack.enter_context(alone(place_of(deployment)))
             self._store = store = Store.of(deployment)
             stack.callback(store.close)
             vitals.say("store", True)
@@ -75,8 +74,8 @@ class Service:
             keys = {(one.name, one.key_id) for one in devices.by_name.values()}
             alarms = {who: found for who, found in store.alarms().items() if who in keys}
             told = teller.progress, teller.alarmed
-            self._intake = intake = Intake(
-                store, devices, *told, metrics=metrics, health=vitals.health
+            self._intake = intake = taker(
+                deployment, store, devices, *told, metrics=metrics, health=vitals.health
             )
             stack.callback(intake.stop)
             self._outbox: Outbox | None = None
@@ -85,7 +84,7 @@ class Service:
                 deployment.mqtt,
                 f"heatveil-{devices.site}",
                 pump,
-                subscribe=[wire.topic(devices.site, "+", "data")],
+                subscribe=topics(deployment, devices)[0],
                 on_message=intake.put,
                 on_state=self._linked,
             )

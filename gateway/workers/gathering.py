@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices
+from ..intake.batches import Bearer
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm
+from ..mqtt.session import Message
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
 from ..storage.patience import patiently
@@ -92,6 +94,13 @@ class Gathering:
     def standing(self) -> OpenRound | None:
         """Return the round that was opened last, open or closed, or None before the first."""
         return self._round
+
+    def put(self, bearer: Bearer, message: Message) -> None:
+        """Let go of a message that came to the one gateway that there was before.
+
+        There is no receipt for it, so its device sends it again, and its part has it.
+        """
+        bearer.ack(message)
 
     def hold(self, held: bool) -> None:
         """Do nothing: how much room there is at PostgreSQL, it knows itself."""
