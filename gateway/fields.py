@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from recovery.estimators.table import ESTIMATORS
 from recovery.ratio import Ratio, parse_ratio
@@ -35,10 +35,15 @@ def _switch(given: Any) -> Any:
     raise ValueError("it should be true or false and nothing else, lest a no be taken for a yes")
 
 
+# What editors are told of a field, where a validator takes more than its type says.
+_COUNT = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
+_SHAPE = {"anyOf": [_COUNT, {"type": "array", "items": _COUNT, "minItems": 2, "maxItems": 2}]}
+_RATIO = {"anyOf": [{"type": "string", "examples": ["8/1", "1/100000"]}, {"type": "integer"}]}
+
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
-Shape = Annotated[tuple[Count, Count], BeforeValidator(_shape)]
-RatioField = Annotated[Ratio, BeforeValidator(_ratio)]
-Switch = Annotated[bool, BeforeValidator(_switch)]
+Shape = Annotated[tuple[Count, Count], BeforeValidator(_shape), WithJsonSchema(_SHAPE)]
+RatioField = Annotated[Ratio, BeforeValidator(_ratio), WithJsonSchema(_RATIO)]
+Switch = Annotated[bool, BeforeValidator(_switch), WithJsonSchema({"type": "boolean"})]
 EstimatorName = Annotated[str, BeforeValidator(_estimator)]
 # Of cells, counted from 0: column, row, and how many of both.
 Rectangle = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Count, Count]

@@ -1,4 +1,4 @@
-"""The commands that look and change nothing: audit.
+"""The commands that look and change nothing: check, config, ledger, show, health, audit.
 
 Only the flags are here; the work is in the module that each imports when it runs.
 """
@@ -7,6 +7,83 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from ..faults import OperatorFault
+from . import flags
+
+Optional = Annotated[Path | None, typer.Option("--config", help="The deployment file, TOML.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def check(
+    file: Annotated[Path | None, typer.Argument(help="The deployment file, TOML.")] = None,
+    config: Optional = None,
+    connect: Annotated[bool, typer.Option("--connect", help="Ask the broker too.")] = False,
+) -> None:
+    """Look through a whole deployment and say what is, or may be, wrong with it."""
+    from .checking import check
+
+    if not check(_one(file, config), connect, typer.echo):
+        raise typer.Exit(1)
+
+
+def config(
+    sample: Annotated[bool, typer.Option("--sample", help="A file, every key explained.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Its JSON Schema, for editors.")
+    ] = False,
+) -> None:
+    """Print a deployment file to begin with, or what may stand in one."""
+    from .configuring import show
+
+    show(sample, schema, typer.echo)
+
+
+def ledger(
+    config: flags.Config,
+    as_json: AsJson = False,
+    limit: Annotated[int, typer.Option(min=0, help="So many of the newest charges.")] = 10,
+) -> None:
+    """Say what has been spent of the privacy of a deployment, and what is left."""
+    from .ledgering import ledger
+
+    ledger(config, limit, as_json, typer.echo)
+
+
+def show(
+    config: flags.Config,
+    round: Annotated[
+        int | None, typer.Argument(min=1, help="Its number; else the newest.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write it here: .png, .npz or .json.")] = None,
+) -> None:
+    """Show a map: where the warmth is, how sure that is, and under which promise."""
+    from .showing import show
+
+    show(config, round, out, typer.echo)
+
+
+def health(
+    config: Optional = None,
+    url: Annotated[str | None, typer.Option(help="Of the page, instead of the file.")] = None,
+    token_file: Annotated[Path | None, typer.Option(help="Of the page, with --url.")] = None,
+    patience: Annotated[float, typer.Option(min=0.1, max=60, help="Seconds to wait.")] = 5.0,
+) -> None:
+    """Ask a running gateway whether all of it works; exit status 1 where not."""
+    from .healthy import health
+
+    if not health(config, url, token_file, patience, typer.echo):
+        raise typer.Exit(1)
+
+
+def _one(file: Path | None, config: Path | None) -> Path:
+    found = flags.one_file(file, config)
+    if found is None:
+        raise OperatorFault(
+            "no deployment file was named, and there must be one to look through; write "
+            "heatveil check gateway.toml"
+        )
+    return found
 
 
 def audit(

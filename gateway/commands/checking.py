@@ -1,0 +1,150 @@
+"""A whole deployment looked through before it runs: `heatveil check`.
+
+Every finding is a line: `ok`, `note` for what may be meant, `FAULT` for what will not work. One
+fault does not hide the next, unless the next cannot be seen without it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import config
+from ..deployment import Deployment
+from ..enrolment import tightened
+from ..enrolment.enrol import Devices, check_fleet, load_devices
+from ..enrolment.granting import check_held, check_pace
+from ..faults import OperatorFault
+
+NAMES_OF_OURS = frozenset(("round", "map", "ha", "gateway"))  # levels of topics
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    grade: str  # "ok", "note" or "FAULT"
+    subject: str
+    sentence: str
+
+
+def ok(subject: str, sentence: str) -> Finding:
+    """Return what is as it should be."""
+    return Finding("ok", subject, sentence)
+
+
+def note(subject: str, sentence: str) -> Finding:
+    """Return what may be meant, or may not."""
+    return Finding("note", subject, sentence)
+
+
+def fault(subject: str, sentence: str | Exception) -> Finding:
+    """Return what will not work."""
+    return Finding("FAULT", subject, " ".join(str(sentence).split()))
+
+
+def check(path: Path, connect: bool, say: Callable[[str], None]) -> bool:
+    """Say what was found; return whether a gateway can run like this.
+
+    Args:
+        connect: ask the broker too.
+    """
+    faults = notes = 0
+    for grade, subject, sentence in findings(path, connect):
+        say(f"{grade:5}  {subject}: {sentence}")
+        faults += grade == "FAULT"
+        notes += grade == "note"
+    told = f"{faults} fault{'s' * (faults != 1)}, {notes} note{'s' * (notes != 1)}"
+    say(f"{told}: {'mend the faults first' if faults else 'heatveil serve can run'}")
+    return not faults
+
+
+def findings(path: Path, connect: bool) -> Iterator[Finding]:
+    """Yield everything that is found, in the order in which it is best mended."""
+    from . import checking_files, checking_links, checking_store
+
+    try:
+        deployment = config.load(path)
+        query = config.query(deployment)
+        yield ok("config", f"{path} says what is to be done, for site {deployment.site.name}")
+    except OperatorFault as wrong:
+        yield fault("config", wrong)
+        return
+    yield from _sense(deployment)
+    devices: Devices | None = None
+    try:
+        devices = load_devices(deployment.site.devices, deployment.site.name)
+    except OperatorFault as wrong:
+        yield fault("devices", wrong)
+    if devices is not None:
+        yield from _devices(deployment, query, devices)
+    yield from checking_files.findings(deployment, path)
+    yield from checking_store.findings(deployment, query)
+    yield from checking_links.findings(deployment, connect)
+
+
+def _devices(deployment: Deployment, query: Any, devices: Devices) -> Iterable[Finding]:
+    sensors = deployment.sensors.count[0] * deployment.sensors.count[1]
+    known = tightened.load(deployment.site.devices, devices)
+    held = {who: one.limits for who, one in known.items()}
+    try:
+        check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
+        check_held(query, held)
+        check_pace(deployment.rounds.every_s, held)
+    except OperatorFault as wrong:
+        yield fault("devices", wrong)
+        return
+    if ours := sorted(NAMES_OF_OURS & devices.by_name.keys()):
+        yield fault(
+            "devices",
+            f"a device is named {ours[0]}, which is a level of the gateway's own topics; it could "
+            "write there what only the gateway may. Enrol it under another name",
+        )
+    read = sum(device.place[1] for device in devices.by_name.values())
+    yield ok("devices", f"{len(devices.by_name)} are enrolled, for {read} of {sensors} sensors")
+    if read < sensors:
+        yield note(
+            "devices",
+            f"{sensors - read} sensors have no device; the map is drawn without them. Enrol them, "
+            "or set [sensors] count",
+        )
+    if deployment.rounds.quorum > len(devices.by_name):
+        yield fault(
+            "rounds",
+            f"[rounds] quorum is {deployment.rounds.quorum} and {len(devices.by_name)} devices "
+            "are enrolled: no map would ever be drawn. Set it to what a map is worth having from",
+        )
+
+
+def _sense(deployment: Deployment) -> Iterable[Finding]:
+    """Yield what is well formed and may still not be meant."""
+    rounds, assistant = deployment.rounds, deployment.homeassistant
+    if rounds.every_s < rounds.gather_s:
+        yield note(
+            "rounds",
+            f"[rounds] every_s {rounds.every_s:g} is less than gather_s {rounds.gather_s:g}: "
+            "while a device is silent, rounds begin later than they say",
+        )
+    days = rounds.every_s * deployment.privacy.readings / 86_400
+    yield ok(
+        "privacy",
+        f"{deployment.privacy.readings} rounds share the promise; one every "
+        f"{rounds.every_s:g} s, they last {days:.2g} days{' of open hours' * bool(rounds.hours)}",
+    )
+    if assistant.enabled and assistant.expire_s and assistant.expire_s < rounds.every_s:
+        yield note(
+            "homeassistant",
+            f"expire_s {assistant.expire_s:g} is less than [rounds] every_s {rounds.every_s:g}: "
+            "between rounds every result will be unavailable",
+        )
+    if deployment.workers.partitions > 1 and deployment.store.postgresql is None:
+        yield fault(
+            "workers",
+            f"[workers] partitions is {deployment.workers.partitions} and [store] names no "
+            "postgresql; workers share a database, or each would count what it alone has heard. "
+            "Name one, or set partitions to 1",
+        )
+    if deployment.mqtt.insecure:
+        yield note(
+            "mqtt",
+            "insecure = true: whoever is on the network can read, change and forge messages. "
+            "heatveil broker init makes what TLS needs",
+        )

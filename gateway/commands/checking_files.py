@@ -1,0 +1,136 @@
+"""The files of a deployment: who may read them, and how long certificates are good."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cryptography import x509
+
+from ..deployment import Deployment
+from ..enrolment import tightened
+from .checking import Finding, fault, note, ok
+
+SOON_DAYS = 30
+SECRET_LEAST = 16  # characters of a page's token
+
+
+def findings(deployment: Deployment, path: Path) -> Iterator[Finding]:
+    """Yield what is found of keys, passwords and certificates.
+
+    Args:
+        path: the deployment file, beside which others lie.
+    """
+    yield from _secrets(deployment, path)
+    yield from _keyholder(path)
+    yield from _words(deployment)
+    yield from _certificates(deployment)
+
+
+def days_left(certificate: bytes) -> float:
+    """Return for how many days more a PEM certificate is good; less than none when it is not.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = x509.load_pem_x509_certificate(certificate)
+    return (found.not_valid_after_utc - datetime.now(UTC)).total_seconds() / 86_400
+
+
+def judged(subject: str, whose: str, days: float) -> Finding:
+    """Return what to say of a certificate that is good for so long."""
+    if days < 0:
+        return fault(
+            subject,
+            f"{whose} expired {-days:.0f} days ago; nobody trusts the broker with it. Move the "
+            "old one away, run heatveil broker init, start the broker again",
+        )
+    if days < SOON_DAYS:
+        return note(
+            subject,
+            f"{whose} is good for {days:.0f} more days. Move it away, run heatveil broker init, "
+            "start the broker again",
+        )
+    return ok(subject, f"{whose} is good for {days:.0f} more days")
+
+
+def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
+    private = [deployment.site.devices, path.with_name("secrets.json")]
+    private += [path.with_name("keyholder.json")]
+    others = deployment.mqtt.password_file, deployment.page.token_file
+    private += [one for one in (*others, deployment.store.password_file) if one is not None]
+    open_ones = [one for one in private if one.exists() and _others_read(one)]
+    for one in open_ones:
+        yield note(
+            "files",
+            f"{one} can be read by others on this machine, and it holds secrets. "
+            f"Run: chmod 600 {one}",
+        )
+    if not open_ones:
+        yield ok("files", "nobody else on this machine can read the secrets")
+    limits = tightened.beside(deployment.site.devices)
+    if deployment.site.devices.exists() and not limits.exists():
+        yield note(
+            "files",
+            f"{limits} is not there: what devices hold themselves to is not known here, and not "
+            "held against the deployment. Bring it back from where it was enrolled",
+        )
+
+
+def _keyholder(path: Path) -> Iterable[Finding]:
+    if (roots := path.with_name("keyholder.json")).exists():
+        yield note(
+            "files",
+            f"{roots} lies beside the gateway's files; whoever has it can take the noise off. "
+            "Move it to its owner",
+        )
+
+
+def _words(deployment: Deployment) -> Iterable[Finding]:
+    """Yield what is wrong with passwords and tokens."""
+    named = [("mqtt", "password_file", deployment.mqtt.password_file)]
+    named += [("page", "token_file", deployment.page.token_file)]
+    named += [("store", "password_file", deployment.store.password_file)]
+    for table, key, path in named:
+        if path is None:
+            continue
+        try:
+            word = path.read_text("utf-8").strip()
+        except (OSError, ValueError) as wrong:
+            why = getattr(wrong, "strerror", None) or str(wrong)
+            yield fault(table, f"{key} {path} cannot be read ({why}). Mend the path or the file")
+            continue
+        if not word or (table == "page" and len(word) < SECRET_LEAST):
+            yield fault(
+                table,
+                f"{key} {path} holds {len(word)} characters; a page's token needs {SECRET_LEAST} "
+                "or more, and any password one. Run: openssl rand -hex 32 > FILE",
+            )
+
+
+def _certificates(deployment: Deployment) -> Iterable[Finding]:
+    """Yield how long the authority and, where it lies beside it, the broker's own are good."""
+    authority = deployment.mqtt.ca_file
+    if deployment.mqtt.insecure or authority is None:
+        return
+    for whose, path in (
+        ("the authority's certificate", authority),
+        ("the broker's certificate", authority.with_name("server.pem")),
+    ):
+        if path != authority and not path.exists():
+            continue
+        try:
+            yield judged("mqtt", f"{whose} {path}", days_left(path.read_bytes()))
+        except (OSError, ValueError) as wrong:
+            why = getattr(wrong, "strerror", None) or str(wrong)
+            yield fault(
+                "mqtt",
+                f"{whose} {path} cannot be read ({why}); without it no broker is trusted. Run "
+                "heatveil broker init, or mend ca_file under [mqtt]",
+            )
+
+
+def _others_read(path: Path) -> bool:
+    mode = os.stat(path).st_mode
+    return bool(mode & (stat.S_IRWXG | stat.S_IRWXO))

@@ -1,0 +1,71 @@
+"""The store of a deployment: can it be read, is it of this promise, is there room."""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ..deployment import Deployment
+from ..faults import OperatorFault
+from ..ledger import check_budget, check_terms, price, terms
+from .checking import Finding, fault, note, ok
+from .choices import first_round
+
+
+def findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
+    """Yield what is found of the store; a running gateway is not disturbed."""
+    database = deployment.site.database
+    if deployment.store.postgresql is None:
+        yield from _room(deployment, database)
+        if not database.exists():
+            yield note("store", f"{database} is not there; it is made when the gateway starts")
+            return
+    try:
+        yield from _spent(deployment, query)
+    except OperatorFault as wrong:
+        yield fault("store", wrong)
+
+
+def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
+    """Yield whether what was charged may be added to, and what is left."""
+    from .stored import reading
+
+    guarantee = first_round(query).guarantee
+    rho = price(guarantee)
+    budget = rho * deployment.privacy.readings
+    with reading(deployment) as reader:
+        promised, least = reader.promise()
+        ledger = reader.ledger(budget)
+    check_terms(promised, terms(guarantee))
+    check_budget(least, budget)
+    left = int(ledger.left / rho)
+    told = (
+        f"{deployment.privacy.readings - left} of {deployment.privacy.readings} rounds are spent"
+    )
+    if left:
+        yield ok("store", f"it is of this promise, and {told}")
+    else:
+        yield note("store", f"{told}: nothing more is asked. A new promise is a new enrolment")
+
+
+def _room(deployment: Deployment, database: Path) -> Iterable[Finding]:
+    folder = database.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        yield fault(
+            "store",
+            f"{folder} is no folder that we may write to; nothing is acknowledged before it is "
+            "stored there. Make it, or mend [site] database",
+        )
+        return
+    if database.exists() and not os.access(database, os.W_OK):
+        yield fault("store", f"{database} may not be written by us. Give it to this user")
+    free_mb = shutil.disk_usage(folder).free / 1e6
+    if free_mb < deployment.store.reserve_mb:
+        yield fault(
+            "store",
+            f"{free_mb:.0f} MB are free in {folder}, less than [store] reserve_mb "
+            f"{deployment.store.reserve_mb}: nothing would be taken. Make room",
+        )
+    elif free_mb < 10 * deployment.store.reserve_mb:
+        yield note("store", f"only {free_mb:.0f} MB are free in {folder}")

@@ -1,0 +1,105 @@
+"""Whether a running gateway works: `heatveil health`, for people, Docker and other watchers."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from .. import config
+from ..faults import OperatorFault
+
+LARGEST = 1_000_000  # bytes of an answer
+
+
+def health(
+    path: Path | None,
+    url: str | None,
+    token_file: Path | None,
+    patience_s: float,
+    say: Callable[[str], None],
+) -> bool:
+    """Say how each part of a gateway is; return whether all of them work.
+
+    Args:
+        path: the deployment file, or None where the page's address is given as `url`.
+
+    Raises:
+        OperatorFault: neither or both were given, or the token cannot be read.
+    """
+    if (path is None) == (url is None):
+        raise OperatorFault(
+            f"{'neither' if path is None else 'both'} of --config and --url came; one of them "
+            "says which gateway is meant. Give one"
+        )
+    if path is not None:
+        page = config.load(path).page
+        url, token_file = f"http://{_reachable(page.host)}:{page.port}/", page.token_file
+    assert_http(str(url))
+    try:
+        found = _asked(str(url).rstrip("/") + "/readyz", _token(token_file), patience_s)
+    except (OSError, ValueError) as fault:
+        reason = getattr(fault, "reason", fault)
+        say(f"down: nobody answers at {url} ({getattr(reason, 'strerror', None) or reason})")
+        return False
+    for name, part in found["parts"].items():
+        say(f"{'ok  ' if part['ok'] else 'DOWN'}  {name}{': ' * bool(part['why'])}{part['why']}")
+    say("ready" if found["ready"] else f"not ready: {found['why'] or 'see above'}")
+    return bool(found["ready"])
+
+
+def assert_http(url: str) -> None:
+    """Check that this is an address of a page, and no file.
+
+    Raises:
+        OperatorFault: it is something else.
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise OperatorFault(
+            f"--url {url} is no address of a page, which begins with http:// or https://; "
+            "nothing else can be asked. Copy it from what heatveil serve said"
+        )
+
+
+def _asked(url: str, token: str | None, patience_s: float) -> dict[str, Any]:
+    """Return what the gateway says of itself, whether it is ready or not.
+
+    Raises:
+        OSError: nobody answers.
+        ValueError: somebody else does.
+    """
+    asked = urllib.request.Request(url)
+    if token:
+        asked.add_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(asked, timeout=patience_s) as answer:
+            body = answer.read(LARGEST)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            body = refused.read(LARGEST)
+        if refused.code != 503:  # which is how a gateway says that it is not ready
+            why = "it wants another token" if refused.code in (401, 403) else refused.reason
+            raise ValueError(f"HTTP {refused.code}, {why}") from refused
+    found = json.loads(body)
+    if not isinstance(found, dict) or not {"ready", "parts"} <= found.keys():
+        raise ValueError("what answers there is no gateway")
+    return {"why": "", **found}
+
+
+def _token(path: Path | None) -> str | None:
+    try:
+        return None if path is None else path.read_text("utf-8").strip()
+    except (OSError, ValueError) as fault:
+        why = getattr(fault, "strerror", None) or str(fault)
+        raise OperatorFault(
+            f"the token_file {path} cannot be read ({why}); the page answers nobody without its "
+            "token. Mend the path, or the rights of the file"
+        ) from fault
+
+
+def _reachable(host: str) -> str:
+    """Return where a page is asked that listens there; on every address, at this machine's own."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
+    return f"[{host}]" if ":" in host else host

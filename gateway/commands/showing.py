@@ -1,0 +1,138 @@
+"""A map that was drawn, looked at again: `heatveil show`, beside a gateway that runs."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edge.thermal import Params
+from physics.places import sensor_places
+from recovery.guarantee import from_json
+from recovery.heatmap import Heatmap, Unresolved, to_npz
+from recovery.thermal import Query
+
+from .. import certainty, config
+from ..faults import OperatorFault
+from .choices import first_round
+from .mosaic import mosaic
+from .outputs import Writer, as_json, check_places, write_all
+from .promise import in_words
+from .stored import reading
+from .summary import found_lines
+
+KINDS = (".png", ".npz", ".json")
+
+
+def show(path: Path, number: int | None, out: Path | None, say: Callable[[str], None]) -> None:
+    """Print the newest map, or that of a round, and write it where it is wanted.
+
+    Raises:
+        OperatorFault: there is no such map, or nothing can be written there.
+    """
+    if out is not None and out.suffix.lower() not in KINDS:
+        raise OperatorFault(
+            f"--out {out} has the ending {out.suffix or 'of nothing'} but must have one of "
+            f"{', '.join(KINDS)}, which says what is written. Name it so"
+        )
+    check_places([out] if out else [], [path])
+    deployment = config.load(path)
+    query = config.query(deployment)
+    with reading(deployment) as reader:
+        body = reader.map(number)
+        if body is None:
+            raise _missing(number, reader.rounds(1))
+        round, values = reader.round(body["number"]), reader.release(body["number"])
+    found = drawn(body, query)
+    if out is not None:
+        write_all({out: _writer(out, body, found, query, values)})
+    for line in _told(body, found, round):
+        say(line)
+    for line in in_words(query, found.guarantee):
+        say(line)
+
+
+def drawn(body: dict[str, Any], query: Query) -> Heatmap | Unresolved:
+    """Return the result that a map was published of.
+
+    Raises:
+        OperatorFault: it is of another room than the deployment's.
+    """
+    guarantee = from_json(json.dumps(body["guarantee"]))
+    if body["mass"] is None:
+        return Unresolved(query.grid, guarantee, np.inf, 0.0, body["why"])
+    mass = np.array(body["mass"], dtype=np.float64)
+    columns, rows = query.grid.shape
+    if mass.shape != (rows, columns):
+        raise OperatorFault(
+            f"the map of round {body['number']} has {mass.shape[1]}x{mass.shape[0]} cells and "
+            f"the deployment says {columns}x{rows}; its places would be read wrongly. Give the "
+            "deployment file that it was drawn under"
+        )
+    credible, certified = certainty.heard(body)
+    return Heatmap(
+        query.grid,
+        mass,
+        guarantee,
+        body["total"],
+        body["why"],
+        body["estimator"],
+        body["chosen"],
+        credible,
+        certified,
+    )
+
+
+def _told(body: dict[str, Any], found: Heatmap | Unresolved, round: Any) -> list[str]:
+    head = f"Round {body['number']}"
+    if round is not None:
+        at = datetime.fromtimestamp(round.closed_s or round.opened_s, UTC)
+        heard = "" if round.reports is None else f", {round.reports} of {round.enrolled} devices"
+        head += f", {at:%Y-%m-%d %H:%M} UTC{heard}"
+    lines = [f"{head}."]
+    if isinstance(found, Heatmap) and found.total:
+        width = min(shutil.get_terminal_size().columns, 120)
+        lines += mosaic(found.mass, width, sys.stdout.encoding)
+        if found.grid.cell_mm:
+            sides = [f"{side * found.grid.cell_mm / 1000:g} m" for side in found.grid.shape]
+            lines.append(f" 0 to {sides[0]}" + f", {sides[1]} down" * (found.grid.shape[1] > 1))
+    if "sensors_used" in body:
+        enrolled = body.get("sensors_enrolled")
+        lines.append(f"Sensors used: {body['sensors_used']}" + f" of {enrolled}." * bool(enrolled))
+    return [*lines, *found_lines(found)]
+
+
+def _writer(
+    out: Path, body: dict[str, Any], found: Heatmap | Unresolved, query: Query, values: Any
+) -> Writer:
+    kind = out.suffix.lower()
+    if kind == ".json":
+        return as_json(body)
+    if isinstance(found, Unresolved):
+        raise OperatorFault(
+            f"round {body['number']} has no map ({found.why}), so there is none to write; .json "
+            "has what there is. Name another round"
+        )
+    if kind == ".npz":
+        return lambda half: to_npz(found, half)
+    from .pictures import Picture, draw  # half a second, and few maps are drawn
+
+    exponent = Params(*first_round(query).params).exponent
+    grains = np.array([values or [None] * int(np.prod(query.sensors))], dtype=np.float64)
+    places = np.asarray(sensor_places(query.sensors, query.grid))
+    titles = ("", f"What the devices sent in round {body['number']}", found_lines(found)[0])
+    shown = (query.grid, None, None, places, np.ldexp(grains, -exponent), found.mass, titles)
+    return lambda half: draw(Picture(*shown, found.credible, found.certified), half)
+
+
+def _missing(number: int | None, newest: Any) -> OperatorFault:
+    known = f"the newest round is {newest[0].number}" if newest else "no round was asked yet"
+    wanted = "there is no map yet" if number is None else f"there is no map of round {number}"
+    return OperatorFault(
+        f"{wanted}; {known}, and a round has one once it is closed and drawn, until keep_days "
+        "under [store] are over. Name another round, or wait"
+    )

@@ -1,0 +1,154 @@
+"""`heatveil check` finds what would have gone wrong, and says what to do."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway import config
+from gateway.brokers import certificates
+from gateway.commands import checking_files
+
+Heatveil = Callable[..., Any]
+
+
+def faults(said: Any) -> list[str]:
+    """Return what is at fault, by its subject."""
+    lines = said.out.splitlines()
+    return [line.split()[1].rstrip(":") for line in lines if line.startswith("FAULT")]
+
+
+def edited(site: Path, old: str, new: str) -> Path:
+    """Change the deployment file."""
+    text = site.read_text()
+    assert old in text
+    site.write_text(text.replace(old, new))
+    return site
+
+
+def test_a_good_deployment_has_no_fault(site: Path, heatveil: Heatveil) -> None:
+    """And the file may be named either way."""
+    said = heatveil("check", site)
+
+    assert (said.status, faults(said)) == (0, [])
+    assert "6 are enrolled, for 6 of 6 sensors" in said.out
+    assert said.out == heatveil("check", "--config", site).out
+    assert said.out.splitlines()[-1].endswith("heatveil serve can run")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "subject", "words"),
+    [
+        ("count = 6", "count = 6\ncolour = 1", "config", "colour"),
+        ("every_s = 60", "every_s = 60\nquorum = 7", "rounds", "quorum is 7"),
+        ("cells = 40", "cells = 40\n[workers]\npartitions = 2\n[room2]", "config", "room2"),
+        ("[rounds]", "[workers]\npartitions = 2\n[rounds]", "workers", "postgresql"),
+        ("count = 6", "count = 5", "devices", "sensor 5"),
+        ("every_s = 60", "every_s = 1", "devices", "every_s"),
+        ("epsilon", "keyholder = true\nepsilon", "devices", "keyholder"),
+        ("[page]", "[page]\ntoken_file = 'none'", "page", "token_file"),
+        ("[mqtt]", "[mqtt]\npassword_file = 'none'\nusername = 'x'", "mqtt", "password_file"),
+        ("[rounds]", "[store]\nreserve_mb = 1000000\n[rounds]", "store", "reserve_mb"),
+    ],
+)
+def test_each_fault_is_found_and_named(
+    site: Path, heatveil: Heatveil, old: str, new: str, subject: str, words: str
+) -> None:
+    """Before anything is started, and with the exit status that a script looks at."""
+    said = heatveil("check", edited(site, old, new))
+
+    assert said.status == 1
+    assert faults(said) == [subject]
+    assert words in said.out
+    assert said.err == ""
+
+
+def test_one_fault_does_not_hide_the_next(site: Path, heatveil: Heatveil) -> None:
+    """Whoever mends one at a time starts the command ten times."""
+    edited(site, "every_s = 60", "every_s = 60\nquorum = 9")
+    edited(site, "[page]", "[page]\ntoken_file = 'none'")
+    (site.parent / "devices.json").write_text("{")
+    said = heatveil("check", site)
+
+    assert faults(said) == ["devices", "page"]
+
+
+def test_secrets_that_others_can_read_are_named(site: Path, heatveil: Heatveil) -> None:
+    """A copy or a backup loses the rights of a file before anybody notices."""
+    (site.parent / "devices.json").chmod(0o644)
+    (site.parent / "keyholder.json").write_text("{}")
+    said = heatveil("check", site)
+
+    assert said.status == 0
+    assert f"chmod 600 {site.parent / 'devices.json'}" in said.out
+    assert "take the noise off" in said.out
+
+
+def test_a_port_that_is_taken_is_told_and_is_no_fault(site: Path, heatveil: Heatveil) -> None:
+    """The gateway of this very site may be running."""
+    page = config.load(site).page
+    with socket.create_server((page.host, page.port)):
+        said = heatveil("check", site)
+
+    assert said.status == 0
+    assert f"port {page.port} at 127.0.0.1 cannot be had" in said.out
+
+
+@pytest.mark.parametrize(("days", "grade"), [(400, "ok"), (29, "note"), (-1, "FAULT")])
+def test_certificates_are_told_before_they_expire(tmp_path: Path, days: float, grade: str) -> None:
+    """Made by the very code of `heatveil broker init`, so long ago."""
+    made = datetime.now(UTC) - timedelta(days=certificates.SERVER_DAYS - days)
+    signer = certificates.authority("x", made)
+    shown = certificates.server(["localhost"], signer, made)
+    left = checking_files.days_left(shown.certificate)
+
+    assert abs(left - days) < 0.01
+    assert checking_files.judged("mqtt", "it", left).grade == grade
+
+
+def test_a_broker_that_is_down_is_a_fault_only_where_it_is_asked(
+    site: Path, heatveil: Heatveil
+) -> None:
+    """Without --connect nobody is spoken to."""
+    assert heatveil("check", site).status == 0
+    said = heatveil("check", site, "--connect")
+
+    assert (said.status, faults(said)) == (1, ["broker"])
+
+
+def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(
+    site: Path,
+    heatveil: Heatveil,
+    need: Callable[[str], str],
+    answers: Callable[[int], None],
+) -> None:
+    """All of `heatveil broker init`, and a mosquitto that runs on it; then a wrong password."""
+    text = site.read_text().replace("insecure = true", 'ca_file = "broker/ca.pem"')
+    text = text.replace("[mqtt]", '[mqtt]\npassword_file = "broker/gateway.password"')
+    site.write_text(text.replace("[mqtt]", '[mqtt]\nusername = "gateway"'))
+    assert heatveil("broker", "init", "--config", site).status == 0
+    command = [need("mosquitto"), "-c", site.parent / "broker" / "mosquitto.conf"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+        answers(config.load(site).mqtt.port)
+        good = heatveil("check", site, "--connect")
+        (site.parent / "broker" / "gateway.password").write_text("wrong")
+        bad = heatveil("check", site, "--connect")
+        child.terminate()
+
+    assert (good.status, faults(good)) == (0, [])
+    assert "the certificate that it shows is good for 109" in good.out
+    assert "lets us in" in good.out
+    assert (bad.status, faults(bad)) == (1, ["broker"])
+
+
+def test_nothing_is_written(site: Path, heatveil: Heatveil) -> None:
+    """Who looks must not make a database, least of all as another user."""
+    before = sorted(os.listdir(site.parent))
+    heatveil("check", site)
+
+    assert sorted(os.listdir(site.parent)) == before

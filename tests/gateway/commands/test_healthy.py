@@ -1,0 +1,112 @@
+"""`heatveil health`: an exit status for who watches, and the reason for who reads."""
+
+import http.server
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway import config
+from gateway.operate.health import Health
+from gateway.web.server import Page
+
+Heatveil = Callable[..., Any]
+
+
+def test_a_gateway_that_works_is_ready(site: Path, heatveil: Heatveil) -> None:
+    """Over the real page, on the port of the deployment file."""
+    health, page = Health("store", "broker"), config.load(site).page
+    with Page(page.host, page.port, health=health) as running:
+        health.say("store", True)
+        health.say("broker", False, "nobody answers there")
+        half = heatveil("health", "--config", site)
+        health.say("broker", True)
+        whole = heatveil("health", "--url", running.url)
+
+    assert half.status == 1
+    assert "DOWN  broker: nobody answers there" in half.out
+    assert "ok    store" in half.out
+    assert whole.status == 0
+    assert whole.out.splitlines()[-1] == "ready"
+
+
+def test_a_gateway_that_is_not_there_is_down(site: Path, heatveil: Heatveil) -> None:
+    """One line, and no traceback, however often a watcher asks."""
+    said = heatveil("health", "--config", site)
+
+    assert said.status == 1
+    assert said.out.startswith("down: nobody answers at http://127.0.0.1:")
+    assert len(said.out.splitlines()) == 1
+
+
+@pytest.fixture
+def stranger() -> Iterator[Callable[[int, bytes], tuple[str, list[str]]]]:
+    """Return the starter of another web server, that answers always the same."""
+    servers = []
+
+    def start(status: int, body: bytes) -> tuple[str, list[str]]:
+        asked: list[str] = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(f"{self.path} {self.headers.get('authorization')}")
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/", asked
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(200, b"hello"), (200, b"[]"), (200, b"{}"), (404, b""), (503, b"busy")]
+)
+def test_somebody_else_on_the_port_is_no_gateway(
+    stranger: Any, heatveil: Heatveil, status: int, body: bytes
+) -> None:
+    """A web server that says yes to everything must not pass for one."""
+    url, _ = stranger(status, body)
+    said = heatveil("health", "--url", url)
+
+    assert said.status == 1
+    assert said.out.startswith("down: ")
+
+
+def test_the_token_is_shown_and_a_wrong_one_is_named(
+    stranger: Any, heatveil: Heatveil, tmp_path: Path
+) -> None:
+    """It comes from a file: on the command line everybody on the machine would see it."""
+    (tmp_path / "token").write_text("abcdefghijklmnop\n")
+    body = json.dumps({"ready": True, "why": "", "parts": {}}).encode()
+    url, asked = stranger(200, body)
+    right = heatveil("health", "--url", url, "--token-file", tmp_path / "token")
+    wrong_url, _ = stranger(401, b"")
+    wrong = heatveil("health", "--url", wrong_url)
+
+    assert right.status == 0
+    assert asked == ["/readyz Bearer abcdefghijklmnop"]
+    assert "abcdefghijklmnop" not in right.out
+    assert wrong.status == 1
+    assert "it wants another token" in wrong.out
+
+
+@pytest.mark.parametrize("words", [(), ("--url", "x", "--config", "y"), ("--url", "file:///x")])
+def test_one_gateway_must_be_meant(heatveil: Heatveil, words: tuple[str, ...]) -> None:
+    """And a page is asked, not a file."""
+    said = heatveil("health", *words)
+
+    assert said.status == 1
+    assert said.err.startswith("heatveil: ")
