@@ -3,13 +3,14 @@
     /                          the page
     /livez, /readyz, /metrics  see `probes`
     /api/v1/...                see `operations`; described at /api/v1/openapi.json
+    /api/v1/session            a cookie for the token
     /api/v1/events             server-sent events, one for each thing the service tells
     /api/state, /api/map, /api/events    the same as they were before there were versions
 
 Server-sent events and not a web socket: they go one way, and a browser reconnects by itself.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -22,7 +23,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from . import api, probes, stream
+from . import api, probes, session, stream
+from .door import Door
 from .guarded import Guarded
 from .parts import Parts
 from .reading import Reading
@@ -34,8 +36,15 @@ FILES = {"/": "index.html"} | {
 }
 
 
-def application(parts: Parts) -> Starlette:
-    """Return the web application that shows what the parts know."""
+def application(
+    parts: Parts, door: Door | None = None, hosts: Collection[str] | None = None
+) -> Starlette:
+    """Return the web application that shows what the parts know.
+
+    Args:
+        hosts: the names it goes by, besides this machine's own; None for any.
+    """
+    door = door or Door(None)
     reading = Reading()
 
     async def state(request: Request) -> Response:
@@ -57,15 +66,16 @@ def application(parts: Parts) -> Starlette:
     routes = [
         Route("/api/state", state),
         Route("/api/map", last_map),
+        *session.routes(door),
         *stream.routes(parts.feed),
-        *api.routes(parts, reading, needs_token=False),
+        *api.routes(parts, reading, door.locked),
         *probes.routes(parts, reading),
         *(Route(path, file) for path in FILES),
     ]
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[Middleware(Guarded)],
+        middleware=[Middleware(Guarded, door, hosts, {*FILES, "/livez", session.PATH})],
         exception_handlers={Refusal: _refused, HTTPException: _wrong},
     )
 

@@ -3,17 +3,24 @@
 import asyncio
 import socket
 import threading
+from collections.abc import Collection
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 
 from ..faults import OperatorFault
+from ..loopback import is_loopback
 from ..operate.health import Health
 from ..operate.metrics import Metrics
 from .app import application
+from .door import Door
+from .feed import Feed
+from .links import Link
 from .parts import Parts
 
 START_S = 10.0
+SEND_BYTES, STUCK_MS = 131_072, 60_000
 
 
 class Page:
@@ -28,12 +35,14 @@ class Page:
         reader: Any = None,
         health: Health | None = None,
         metrics: Metrics | None = None,
+        hosts: Collection[str] = (),
     ) -> None:
         """Listen.
 
         Args:
             port: 0 for any free one.
             token: the secret that whoever reads must show; None for nobody need.
+            hosts: other names that this page is asked for by, such as a proxy's.
             reader: reads the store beside the gateway; it may come later, by `attach`.
 
         Raises:
@@ -44,7 +53,9 @@ class Page:
         self.attach = self._parts.attach
         self._socket = _listening(host, port)
         self.url = f"http://{_printed(host)}:{self._socket.getsockname()[1]}/"
-        self._server = _Server(self._parts)
+        # Who listens for the network cannot know its names; there the token is needed anyway.
+        names = {*hosts, host} if hosts or is_loopback(host) else None
+        self._server = _Server(application(self._parts, Door(token), names), self.feed)
         self._thread = threading.Thread(target=self._run, name="page", daemon=True)
         self._thread.start()
         self._server.ready.wait(START_S)
@@ -68,21 +79,22 @@ class Page:
 class _Server(uvicorn.Server):
     """uvicorn, told to let viewers go before it waits for them."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, app: Starlette, feed: Feed) -> None:
         super().__init__(
             uvicorn.Config(
-                application(parts),
+                app,
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=1,
-                http="h11",  # whatever else is installed: its bounds are known
+                http=Link,  # whatever else is installed: its bounds are known
                 ws="none",
+                h11_max_incomplete_event_size=16_384,  # of the line and the headers
                 log_level="critical",  # what strangers send is no news
             )
         )
         self.ready = threading.Event()
-        self._feed = parts.feed
+        self._feed = feed
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -99,6 +111,10 @@ def _listening(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Inherited: a viewer that takes nothing costs this much of the kernel, and for so long.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)
         listener.bind((host, port))
         listener.listen(128)
     except (OSError, OverflowError) as fault:

@@ -1,0 +1,34 @@
+"""The secret that whoever reads the page must show, from its file."""
+
+import re
+from pathlib import Path
+
+from ..faults import OperatorFault
+
+LEAST = 16
+_PRINTED = re.compile(r"[\x21-\x7e]+")
+
+
+def read(path: Path | None) -> str | None:
+    """Return the token in a file, or None where there is no file.
+
+    Raises:
+        OperatorFault: it cannot be read, is too short to be a secret, or no header can carry it.
+    """
+    if path is None:
+        return None
+    try:
+        token = path.read_text("utf-8").strip()
+    except (OSError, ValueError) as fault:
+        why = getattr(fault, "strerror", None) or "it is no text"
+        raise OperatorFault(
+            f"the token file {path} cannot be read ({why}); whoever looks at the page has to show "
+            "what is in it. Mend token_file under [page], or who may read the file"
+        ) from fault
+    if len(token) < LEAST or not _PRINTED.fullmatch(token):
+        raise OperatorFault(
+            f"the token in {path} is {len(token)} characters, and needs to be {LEAST} or more of "
+            "letters, digits and signs, without blanks: it is all that keeps the network from "
+            "reading the page. Make one, such as with: openssl rand -hex 24"
+        )
+    return token

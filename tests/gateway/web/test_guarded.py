@@ -1,0 +1,186 @@
+"""What a stranger may do: hardly anything, and nothing that costs the gateway much."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from gateway.operate.metrics import Metrics
+from gateway.web import links
+from gateway.web.app import FILES
+from gateway.web.server import Page
+
+Ask = Callable[..., Any]
+TOKEN = "correct-horse-battery"
+BEARER = f"Bearer {TOKEN}"
+JSON = "application/json"
+
+
+@pytest.fixture
+def locked(known: Any) -> Iterator[Page]:
+    """Return a page with a token."""
+    with Page("127.0.0.1", 0, token=TOKEN, reader=known, metrics=Metrics()) as page:
+        yield page
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/rounds", "/api/v1/events", "/api/v1/openapi.json", "/api/state", "/api/map",
+     "/api/events", "/readyz", "/metrics", "/nothing", "/api/v1/devices?x=1"],
+)  # fmt: skip
+def test_without_the_token_nothing_is_told(locked: Page, ask: Ask, path: str) -> None:
+    """Not even which addresses there are."""
+    answer = ask(locked, path)
+
+    assert (answer.status, answer.json["error"]["code"]) == (401, "token")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert ask(locked, path, Authorization="Bearer wrong").status == 401
+
+
+def test_the_page_itself_can_be_opened_to_show_the_token(locked: Page, ask: Ask) -> None:
+    """Its files hold nothing of the building; whether it lives a watchdog may ask."""
+    statuses = {path: ask(locked, path).status for path in [*FILES, "/livez"]}
+
+    assert set(statuses.values()) == {200}
+
+
+def test_a_browser_gets_a_cookie_for_the_token(locked: Page, ask: Ask) -> None:
+    """It is out of reach of scripts and of other sites, and opens everything."""
+    wrong = ask(locked, "/api/v1/session", "POST", b'{"token":"x"}', Content_Type=JSON)
+    body = b'{"token":"%s"}' % TOKEN.encode()
+    right = ask(locked, "/api/v1/session", "POST", body, Content_Type=JSON)
+    cookie = right.headers["set-cookie"]
+    held = cookie.split(";")[0]
+
+    assert wrong.status == 401
+    assert "set-cookie" not in wrong.headers
+    assert right.status == 204
+    assert {"httponly", "samesite=strict", "path=/"} <= set(cookie.lower().split("; "))
+    assert ask(locked, "/api/v1/rounds", Cookie=held).status == 200
+    assert ask(locked, "/api/v1/session", Cookie=held).status == 204
+    assert ask(locked, "/api/v1/session").status == 401
+    assert (
+        ask(locked, "/api/v1/session", "DELETE")
+        .headers["set-cookie"]
+        .startswith(held.split("=")[0] + '="";')
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"{}", JSON, 400),
+        (b'{"token": 3}', JSON, 400),
+        (b'{"token": "a", "b": 1}', JSON, 400),
+        (b"\xff", JSON, 400),
+        (b"[" * 4000, JSON, 400),
+        (b'{"token": "a"}', "text/plain", 415),
+        (b" " * 5000, JSON, 413),
+    ],
+)
+def test_what_is_no_token_is_refused(
+    locked: Page, ask: Ask, body: bytes, kind: str, status: int
+) -> None:
+    """In the same shape as every other error, and without anything having been compared."""
+    answer = ask(locked, "/api/v1/session", "POST", body, Content_Type=kind)
+
+    assert answer.status == status
+    assert answer.json["error"]["do"]
+
+
+def test_guessing_over_the_wire_ends_soon(locked: Page, ask: Ask) -> None:
+    """Headers and the form are one account, and what is refused says for how long."""
+    for number in range(10):
+        if number % 2:
+            ask(locked, "/api/v1/rounds", Authorization="Bearer wrong")
+        else:
+            ask(locked, "/api/v1/session", "POST", b'{"token":"x"}', Content_Type=JSON)
+    answer = ask(locked, "/api/v1/rounds", Authorization=BEARER)
+
+    assert (answer.status, answer.json["error"]["code"]) == (429, "attempts")
+    assert 0 < int(answer.headers["retry-after"]) <= 7
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:{port}", 200),
+        ("localhost:{port}", 200),
+        ("LOCALHOST", 200),
+        ("[::1]:{port}", 200),
+        ("evil.example:{port}", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("192.0.2.1", 421),
+        ("", 421),
+        ("a b", 421),
+    ],
+)
+def test_a_strangers_name_that_points_here_is_refused(
+    live: Page, ask: Ask, host: str, status: int
+) -> None:
+    """Else any web site could have a browser on this machine read the page for it."""
+    port = str(urlsplit(live.url).port)
+
+    assert ask(live, "/api/v1/rounds", Host=host.format(port=port)).status == status
+
+
+def test_a_proxys_name_can_be_given(known: Any, ask: Ask) -> None:
+    """Who puts the page behind a proxy says under which name; others stay refused."""
+    with Page("127.0.0.1", 0, reader=known, hosts=("Heat.example",)) as page:
+        named = ask(page, "/api/v1/rounds", Host="heat.EXAMPLE:443")
+        other = ask(page, "/api/v1/rounds", Host="heat.example.org")
+
+    assert (named.status, other.status) == (200, 421)
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/rounds", "/nothing", "/readyz", "/page.js"])
+def test_every_answer_is_closed_to_other_pages(live: Page, ask: Ask, path: str) -> None:
+    """No frame, no other origin, no cache, no guess at the kind, and not who answers."""
+    headers = ask(live, path).headers
+
+    assert headers["content-security-policy"].startswith("default-src 'self'")
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert "camera=()" in headers["permissions-policy"]
+    assert headers["cache-control"] == "no-store"
+    assert not {"server", "access-control-allow-origin"} & set(headers)
+
+
+def test_loads_are_refused(live: Page, ask: Ask) -> None:
+    """A body that nobody asked for, and headers without end."""
+    body = ask(live, "/api/v1/rounds", "GET", b"x" * 5000)
+    headers = ask(live, "/api/v1/rounds", Cookie="x" * 70_000)
+
+    assert (body.status, body.json["error"]["code"]) == (413, "size")
+    assert headers.status == 431
+    assert ask(live, "/livez").status == 200
+
+
+def test_connections_are_bounded(live: Page, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who opens many and asks nothing, or never ends, takes no descriptor from the store."""
+    monkeypatch.setattr(links, "MOST", 20)
+    monkeypatch.setattr(links, "PATIENCE_S", 0.3)
+    place = ("127.0.0.1", urlsplit(live.url).port or 0)
+    with ExitStack() as stack:
+        opened = [stack.enter_context(socket.create_connection(place)) for _ in range(20)]
+        for link in opened:
+            link.sendall(b"GET /livez HTTP/1.1\r\nX: ")
+        time.sleep(0.1)
+        more = stack.enter_context(socket.create_connection(place))
+        more.settimeout(5)
+        try:
+            turned_away = more.recv(1)
+        except ConnectionResetError:
+            turned_away = b""
+        time.sleep(0.9)
+        answer = ask(live, "/livez")
+
+    assert turned_away == b""
+    assert answer.status == 200
