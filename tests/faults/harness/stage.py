@@ -42,7 +42,7 @@ quorum = {quorum}
 [mqtt]
 port = {port}
 insecure = true
-[page]
+{login}[page]
 port = {page}
 """
 DEFAULTS: dict[str, Any] = {
@@ -65,7 +65,7 @@ class Stage:
         self.folder, self.broker, self._stack = folder, broker, stack
         self.page = free_port()
         self.path = folder / "gateway.toml"
-        self._given, self.more = {**DEFAULTS, **given}, ""
+        self._given, self.more, self.login = {**DEFAULTS, **given}, "", ""
         self.write(port or broker.port)
         virtual.enrol_fleet(self.path, None, lambda _: None)
         self.database = Path(folder, self._given["database"])
@@ -74,7 +74,7 @@ class Stage:
 
     def write(self, port: int, **given: Any) -> None:
         """Write the deployment file, with the broker behind this port, and `more` at its end."""
-        values = {**self._given, **given, "port": port, "page": self.page}
+        values = {**self._given, **given, "port": port, "page": self.page, "login": self.login}
         self.path.write_text(DEPLOYMENT.format(**values) + self.more)
 
     def gateway(self, *switches: str, rounds: int | None = None, start: bool = True) -> Child:
@@ -89,7 +89,7 @@ class Stage:
         path = self.path
         if port is not None:  # by another way than the gateway's
             path = self.path.with_name("edges.toml")
-            values = {**self._given, "port": port, "page": self.page}
+            values = {**self._given, "port": port, "page": self.page, "login": ""}
             path.write_text(DEPLOYMENT.format(**values))
         words = python("edges.py", path, json.dumps(options))
         child = self._stack.enter_context(Child(words, self.folder / "edges.txt"))
@@ -130,6 +130,14 @@ class Stage:
         """Return how many readings count so far."""
         rows = truth.ask(self.database, "SELECT count(*) FROM reports")
         return int(rows[0][0]) if rows else 0
+
+    def heard(self) -> int:
+        """Return how many genuine readings do not count."""
+        return int(truth.ask(self.database, "SELECT count(*) FROM heard")[0][0])
+
+    def alarms(self) -> int:
+        """Return how many devices are under suspicion."""
+        return int(truth.ask(self.database, "SELECT count(*) FROM alarms")[0][0])
 
     def truth(self) -> Truth:
         """Return what became of every reading so far."""

@@ -87,6 +87,48 @@ def no_checkpoint() -> None:
     store.Store.checkpoint = lambda *_: None  # type: ignore[method-assign, assignment]
 
 
+def forgetful() -> None:
+    """What came before is not known again."""
+    from gateway.intake.outcomes import Known
+    from gateway.storage import store
+
+    store.Store.known = lambda *_: Known({}, {}, frozenset())  # type: ignore[method-assign, assignment]
+
+
+def endless() -> None:
+    """A round takes answers for ever."""
+    from gateway import rounds
+
+    refusal = rounds.OpenRound.refusal
+    rounds.OpenRound.refusal = lambda self, report, now_s, *more: refusal(  # type: ignore[method-assign, assignment]
+        self, report, -1e9, *more
+    )
+
+
+def fragile() -> None:
+    """What a decoder throws is nobody's to catch."""
+    from edge import wire
+    from gateway.intake import genuine, writer
+
+    def bare(message: Any, devices: Any) -> Any:
+        sender = message.topic.split("/")[-2]
+        one = devices.by_name[sender]
+        report = wire.unpack_report(message.payload, one.mac_key, message.topic, sender)
+        return genuine.Arrival(report, message, one.key_id)
+
+    from gateway.intake import door
+
+    door.authenticate = bare
+    writer.Intake._handle_alone = writer.Intake._handle  # type: ignore[method-assign, assignment]
+
+
+def unverified() -> None:
+    """Whatever MAC a message has, it is right."""
+    from edge import wire
+
+    wire.same_bytes = lambda *_: True
+
+
 SWITCHES: dict[str, Callable[[], None]] = {
     one.__name__: one
     for one in (
@@ -98,6 +140,10 @@ SWITCHES: dict[str, Callable[[], None]] = {
         short_keepalive,
         waits_for_broker,
         no_checkpoint,
+        forgetful,
+        endless,
+        fragile,
+        unverified,
     )
 }
 

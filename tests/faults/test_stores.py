@@ -1,0 +1,201 @@
+"""What a disk does: it is held by somebody else, full for a while, full for good."""
+
+import os
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.children import Child, eventually
+from harness.sizes import sized, takes_long
+from harness.stage import Stage
+from harness.truth import ask, sound
+from harness.web import get, told
+
+Staged = Callable[..., Stage]
+SENSORS = sized(200, 2000)
+
+
+@contextmanager
+def held(database: Path, how: str) -> Iterator[sqlite3.Connection]:
+    """Hold a store as a backup or a curious person does."""
+    with closing(sqlite3.connect(database, isolation_level=None, timeout=20)) as holder:
+        holder.execute("BEGIN IMMEDIATE" if how == "writing" else "BEGIN")
+        holder.execute("SELECT count(*) FROM reports").fetchall()
+        yield holder
+        holder.execute("ROLLBACK")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """Return what mounts a disk of so many MB; skips where nothing may be mounted."""
+    mounted: list[Path] = []
+
+    def mount(megabytes: int) -> Path:
+        place = tmp_path / f"disk-{len(mounted)}"
+        place.mkdir()
+        words = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
+        if os.getuid() or subprocess.run(words, capture_output=True).returncode:
+            pytest.skip("a small disk is mounted for this test, and only root may: run as root")
+        mounted.append(place)
+        return place
+
+    yield mount
+    for place in mounted:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(disk: Path, leave_kb: int = 0) -> Path:
+    """Fill a disk to the last byte, or leave so much; return what fills it."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(1024)):
+            pass
+    if leave_kb:
+        os.truncate(filler, max(filler.stat().st_size - 1024 * leave_kb, 0))
+    return filler
+
+
+def begun(site: Stage, *switches: str, **options: Any) -> Child:
+    """Start a gateway, and devices that answer for a second; return when the first counts."""
+    gateway = site.gateway(*switches)
+    site.hurried(**{"pace_s": 1.0, "resend_s": 0, "frees": "puback"} | options)
+    assert eventually(lambda: site.stored() > 0)
+    return gateway
+
+
+def test_database_locked_7_s(stage: Staged) -> None:
+    """Whoever holds the file is waited for, and memory stays as it was."""
+    site = stage(sensors=SENSORS)
+    gateway = begun(site)
+    before_mb = gateway.resident_mb()
+    with held(site.database, "writing"):
+        time.sleep(sized(3.5, 7))
+        grown_mb = gateway.resident_mb() - before_mb
+        assert site.truth().lost > 0  # it is held indeed
+    assert eventually(lambda: len(site.said()) == SENSORS)
+    found = site.settled()
+    print(f"{found}; memory grew by {grown_mb:.1f} MB")
+
+    assert found.whole, found
+    assert grown_mb < 16
+    assert "the store does not answer" in gateway.said()
+
+
+def test_database_locked_7_s_control(stage: Staged) -> None:
+    """Asked once and not again, the store misses what came meanwhile."""
+    site = stage(sensors=SENSORS)
+    begun(site, "impatient")
+    with held(site.database, "writing"):
+        assert eventually(lambda: len(site.said()) == SENSORS)
+        time.sleep(5)
+
+    assert site.settled(3).lost > 0
+
+
+def on_disk(stage: Staged, disk: Path, reserve_mb: int) -> Stage:
+    """Put a site on stage whose store is on this disk."""
+    site = stage(sensors=SENSORS, database=str(disk / "heatveil.sqlite"), gather_s=60, readings=1)
+    site.more = f"[store]\nreserve_mb = {reserve_mb}\n"
+    site.write(site.broker.port)
+    return site
+
+
+def test_disk_full_6_s(stage: Staged, small_disk: Callable[[int], Path]) -> None:
+    """Nothing is acknowledged that found no room; when there is room again it all comes."""
+    disk = small_disk(sized(4, 12))
+    site = on_disk(stage, disk, 0)
+    gateway = begun(site)
+    filler = fill(disk)
+    time.sleep(sized(2.5, 6))
+    assert site.truth().lost > 0
+    filler.unlink()
+    assert eventually(lambda: len(site.said()) == SENSORS)
+    found = site.settled()
+    print(f"{found}; {gateway.said().count('the store does not answer')} complaints")
+
+    assert found.whole, found
+    assert sound(site.database)
+    assert eventually(lambda: site.released() == 1)
+
+
+@takes_long
+def test_disk_full_6_s_control(stage: Staged, small_disk: Callable[[int], Path]) -> None:
+    """Asked once and not again, a full disk costs what came meanwhile."""
+    disk = small_disk(12)
+    site = on_disk(stage, disk, 0)
+    begun(site, "impatient")
+    filler = fill(disk)
+    time.sleep(4)
+    filler.unlink()
+
+    assert site.settled(4).lost > 0
+
+
+def stays_full(stage: Staged, disk: Path, reserve_mb: int) -> tuple[Stage, bool]:
+    """Let a disk run low and stay so; return whether the gateway stopped taking, and said so."""
+    site = on_disk(stage, disk, reserve_mb)
+    site.gateway()
+    assert site.asked()
+    filler = fill(disk, leave_kb=1500)
+    stopped = eventually(lambda: get(site, "/readyz") == 503, sized(6, 10))
+    site.hurried(resend_s=1.0)
+    time.sleep(3)
+    why = str(told(site, "/readyz"))
+    print(f"/readyz: {why}; {site.stored()} stored of {len(site.said())}")
+    taken = site.stored()
+    filler.unlink()
+    assert eventually(lambda: site.stored() == SENSORS)
+    assert site.truth().whole
+    assert sound(site.database)
+    return site, stopped and "disk" in why and not taken
+
+
+def test_disk_stays_full(stage: Staged, small_disk: Callable[[int], Path]) -> None:
+    """Taking stops before the last byte, the page says so, devices keep what they have."""
+    site, stopped = stays_full(stage, small_disk(8), 3)
+
+    assert stopped
+    assert eventually(lambda: get(site, "/readyz") == 200)
+
+
+def test_disk_stays_full_control(stage: Staged, small_disk: Callable[[int], Path]) -> None:
+    """Without a reserve it goes on to the last byte, and says nothing."""
+    _, stopped = stays_full(stage, small_disk(8), 0)
+
+    assert not stopped
+
+
+def read_slowly(site: Stage, *switches: str) -> tuple[float, float]:
+    """Let somebody read for long while readings come; return the WAL's MB then, and after."""
+    wal = site.database.with_name(site.database.name + "-wal")
+    begun(site, *switches)
+    began_s = time.monotonic()
+    with held(site.database, "reading"):
+        eventually(lambda: site.released() >= sized(6, 12), sized(10, 20))
+        time.sleep(max(sized(3, 12) - (time.monotonic() - began_s), 0))
+        largest = wal.stat().st_size / 1e6
+    after = [largest]
+    eventually(lambda: after.append(wal.stat().st_size / 1e6) or after[-1] < 0.1, sized(15, 70))
+    print(f"WAL {largest:.2f} MB while it was read, {after[-1]:.2f} MB afterwards")
+    return largest, after[-1]
+
+
+def test_reader_holds_the_database_12_s(stage: Staged) -> None:
+    """The log grows while somebody reads, and is taken back when he is gone."""
+    site = stage(sensors=SENSORS, readings=sized(8, 14))
+    largest, after = read_slowly(site)
+
+    assert after < 0.1 < largest
+    assert ask(site.database, "SELECT count(*) FROM reports")[0][0] == site.stored()
+
+
+def test_reader_holds_the_database_12_s_control(stage: Staged) -> None:
+    """Never truncated, the log stays as large as it ever was."""
+    largest, after = read_slowly(stage(sensors=SENSORS, readings=sized(8, 14)), "no_checkpoint")
+
+    assert after > 0.9 * largest

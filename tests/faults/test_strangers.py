@@ -1,0 +1,214 @@
+"""What others on the broker try: other people's names, topics, passwords, and everybody's time."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from statistics import median, quantiles
+
+import pytest
+from harness.children import eventually
+from harness.frames import Forge
+from harness.locked import GATEWAY, locked, secrets
+from harness.radio import NOT_AUTHORIZED, Radio
+from harness.sizes import sized
+from harness.stage import SITE, Stage
+from harness.truth import ask
+
+from edge import wire
+from gateway.brokers import dynamic
+
+Staged = Callable[..., Stage]
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """Return what ends everything else that a test starts."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def refused(site: Stage) -> list[tuple[str, str]]:
+    """Return the topic and kind of everything that was refused."""
+    return ask(site.database, "SELECT topic, kind FROM refused")
+
+
+def any_name(access: str) -> str:
+    """Let every device write under every name: what a careless list does."""
+    return access + "\npattern write heatveil/1/stage/+/data\n"
+
+
+def all_ears(access: str) -> str:
+    """Let everybody hear everything."""
+    return access + "\npattern read #\n"
+
+
+@pytest.mark.parametrize("careful", [True, False], ids=["", "control"])
+def test_forged_device_under_another_name(stage: Staged, stack: ExitStack, careful: bool) -> None:
+    """The broker delivers nothing of it; a careless list does, and then the MAC is wrong."""
+    site = stage(gather_s=3)
+    locked(site, stack, change=str if careful else any_name)
+    site.gateway()
+    assert site.asked()
+    forge, passwords = Forge(site.folder, site.database), secrets(site)
+    mine, other = forge.names[:2]
+    own_key = forge.known.by_name[mine].mac_key
+    with Radio(site.broker.port, mine, mine, passwords[mine]) as radio:
+        radio.publish(forge.topic(other), forge.frame(other, forge.plan(), 1, 1, key=own_key))
+        radio.publish(forge.topic(mine), forge.frame(mine, forge.plan(), 1, 1))
+    assert eventually(lambda: site.stored() == 1)
+    time.sleep(0.3)
+
+    assert [topic for topic, _ in refused(site)] == ([] if careful else [forge.topic(other)])
+    assert ask(site.database, "SELECT device FROM reports") == [(mine,)]
+
+
+@pytest.mark.parametrize("checked", [True, False], ids=["", "control"])
+def test_forged_device_with_another_key(stage: Staged, checked: bool) -> None:
+    """Where the broker lets everybody write everything, the MAC alone keeps a stranger out."""
+    site = stage(gather_s=3)
+    site.gateway(*([] if checked else ["unverified"]))
+    assert site.asked()
+    forge = Forge(site.folder, site.database)
+    mine, other = forge.names[:2]
+    own_key = forge.known.by_name[mine].mac_key
+    with Radio(site.broker.port, "mallory") as radio:
+        radio.publish(forge.topic(other), forge.frame(other, forge.plan(), 1, 1, key=own_key))
+    assert eventually(lambda: refused(site) or site.stored())
+
+    assert site.stored() == (0 if checked else 1)
+
+
+@pytest.mark.parametrize("careful", [True, False], ids=["", "control"])
+def test_foreign_subscription(stage: Staged, stack: ExitStack, careful: bool) -> None:
+    """A broker may grant what it then does not deliver: what counts is what arrives."""
+    site = stage()
+    locked(site, stack, change=str if careful else all_ears)
+    forge, passwords = Forge(site.folder, site.database), secrets(site)
+    mine, other = forge.names[:2]
+    with (
+        Radio(site.broker.port, mine, mine, passwords[mine]) as ear,
+        Radio(site.broker.port, other, other, passwords[other]) as mouth,
+        Radio(site.broker.port, GATEWAY, GATEWAY, passwords[GATEWAY]) as gateway,
+    ):
+        granted = [ear.subscribe(one) for one in ("#", f"heatveil/1/{SITE}/+/data", "+/+/+/+/+")]
+        gateway.subscribe(f"heatveil/1/{SITE}/+/data")
+        for leaf in ("data", "meta", "state"):
+            mouth.publish(forge.topic(other, leaf), b"what is not for everybody")
+        gateway.publish(forge.topic(other, "receipt"), b"for the other alone")
+        heard, arrived = ear.heard(0.7), gateway.heard(0.5)
+    print(f"granted {granted}, heard {len(heard)}")
+
+    assert [topic for topic, _ in arrived] == [forge.topic(other)]
+    assert (len(heard) == 0) is careful
+
+
+@pytest.mark.parametrize(
+    "who", [(), ("gateway", "a guess"), ("nobody", "of the gateway")], ids=str
+)
+def test_anonymous_wrong_password(stage: Staged, stack: ExitStack, who: tuple[str, ...]) -> None:
+    """Without a name and its password there is no connection."""
+    broker = locked(stage(), stack)
+    with Radio(broker.port, "stranger", *who) as radio:
+        assert radio.answer == NOT_AUTHORIZED
+    with Radio(broker.port, "known", GATEWAY, "of the gateway") as radio:
+        assert radio.answer == 0
+
+
+def test_anonymous_control(stage: Staged, stack: ExitStack) -> None:
+    """A broker that is open lets the stranger in."""
+    broker = locked(stage(), stack, anonymous=True)
+    with Radio(broker.port, "stranger") as radio:
+        assert radio.answer == 0
+
+
+class Honest(threading.Thread):
+    """A device that says something new every tenth of a second, and waits for its receipt."""
+
+    def __init__(self, site: Stage, forge: Forge, name: str) -> None:
+        super().__init__(daemon=True)
+        self._site, self._forge, self._name = site, forge, name
+        self.took_s: list[float] = []
+        self.waits_since_s: float | None = None
+        self.over = False
+
+    def run(self) -> None:
+        forge, name = self._forge, self._name
+        plan, key = forge.plan(), forge.known.by_name[name].config_key
+        where = forge.topic(name, "receipt")
+        with Radio(self._site.broker.port, name, name, secrets(self._site)[name]) as radio:
+            radio.subscribe(where)
+            seq = 0
+            while not self.over:
+                seq += 1
+                self.waits_since_s = time.monotonic()
+                radio.send(forge.topic(name), forge.frame(name, plan, 1, seq, seq))
+                while not self.over:
+                    said = [wire.unpack_receipt(one, key, where)[1] for _, one in radio.next()]
+                    if seq in said:
+                        break
+                self.took_s.append(time.monotonic() - self.waits_since_s)
+                time.sleep(0.1)
+
+
+def flooded(site: Stage, flood_s: float) -> tuple[list[float], int, bool]:
+    """Let one device flood; return honest receipts' times, messages sent, and who was cut off."""
+    forge, passwords = Forge(site.folder, site.database), secrets(site)
+    poison, honest = forge.names[0], Honest(site, forge, forge.names[1])
+    honest.start()
+    assert eventually(lambda: len(honest.took_s) > 3)
+    before = len(honest.took_s)
+    sent, cut, until_s = 0, False, time.monotonic() + flood_s
+    with Radio(site.broker.port, poison, poison, passwords[poison]) as radio:
+        message = forge.topic(poison), os.urandom(200)
+        while time.monotonic() < until_s:
+            try:
+                radio.blurt([message] * 500)
+                sent += 500
+            except OSError:
+                cut = True
+                time.sleep(0.05)
+    waits_s = time.monotonic() - (honest.waits_since_s or 0)
+    took_s = honest.took_s[before:] + ([waits_s] if waits_s > 0.5 else [])
+    honest.over = True
+    honest.join(5)
+    return took_s, sent, cut
+
+
+def flooding(stage: Staged, stack: ExitStack, quarantine: bool) -> tuple[Stage, list[float], bool]:
+    """Put a site on stage in which one device floods."""
+    plugin = dynamic.plugin()
+    if plugin is None:
+        pytest.skip("mosquitto's dynamic security shuts devices out, and it is not here")
+    site = stage(gather_s=600)
+    if not quarantine:
+        site.more = "[guard]\nquarantine = false\nmessages_per_s = 1e9\nburst = 1000000000\n"
+        site.more += "forged = 1000000000\n"
+    locked(site, stack, plugin=plugin)
+    site.gateway()
+    assert site.asked()
+    took_s, sent, cut = flooded(site, sized(3, 10))
+    tail = quantiles(took_s, n=100)[98] if len(took_s) > 1 else took_s[0]
+    print(
+        f"{sent} messages of poison, {'cut off' if cut else 'never cut off'}; honest receipts: "
+        f"{len(took_s)}, median {1000 * median(took_s):.0f} ms, p99 {1000 * tail:.0f} ms"
+    )
+    return site, took_s, cut
+
+
+def test_poison_device_floods(stage: Staged, stack: ExitStack) -> None:
+    """The broker shuts it out, and honest devices hardly notice."""
+    site, took_s, cut = flooding(stage, stack, True)
+
+    assert cut
+    assert median(took_s) < 0.5
+    assert len(ask(site.database, "SELECT name FROM quarantined")) == 1
+
+
+def test_poison_device_floods_control(stage: Staged, stack: ExitStack) -> None:
+    """With nobody to shut it out, it takes everybody's time."""
+    _, took_s, cut = flooding(stage, stack, False)
+
+    assert not cut
+    assert max(took_s) > 1
