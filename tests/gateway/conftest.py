@@ -1,8 +1,10 @@
 """What the gateway's tests share: a stock mosquitto, a small enrolled fleet, a round."""
 
+import getpass
 import random
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +15,7 @@ from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from gateway import cli
-from gateway.brokers import broker
+from gateway.brokers import broker, dynamic
 from gateway.enrolment import budgets, enrol
 from gateway.operating import Mqtt
 
@@ -40,6 +42,53 @@ def mosquitto(
         answers(port)
         yield Mqtt(host="127.0.0.1", port=port, insecure=True)
         child.terminate()
+
+
+class Doors(NamedTuple):
+    """A broker with dynamic security in the clear, and who may come in: node-0 to node-3."""
+
+    folder: Path
+    port: int
+    run: Callable[[], Any]  # a block in which the broker runs
+
+    def comes(self, name: str, secret: str | None = None) -> Mqtt:
+        """Return the broker as that one comes to it, with another password if one is given."""
+        file = self.folder / f"{name}.{secret}"
+        file.write_text(secret or f"secret of {name}")
+        return Mqtt(
+            host="127.0.0.1", port=self.port, insecure=True, username=name, password_file=file
+        )
+
+
+@pytest.fixture
+def doors(
+    need: Callable[[str], str], answers: Callable[[int], None], tmp_path: Path
+) -> Iterator[Doors]:
+    """Return a broker that is not running yet."""
+    program, plugin = need("mosquitto"), dynamic.plugin()
+    if plugin is None:
+        pytest.skip("mosquitto has no dynamic security here; Debian's package has")
+    port, folder = broker.free_port(), tmp_path / "doors"
+    folder.mkdir()
+    names = ["gateway", *(f"node-{number}" for number in range(SENSORS))]
+    held = dynamic.file(SITE, "gateway", {one: f"secret of {one}" for one in names}, "ha")
+    (folder / dynamic.FILE).write_text(held)
+    lines = [f"listener {port} 127.0.0.1", "allow_anonymous false", f"plugin {plugin}"]
+    lines += [f"plugin_opt_config_file {folder / dynamic.FILE}", f"user {getpass.getuser()}"]
+    lines += ["set_tcp_nodelay true", "max_inflight_messages 500", "max_queued_messages 100000"]
+    (folder / "mosquitto.conf").write_text("\n".join(lines) + "\n")
+
+    @contextmanager
+    def run() -> Iterator[subprocess.Popen[bytes]]:
+        command = [program, "-c", str(folder / "mosquitto.conf")]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+            answers(port)
+            try:
+                yield child
+            finally:
+                child.terminate()
+
+    return Doors(folder, port, run)
 
 
 class Home(NamedTuple):

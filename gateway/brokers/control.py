@@ -1,0 +1,205 @@
+"""Speaks to mosquitto's dynamic security while the broker runs: who is let in, and who no longer.
+
+A request is a list of commands on one topic; the plugin answers on another, for everybody who
+may read it, so each command carries a mark of ours. `ask` waits for the answers and must not be
+called on a pump's thread.
+"""
+
+import json
+import secrets as chance
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import structlog
+
+from ..faults import LinkFault, OperatorFault
+from ..mqtt.pump import Pump
+from ..mqtt.service import Link
+from ..mqtt.session import Message
+from ..operating import Mqtt
+from . import dynamic
+from .rights import CONTROL
+
+PATIENCE_S = 3.0
+MARK = "quarantined by heatveil"  # in the description of a client that we have shut out
+Command = dict[str, Any]
+
+log = structlog.get_logger()
+
+
+class Silence(LinkFault):
+    """Nobody answered a request: the broker is away, or has no dynamic security for us."""
+
+
+class Answer(NamedTuple):
+    """What came of a command: error is empty when it was done."""
+
+    command: str
+    error: str
+    data: Mapping[str, Any]
+
+
+def create(site: str, name: str, password: str) -> list[Command]:
+    """Return what lets a device in; a role that is left over from before is made anew."""
+    role = dynamic.device_role(site, name)
+    return [
+        {"command": "deleteRole", "rolename": role["rolename"]},
+        {"command": "createRole", **role},
+        {
+            "command": "createClient",
+            "username": name,
+            "password": password,
+            "roles": [{"rolename": role["rolename"]}],
+        },
+    ]
+
+
+def delete(name: str) -> list[Command]:
+    """Return what takes a device's access away for good, and ends its connection."""
+    return [
+        {"command": "deleteClient", "username": name},
+        {"command": "deleteRole", "rolename": dynamic.role_of(name)},
+    ]
+
+
+def password(name: str, secret: str) -> list[Command]:
+    """Return what gives a device another password, and ends its connection."""
+    return [{"command": "setClientPassword", "username": name, "password": secret}]
+
+
+def disable(name: str) -> list[Command]:
+    """Return what ends a device's connection and lets it in no more, with our mark."""
+    return [
+        {"command": "disableClient", "username": name},
+        {"command": "modifyClient", "username": name, "textdescription": MARK},
+    ]
+
+
+def enable(name: str) -> list[Command]:
+    """Return what lets a device in again."""
+    return [
+        {"command": "modifyClient", "username": name, "textdescription": ""},
+        {"command": "enableClient", "username": name},
+    ]
+
+
+class Control:
+    """A link to the plugin; `wait` until it is up, or hear of it in `on_state`."""
+
+    def __init__(self, broker: Mqtt, name: str, pump: Pump) -> None:
+        """Begin to connect as [mqtt] says; name is the session's."""
+        self.own, self._place = broker.username, f"{broker.host}:{broker.port}"
+        self.on_state: Callable[[bool], None] = lambda _up: None  # on the pump's thread
+        self.up = False
+        self._changed = threading.Condition()
+        self._waiting: dict[str, Answer | None] = {}
+        self._link = Link(
+            broker,
+            name,
+            pump,
+            subscribe=[f"{CONTROL}/response"],
+            on_message=self._came,
+            lasting=False,
+            on_state=self._stands,
+        )
+
+    def wait(self, patience_s: float = PATIENCE_S) -> "Control":
+        """Return this once it is connected.
+
+        Raises:
+            LinkFault: nobody answers, or will have us. It is closed then.
+        """
+        self._link.wait(patience_s)
+        self.up = True
+        return self
+
+    def close(self) -> None:
+        """Say goodbye."""
+        self._link.close()
+
+    def ask(self, commands: Sequence[Command], patience_s: float = PATIENCE_S) -> list[Answer]:
+        """Return what came of each command, in their order.
+
+        Raises:
+            Silence: there is no answer. Commands may have been done all the same.
+            OperatorFault: the gateway itself would be shut out.
+        """
+        if self.own is not None and any(one.get("username") == self.own for one in commands):
+            raise OperatorFault(
+                f"{self.own} is the gateway's own name at the broker, and without it no reading "
+                "arrives; it is neither changed nor shut out. Name a device"
+            )
+        if not self.up:  # else it would wait, and be done when nobody wants it any more
+            raise self._silence("the link to it is down")
+        marks = [chance.token_hex(8) for _ in commands]
+        body = [
+            {**one, "correlationData": mark} for one, mark in zip(commands, marks, strict=True)
+        ]
+        with self._changed:
+            self._waiting.update(dict.fromkeys(marks))
+        try:
+            self._link.publish(CONTROL, json.dumps({"commands": body}).encode())
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: not self.up or all(self._waiting[mark] for mark in marks), patience_s
+                )
+                found = [self._waiting[mark] for mark in marks]
+        finally:
+            with self._changed:
+                for mark in marks:
+                    self._waiting.pop(mark, None)
+        if None in found:
+            raise self._silence(f"no answer came within {patience_s:g} s")
+        return [one for one in found if one is not None]
+
+    def clients(self) -> dict[str, Mapping[str, Any]]:
+        """Return what the broker knows of everybody who may come in, by name.
+
+        Raises:
+            Silence: see `ask`.
+        """
+        (answer,) = self.ask([{"command": "listClients", "verbose": True, "count": -1}])
+        rows = answer.data.get("clients", [])
+        return {str(row["username"]): row for row in rows if "username" in row}
+
+    def _stands(self, up: bool, why: str) -> None:
+        with self._changed:
+            self.up = up
+            self._changed.notify_all()
+        self.on_state(up)
+
+    def _came(self, link: Link, message: Message) -> None:
+        link.ack(message)
+        try:
+            answers = json.loads(message.payload)["responses"]
+            found = {
+                str(one["correlationData"]): one for one in answers if "correlationData" in one
+            }
+        except (ValueError, KeyError, TypeError):
+            return
+        with self._changed:
+            for mark in found.keys() & self._waiting.keys():
+                one = found[mark]
+                error, data = str(one.get("error", "")), one.get("data") or {}
+                self._waiting[mark] = Answer(str(one.get("command", "")), error, data)
+            self._changed.notify_all()
+
+    def _silence(self, why: str) -> Silence:
+        return Silence(
+            f"the broker at {self._place} does not answer on {CONTROL} ({why}); it must have "
+            "mosquitto's dynamic security, with a role that lets the gateway use it, or nobody "
+            "can be let in or shut out while it runs. `heatveil broker init` writes both; without "
+            "it, stop the broker first"
+        )
+
+
+def expect(answers: Sequence[Answer], *tolerated: str) -> None:
+    """Raise OperatorFault when a command was not done; tolerated: errors that do not matter."""
+    for command, error, _ in answers:
+        if error and error not in tolerated:
+            raise OperatorFault(
+                f"the broker did not do {command} ({error}); who may come in must be as "
+                "devices.json says, or a device is shut out, or let in that should not be. Mend "
+                "that, with mosquitto_ctrl if need be, and run this again"
+            )

@@ -1,0 +1,171 @@
+"""Shuts out devices that were found guilty, and lets them back: at the broker and in the store.
+
+The store is the truth: what is in it is shut out after every start, and whoever frees a device
+there, from another process too, has it freed here within seconds. The broker is told at once,
+before the disk is, since a flood does not wait; what it was not told while it was away, it is
+told when it is back. A device that the operator shut out at the broker is left as it is.
+
+Everything is done on a thread of its own; intake and pump only wake it.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import structlog
+
+from ..brokers import control as broker
+from ..brokers.control import Control, Silence
+from ..faults import OperatorFault
+from .guard import Guard
+
+LOOK_S = 2.0  # how often the store is asked whether somebody else has freed a device
+AGAIN_S = 30.0  # how often a broker that does not answer is asked again
+MISSING = "Client not found"
+
+log = structlog.get_logger()
+
+
+class Keeper(Protocol):
+    """The store, as far as it is needed here."""
+
+    def quarantine(self, name: str, why: str) -> None: ...
+
+    def free(self, name: str) -> None: ...
+
+    def quarantined(self) -> dict[str, tuple[str, float]]: ...
+
+
+class Quarantine:
+    """Who is shut out; a context manager whose thread runs as long as the block lasts."""
+
+    def __init__(
+        self,
+        store: Keeper,
+        control: Control | None,
+        guard: Guard,
+        on_event: Callable[[dict[str, Any]], None],
+        *,
+        minutes: float | None = None,
+    ) -> None:
+        """Shut out whom the store names, and begin to listen to the guard.
+
+        Args:
+            control: of a broker that may have dynamic security; None refuses at the gateway only.
+            on_event: hears of every change, on our thread.
+            minutes: after which a device may come back by itself; None for never.
+        """
+        self._store, self._control, self._guard = store, control, guard
+        self._on_event, self._minutes = on_event, minutes
+        self._kept = store.quarantined()
+        for name, (why, _) in self._kept.items():
+            guard.shut(name, why)
+        self._unkept: dict[str, str] = {}  # found guilty, and not on the disk yet
+        self._disabled: set[str] | None = None  # by us, at the broker; None when it is not known
+        self._again_s = 0.0  # when the broker, which did not answer, is asked again
+        self._mute = False  # that it does not answer has been said
+        self._down_s: float | None = None  # since when the broker has been away
+        self._told: dict[str, tuple[str, float]] | None = None
+        self._woken, self._stopping = threading.Event(), threading.Event()
+        guard.wake = self._woken.set
+        if control is not None:
+            control.on_state = self._linked
+        self._thread = threading.Thread(target=self._run, name="quarantine", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> "Quarantine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the thread; who is shut out stays so."""
+        self._stopping.set()
+        self._woken.set()
+        self._thread.join()
+
+    def shut(self, name: str, why: str) -> None:
+        """Shut a device out by hand; returns at once."""
+        self._guard.shut(name, why)
+        self._unkept[name] = why
+        self._woken.set()
+
+    def _linked(self, up: bool) -> None:
+        """Note that the broker is there or away; on the pump's thread."""
+        now_s = time.monotonic()
+        if up:
+            if self._down_s is not None:
+                self._guard.away(now_s - self._down_s)  # what waited there comes at once
+            self._down_s, self._disabled, self._again_s = None, None, 0.0
+            self._woken.set()
+        elif self._down_s is None:
+            self._down_s = now_s
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._look()
+            except Exception:  # the disk or the broker is in trouble: the guard holds meanwhile
+                log.exception("the quarantine could not be kept")
+            self._woken.wait(LOOK_S)
+            self._woken.clear()
+
+    def _look(self) -> None:
+        """Bring guard, broker and store to agree."""
+        for name, why in self._guard.verdicts():
+            log.error("a device is shut out", device=name, why=why)
+            self._unkept[name] = why
+        self._tell_broker(self._kept.keys() | self._unkept.keys())
+        for name, why in list(self._unkept.items()):
+            self._store.quarantine(name, why)
+            self._unkept.pop(name)
+        kept = self._store.quarantined()
+        if self._minutes is not None:
+            for name, (_, since_s) in list(kept.items()):
+                if not 0 <= time.time() - since_s < 60 * self._minutes:
+                    self._store.free(name)
+                    del kept[name]
+        for name in self._kept.keys() - kept.keys() - self._unkept.keys():
+            log.warning("a device is let back", device=name)
+            self._guard.free(name)
+        for name, (why, _) in kept.items():
+            self._guard.shut(name, why)
+        self._kept = kept
+        self._tell_broker(kept.keys() | self._unkept.keys())
+        if kept != self._told:
+            self._told = kept
+            rows = [
+                {"device": name, "why": why, "since_s": since_s}
+                for name, (why, since_s) in sorted(kept.items())
+            ]
+            self._on_event({"kind": "quarantine", "devices": rows})
+
+    def _tell_broker(self, wanted: set[str]) -> None:
+        """Let the broker shut out exactly these, of those that are ours to shut out."""
+        if self._control is None or not self._control.up or time.monotonic() < self._again_s:
+            return
+        try:
+            if self._disabled is None:
+                rows = self._control.clients().items()
+                self._disabled = {name for name, row in rows if _ours(row)}
+                self._mute = False
+            for name in wanted - self._disabled:
+                broker.expect(self._control.ask(broker.disable(name)), MISSING)
+                self._disabled.add(name)
+            for name in self._disabled - wanted:
+                broker.expect(self._control.ask(broker.enable(name)), MISSING)
+                self._disabled.discard(name)
+        except Silence as fault:
+            self._disabled, self._again_s = None, time.monotonic() + AGAIN_S
+            if self._control.up and not self._mute:
+                self._mute = True
+                log.warning("the broker shuts nobody out, we only do not listen", why=str(fault))
+        except OperatorFault as fault:
+            self._disabled, self._again_s = None, time.monotonic() + AGAIN_S
+            log.error("the broker did not shut a device out", why=str(fault))
+
+
+def _ours(row: Mapping[str, Any]) -> bool:
+    return bool(row.get("disabled")) and row.get("textdescription") == broker.MARK

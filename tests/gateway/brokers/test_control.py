@@ -1,0 +1,169 @@
+"""The topic of mosquitto's dynamic security, spoken to a real mosquitto."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gateway.brokers import control, dynamic
+from gateway.brokers.control import Control, Silence
+from gateway.faults import LinkFault, OperatorFault
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.operating import Mqtt
+
+SITE = "testsite"
+
+
+@pytest.fixture
+def pump() -> Iterator[Pump]:
+    """Return a pump for one test."""
+    with Pump() as pump:
+        yield pump
+
+
+@pytest.fixture
+def gate(doors: Any, pump: Pump) -> Iterator[Control]:
+    """Return a control of a broker that runs."""
+    with doors.run():
+        control = Control(doors.comes("gateway"), "control", pump).wait()
+        yield control
+        control.close()
+
+
+def may_come(pump: Pump, mqtt: Mqtt) -> bool:
+    link = Link(mqtt, f"try-{time.monotonic_ns()}", pump, lasting=False)
+    try:
+        link.wait(1)
+    except LinkFault:
+        return False
+    link.close()
+    return True
+
+
+def test_a_device_comes_and_goes_while_the_broker_runs(
+    gate: Control, doors: Any, pump: Pump
+) -> None:
+    """Created, with another password, taken away; each time at once, and kept over a restart."""
+    stranger = doors.comes("attic")
+    assert not may_come(pump, stranger)
+    control.expect(gate.ask(control.create(SITE, "attic", "secret of attic")), "Role not found")
+    assert may_come(pump, stranger)
+    held = dynamic.parsed((doors.folder / dynamic.FILE).read_text())
+    assert held["clients"][0]["username"] == "attic", "the plugin sorts, and writes at once"
+    assert dynamic.holds(held, {"attic": "secret of attic"})
+
+    control.expect(gate.ask(control.password("attic", "another")))
+    assert not may_come(pump, stranger)
+    assert may_come(pump, doors.comes("attic", "another"))
+
+    control.expect(gate.ask(control.delete("attic")))
+    assert not may_come(pump, doors.comes("attic", "another"))
+    assert "attic" not in gate.clients()
+    assert "attic" not in (doors.folder / dynamic.FILE).read_text()
+
+
+def test_a_role_that_is_left_over_is_made_anew(gate: Control) -> None:
+    """A kill between role and client must not be in the way of the next attempt."""
+    role = dynamic.role_of("attic")
+    control.expect(gate.ask([{"command": "createRole", "rolename": role, "acls": []}]))
+    control.expect(gate.ask(control.create(SITE, "attic", "x" * 64)))
+    (answer,) = gate.ask([{"command": "getRole", "rolename": role}])
+
+    assert {one["topic"].split("/")[-1] for one in answer.data["role"]["acls"]} >= {
+        "data",
+        "receipt",
+    }
+
+
+def test_who_is_disabled_is_thrown_off_within_milliseconds(
+    gate: Control, doors: Any, pump: Pump
+) -> None:
+    """And cannot come back, until it is enabled; the others notice nothing."""
+    lost: list[float] = []
+    states: list[bool] = []
+
+    def hear(up: bool, why: str) -> None:
+        if not up:
+            lost.append(time.perf_counter())
+
+    link = Link(doors.comes("node-1"), "node-1", pump, on_state=hear).wait()
+    other = Link(
+        doors.comes("node-2"), "node-2", pump, on_state=lambda up, _: states.append(up)
+    ).wait()
+    began = time.perf_counter()
+    control.expect(gate.ask(control.disable("node-1")))
+    answered = time.perf_counter() - began
+    until = began + 2
+    while not lost and time.perf_counter() < until:
+        time.sleep(0.001)
+    assert lost
+    assert lost[0] - began < 0.1
+    assert answered < 0.1
+    assert not may_come(pump, doors.comes("node-1"))
+    assert gate.clients()["node-1"]["textdescription"] == control.MARK
+    assert gate.clients()["node-1"]["disabled"]
+    control.expect(gate.ask(control.enable("node-1")))
+    assert may_come(pump, doors.comes("node-1"))
+    assert states == [True]
+    for one in (link, other):
+        one.close()
+
+
+def test_the_gateway_is_never_shut_out(gate: Control) -> None:
+    """Whoever asks for it, by whatever command."""
+    for commands in (control.disable("gateway"), control.delete("gateway")):
+        with pytest.raises(OperatorFault, match="own name"):
+            gate.ask(commands)
+    assert not gate.clients()["gateway"].get("disabled")
+
+
+def test_what_the_plugin_refuses_is_told_with_the_command(gate: Control) -> None:
+    """Its own words, and what to do; what may be refused is not told."""
+    answers = gate.ask(control.disable("nobody") + control.delete("nobody"))
+    assert [answer.error for answer in answers[:2]] == ["Client not found"] * 2
+    with pytest.raises(OperatorFault, match=r"did not do disableClient \(Client not found\)"):
+        control.expect(answers)
+    control.expect(answers, "Client not found", "Role not found")
+
+
+def test_answers_to_others_and_rubbish_are_not_ours(gate: Control, doors: Any, pump: Pump) -> None:
+    """Two who administer at once do not take each other's answers."""
+    other = Control(doors.comes("gateway"), "other", pump).wait()
+    told = [other.ask([{"command": "getRole", "rolename": "none"}])[0].error for _ in range(3)]
+    mine = gate.ask([{"command": "getClient", "username": "node-0"}])
+    for rubbish in (b"", b"[]", b"{}", b'{"responses": [1]}', b'{"responses": [{}]}'):
+        gate._came(gate._link, type("Message", (), {"payload": rubbish, "token": (0, 0)}))  # type: ignore[arg-type]
+    other.close()
+
+    assert told == ["Role not found"] * 3
+    assert mine[0].data["client"]["username"] == "node-0"
+
+
+def test_a_broker_without_dynamic_security_is_told_in_words(mosquitto: Mqtt, pump: Pump) -> None:
+    """It takes the message and says nothing."""
+    named = mosquitto.model_copy(update={"username": "gateway"})
+    gate = Control(named, "control", pump).wait()
+    with pytest.raises(Silence, match="dynamic security"):
+        gate.ask(control.disable("node-1"), 0.3)
+    gate.close()
+
+
+def test_a_broker_that_is_away_is_not_asked_later(doors: Any, pump: Pump) -> None:
+    """A command must not wait for its return: by then it may be wrong."""
+    with doors.run():
+        gate = Control(doors.comes("gateway"), "control", pump).wait()
+    until = time.monotonic() + 5
+    while gate.up and time.monotonic() < until:
+        time.sleep(0.01)
+    with pytest.raises(Silence, match="is down"):
+        gate.ask(control.disable("node-1"))
+    with doors.run():
+        while not gate.up and time.monotonic() < until + 10:
+            time.sleep(0.01)
+        assert not gate.clients()["node-1"].get("disabled")
+    gate.close()
+    held = json.loads((doors.folder / dynamic.FILE).read_text())
+    assert not any(row.get("disabled") for row in held["clients"])
