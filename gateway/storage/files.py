@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from ..faults import OperatorFault
+from .looking import address
 from .places import Place
 
 
@@ -74,7 +75,7 @@ def backup(place: Place, out: Path) -> None:
 def _copied(place: Path, beside: Path) -> None:
     """Write the copy, and see that it is whole: SQLite's own check, and as many rows."""
     os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    with closing(sqlite3.connect(f"file:{place}?mode=rw", uri=True, timeout=10)) as source:
+    with closing(sqlite3.connect(address(place), uri=True, timeout=10)) as source:
         source.isolation_level = None
         source.execute("BEGIN")  # the copy and the count are of this one moment
         rows = _rows(source)

@@ -18,6 +18,12 @@ from .schema import alarms, heard, newest, reports
 HEARD_KEPT = 100_000  # digests; a device gone mad must not fill the disk
 KEY = ("device", "key_id", "epoch", "seq")
 ROUND = ("round", "device")
+_AFTER = "CASE WHEN (excluded.epoch, excluded.seq) > (newest.epoch, newest.seq) THEN excluded"
+HIGHER = (
+    f"ON CONFLICT (device, key_id) DO UPDATE SET epoch = {_AFTER}.epoch ELSE newest.epoch END, "
+    f"seq = {_AFTER}.seq ELSE newest.seq END, reports = newest.reports + excluded.reports, "
+    "last_s = COALESCE(excluded.last_s, newest.last_s)"
+)
 
 
 def keep(connection: Any, kept: Sequence[Kept], more: Sequence[Heard], now_s: float) -> None:
@@ -30,20 +36,18 @@ def keep(connection: Any, kept: Sequence[Kept], more: Sequence[Heard], now_s: fl
         insert_many(connection, heard, columns, rows, "ON CONFLICT DO NOTHING")
         oldest = (connection.scalar(select(func.max(heard.c.id))) or 0) - HEARD_KEPT
         connection.execute(delete(heard).where(heard.c.id <= oldest))
-    used: dict[Who, tuple[int, int]] = {}
-    for device, epoch, seq, _, _, key_id in (*kept, *more):
-        last = used.get((device, key_id))
-        if last is None or (epoch, seq) > last:
-            used[device, key_id] = epoch, seq
-    insert_many(
-        connection,
-        newest,
-        KEY,
-        # In one order, so that two writers never wait for each other crosswise.
-        [(*who, *numbers) for who, numbers in sorted(used.items())],
-        "ON CONFLICT (device, key_id) DO UPDATE SET epoch = excluded.epoch, "
-        "seq = excluded.seq WHERE (excluded.epoch, excluded.seq) > (newest.epoch, newest.seq)",
-    )
+    used: dict[Who, list[Any]] = {}
+    for count, ones in ((1, kept), (0, more)):
+        for device, epoch, seq, _, _, key_id in ones:
+            last = used.setdefault((device, key_id), [epoch, seq, 0, None])
+            if (epoch, seq) > (last[0], last[1]):
+                last[:2] = epoch, seq
+            if count:
+                last[2:] = last[2] + 1, now_s
+    numbers = (*KEY, "reports", "last_s")
+    # In one order, so that two writers never wait for each other crosswise.
+    rows = [(*who, *used[who]) for who in sorted(used)]
+    insert_many(connection, newest, numbers, rows, HIGHER)
 
 
 def seen(connection: Any, keys: Iterable[Key]) -> Mapping[Key, Seen]:

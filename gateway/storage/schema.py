@@ -5,7 +5,7 @@
     charges   what it cost, written before the round went out
     reports   what came, as the bytes that came; (device, key, epoch, seq) is the key
     heard     genuine messages that do not count: their numbers are used up; bounded
-    newest    the greatest (epoch, seq) that a device has used
+    newest    the greatest (epoch, seq) that a device has used, and how often it counted
     alarms    devices that need a new key, and why
     refused   dead letters with a reason; bounded
     releases  the folded answers of a closed round
@@ -102,6 +102,8 @@ newest = Table(
     Column("key_id", LargeBinary(4), primary_key=True),
     Column("epoch", Big, nullable=False),
     Column("seq", Big, nullable=False),
+    Column("reports", Big, nullable=False, server_default="0"),  # that count, ever
+    Column("last_s", Float),  # when the last of them came
 )
 
 alarms = Table(

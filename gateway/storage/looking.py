@@ -1,0 +1,74 @@
+"""A store opened to be read only: nothing is made, nothing is changed, nobody is kept waiting."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from ..faults import OperatorFault
+from . import postgres
+from .opening import unusable
+from .places import Place
+from .schema import SCHEMA, about
+
+
+def looking(place: Place) -> Engine:
+    """Return an engine that only reads, on a store that is there.
+
+    Raises:
+        OperatorFault: it is not there, is no store, or of another heatveil's schema.
+    """
+    if isinstance(place, Path) and not place.exists():
+        raise OperatorFault(
+            f"there is no store at {place} yet, so there is nothing to be read; heatveil serve "
+            "makes it. Start that first, or mend [site] database in the deployment file"
+        )
+    engine = _file(place) if isinstance(place, Path) else postgres.engine(place, read_only=True)
+    try:
+        with engine.connect() as connection:
+            found = connection.scalar(select(about.c.schema))
+    except SQLAlchemyError as fault:
+        engine.dispose()
+        raise unusable(place, fault) from fault
+    if found != SCHEMA:
+        engine.dispose()
+        older = found is None or found < SCHEMA
+        way = "heatveil serve brings it up to date at its start" if older else "Use that heatveil"
+        raise OperatorFault(
+            f"the database {place} holds schema {found}, and this heatveil reads schema {SCHEMA}: "
+            f"it would misread what was spent. {way}"
+        )
+    return engine
+
+
+def _file(path: Path) -> Engine:
+    def connected() -> Any:
+        return sqlite3.connect(address(path), uri=True, timeout=5, check_same_thread=False)
+
+    engine = create_engine(
+        "sqlite://", creator=connected, poolclass=NullPool, hide_parameters=True
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None
+        connection.execute("PRAGMA query_only=ON")
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+def address(path: Path) -> str:
+    """Return the address under which SQLite opens a file for reading and leaves nothing beside it.
+
+    Without a log beside it nobody has it open, and SQLite would make one, which then belongs to
+    whoever reads and keeps the gateway out; told that nobody writes, it does not.
+    """
+    log = path.with_name(path.name + "-wal")
+    return path.resolve().as_uri() + ("?mode=ro" if log.exists() else "?mode=ro&immutable=1")
