@@ -41,11 +41,16 @@ class Session:
             self._ready, self._final = True, False
             self._changed.notify_all()
 
-    def down(self, now_s: float) -> bool:
+    @property
+    def ready(self) -> bool:
+        """Whether the link is up."""
+        return self._ready
+
+    def down(self, now_s: float, why: str = "the connection is lost") -> bool:
         """The connection is lost, or was ended; return whether that is too often, once alone."""
         with self._changed:
             if self._ready:
-                self._silent("the connection is lost")
+                self._silent(why)
             self._ready = False
             self._changed.notify_all()
             if self._counted < self.connection:  # else there was none to be lost
