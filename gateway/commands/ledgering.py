@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +71,10 @@ def _in_words(
 
 def _charges(charges: Sequence[Any], limit: int) -> Sequence[str]:
     """Return the charges round by round, the newest first."""
-    lines = []
-    rounds = [(number, list(rows)) for number, rows in groupby(charges, lambda one: one.number)]
-    for number, rows in rounds[:limit]:
+    lines, rounds = [], defaultdict(list)
+    for one in charges:
+        rounds[one.number or 0].append(one)
+    for number, rows in sorted(rounds.items(), reverse=True)[:limit]:
         fleet = sum((one.rho for one in rows if not one.device), Fraction(0))
         again: dict[str, Fraction] = defaultdict(Fraction)
         for one in rows:

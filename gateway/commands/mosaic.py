@@ -21,7 +21,7 @@ def mosaic(mass: Floats, width: int, encoding: str | None = None) -> list[str]:
     >>> mosaic(np.array([[0, 1, 2, 8, 0]]), 40, "utf-8")
     ['[ ▁▂█ ]']
     >>> mosaic(np.array([[0.0, 1.0], [4.0, 0.0]]), 40, "ascii")
-    ['[  ::]', '[@@  ]']
+    ['[  --]', '[@@  ]']
     """
     rows = mass.shape[0]
     flat = rows == 1
