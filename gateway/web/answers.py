@@ -66,55 +66,6 @@ class Release(Struct):
     values: list[int | None]
 
 
-class MapHead(Struct):
-    """A map without its picture."""
-
-    number: int
-    status: str
-    why: str = ""
-    seconds: float | None = None
-    total: float | None = None
-    estimator: str | None = None
-    sensors_used: int | None = None
-    sensors_enrolled: int | None = None
-    quorum: int | None = None
-
-
-class Maps(Struct):
-    """Maps, newest first; `next` is the `before` of the next page."""
-
-    maps: list[MapHead]
-    next: int | None
-
-
-class Band(Struct):
-    """Between what the share of heat up to each cell lies."""
-
-    level: float
-    low: Any
-    high: Any
-
-
-class Credible(Struct):
-    """How sure the map is, if sources are as the query says."""
-
-    level: float
-    present: list[list[float]]
-    numbers: list[float]
-    band: Band | None = None
-    expected_error: float | None = None
-
-
-class Map(MapHead):
-    """A map: each cell's share of the heat, row by row; null where none could be drawn."""
-
-    mass: list[list[float]] | None = None
-    chosen: str | None = None
-    credible: Credible | None = None
-    certified: Band | None = None
-    guarantee: dict[str, Any] = {}
-
-
 class Charge(Struct):
     """What was charged: for a round, or for one device's second answer to it."""
 
@@ -146,9 +97,8 @@ class Device(Struct):
     seq: int
     reports: int
     last_s: float | None
-    late: int | None
-    refused: int | None
-    gaps: int | None
+    late: int
+    refused: int
     alarm: str | None
     quarantine: str | None
 
@@ -158,6 +108,21 @@ class Devices(Struct):
 
     devices: list[Device]
     next: str | None
+
+
+class Gap(Struct):
+    """Numbers of a boot that never came, both ends included."""
+
+    boot: int
+    first: int
+    last: int
+
+
+class Gaps(Struct):
+    """What of a device never came, between what did, newest first."""
+
+    device: str
+    gaps: list[Gap]
 
 
 class Refused(Struct):

@@ -56,6 +56,12 @@ class One(msgspec.Struct, forbid_unknown_fields=True):
     number: Number
 
 
+class OneNamed(msgspec.Struct, forbid_unknown_fields=True):
+    """The device of a name."""
+
+    name: Name
+
+
 def asked(type: type[A], path: dict[str, Any], query: bytes) -> A:
     """Return the parameters of an address.
 

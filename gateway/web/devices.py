@@ -1,5 +1,6 @@
 """What is known of the devices, as the API answers it: never what one of them felt."""
 
+from collections import Counter
 from typing import Any
 
 from msgspec import UNSET
@@ -15,24 +16,42 @@ def devices(parts: Parts, asked: asks.Named) -> answers.Devices:
     rows = sorted(reader.devices(), key=lambda row: (row.name, row.key_id_hex))
     if asked.after is not UNSET:
         rows = [row for row in rows if row.name > asked.after]
-    shown = rows[: asked.limit]
-    return answers.Devices(
-        [_device(reader, row) for row in shown],
-        shown[-1].name if len(rows) > asked.limit else None,
-    )
+    # All keys of a device are on one page: the next begins with a name.
+    names = list(dict.fromkeys(row.name for row in rows))
+    shown = set(names[: asked.limit])
+    counts = _refused(reader.refused_topics())
+    found = [_device(row, counts.get(row.name, Counter())) for row in rows if row.name in shown]
+    return answers.Devices(found, names[asked.limit - 1] if len(names) > asked.limit else None)
+
+
+def gaps(parts: Parts, asked: asks.OneNamed) -> answers.Gaps:
+    """Return which numbers of a device never came."""
+    found = reader_of(parts).gaps(asked.name)
+    return answers.Gaps(asked.name, [answers.Gap(*gap) for gap in found])
 
 
 def quarantine(parts: Parts, asked: asks.Nothing) -> answers.Quarantine:
-    """Return the devices that are shut out."""
+    """Return the devices that are shut out: those in the store, and those just told."""
     told = parts.feed.latest().get("quarantine", {}).get("devices", [])
+    rows = {row.name: row.quarantine for row in reader_of(parts).devices() if row.quarantine}
+    why = rows | {one["device"]: one["why"] for one in told}
     since = {one["device"]: one.get("since_s") for one in told}
-    rows = [row for row in reader_of(parts).devices() if row.quarantine is not None]
     return answers.Quarantine(
-        [answers.Quarantined(row.name, row.quarantine, since.get(row.name)) for row in rows]
+        [answers.Quarantined(name, why[name], since.get(name)) for name in sorted(why)]
     )
 
 
-def _device(reader: Any, row: Any) -> answers.Device:
+def _refused(topics: dict[tuple[str, str], int]) -> dict[str, Counter[str]]:
+    """Return how often what of each device did not count, by kind, from the topics it used."""
+    found: dict[str, Counter[str]] = {}
+    for (topic, kind), count in topics.items():
+        levels = topic.split("/")
+        if len(levels) == 5:  # heatveil/1/SITE/DEVICE/data
+            found.setdefault(levels[3], Counter())[kind] += count
+    return found
+
+
+def _device(row: Any, refused: Counter[str]) -> answers.Device:
     return answers.Device(
         name=row.name,
         key_id=row.key_id_hex,
@@ -40,9 +59,8 @@ def _device(reader: Any, row: Any) -> answers.Device:
         seq=row.seq,
         reports=row.reports,
         last_s=row.last_s,
-        late=None,
-        refused=None,
-        gaps=None,
+        late=refused["late"],
+        refused=refused.total(),
         alarm=row.alarm,
         quarantine=row.quarantine,
     )

@@ -1,12 +1,12 @@
 """What the store knows, as the API answers it; every function may wait for the disk."""
 
-import json
 from fractions import Fraction
 from typing import Any
 
 import msgspec
 
 from . import answers, asks
+from .maps import Map, MapHead, Maps
 from .parts import Parts
 from .refusals import STARTING, missing
 
@@ -34,19 +34,19 @@ def release(parts: Parts, asked: asks.One) -> answers.Release:
     return answers.Release(asked.number, list(values))
 
 
-def maps(parts: Parts, asked: asks.Paged) -> answers.Maps:
+def maps(parts: Parts, asked: asks.Paged) -> Maps:
     """Return a page of maps without their pictures, newest first."""
     bodies = reader_of(parts).maps(asked.limit + 1, asked.older)
-    found = [msgspec.convert(body, answers.MapHead) for body in bodies[: asked.limit]]
-    return answers.Maps(found, found[-1].number if len(bodies) > asked.limit else None)
+    found = [msgspec.json.decode(body, type=MapHead) for body in bodies[: asked.limit]]
+    return Maps(found, found[-1].number if len(bodies) > asked.limit else None)
 
 
-def one_map(parts: Parts, asked: asks.One) -> answers.Map:
+def one_map(parts: Parts, asked: asks.One) -> Map:
     """Return the map of a round."""
     return _map(reader_of(parts).map(asked.number), f"map of a round {asked.number}")
 
 
-def latest_map(parts: Parts, asked: asks.Nothing) -> answers.Map:
+def latest_map(parts: Parts, asked: asks.Nothing) -> Map:
     """Return the newest map."""
     return _map(reader_of(parts).map(None), "map yet")
 
@@ -98,10 +98,10 @@ def _round(row: Any) -> answers.Round:
     )
 
 
-def _map(body: Any, what: str) -> answers.Map:
+def _map(body: Any, what: str) -> Map:
     if body is None:
         raise missing(what)
-    return msgspec.convert(json.loads(body) if isinstance(body, str) else body, answers.Map)
+    return msgspec.convert(body, Map)
 
 
 def _rho(rho: Fraction | None) -> answers.Rho | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from . import answers, asks, devices, looked_up
+from . import answers, asks, devices, looked_up, maps
 from .parts import Parts
 from .probes import standing
 
@@ -64,14 +64,12 @@ OPERATIONS = [
         looked_up.release,
         missing=True,
     ),
-    Operation(
-        "/maps", "The maps, without their pictures.", asks.Paged, answers.Maps, looked_up.maps
-    ),
+    Operation("/maps", "The maps, without their pictures.", asks.Paged, maps.Maps, looked_up.maps),
     Operation(
         "/maps/latest",
         "The newest map.",
         asks.Nothing,
-        answers.Map,
+        maps.Map,
         looked_up.latest_map,
         missing=True,
         tagged=True,
@@ -80,7 +78,7 @@ OPERATIONS = [
         "/maps/{number}",
         "The map of one round.",
         asks.One,
-        answers.Map,
+        maps.Map,
         looked_up.one_map,
         missing=True,
         tagged=True,
@@ -94,6 +92,13 @@ OPERATIONS = [
     ),
     Operation(
         "/devices", "The devices, without readings.", asks.Named, answers.Devices, devices.devices
+    ),
+    Operation(
+        "/devices/{name}/gaps",
+        "Which messages of a device never came.",
+        asks.OneNamed,
+        answers.Gaps,
+        devices.gaps,
     ),
     Operation(
         "/refused",

@@ -75,8 +75,8 @@ class Known:
         number = self._rounds - 1 if number is None else number
         return told(number) if number < self._rounds else None
 
-    def maps(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
-        return [told(row.number) for row in self.rounds(limit, before) if row.closed_s]
+    def maps(self, limit: int = 100, before: int | None = None) -> list[str]:
+        return [json.dumps(told(row.number)) for row in self.rounds(limit, before) if row.closed_s]
 
     def charges(self, limit: int = 100, before: int | None = None) -> list[Any]:
         return [
@@ -117,6 +117,12 @@ class Known:
             )
             for number in range(min(before or 10**9, 6) - 1, 0, -1)
         ][:limit]
+
+    def refused_topics(self) -> dict[tuple[str, str], int]:
+        return {("heatveil/1/lab/north/data", "late"): 5, ("heatveil/1/lab/x", "topic"): 1}
+
+    def gaps(self, name: str) -> list[tuple[int, int, int]]:
+        return [(3, 4, 6)] if name == "north" else []
 
     def refused_kinds(self) -> dict[str, int]:
         return {"late": 5}
