@@ -72,6 +72,7 @@ def heatveil(
 
 app.command()(running.demo)
 app.command()(running.serve)
+app.command()(running.work)
 app.command()(running.enrol)
 app.command()(running.fleet)
 app.command()(looking.check)

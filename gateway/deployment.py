@@ -7,7 +7,7 @@ file, and saying what is wrong with it, is `config`'s business.
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from edge.records import Grid
@@ -120,6 +120,18 @@ class Deployment(BaseSettings):
     page: Page = Page()
     homeassistant: HomeAssistant = HomeAssistant()
     workers: Workers = Workers()
+
+    @field_validator("workers")
+    @classmethod
+    def _parts_in_a_database(cls, workers: Workers, info: ValidationInfo) -> Workers:
+        store = info.data.get("store")
+        if workers.partitions > 1 and store is not None and store.postgresql is None:
+            raise ValueError(
+                f"partitions = {workers.partitions} needs postgresql under [store]: workers share "
+                "what came through a database that several processes may write, and SQLite's "
+                "file is one gateway's alone; name one, or set partitions = 1"
+            )
+        return workers
 
     @classmethod
     def settings_customise_sources(

@@ -1,4 +1,4 @@
-"""The commands that run something: demo, serve, enrol, fleet.
+"""The commands that run something: demo, serve, work, enrol, fleet.
 
 Only the flags are here; the work is in the module that each imports when it runs.
 """
@@ -36,6 +36,18 @@ def serve(
     from .hosting import serve
 
     serve(config, rounds, typer.echo)
+
+
+def work(
+    config: flags.Config,
+    name: Annotated[
+        str | None, typer.Option(help="Of this worker, in logs; the machine's own else.")
+    ] = None,
+) -> None:
+    """Take a share of a site's devices, beside its gateway: see [workers] in the file."""
+    from .working import work
+
+    work(config, name, typer.echo)
 
 
 def enrol(

@@ -83,6 +83,11 @@ class Worker:
         self._woken.set()
 
     @property
+    def devices(self) -> Devices:
+        """The devices that we work for, of all parts."""
+        return self._around.devices
+
+    @property
     def parts(self) -> list[int]:
         """The parts that we have, in order."""
         return sorted(lease.part for lease in list(self._parts))
