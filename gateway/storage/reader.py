@@ -76,11 +76,14 @@ class Reader:
 
     def map(self, number: int | None = None) -> dict[str, Any] | None:
         """Return the map of a round as it was published, of the newest that has one, or None."""
-        wanted = select(maps.c.body).join(rounds, rounds.c.name == maps.c.round)
-        if number is not None:
-            wanted = wanted.where(rounds.c.number == number)
-        found = self._all(wanted.order_by(rounds.c.number.desc()).limit(1))
+        wanted = _MAPS if number is None else _MAPS.where(rounds.c.number == number)
+        found = self._all(wanted.limit(1))
         return json.loads(found[0][0]) if found else None
+
+    def maps(self, limit: int = LIMIT, before: int | None = None) -> list[str]:
+        """Return maps as published, newest first, of rounds with numbers below `before`."""
+        wanted = _MAPS if before is None else _MAPS.where(rounds.c.number < before)
+        return [row[0] for row in self._all(wanted.limit(limit))]
 
     def charges(self, limit: int = LIMIT, before: int | None = None) -> list[ChargeRow]:
         """Return charges, newest first, with ids below `before`."""
@@ -138,6 +141,11 @@ class Reader:
         wanted = select(refused.c.kind, func.count()).group_by(refused.c.kind)
         return {row[0]: row[1] for row in self._all(wanted.order_by(refused.c.kind))}
 
+    def refused_topics(self) -> dict[tuple[str, str], int]:
+        """Return how many dead letters of each topic and kind are kept."""
+        what = refused.c.topic, refused.c.kind
+        return {(a, b): n for a, b, n in self._all(select(*what, func.count()).group_by(*what))}
+
     def gaps(self, name: str, limit: int = LIMIT) -> list[Gap]:
         """Return the numbers of a device that never came, newest first, between those that did."""
         came = [select(t.c.key_id, t.c.epoch, t.c.seq).filter_by(device=name) for t in _CAME]
@@ -155,6 +163,8 @@ class Reader:
 
 _CAME = (reports, heard)
 _COUNT = releases.c.reports.label("answers")
+_MAPS = select(maps.c.body).join(rounds, rounds.c.name == maps.c.round)
+_MAPS = _MAPS.order_by(rounds.c.number.desc())
 _ROUNDS = (
     select(rounds, _COUNT)
     .outerjoin(releases, releases.c.round == rounds.c.name)
