@@ -8,6 +8,7 @@ Source: OASIS, MQTT Version 3.1.1, sections 2.2 and 3.1 to 3.12.
 import contextlib
 import socket
 import struct
+import threading
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ def connecting(
     if password is not None:
         flags |= 64
         rest += text(password)
-    return packed(CONNECT, 0, text("MQTT") + bytes([4, flags]) + struct.pack("!H", 60) + rest)
+    return packed(CONNECT, 0, text("MQTT") + bytes([4, flags]) + struct.pack("!H", 0) + rest)
 
 
 def publishing(topic: str, payload: bytes, packet: int = 0) -> bytes:
@@ -159,3 +160,26 @@ class Radio:
                 return b""
             found += more
         return found
+
+
+class Listener(threading.Thread):
+    """Hears everything on a topic, on a thread of its own; a context manager."""
+
+    def __init__(self, port: int, topic: str) -> None:
+        super().__init__(daemon=True)
+        self.messages: list[tuple[str, bytes]] = []
+        self._radio, self._over = Radio(port, f"listener-{topic}"), False
+        self._radio.subscribe(topic)
+
+    def __enter__(self) -> "Listener":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True
+        self.join(5)
+        self._radio.__exit__()
+
+    def run(self) -> None:
+        while not self._over:
+            self.messages += self._radio.next()

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .dying import dying, publishing_first
+
 
 def early_ack() -> None:
     """The broker is told that a message is safe before anybody has stored it."""
@@ -129,6 +131,45 @@ def unverified() -> None:
     wire.same_bytes = lambda *_: True
 
 
+def wall_clock() -> None:
+    """Every deadline is by the clock on the wall."""
+    time.monotonic = time.time
+
+
+def queueing() -> None:
+    """What a viewer has not fetched waits for it, however much that is."""
+    from gateway.web import feed
+
+    def offer(viewer: Any, told: Any) -> None:
+        viewer._waiting[len(viewer._waiting)] = told
+        viewer.news.set()
+
+    feed.Viewer.offer = offer  # type: ignore[method-assign]
+
+
+def inline() -> None:
+    """Maps are drawn where everything else is done, by something that hangs."""
+    from gateway import serving
+
+    class Here:
+        def __init__(self, *_: Any) -> None:
+            pass
+
+        def __enter__(self) -> "Here":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def stop(self) -> None:
+            pass
+
+        def recover(self, *_: Any) -> None:
+            time.sleep(3600)
+
+    serving.Solver = Here  # type: ignore[misc, assignment]
+
+
 SWITCHES: dict[str, Callable[[], None]] = {
     one.__name__: one
     for one in (
@@ -144,6 +185,10 @@ SWITCHES: dict[str, Callable[[], None]] = {
         endless,
         fragile,
         unverified,
+        publishing_first,
+        wall_clock,
+        queueing,
+        inline,
     )
 }
 
@@ -151,4 +196,8 @@ SWITCHES: dict[str, Callable[[], None]] = {
 def switch(words: str) -> None:
     """Apply switches, a JSON list of names."""
     for name in json.loads(words):
-        SWITCHES[name]()
+        step, dies, when = name.partition(":")
+        if dies:
+            dying(step, when)()
+        else:
+            SWITCHES[name]()

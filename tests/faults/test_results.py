@@ -1,0 +1,77 @@
+"""kill -9 between drawing a result, storing it and publishing it: one payload, one charge."""
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+from harness.children import eventually
+from harness.dying import STEPS
+from harness.radio import Listener
+from harness.sizes import FULL, sized
+from harness.stage import SITE, Stage
+
+from edge import wire
+
+Staged = Callable[..., Stage]
+POINTS = [f"{step}:{when}" for step in STEPS for when in ("before", "after")]
+if not FULL:  # where results are; `make faults` dies at every step
+    POINTS = ["close_round:after", "keep_map:before", "keep_map:after", "posted:before"]
+
+
+def payloads(listener: Listener, leaf: str) -> dict[int, set[bytes]]:
+    """Return what was published for each round on a leaf: maps by number, rounds by their own."""
+    found = defaultdict(set)
+    for topic, payload in list(listener.messages):
+        if payload and f"/{leaf}/" in topic:
+            number = json.loads(payload)["number"] if leaf == "map" else 0
+            found[number].add(payload)
+    return found
+
+
+def died_at(site: Stage, *points: str) -> None:
+    """Let the gateway die at each of these points, one life after the other, and live on."""
+    for point in points:
+        gateway = site.gateway(point)
+        assert eventually(lambda gateway=gateway: not gateway.alive, 30), point
+    site.gateway()
+
+
+def test_kill_between_draw_store_publish(stage: Staged) -> None:
+    """Drawn once more is a second result, with the first already out; so it is written first."""
+    rounds = sized(3, 8)
+    site = stage(readings=rounds)
+    site.hurried(resend_s=1.0)
+    with Listener(site.broker.port, f"heatveil/1/{SITE}/#") as listener:
+        died_at(site, *POINTS)
+        assert eventually(lambda: site.released() == rounds, 60)
+        assert eventually(lambda: len(payloads(listener, "map")) >= 1)
+        time.sleep(1)
+        maps, asked = payloads(listener, "map"), payloads(listener, "round")
+    print(f"{len(POINTS)} kills, {rounds} rounds, {sum(map(len, maps.values()))} maps published")
+
+    assert all(len(different) == 1 for different in maps.values())
+    assert len(asked[0]) == rounds  # each asked with the same bytes, before and after
+    assert site.truth().whole
+    assert site.charges() == (rounds, rounds * site.price, 0)
+
+
+def test_kill_between_draw_store_publish_control(stage: Staged) -> None:
+    """Published first and written afterwards, one round has two results."""
+    site = stage(readings=1)
+    site.hurried(resend_s=1.0)
+    with Listener(site.broker.port, f"heatveil/1/{SITE}/#") as listener:
+        died_at(site, "publishing_first")
+        assert eventually(lambda: len(payloads(listener, "map")[1]) == 2)
+
+
+def test_the_round_is_signed_by_its_own_site(stage: Staged) -> None:
+    """What the listener heard as rounds are rounds: else the counts above counted nothing."""
+    site = stage(readings=1)
+    with Listener(site.broker.port, f"heatveil/1/{SITE}/round/thermal") as listener:
+        site.gateway()
+        assert eventually(lambda: listener.messages)
+    topic, message = listener.messages[0]
+    key = bytes.fromhex(json.loads((site.folder / "devices.json").read_text())["site_key"])
+
+    assert wire.unpack_round(message, key, topic).number == 1
