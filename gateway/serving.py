@@ -2,21 +2,20 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from math import prod
 
 import structlog
 
-from . import config, telling
+from . import telling
 from .campaign import Campaign
 from .deployment import Deployment
-from .enrolment import tightened
-from .enrolment.enrol import Devices, check_fleet
-from .enrolment.granting import check_held, check_pace
+from .enrolment.enrol import Devices
+from .enrolment.together import check_together as check_together
 from .ledger import Ledger
 from .mqtt import access
 from .mqtt.pump import Pump
 from .mqtt.service import Link
 from .operate.chores import Chore, Chores
+from .operate.guarding import guard_of, quarantine_of
 from .operate.health import Health
 from .operate.metrics import Metrics
 from .operate.vitals import PARTS, Vitals
@@ -74,8 +73,15 @@ class Service:
             keys = {(one.name, one.key_id) for one in devices.by_name.values()}
             alarms = {who: found for who, found in store.alarms().items() if who in keys}
             told = teller.progress, teller.alarmed
+            guard = guard_of(deployment, devices.by_name, store.opened_s())
             self._intake = intake = taker(
-                deployment, store, devices, *told, metrics=metrics, health=vitals.health
+                deployment,
+                store,
+                devices,
+                *told,
+                metrics=metrics,
+                guard=guard,
+                health=vitals.health,
             )
             stack.callback(intake.stop)
             self._outbox: Outbox | None = None
@@ -90,6 +96,7 @@ class Service:
             )
             stack.callback(link.close)
             self._outbox = stack.enter_context(Outbox(store, link.publish))
+            quarantine_of(stack, deployment, store, guard, pump, teller.tell)
             if vitals.health.parts()["broker"].ok:
                 self._outbox.switch(True)
             stack.callback(intake.stop)  # commit and send receipts before saying goodbye
@@ -163,17 +170,3 @@ class Service:
         enough = self._vitals.room(self._store.free_bytes(), self._deployment.store.reserve_mb)
         self._intake.hold(not enough)
         self._vitals.news()
-
-
-def check_together(deployment: Deployment, devices: Devices) -> None:
-    """Check that these devices will answer this deployment.
-
-    Raises:
-        OperatorFault: they will not.
-    """
-    sensors = prod(deployment.sensors.count)
-    check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
-    known = tightened.load(deployment.site.devices, devices)
-    held = {who: one.limits for who, one in known.items()}
-    check_held(config.query(deployment), held)
-    check_pace(deployment.rounds.every_s, held)

@@ -9,7 +9,10 @@ from .intake.outcomes import Alarm, Who
 from .rounds import OpenRound
 
 # What of an event is too long for a log, or shown elsewhere.
-DULL = {"values", "mass", "guarantee", "kind", "alarms", "credible", "certified", "parts"}
+DULL = {"values", "mass", "guarantee", "kind", "alarms", "credible", "certified"} | {
+    "parts",
+    "devices",
+}
 
 log = structlog.get_logger()
 

@@ -18,6 +18,7 @@ import structlog
 from ..brokers import control as broker
 from ..brokers.control import Control, Silence
 from ..faults import OperatorFault
+from ..telling import shut_out
 from .guard import Guard
 
 LOOK_S = 2.0  # how often the store is asked whether somebody else has freed a device
@@ -66,7 +67,7 @@ class Quarantine:
         self._again_s = 0.0  # when the broker, which did not answer, is asked again
         self._mute = False  # that it does not answer has been said
         self._down_s: float | None = None  # since when the broker has been away
-        self._told: dict[str, tuple[str, float]] | None = None
+        self._told: dict[str, tuple[str, float]] = {}
         self._woken, self._stopping = threading.Event(), threading.Event()
         guard.wake = self._woken.set
         if control is not None:
@@ -136,11 +137,7 @@ class Quarantine:
         self._tell_broker(kept.keys() | self._unkept.keys())
         if kept != self._told:
             self._told = kept
-            rows = [
-                {"device": name, "why": why, "since_s": since_s}
-                for name, (why, since_s) in sorted(kept.items())
-            ]
-            self._on_event({"kind": "quarantine", "devices": rows})
+            self._on_event(shut_out(kept))
 
     def _tell_broker(self, wanted: set[str]) -> None:
         """Let the broker shut out exactly these, of those that are ours to shut out."""
