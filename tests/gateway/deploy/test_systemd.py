@@ -1,0 +1,125 @@
+"""The units are what systemd takes without a word, and as closed as they can be."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway import deploy
+from gateway.config import load, sample
+
+HERE = Path(deploy.__file__).parent
+UNITS = ["heatveil-gateway.service", "heatveil-worker@.service"]
+PROGRAM = Path(sys.executable).with_name("heatveil")
+MOST_EXPOSED = 1.5
+
+
+def settings(unit: str, key: str) -> list[str]:
+    """Return all values of a key, in their order."""
+    return re.findall(rf"^{key}=(.*)$", (HERE / unit).read_text(), re.M)
+
+
+@pytest.fixture
+def analyze() -> str:
+    """Return systemd-analyze, which looks at files and needs no systemd that runs."""
+    found = shutil.which("systemd-analyze")
+    if found is None:
+        pytest.skip("systemd-analyze is not here: apt-get install systemd")
+    return found
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_systemd_has_nothing_to_say_of_a_unit(unit: str, analyze: str, tmp_path: Path) -> None:
+    """A key that it does not know is a defence that is not there, and nobody sees it missing."""
+    text = (HERE / unit).read_text().replace("/opt/heatveil/bin/heatveil", str(PROGRAM))
+    name = unit.replace("@", "@1")
+    (tmp_path / name).write_text(text)
+    ran = subprocess.run([analyze, "verify", "--man=no", tmp_path / name], capture_output=True)
+
+    assert (ran.returncode, ran.stdout + ran.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_unit_is_exposed_as_little_as_was_promised(
+    unit: str, analyze: str, tmp_path: Path
+) -> None:
+    """systemd's own score, out of 10; most services of a distribution have 9."""
+    name = unit.replace("@", "@1")
+    (tmp_path / name).write_text((HERE / unit).read_text())
+    command = [analyze, "security", "--offline=true", f"--threshold={10 * MOST_EXPOSED:.0f}"]
+    ran = subprocess.run([*command, tmp_path / name], capture_output=True, text=True)
+    score = re.search(r"exposure level for \S+: ([\d.]+)", ran.stdout)
+
+    assert score is not None
+    assert float(score[1]) <= MOST_EXPOSED
+    assert ran.returncode == 0
+
+
+def test_without_its_defences_a_unit_would_fail_that_test(analyze: str, tmp_path: Path) -> None:
+    """The score falls with what is taken away, so it is looked at in earnest."""
+    text = (HERE / UNITS[0]).read_text()
+    (tmp_path / UNITS[0]).write_text(re.sub(r"^(SystemCallFilter|Protect).*\n", "", text, flags=8))
+    command = [analyze, "security", "--offline=true", f"--threshold={10 * MOST_EXPOSED:.0f}"]
+
+    assert subprocess.run([*command, tmp_path / UNITS[0]], capture_output=True).returncode != 0
+
+
+def test_both_units_are_locked_in_alike() -> None:
+    """A defence that is added to one is not forgotten in the other."""
+    inner = []
+    for unit in UNITS:
+        text = (HERE / unit).read_text()
+        inner.append(text[text.index("ProtectSystem=") : text.index("[Install]")])
+
+    assert inner[0] == inner[1]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_what_the_units_set_is_what_the_program_knows(
+    unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A misspelled variable is ignored in silence, and the password not found."""
+    (tmp_path / "gateway.toml").write_text(sample())
+    loaded = load(tmp_path / "gateway.toml")
+    for line in settings(unit, "#?Environment"):
+        for word in line.split():
+            name, _, value = word.partition("=")
+            if not name.startswith("HEATVEIL_") or name == "HEATVEIL_LOG":
+                continue
+            table, key = name.removeprefix("HEATVEIL_").lower().split("__")
+            assert hasattr(getattr(loaded, table), key), name
+            monkeypatch.setenv(name, str(tmp_path / "x"))
+            assert value.startswith(("%d/", "%S/heatveil/"))
+    again = load(tmp_path / "gateway.toml")
+
+    assert again.mqtt.password_file == again.site.devices == tmp_path / "x"
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_every_secret_that_is_named_is_loaded(unit: str) -> None:
+    """A path to a credential that was never put there is a service that does not start."""
+    loaded = {one.partition(":")[0] for one in settings(unit, "#?LoadCredential")}
+    used = re.findall(r"%d/(\S+)", (HERE / unit).read_text())
+
+    assert set(used) <= loaded
+    assert loaded - set(used) == {"limits.json"}  # found beside devices.json
+
+
+def test_the_words_of_the_commands_are_those_of_the_program() -> None:
+    """`--help` knows each of them."""
+    for unit in UNITS:
+        (line,) = settings(unit, "ExecStart")
+        words = line.split()
+        ran = subprocess.run([PROGRAM, words[1], "--help"], capture_output=True, text=True)
+        assert ran.returncode == 0
+        assert all(word in ran.stdout for word in words if word.startswith("--"))
+
+
+def test_no_secret_stands_in_a_unit() -> None:
+    """Whoever is on the machine can read units."""
+    for unit in UNITS:
+        for line in settings(unit, "#?Environment"):
+            assert not re.search(r"(PASSWORD|TOKEN|SECRET)\w*=(?!%d)", line)
