@@ -100,7 +100,7 @@ class Gathering:
 
         There is no receipt for it, so its device sends it again, and its part has it.
         """
-        bearer.ack(message)
+        bearer.settle((), [message])
 
     def hold(self, held: bool) -> None:
         """Do nothing: how much room there is at PostgreSQL, it knows itself."""
@@ -111,8 +111,9 @@ class Gathering:
 
     def stop(self) -> None:
         """Commit and let go of what has come so far, give our parts back, and end."""
-        self._stopping.set()
-        self._worker.__exit__()
+        if not self._stopping.is_set():
+            self._stopping.set()
+            self._worker.__exit__()
 
     def _tell(self, round: OpenRound, came: int) -> None:
         """Tell how a round stands and who needs a new key, when that is news and not too often."""

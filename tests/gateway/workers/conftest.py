@@ -1,22 +1,58 @@
-"""What the workers' tests share: a real PostgreSQL, with a database of its own for each test."""
+"""What the workers' tests share: a real PostgreSQL, and sites of several processes on it."""
 
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edge import thermal, wire
+from edge.limits import Limits
+from edge.node import Node
 from gateway.brokers.broker import free_port
+from gateway.enrolment import budgets, enrol
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.mqtt.session import Message
+from gateway.operating import Mqtt
 from gateway.storage.places import Database
 from gateway.storage.store import Store
 
 SITE = "testsite"
+LEASE_S = 2.0
+SETTINGS = """
+[site]
+name = "{site}"
+[room]
+cells = 24
+[heat]
+spread_m2 = 0.05
+[sensors]
+count = {sensors}
+[privacy]
+epsilon = "1/1"
+delta = "1/100000"
+[rounds]
+gather_s = 60
+[mqtt]
+port = {port}
+insecure = true
+[store]
+postgresql = "{words}"
+[page]
+port = {page}
+[workers]
+partitions = 6
+lease_s = {lease_s}
+"""
 SOCKETS = "-c unix_socket_directories={folder} -c listen_addresses=127.0.0.1 -p {port}"
 
 
@@ -78,3 +114,112 @@ def store(database: Database) -> Iterator[Store]:
     store = Store(database, SITE)
     yield store
     store.close()
+
+
+def eventually(true: Callable[[], Any], patience_s: float = 20.0) -> bool:
+    """Wait until it is true; return whether it came to that."""
+    until_s = time.monotonic() + patience_s
+    while not true() and time.monotonic() < until_s:
+        time.sleep(0.01)
+    return bool(true())
+
+
+class Site:
+    """A site with a leader and workers as processes of their own, and devices that we play."""
+
+    def __init__(self, folder: Path, mqtt: Mqtt, database: Database, sensors: int) -> None:
+        self.folder, self.sensors = folder, sensors
+        self.made, self.place = enrol.make(SITE, sensors), budgets.in_memory()
+        self.devices = enrol.known(self.made.secrets)
+        enrol.save_devices(self.devices, folder / "devices.json")
+        self.config = folder / "gateway.toml"
+        self.config.write_text(
+            SETTINGS.format(
+                site=SITE,
+                sensors=sensors,
+                port=mqtt.port,
+                page=free_port(),
+                words=database.words,
+                lease_s=LEASE_S,
+            )
+        )
+        self.receipts: dict[str, float] = {}  # device, and when the first one came
+        self._rounds: list[bytes] = []
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._pump = Pump("site")
+        topics = [wire.round_topic(SITE, "thermal"), wire.topic(SITE, "+", "receipt")]
+        self.link = Link(
+            mqtt, "site-devices", self._pump, subscribe=topics, on_message=self._came
+        ).wait()
+
+    def _came(self, link: Link, message: Message) -> None:
+        link.ack(message)
+        if message.topic.endswith("/receipt"):
+            self.receipts.setdefault(message.topic.split("/")[3], time.monotonic())
+        elif message.payload:
+            self._rounds.append(message.payload)
+
+    def start(self, *words: str, before: str = "") -> subprocess.Popen[bytes]:
+        """Run the command itself, after these statements, in a process; its log is in a file."""
+        given = [*words, "--config", str(self.config)]
+        code = f"{before}\nfrom gateway.cli import main\nmain({given!r})"
+        with Path(self.folder, f"{len(self._children)}.log").open("wb") as log:
+            child = subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log)
+        self._children.append(child)
+        return child
+
+    def log(self, child: subprocess.Popen[bytes]) -> str:
+        """Return what a child has said so far."""
+        return Path(self.folder, f"{self._children.index(child)}.log").read_text()
+
+    def asked(self, number: int = 0) -> tuple[bytes, dict[str, bytes]]:
+        """Return the name of a round, once it is out, and what every device answers."""
+        assert eventually(lambda: len(self._rounds) > number)
+        message = self._rounds[number]
+        plan = wire.unpack_round(message, self.made.secrets.site_key, self._topic)
+        params = thermal.Params(*plan.params)
+        limits = Limits(1, params.exponent, 1, params.variance, 10**9, 0)
+        budgets.provision(self.made, limits, self.place)
+        frames = {
+            who.name: Node(who, budget).answer(message, lambda _params: [1000])
+            for who, budget in budgets.boot(self.made.secrets, self.place).devices
+        }
+        self.plan = plan
+        return wire.name_of(plan), frames
+
+    _topic = wire.round_topic(SITE, "thermal")
+
+    def say(self, frames: dict[str, bytes]) -> None:
+        """Let devices answer."""
+        for name, frame in frames.items():
+            self.link.publish(wire.topic(SITE, name, "data"), frame)
+
+    def payloads(self, frames: dict[str, bytes]) -> list[list[int]]:
+        """Return what is in frames, by the devices' names."""
+        found = []
+        for name, frame in sorted(frames.items()):
+            topic, key = wire.topic(SITE, name, "data"), self.devices.by_name[name].mac_key
+            found.append(wire.unpack_report(frame, key, topic, name).payload)
+        return found
+
+    def close(self) -> None:
+        for child in self._children:
+            child.send_signal(signal.SIGCONT)
+            child.kill()
+            child.wait()
+        self.link.close()
+        self._pump.close()
+
+
+@pytest.fixture
+def site(mosquitto: Mqtt, database: Database, tmp_path: Path) -> Iterator[Callable[[int], Site]]:
+    """Return what makes a site of so many devices; its processes are ended afterwards."""
+    made: list[Site] = []
+
+    def make(sensors: int) -> Site:
+        made.append(Site(tmp_path, mosquitto, database, sensors))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
