@@ -3,6 +3,7 @@
 import queue
 import threading
 import time
+from collections.abc import Sequence
 from math import inf
 from typing import Protocol
 
@@ -17,9 +18,11 @@ END_S = 0.8  # how long messages are still given out after the end was asked for
 class Bearer(Protocol):
     """Whoever brought a message, lets go of it and carries the receipt."""
 
-    def ack(self, message: Message) -> None: ...
-
     def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None: ...
+
+    def settle(
+        self, receipts: Sequence[tuple[str, bytes]], messages: Sequence[Message]
+    ) -> None: ...
 
 
 Arrived = tuple[Bearer, Message]

@@ -34,9 +34,9 @@ class Counting:
         metrics.batches.inc()
         metrics.batch_seconds.observe(seconds)
         metrics.committed.inc(len(verdict.kept))
-        metrics.absorbed.inc(verdict.absorbed)
+        metrics.absorbed.inc(len(verdict.again))
         metrics.alarms.inc(len(verdict.alarms))
-        metrics.receipts.inc(len(verdict.receipts))
+        metrics.receipts.inc(len(verdict.receipts) + len(verdict.again))
         for kind, count in (unheard + Counter(one.kind for one in verdict.letters)).items():
             metrics.refused.labels(kind).inc(count)
 

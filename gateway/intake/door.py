@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from ..enrolment.enrol import Devices
 from ..mqtt.session import Message
-from .genuine import Arrival, authenticate
+from .genuine import Arrival, nobodys, opened, sender_of, senders
 from .outcomes import DeadLetter
 
 MINUTE_S = 60.0
@@ -39,12 +39,13 @@ class Door:
     """Keeps the bad messages out; asked on one thread."""
 
     def __init__(self, devices: Devices, guard: Guard | None = None) -> None:
-        self._devices, self._guard = devices, guard
+        self._guard = guard
+        self.know(devices)
         self._noted_s: dict[str, float] = {}  # when a device's flood had a row of its own
 
     def know(self, devices: Devices) -> None:
         """Let these devices in from now on, and no others."""
-        self._devices = devices
+        self._devices, self._senders = devices, senders(devices)
 
     def sift(self, messages: Iterable[Message], now_s: float, *, guarded: bool = True) -> Sifted:
         """Return what becomes of messages, in the order they came.
@@ -53,19 +54,23 @@ class Door:
             guarded: False for messages that the guard has let pass before.
         """
         sifted = Sifted([], [], Counter())
-        guard, devices = self._guard if guarded else None, self._devices
+        guard, by_topic = self._guard if guarded else None, self._senders
         for message in messages:
-            sender = sender_of(message.topic)
-            if guard is not None and not guard.passes(sender, len(message.payload), now_s):
-                self._unheard(sifted, guard, sender, message, now_s)
+            sender = by_topic.get(message.topic)
+            name = sender.device.name if sender is not None else sender_of(message.topic)
+            if guard is not None and not guard.passes(name, len(message.payload), now_s):
+                self._unheard(sifted, guard, name, message, now_s)
                 continue
-            found = authenticate(message, devices)
+            if sender is not None:
+                found = opened(message, name, sender)
+            else:
+                found = nobodys(message, self._devices)
             if isinstance(found, Arrival):
                 sifted.arrivals.append(found)
                 continue
             sifted.letters.append(found)
             if guard is not None and found.kind in FORGERY:
-                guard.forged(sender, now_s)
+                guard.forged(name, now_s)
         return sifted
 
     def _unheard(
@@ -83,13 +88,3 @@ class Door:
         )
         more = "; more of the same within a minute is counted and not kept"
         sifted.letters.append(DeadLetter(message.topic, why + more, message.payload, kind))
-
-
-def sender_of(topic: str) -> str:
-    """Return the name of the device whose topic this is, or nothing.
-
-    >>> sender_of("heatveil/1/lab/node-3/data")
-    'node-3'
-    """
-    parts = topic.rsplit("/", 2)
-    return parts[1] if len(parts) == 3 else ""

@@ -26,7 +26,6 @@ class Verdict:
     round: OpenRound | None  # as it stood before
     taken: dict[str, Any] = field(default_factory=dict)  # reports that count, by their senders
     late: int = 0
-    absorbed: int = 0  # that had come before, bit for bit
     newest: dict[Who, tuple[int, int]] = field(default_factory=dict)  # where it has gone up
     kept: list[Kept] = field(default_factory=list)
     heard: list[Heard] = field(default_factory=list)
@@ -34,6 +33,7 @@ class Verdict:
     extra: list[Again] = field(default_factory=list)
     alarms: list[Alarm] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
+    again: list[Receipt] = field(default_factory=list)  # receipts that were given before
 
     def settle(self, newest: dict[Who, tuple[int, int]]) -> None:
         """Let the round and the newest numbers move on; to be called after the commit."""
@@ -66,8 +66,7 @@ def judge(
         who = arrival.who
         before, known_by = seen.setdefault(arrival.key, {}), digest(frame)
         if known_by in before:  # sent again, because our receipt was lost
-            verdict.absorbed += 1
-            verdict.receipts.append(Receipt(sender, epoch, seq, before[known_by]))
+            verdict.again.append(Receipt(sender, epoch, seq, before[known_by]))
             continue
         last = verdict.newest.get(who) or newest.get(who, (0, 0))
         kind, why = _broken(arrival, last, bool(before))

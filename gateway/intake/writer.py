@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from edge import wire
-
 from ..enrolment.enrol import Devices
 from ..mqtt.session import Message
 from ..operate.health import Health
@@ -22,6 +20,7 @@ from ..operate.metrics import Metrics
 from ..rounds import OpenRound
 from ..storage.patience import Stopped, patiently
 from ..storage.store import Store
+from . import doubts, receipts
 from .batches import Arrived, Bearer, Inbox
 from .counting import Counting
 from .door import Door, Guard, Sifted
@@ -50,7 +49,6 @@ class Intake:
         Args:
             progress: hears, after a batch, how the round stands and how many were refused.
             alarm: hears, after a batch, of devices that need a new key.
-            guard: says who is still listened to.
         """
         self._store, self._devices = store, devices
         self._progress, self._alarm = progress, alarm
@@ -59,10 +57,8 @@ class Intake:
         self._decide = self._counting.watched(self._decided)
         self._newest = store.newest()
         self._round: OpenRound | None = None
-        self._changed = threading.Condition()
-        self._refused = 0
-        self._begun = threading.Event()
-        self._stopping = threading.Event()
+        self._changed, self._refused = threading.Condition(), 0
+        self._begun, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
         self._thread.start()
 
@@ -86,11 +82,7 @@ class Intake:
         self._door.know(devices)
 
     def begin(self) -> None:
-        """Start to decide; until then what comes waits, in the order it came.
-
-        After a restart the broker hands over the answers it kept for us before we have found
-        the round that they answer.
-        """
+        """Start to decide; until then what comes waits: we have not found its round yet."""
         self._begun.set()
 
     def wait_complete(self, patience_s: float) -> bool:
@@ -123,8 +115,7 @@ class Intake:
 
     def _run(self) -> None:
         self._begun.wait()
-        # Never begun: the broker keeps it all.
-        ended = self._stopping.is_set() and self._round is None
+        ended = self._stopping.is_set() and self._round is None  # the broker keeps it all
         while not ended:
             batch, ended = self._inbox.batch()
             try:
@@ -146,13 +137,7 @@ class Intake:
         # Without the lock while it waits for the disk: a round must close, and we must stop.
         verdict = patiently(self._stopping, self._decide, sifted)
         self._counting.stored(verdict, sifted.unheard, time.monotonic() - began_s)
-        for receipt in verdict.receipts:
-            topic = wire.topic(self._devices.site, receipt.device, "receipt")
-            key = self._devices.by_name[receipt.device].config_key
-            said = wire.pack_receipt(receipt.epoch, receipt.seq, receipt.taken, key, topic)
-            batch[0][0].publish(topic, said)
-        for bearer, message in batch:
-            bearer.ack(message)
+        receipts.settle(batch, verdict, self._devices)
         if verdict.letters:
             log.warning("messages refused", messages=len(verdict.letters))
         if verdict.alarms:
@@ -162,10 +147,10 @@ class Intake:
     def _decided(self, sifted: Sifted) -> Verdict:
         """Return the verdict on a batch, committed, while no round opens or closes."""
         arrivals = sifted.arrivals
-        answers = [(one.report.round, one.report.sender) for one in arrivals]
         with self._changed:
-            known = self._store.known([one.key for one in arrivals], answers)
-            verdict = judge(arrivals, self._round, self._newest, known, time.monotonic())
+            now_s = time.monotonic()
+            known = doubts.known(self._store, arrivals, self._round, self._newest, now_s)
+            verdict = judge(arrivals, self._round, self._newest, known, now_s)
             verdict.letters[:0] = sifted.letters
             self._store.keep(
                 verdict.kept, verdict.letters, verdict.extra, verdict.heard, verdict.alarms
@@ -181,15 +166,15 @@ class Intake:
         try:
             try:
                 self._handle([arrived], again=True)
+            except Stopped:
+                raise
             except Exception as fault:
-                if isinstance(fault, Stopped):
-                    raise
                 log.exception("a message could not be stored")
                 why = f"it could not be stored: {type(fault).__name__}"
                 letter = DeadLetter(topic, why, payload, "unstorable")
                 patiently(self._stopping, self._store.keep, [], [letter])
-                bearer.ack(arrived[1])
+                bearer.settle((), [arrived[1]])
         except Stopped:
-            pass
+            return
         except Exception:  # not acknowledged: the broker hands it over again at the next start
             log.exception("a message could not even be refused")

@@ -96,10 +96,10 @@ def test_a_frame_that_comes_again_is_absorbed_and_receipted_again(home: Any) -> 
     later = judged(home, plan, [first], known=stored)
 
     assert len(in_one_batch.kept) == 1
-    assert in_one_batch.receipts == [Receipt("node-0", 1, 1, True)] * 2
+    assert in_one_batch.receipts == in_one_batch.again == [Receipt("node-0", 1, 1, True)]
     assert later.kept == []
     assert later.letters == []
-    assert len(later.receipts) == 1
+    assert len(later.again) == 1
 
 
 def test_other_bytes_under_the_same_numbers_are_kept_as_evidence(home: Any) -> None:
@@ -116,7 +116,7 @@ def test_other_bytes_under_the_same_numbers_are_kept_as_evidence(home: Any) -> N
     assert [kept.frame for kept in verdict.kept] == [first.message.payload]
     assert "other bytes" in verdict.letters[0].why
     assert verdict.letters[0].frame == second.message.payload
-    assert verdict.receipts[1:] == [Receipt("node-0", 1, 1, False)] * 2
+    assert verdict.receipts[1:] == verdict.again == [Receipt("node-0", 1, 1, False)]
     assert [(again.charge.device, again.frame) for again in verdict.extra] == [
         ("node-0", second.message.payload)
     ]
@@ -197,7 +197,7 @@ def test_what_was_refused_and_comes_again_is_absorbed_too(home: Any) -> None:
 
     verdict = judged(home, plan, [first], known=refused, newest={first.who: (1, 2)})
 
-    assert verdict.receipts == [Receipt("node-0", 1, 1, False)]
+    assert verdict.again == [Receipt("node-0", 1, 1, False)]
     assert (verdict.letters, verdict.alarms, verdict.heard, verdict.kept) == ([], [], [], [])
 
 

@@ -26,8 +26,9 @@ class Diary:
     def __init__(self) -> None:
         self.entries: list[tuple[str, Any]] = []
 
-    def ack(self, message: Message) -> None:
-        self.entries.append(("ack", message.token[1]))
+    def settle(self, receipts: Any, messages: Any) -> None:
+        self.entries += [("receipt", receipt) for receipt in receipts]
+        self.entries += [("ack", message.token[1]) for message in messages]
 
     def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
         self.entries.append(("receipt", (topic, payload)))
@@ -115,7 +116,7 @@ def test_poison_among_good_messages_stops_none_of_them(desk: Desk) -> None:
     desk.open()
     good = {name: desk.home.answer(name, desk.plan) for name in desk.home.nodes}
     for packet, (name, frame) in enumerate(good.items()):
-        desk.bring(name, frame[:-1] + b"\0", packet)
+        desk.bring(name, frame[:-1] + bytes([frame[-1] ^ 1]), packet)
         desk.bring("stranger", b"\xff" * 300, 10 + packet)
         desk.bring(name, b"", 20 + packet)
         desk.bring(name, frame, 30 + packet)
