@@ -9,7 +9,6 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from ..faults import OperatorFault
-from .looking import address
 from .places import Place
 
 
@@ -39,8 +38,21 @@ def checkpoint(engine: Engine) -> bool:
     return not busy
 
 
-def backup(place: Place, out: Path) -> None:
+def address(path: Path) -> str:
+    """Return the address under which SQLite opens a file for reading and leaves nothing beside it.
+
+    Without a log beside it nobody has it open, and SQLite would make one, which then belongs to
+    whoever reads and keeps the gateway out; told that nobody writes, it does not.
+    """
+    log = path.with_name(path.name + "-wal")
+    return path.resolve().as_uri() + ("?mode=ro" if log.exists() else "?mode=ro&immutable=1")
+
+
+def backup(place: Place, out: Path, *, again: bool = False) -> None:
     """Write a copy of the store, as it is at one moment, to a file that must not be there.
+
+    Args:
+        again: it may be there, and is replaced at once by a copy that is whole.
 
     Raises:
         OperatorFault: it is there, cannot be written, or the store is not SQLite's.
@@ -54,12 +66,15 @@ def backup(place: Place, out: Path) -> None:
         f"{out} is there already and is not written over, for it may be the only good copy. "
         "Name another file, or remove that one"
     )
-    if out.exists():
+    if out.exists() and not again:
         raise taken
     beside = out.with_name(f".{out.name}.{uuid.uuid4().hex[:8]}")
     try:
         _copied(place, beside)
-        os.link(beside, out)  # unlike a rename it never takes the place of another file
+        if again:
+            os.replace(beside, out)
+        else:
+            os.link(beside, out)  # unlike a rename it never takes the place of another file
         _flushed(out.resolve().parent)
     except FileExistsError as fault:
         raise taken from fault

@@ -10,6 +10,7 @@ from sqlalchemy.pool import NullPool
 
 from ..faults import OperatorFault
 from . import postgres
+from .files import address
 from .opening import unusable
 from .places import Place
 from .schema import SCHEMA, about
@@ -62,13 +63,3 @@ def _file(path: Path) -> Engine:
         connection.exec_driver_sql("BEGIN")
 
     return engine
-
-
-def address(path: Path) -> str:
-    """Return the address under which SQLite opens a file for reading and leaves nothing beside it.
-
-    Without a log beside it nobody has it open, and SQLite would make one, which then belongs to
-    whoever reads and keeps the gateway out; told that nobody writes, it does not.
-    """
-    log = path.with_name(path.name + "-wal")
-    return path.resolve().as_uri() + ("?mode=ro" if log.exists() else "?mode=ro&immutable=1")

@@ -3,14 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import structlog
 from sqlalchemy import Engine, insert, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..faults import OperatorFault
-from . import postgres, sqlite
+from . import files, postgres, sqlite
+from .migrations import OLDEST, bring_up
 from .places import Place
 from .schema import METADATA, SCHEMA, about
 
+log = structlog.get_logger()
 OPENING = 0x68656174  # of the advisory lock under which tables are made
 
 
@@ -27,16 +30,40 @@ def opened(place: Place, site: str) -> tuple[Engine, Engine]:
             if not inspect(connection).has_table("about"):
                 METADATA.create_all(connection)
                 connection.execute(insert(about).values(schema=SCHEMA, site=site))
+            found = _schema(connection)
+            if found in range(OLDEST, SCHEMA):
+                _check_owner(connection, place, site)  # another's is not even brought up
+        if found in range(OLDEST, SCHEMA):
+            _brought_up(engine, place, found)
+        with engine.begin() as connection:
             check(connection, place, site)
-    except SQLAlchemyError as fault:
+    except BaseException as fault:
         engine.dispose()
-        raise unusable(place, fault) from fault
-    except OperatorFault:
-        engine.dispose()
+        if isinstance(fault, SQLAlchemyError):
+            raise unusable(place, fault) from fault
         raise
     # A reading method sees one moment, however many questions it asks.
     moment = {} if isinstance(place, Path) else {"isolation_level": "REPEATABLE READ"}
     return engine, engine.execution_options(reading=True, **moment)
+
+
+def _brought_up(engine: Engine, place: Place, found: int) -> None:
+    """Change an older store's tables to ours, all of them or none; a copy is kept of a file."""
+    kept = "by pg_dump alone, if at all"
+    if isinstance(place, Path):
+        copy = place.with_name(f"{place.name}.schema{found}")
+        files.backup(place, copy, again=True)
+        kept = copy.name
+    with engine.begin() as connection:
+        _lock(connection)
+        if _schema(connection) == found:  # and no other worker was quicker
+            bring_up(connection, found, SCHEMA)
+    log.info("the store was brought up to date", was=found, schema=SCHEMA, copy=kept)
+
+
+def _schema(connection: Any) -> int:
+    found: int = connection.scalar(select(about.c.schema))
+    return found
 
 
 def check(connection: Any, place: Place, site: str) -> None:
@@ -45,13 +72,17 @@ def check(connection: Any, place: Place, site: str) -> None:
     Raises:
         OperatorFault: it is another heatveil's, or another site's.
     """
-    found = connection.scalar(select(about.c.schema))
+    found = _schema(connection)
     if found != SCHEMA:
         raise OperatorFault(
             f"the database {place} holds schema {found}, and this heatveil knows schema "
             f"{SCHEMA}: it would misread what was spent. Run the heatveil that wrote it, or "
             f"name another {_under(place)}"
         )
+    _check_owner(connection, place, site)
+
+
+def _check_owner(connection: Any, place: Place, site: str) -> None:
     owner = connection.scalar(select(about.c.site))
     if owner != site:
         raise OperatorFault(

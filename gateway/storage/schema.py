@@ -125,7 +125,7 @@ refused = Table(
     Column("why", String, nullable=False),
     Column("size", Integer, nullable=False),  # of the frame as it came
     Column("frame", LargeBinary, nullable=False),  # its beginning, as evidence
-    Column("kind", String, nullable=False),
+    Column("kind", String, nullable=False, server_default="garbled"),
     Index("refused_by_time", "at_s"),
     Index("refused_by_topic", "topic", "id"),
     Index("refused_by_kind", "kind"),
