@@ -18,12 +18,13 @@ from ..mqtt.pump import Pump
 from ..mqtt.service import Link
 from ..mqtt.session import Message
 from ..operating import Mqtt
-from . import dynamic
+from .orders import MARK as MARK
+from .orders import Command, create, delete, disable, enable, password
 from .rights import CONTROL
 
+__all__ = ["Control", "create", "delete", "disable", "enable", "expect", "password"]
+
 PATIENCE_S = 3.0
-MARK = "quarantined by heatveil"  # in the description of a client that we have shut out
-Command = dict[str, Any]
 
 log = structlog.get_logger()
 
@@ -38,50 +39,6 @@ class Answer(NamedTuple):
     command: str
     error: str
     data: Mapping[str, Any]
-
-
-def create(site: str, name: str, password: str) -> list[Command]:
-    """Return what lets a device in; a role that is left over from before is made anew."""
-    role = dynamic.device_role(site, name)
-    return [
-        {"command": "deleteRole", "rolename": role["rolename"]},
-        {"command": "createRole", **role},
-        {
-            "command": "createClient",
-            "username": name,
-            "password": password,
-            "roles": [{"rolename": role["rolename"]}],
-        },
-    ]
-
-
-def delete(name: str) -> list[Command]:
-    """Return what takes a device's access away for good, and ends its connection."""
-    return [
-        {"command": "deleteClient", "username": name},
-        {"command": "deleteRole", "rolename": dynamic.role_of(name)},
-    ]
-
-
-def password(name: str, secret: str) -> list[Command]:
-    """Return what gives a device another password, and ends its connection."""
-    return [{"command": "setClientPassword", "username": name, "password": secret}]
-
-
-def disable(name: str) -> list[Command]:
-    """Return what ends a device's connection and lets it in no more, with our mark."""
-    return [
-        {"command": "disableClient", "username": name},
-        {"command": "modifyClient", "username": name, "textdescription": MARK},
-    ]
-
-
-def enable(name: str) -> list[Command]:
-    """Return what lets a device in again."""
-    return [
-        {"command": "modifyClient", "username": name, "textdescription": ""},
-        {"command": "enableClient", "username": name},
-    ]
 
 
 class Control:

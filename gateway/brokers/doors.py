@@ -1,0 +1,110 @@
+"""Lets devices in at a broker of one's own, and no longer: while it runs, or in its files.
+
+While mosquitto runs with dynamic security, it is asked and writes its file itself; while nothing
+listens there, the file is ours to write. Never both. Files of passwords and access are written
+at any time, and read by mosquitto when it starts or gets SIGHUP.
+"""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from ..mqtt.pump import Pump
+from ..operating import Mqtt
+from . import control, dynamic
+from .control import Control, Silence
+from .plain import Plain
+from .resting import Resting
+
+GONE = ("Client not found", "Role not found")
+
+
+class Doors(Protocol):
+    """Somewhere devices are let in; each answers with what was done, in a sentence."""
+
+    def add(self, name: str, password: str) -> str: ...
+
+    def remove(self, name: str) -> str: ...
+
+    def rotate(self, name: str, password: str) -> str: ...
+
+    def disable(self, name: str) -> str: ...
+
+    def enable(self, name: str) -> str: ...
+
+
+class Running:
+    """A broker that is asked."""
+
+    def __init__(self, site: str, asked: Control) -> None:
+        self._site, self.asked = site, asked
+
+    def add(self, name: str, password: str) -> str:
+        answers = self.asked.ask(control.create(self._site, name, password))
+        control.expect(answers, "Role not found")
+        return "the broker lets it in"
+
+    def remove(self, name: str) -> str:
+        control.expect(self.asked.ask(control.delete(name)), *GONE)
+        return "the broker has cut it off"
+
+    def rotate(self, name: str, password: str) -> str:
+        answers = self.asked.ask(control.password(name, password))
+        if answers[0].error in GONE:
+            return self.add(name, password)
+        control.expect(answers)
+        return "the broker has cut it off until it comes with the new password"
+
+    def disable(self, name: str) -> str:
+        control.expect(self.asked.ask(control.disable(name)))
+        return "the broker has cut it off"
+
+    def enable(self, name: str) -> str:
+        control.expect(self.asked.ask(control.enable(name)))
+        return "the broker lets it in"
+
+
+def listens(broker: Mqtt) -> bool:
+    """Return whether anybody answers at the broker's address."""
+    try:
+        socket.create_connection((broker.host, broker.port), timeout=3).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def doors(broker: Mqtt, site: str, folder: Path) -> Iterator[Doors | None]:
+    """Yield where devices of this broker are let in; None where it is not known here.
+
+    Args:
+        folder: where `heatveil broker init` wrote.
+
+    Raises:
+        OperatorFault: the broker runs with the plugin and does not listen to us.
+    """
+    file = folder / dynamic.FILE
+    if not listens(broker):
+        plain = (folder / "acl").exists()
+        yield Resting(site, file) if file.exists() else Plain(site, folder) if plain else None
+        return
+    if not file.exists() and (folder / "acl").exists():
+        yield Plain(site, folder)
+        return
+    with Pump("doors") as pump:
+        asked = Control(broker, f"heatveil-{site}-doors-{os.getpid()}", pump)
+        try:
+            asked.wait()
+            try:
+                asked.clients()
+            except Silence:
+                if file.exists():
+                    raise
+                yield None
+                return
+            yield Running(site, asked)
+        finally:
+            asked.close()

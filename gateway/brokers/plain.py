@@ -1,0 +1,57 @@
+"""The files of passwords and access of a broker without the plugin, changed by one device."""
+
+import secrets as chance
+from pathlib import Path
+
+from . import mosquitto
+from .written import replace, unreadable
+
+SIGHUP = "mosquitto reads it when it starts, or now on SIGHUP (pkill -HUP mosquitto)"
+
+
+class Plain:
+    """The two files; mosquitto reads them again when it is told to."""
+
+    def __init__(self, site: str, folder: Path) -> None:
+        self._site, self._folder = site, folder
+
+    def add(self, name: str, password: str) -> str:
+        """Let a device in; its access first, for a password without it may do nothing."""
+        self._access(name, mosquitto.access_of(self._site, name))
+        salt = chance.token_bytes(mosquitto.SALT_BYTES)
+        return self._password(name, mosquitto.passwords({name: password}, [salt]))
+
+    rotate = add
+
+    def remove(self, name: str) -> str:
+        """Let a device in no more."""
+        said = self._password(name, "")
+        self._access(name, "")
+        return said
+
+    def disable(self, name: str) -> str:
+        """Say that this broker shuts nobody out while it runs."""
+        return "the broker, without dynamic security, goes on to let it in"
+
+    enable = disable
+
+    def _password(self, name: str, row: str) -> str:
+        path = self._folder / "passwords"
+        kept = [line for line in self._lines(path) if line.split(":", 1)[0] != name]
+        replace(path, "".join(kept) + row)
+        return f"{path} says so; {SIGHUP}"
+
+    def _access(self, name: str, rules: str) -> None:
+        path, kept, ours = self._folder / "acl", list[str](), False
+        for line in self._lines(path):
+            if line.startswith("user "):
+                ours = line.split(maxsplit=1)[1].strip() == name
+            if not ours:
+                kept.append(line)
+        replace(path, "".join(kept).rstrip("\n") + "\n" + rules)
+
+    def _lines(self, path: Path) -> list[str]:
+        try:
+            return path.read_text("utf-8").splitlines(keepends=True)
+        except (OSError, ValueError) as fault:
+            raise unreadable(path, fault) from fault

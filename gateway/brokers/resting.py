@@ -1,0 +1,54 @@
+"""The file of dynamic security, changed by one device while the broker does not run."""
+
+import secrets as chance
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from . import control, dynamic, mosquitto
+from .written import replace, unreadable
+
+Rows = dict[str, dict[str, Any]]
+
+
+class Resting:
+    """The plugin's file, of a broker that does not run."""
+
+    def __init__(self, site: str, path: Path) -> None:
+        self._site, self._path = site, path
+
+    def add(self, name: str, password: str) -> str:
+        def change(clients: Rows, roles: Rows) -> None:
+            role, salt = dynamic.role_of(name), chance.token_bytes(mosquitto.SALT_BYTES)
+            clients[name] = dynamic.client(name, password, role, salt)
+            roles[role] = dynamic.device_role(self._site, name)
+
+        return self._changed(change)
+
+    rotate = add
+
+    def remove(self, name: str) -> str:
+        return self._changed(lambda c, r: (c.pop(name, None), r.pop(dynamic.role_of(name), None)))
+
+    def disable(self, name: str) -> str:
+        mark = {"disabled": True, "textdescription": control.MARK}
+        return self._changed(lambda c, _: c[name].update(mark) if name in c else None)
+
+    def enable(self, name: str) -> str:
+        def change(clients: Rows, _: Rows) -> None:
+            for key in ("disabled", "textdescription"):
+                clients.get(name, {}).pop(key, None)
+
+        return self._changed(change)
+
+    def _changed(self, change: Callable[[Rows, Rows], object]) -> str:
+        try:
+            body = dynamic.parsed(self._path.read_text("utf-8"))
+            clients = {row["username"]: row for row in body["clients"]}
+            roles = {row["rolename"]: row for row in body["roles"]}
+        except (OSError, ValueError, KeyError, TypeError) as fault:
+            raise unreadable(self._path, fault) from fault
+        change(clients, roles)
+        body |= {"clients": list(clients.values()), "roles": list(roles.values())}
+        replace(self._path, dynamic.text(body))
+        return f"the broker does not run, and finds it in {self._path}"

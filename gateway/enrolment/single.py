@@ -1,0 +1,148 @@
+"""One device more: its name and its sensor, its keys, and the file that its board is given."""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edge import keys
+
+from ..faults import OperatorFault
+from ..operating import Mqtt
+from . import keyfile
+from .enrol import Devices, Secret
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+TAKEN = {"round", "map", "ha"}  # what else stands at a device's place in a topic
+HOLDS = "everything of one device"
+
+
+class Newcomer(NamedTuple):
+    """A device that is being enrolled: root goes no further than its budget and its holder."""
+
+    secret: Secret
+    root: bytes
+
+    @property
+    def password(self) -> str:
+        """What it comes to the broker with."""
+        return self.secret.link_key.hex()
+
+
+def check_name(name: str, devices: Devices, gateway: str | None) -> None:
+    """Check that a new device may have this name.
+
+    Raises:
+        OperatorFault: it is no name, or somebody's.
+    """
+    if not NAME.fullmatch(name) or ".." in name or name in TAKEN:
+        raise OperatorFault(
+            f"{name!r} cannot be a device's name; it stands in topics and names files, so it must "
+            "be letters, digits, dots, dashes and underscores, 63 at most, begin with a letter or "
+            f"digit, and be none of {', '.join(sorted(TAKEN))}. Choose another"
+        )
+    if name in devices.by_name or name == gateway:
+        whose = "enrolled already" if name in devices.by_name else "the gateway's at the broker"
+        raise OperatorFault(
+            f"the name {name} is {whose}; two of one name could speak for each other. Choose "
+            f"another, or give the device that has it new keys: heatveil device rotate --keys"
+        )
+
+
+def free_sensor(devices: Devices, sensors: int, wanted: int | None) -> int:
+    """Return the sensor that a new device is to read: the wanted one, or the first without one.
+
+    Raises:
+        OperatorFault: it has a device, or there is none left.
+    """
+    owners = {
+        sensor: name
+        for name, device in devices.by_name.items()
+        for sensor in range(device.place.sensor, device.place.sensor + device.place.sensors)
+    }
+    if wanted is None:
+        found = next((sensor for sensor in range(sensors) if sensor not in owners), None)
+        if found is None:
+            raise OperatorFault(
+                f"all {sensors} sensors of the room have a device; one more would have no place "
+                "in a reading. Remove one first, or begin anew with another [sensors] count, "
+                "which is another promise"
+            )
+        return found
+    if not 0 <= wanted < sensors:
+        raise OperatorFault(
+            f"sensor {wanted} does not exist; [sensors] count says 0 to {sensors - 1}, and a "
+            "reading of another would stand nowhere. Name one of them"
+        )
+    if wanted in owners:
+        raise OperatorFault(
+            f"sensor {wanted} is read by {owners[wanted]}; every sensor has one device, or two "
+            "readings would be one. Name another with --sensor, or remove that device"
+        )
+    return wanted
+
+
+def enrolled(
+    devices: Devices,
+    name: str,
+    sensor: int,
+    *,
+    keyholder: bool,
+    sensors: int = 1,
+    fresh: Callable[[int], bytes] = os.urandom,
+) -> Newcomer:
+    """Return a device with keys of its own."""
+    root, mode = fresh(keyfile.KEY_BYTES), "keyholder" if keyholder else "sealed"
+    who = keys.identity(devices.site, name, root, devices.site_key, sensor, mode, sensors)
+    return Newcomer(Secret(who, keys.link_key(root)), root)
+
+
+def link_of(broker: Mqtt, name: str, password: str) -> dict[str, Any]:
+    """Return how a device comes to the broker, its authority's certificate included."""
+    link: dict[str, Any] = {"host": broker.host, "port": broker.port, "tls": not broker.insecure}
+    link |= {"username": name, "password": password}
+    if broker.ca_file is not None:
+        try:
+            link["ca"] = broker.ca_file.read_text("ascii")
+        except (OSError, ValueError) as fault:
+            why = getattr(fault, "strerror", None) or str(fault)
+            raise OperatorFault(
+                f"ca_file {broker.ca_file} under [mqtt] cannot be read ({why}); a board needs it "
+                "to know the broker. Run `heatveil broker init`, or mend the path"
+            ) from fault
+    return link
+
+
+def save_board(path: Path, made: Newcomer, limits: Any, link: Mapping[str, Any]) -> None:
+    """Write all that a board is given, for its owner alone; there is no second copy.
+
+    chain is for its first budget: `edge.budget.provision`.
+
+    Raises:
+        OperatorFault: the file is there already, or cannot be written.
+    """
+    refuse_old(path)
+    row = {key: value for key, value in made.secret.identity._asdict().items() if key != "site"}
+    site_key = row.pop("site_key")
+    row |= {"chain": keys.first_chain(made.root), "limits": list(limits), "link": dict(link)}
+    keyfile.write(path, HOLDS, made.secret.identity.site, [row], site_key=site_key)
+
+
+def save_link(path: Path, site: str, name: str, link: Mapping[str, Any]) -> None:
+    """Write how a board comes to the broker from now on; its keys stay.
+
+    Raises:
+        OperatorFault: the file is there already, or cannot be written.
+    """
+    refuse_old(path)
+    keyfile.write(path, "the link of one device", site, [{"name": name, "link": dict(link)}])
+
+
+def refuse_old(path: Path) -> None:
+    """Raise OperatorFault where a file is there that must not be lost."""
+    if path.exists():
+        raise OperatorFault(
+            f"{path} is there already, and what it holds is written nowhere else; it is not "
+            "overwritten. Move it away, or name another with --out"
+        )
