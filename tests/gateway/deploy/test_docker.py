@@ -1,0 +1,174 @@
+"""The image and the composition, read as an engine would read them; none is needed here."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gateway import deploy
+
+HERE = Path(deploy.__file__).parent
+ROOT = HERE.parents[1]
+UID = 10001
+Step = tuple[str, str]
+
+
+def stages() -> list[list[Step]]:
+    """Return the instructions of the Dockerfile, stage by stage."""
+    text = re.sub(r"^\s*#.*\n", "", (HERE / "Dockerfile").read_text(), flags=re.M)
+    found: list[list[Step]] = []
+    for line in re.sub(r"\\\n\s*", " ", text).splitlines():
+        if not line.strip():
+            continue
+        word, _, rest = line.partition(" ")
+        if word == "FROM":
+            found.append([])
+        found[-1].append((word, rest.strip()))
+    return found
+
+
+def of(stage: list[Step], word: str) -> list[str]:
+    """Return what an instruction says in a stage, each time."""
+    return [rest for name, rest in stage if name == word]
+
+
+def test_two_stages_and_the_last_one_builds_nothing() -> None:
+    """A compiler or pip in the last stage is a way in, and a hundred megabytes."""
+    build, last = stages()
+
+    assert len(of(build, "FROM")[0].split(" AS ")) == 2
+    assert not any("pip" in one or "apt-get" in one for one in of(last, "RUN"))
+    assert of(last, "COPY") == ["--from=build /opt/heatveil /opt/heatveil"]
+    assert all(":" in one and ":latest" not in one for one in of(build, "FROM") + of(last, "FROM"))
+
+
+def test_it_runs_as_a_user_without_rights_and_with_a_check() -> None:
+    """The number, not a name: an engine that forbids root must see that it is none."""
+    _, last = stages()
+
+    assert of(last, "USER") == [f"{UID}:{UID}"]
+    after = [word for word, _ in last[last.index(("USER", f"{UID}:{UID}")) :]]
+    assert "RUN" not in after
+    assert "COPY" not in after
+    (check,) = of(last, "HEALTHCHECK")
+    assert json.loads(check.partition("CMD ")[2])[:2] == ["heatveil", "health"]
+    assert json.loads(of(last, "ENTRYPOINT")[0]) == ["heatveil"]
+    assert json.loads(of(last, "CMD")[0])[0] == "serve"
+    assert of(last, "STOPSIGNAL") == ["SIGTERM"]
+
+
+def test_no_secret_can_come_into_a_layer() -> None:
+    """What is copied is named, nothing is fetched from an address, and no variable is a secret."""
+    for stage in stages():
+        assert of(stage, "ADD") == of(stage, "ARG") == []
+        assert "." not in [word for one in of(stage, "COPY") for word in one.split()[:-1]]
+        assert not re.search(r"(?i)(password|secret|token|key)\s*=", " ".join(of(stage, "ENV")))
+    ignored = (HERE / "Dockerfile.dockerignore").read_text().split("\n")
+    assert ignored[1] == "*"
+    for name in ("devices.json", "secrets.json", "keyholder.json", "x.sqlite", "ca.key", "a.pem"):
+        rules = [one.removeprefix("**/") for one in ignored if one.startswith("**/")]
+        assert any(fnmatch(name, rule) for rule in rules), name
+
+
+@pytest.mark.slow
+def test_what_the_image_copies_is_enough_to_install_and_run(tmp_path: Path) -> None:
+    """The build stage's own step, without an engine: a copy of these files, pip, a fresh place."""
+    build, _ = stages()
+    for one in of(build, "COPY"):
+        *sources, target = one.split()
+        for source in sources:
+            place = tmp_path / "src" / target / ("" if (ROOT / source).is_dir() else source)
+            if (ROOT / source).is_dir():
+                skip = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
+                shutil.copytree(ROOT / source, place, ignore=skip)
+            else:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / source, place)
+    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--quiet"]
+    target = tmp_path / "opt"
+    ran = subprocess.run(
+        [*pip, "--target", target, tmp_path / "src"], capture_output=True, text=True
+    )
+    if "No matching distribution found for setuptools" in ran.stderr:
+        pytest.skip("pip finds no setuptools from here: it needs a package index to build")
+    assert ran.returncode == 0, ran.stderr
+    script = (
+        "import gateway, sys; assert gateway.__file__.startswith(sys.argv[1]), gateway.__file__\n"
+        "from gateway.cli import main; main(sys.argv[2:])"
+    )
+    for words in (["config", "--sample"], ["config", "--schema"], ["serve", "--help"]):
+        ran = subprocess.run(
+            [sys.executable, "-c", script, str(target), *words],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(target)},
+            capture_output=True,
+            text=True,
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout
+    for name in ("web/index.html", "sample.toml", "deploy/heatveil-gateway.service"):
+        assert (target / "gateway" / name).is_file()
+    # Every module that is tracked is installed, or the first one to need it fails at night.
+    missing = [
+        str(path.relative_to(tmp_path / "src"))
+        for path in (tmp_path / "src").rglob("*.py")
+        if "build" not in path.parts and not (target / path.relative_to(tmp_path / "src")).exists()
+    ]
+    assert missing == []
+
+
+@pytest.fixture(scope="module")
+def composition() -> Any:
+    """Return compose.yaml."""
+    return yaml.safe_load((HERE / "compose.yaml").read_text())
+
+
+def test_every_container_is_closed_alike(composition: Any) -> None:
+    """No rights, no writing but where it is named, no second root."""
+    for name, service in composition["services"].items():
+        assert service["user"] == f"{UID}:{UID}", name
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert not service.get("privileged")
+        assert ":latest" not in service["image"]
+
+
+def test_what_is_mounted_is_there_and_what_is_reached_needs_a_word(composition: Any) -> None:
+    """Files of ours exist beside it; the page is open to the network, so it has a token."""
+    services = composition["services"]
+    for service in services.values():
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            if source.startswith("./") and not source.startswith("./site"):
+                assert (HERE / source).is_file(), source
+    gateway = services["gateway"]
+    assert gateway["environment"]["HEATVEIL_PAGE__TOKEN_FILE"] == "/srv/heatveil/page.token"
+    assert services["grafana"]["ports"] == ["127.0.0.1:3000:3000"]
+    assert "ports" not in services["prometheus"]
+    assert (HERE / gateway["build"]["context"] / gateway["build"]["dockerfile"]).resolve() == (
+        HERE / "Dockerfile"
+    ).resolve()
+
+
+def test_the_environment_loads_with_the_sample(
+    composition: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What compose.yaml sets is what the program knows, and goes together."""
+    from gateway import config
+
+    for name, value in composition["x-site"].items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "gateway.toml").write_text(config.sample())
+    loaded = config.load(tmp_path / "gateway.toml")
+
+    assert (loaded.mqtt.host, loaded.page.host) == ("broker", "0.0.0.0")
+    assert str(loaded.page.token_file) == "/srv/heatveil/page.token"
