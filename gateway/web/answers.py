@@ -24,6 +24,7 @@ class Standing(Struct):
     ready: bool
     why: str
     parts: dict[str, Part]
+    reads: bool  # whether the store can be asked here
 
 
 class Rho(Struct):
@@ -99,6 +100,7 @@ class Device(Struct):
     last_s: float | None
     late: int
     refused: int
+    left: Rho | None
     alarm: str | None
     quarantine: str | None
 
@@ -107,6 +109,7 @@ class Devices(Struct):
     """Devices by name; `next` is the `after` of the next page."""
 
     devices: list[Device]
+    budget: Rho | None
     next: str | None
 
 

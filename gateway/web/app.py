@@ -32,7 +32,7 @@ from .refusals import Refusal
 
 HERE = Path(__file__).parent
 FILES = {"/": "index.html"} | {
-    f"/{name}": name for name in ("page.js", "draw.js", "style.css", "icon.svg")
+    f"/{path.name}": path.name for path in HERE.iterdir() if path.suffix in (".js", ".css", ".svg")
 }
 
 

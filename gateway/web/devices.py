@@ -1,6 +1,8 @@
 """What is known of the devices, as the API answers it: never what one of them felt."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from msgspec import UNSET
@@ -19,9 +21,18 @@ def devices(parts: Parts, asked: asks.Named) -> answers.Devices:
     # All keys of a device are on one page: the next begins with a name.
     names = list(dict.fromkeys(row.name for row in rows))
     shown = set(names[: asked.limit])
-    counts = _refused(reader.refused_topics())
-    found = [_device(row, counts.get(row.name, Counter())) for row in rows if row.name in shown]
-    return answers.Devices(found, names[asked.limit - 1] if len(names) > asked.limit else None)
+    counts, (_, budget) = _refused(reader.refused_topics()), reader.promise()
+    left = _left(reader, budget)
+    found = [
+        _device(row, counts.get(row.name, Counter()), left(row.name))
+        for row in rows
+        if row.name in shown
+    ]
+    return answers.Devices(
+        found,
+        budget and answers.Rho.of(budget),
+        names[asked.limit - 1] if len(names) > asked.limit else None,
+    )
 
 
 def gaps(parts: Parts, asked: asks.OneNamed) -> answers.Gaps:
@@ -51,7 +62,17 @@ def _refused(topics: dict[tuple[str, str], int]) -> dict[str, Counter[str]]:
     return found
 
 
-def _device(row: Any, refused: Counter[str]) -> answers.Device:
+def _left(reader: Any, budget: Fraction | None) -> Callable[[str], answers.Rho | None]:
+    """Return what tells what is left of each device's budget, after rounds and second answers."""
+    if budget is None:
+        return lambda name: None
+    paid: dict[str, Fraction] = defaultdict(Fraction)
+    for charge in reader.ledger(budget).charges:
+        paid[charge.device] += charge.rho
+    return lambda name: answers.Rho.of(max(budget - paid[""] - paid[name], Fraction(0)))
+
+
+def _device(row: Any, refused: Counter[str], left: answers.Rho | None) -> answers.Device:
     return answers.Device(
         name=row.name,
         key_id=row.key_id_hex,
@@ -61,6 +82,7 @@ def _device(row: Any, refused: Counter[str]) -> answers.Device:
         last_s=row.last_s,
         late=refused["late"],
         refused=refused.total(),
+        left=left,
         alarm=row.alarm,
         quarantine=row.quarantine,
     )

@@ -63,7 +63,9 @@ function hills(pen, present, width, base, tall) {
   pen.fill();
 }
 
-export function drawLine(canvas, mass, present) {
+const RING = "#7dd3fc";
+
+export function drawLine(canvas, mass, present, found) {
   const { pen, width, height } = fresh(canvas);
   const most = Math.max(...mass);
   const strip = 30, foot = 24, base = height - strip - foot;
@@ -88,11 +90,22 @@ export function drawLine(canvas, mass, present) {
     if (present) pen.fillStyle = colour(Math.max(share / most, 0.4));
     if (tall > 0.5) pen.fillRect(x, base - 6 - tall, Math.max(cell - 1, 1.5), tall);
   });
+  pen.strokeStyle = RING;
+  pen.lineWidth = 2;
+  for (const { cells, reach } of found) {
+    if (reach === null) continue;
+    const from = across(width, Math.max((cells.x + 0.5 - reach) / mass.length, 0));
+    const to = across(width, Math.min((cells.x + 0.5 + reach) / mass.length, 1));
+    pen.beginPath();
+    pen.roundRect(from, base - 3, to - from, strip + 6, 8);
+    pen.stroke();
+  }
   axis(pen, width, height - foot + 2);
 }
 
-// The chance of each cell where it is known, with a ring around what the map shows; else the map.
-export function drawPlane(canvas, mass, present) {
+// The chance of each cell where it is known, a ring where each source is, a cross where the map
+// has it; else the map.
+export function drawPlane(canvas, mass, present, found) {
   const rows = present || mass;
   canvas.dataset.plane = "";
   canvas.style.aspectRatio = `${rows[0].length} / ${rows.length}`;
@@ -104,29 +117,60 @@ export function drawPlane(canvas, mass, present) {
     pen.fillRect(x * wide, y * tall, wide + 0.5, tall + 0.5);
   }));
   if (!present) return;
-  pen.strokeStyle = "#7dd3fc";
+  pen.strokeStyle = RING;
   pen.lineWidth = 2;
-  mass.forEach((row, y) => row.forEach((share, x) => {
-    if (share < 0.02) return;
+  for (const { cells, reach } of found) {
+    const x = (cells.x + 0.5) * wide, y = (cells.y + 0.5) * tall;
     pen.beginPath();
-    pen.arc((x + 0.5) * wide, (y + 0.5) * tall, Math.max(6, 0.6 * wide), 0, 2 * Math.PI);
+    pen.ellipse(x, y, reach * wide, reach * tall, 0, 0, 2 * Math.PI);
+    pen.moveTo(x - 4, y);
+    pen.lineTo(x + 4, y);
+    pen.moveTo(x, y - 4);
+    pen.lineTo(x, y + 4);
     pen.stroke();
-  }));
+  }
 }
 
-// Cells near each other are one place: the warmest first, each takes what is within reach.
-export function places(rows) {
-  const reach = Math.max(...room.cells.shape) / 14, found = [];
+// Cells near each other are one source: the warmest first, each takes what is within reach.
+function clusters(rows) {
+  const near = Math.max(...room.cells.shape) / 14, found = [];
   rows.flatMap((row, y) => row.map((share, x) => ({ share, x, y })))
     .filter((cell) => cell.share > 0.002)
     .sort((a, b) => b.share - a.share)
     .forEach(({ share, x, y }) => {
-      let place = found.find((p) => Math.hypot(p.peak.x - x, p.peak.y - y) <= reach);
-      if (!place) found.push((place = { peak: { x, y }, share: 0, x: 0, y: 0 }));
-      place.share += share;
-      place.x += share * x;
-      place.y += share * y;
+      let one = found.find((p) => Math.hypot(p.peak.x - x, p.peak.y - y) <= near);
+      if (!one) found.push((one = { peak: { x, y }, share: 0, x: 0, y: 0 }));
+      one.share += share;
+      one.x += share * x;
+      one.y += share * y;
     });
   return found.filter((p) => p.share >= 0.05).sort((a, b) => b.share - a.share).slice(0, 6)
-    .map((p) => ({ share: p.share, x: placeOf(p.x / p.share), y: placeOf(p.y / p.share) }));
+    .map((p) => ({ share: p.share, x: p.x / p.share, y: p.y / p.share }));
+}
+
+// How far round each source one has to go for this much of the chance that is nearest to it.
+function reaches(found, present, level) {
+  const near = found.map(() => []);
+  present.forEach((row, y) => row.forEach((chance, x) => {
+    if (!(chance > 0)) return;
+    const far = found.map((one) => Math.hypot(one.x - x, one.y - y));
+    const least = Math.min(...far);
+    near[far.indexOf(least)].push({ chance, far: least });
+  }));
+  return near.map((cells) => {
+    let left = level * cells.reduce((sum, { chance }) => sum + chance, 0);
+    if (!(left > 0)) return null;
+    cells.sort((a, b) => a.far - b.far);
+    return 0.5 + cells.find(({ chance }) => (left -= chance) <= 1e-9).far;
+  });
+}
+
+// The likely sources of a map: place, radius (null where nobody knows) and share of the warmth.
+export function sources(rows, present, level) {
+  const found = clusters(rows);
+  const reach = present && found.length ? reaches(found, present, level) : found.map(() => null);
+  return found.map((cells, i) => ({
+    cells, share: cells.share, reach: reach[i],
+    x: placeOf(cells.x), y: placeOf(cells.y), radius: reach[i] === null ? null : sideOf(reach[i]),
+  }));
 }

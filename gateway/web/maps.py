@@ -9,7 +9,7 @@ class MapHead(Struct):
     """A map without its picture."""
 
     number: int
-    status: str
+    status: str = ""
     why: str = ""
     seconds: float | None = None
     total: float | None = None

@@ -45,11 +45,11 @@ def routes(parts: Parts, reading: Reading) -> list[Route]:
 def standing(parts: Parts) -> Standing:
     """Return how every part is."""
     if parts.health is None:
-        return Standing(False, UNKNOWN, {})
+        return Standing(False, UNKNOWN, {}, parts.reader is not None)
     now_s, found = time.monotonic(), parts.health.parts()
     wrong = [f"{name}: {part.why}" for name, part in found.items() if not part.ok]
     told = {
         name: Part(part.ok, part.why, round(now_s - part.since_s, 1))
         for name, part in found.items()
     }
-    return Standing(not wrong, "; ".join(wrong), told)
+    return Standing(not wrong, "; ".join(wrong), told, parts.reader is not None)

@@ -17,7 +17,11 @@ PATHS = ("/api/v1/events", "/api/events")
 KIND = "text/event-stream"
 # A proxy would hold events back; a browser that lost us asks again after half a second.
 HEADERS = {"x-accel-buffering": "no"}
-BEGIN, BEAT, END = b"retry: 500\n\n", b": beat\n\n", b'event: bye\ndata: {"kind":"bye"}\n\n'
+BEGIN, BEAT, END = (
+    b"retry: 500\n\n",
+    b"event: beat\ndata: {}\n\n",
+    b'event: bye\ndata: {"kind":"bye"}\n\n',
+)
 FULL = Refusal(
     503,
     "viewers",

@@ -36,9 +36,10 @@ def test_devices_are_listed_by_name_and_hold_no_reading(live: Page, ask: Ask) ->
     assert names == ["north", "south", "west"]
     assert then["next"] is None
     assert set(first["devices"][0]) == {
-        "name", "key_id", "boot", "seq", "reports", "last_s", "late", "refused",
+        "name", "key_id", "boot", "seq", "reports", "last_s", "late", "refused", "left",
         "alarm", "quarantine",
     }  # fmt: skip
+    assert first["devices"][0]["left"]["exact"] == "9/8"
     assert [one["late"] for one in first["devices"]] == [5, 0]
     assert ask(live, f"{V1}/devices/north/gaps").json["gaps"] == [
         {"boot": 3, "first": 4, "last": 6}

@@ -141,7 +141,7 @@ def test_a_map_appears_and_follows(live: server.Page, tab: Page) -> None:
     until(tab, "document.getElementById('map').dataset.number == '2'")
 
     assert (first, brightest(tab)) == pytest.approx((0.13, 0.87), abs=0.05)
-    assert "100 % near 18.1 m" in tab.inner_text("#places")
+    assert tab.inner_text("#places").split("\t")[:3] == ["18.1 m", "not known", "100 %"]
     assert tab.get_attribute("#map", "aria-label") == "heat map: 100 % near 18.1 m"
 
 
@@ -255,9 +255,9 @@ def test_a_plane_is_drawn_too(live: server.Page, tab: Page) -> None:
     live.feed.put({**READY, "shape": [4, 2], "cell_mm": 1000})
     rows = [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
     live.feed.put({**drawn(1, 0), "mass": rows})
-    until(tab, "document.getElementById('places').textContent.includes('near')")
+    until(tab, "document.getElementById('places').textContent.includes('m')")
 
-    assert tab.inner_text("#places") == "100 % near 2.5 m / 1.5 m"
+    assert tab.inner_text("#places").startswith("2.5 m / 1.5 m\t")
 
 
 VIOLET, RING = (87, 16, 110), (125, 211, 252)
@@ -321,23 +321,23 @@ def test_a_map_with_a_reservation_says_it(live: server.Page, tab: Page) -> None:
     assert tab.inner_text("#map-note").endswith("undetermined: all places are alike")
 
 
-def test_a_plane_shows_chances_and_rings_its_map(live: server.Page, tab: Page, wide: int) -> None:
-    """The chances fill the plane, a ring stands around each cell that the map takes."""
-    live.feed.put({**READY, "shape": [4, 2], "cell_mm": 1000})
-    rows = [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
-    live.feed.put(
-        sure({**drawn(1, 0), "mass": rows}, [[0.8, 0.0, 0.0, 0.0], [0.0, 0.1, 0.4, 0.0]])
-    )
+def test_a_plane_shows_chances_and_rings_its_sources(
+    live: server.Page, tab: Page, wide: int
+) -> None:
+    """The chances fill the plane, and a ring holds nine tenths of what is nearest to a source."""
+    live.feed.put({**READY, "shape": [8, 2], "cell_mm": 1000})
+    rows = [[0.0] * 8, [0.0] * 7 + [1.0]]
+    live.feed.put(sure({**drawn(1, 0), "mass": rows}, [[0.0] * 8, [0.05, *[0.0] * 5, 0.4, 0.8]]))
     until(tab, "document.getElementById('map').dataset.number == '1'")
 
-    assert coloured(tab, (252, 255, 164), "left")  # where it most likely is, the map or not
+    assert coloured(tab, (252, 255, 164), "right")
     assert coloured(tab, RING, "right")
     assert not coloured(tab, RING, "left")
-    assert "rings: what the map takes it for" in tab.inner_text("#map-note")
-    assert tab.inner_text("#places") == "100 % near 3.5 m / 1.5 m"
+    assert "cross: what the map takes it for" in tab.inner_text("#map-note")
+    assert tab.inner_text("#places").split("\t")[:2] == ["7.5 m / 1.5 m", "± 1.5 m"]
     box = tab.locator("#map").bounding_box()
     assert box is not None
-    assert box["width"] / box["height"] == pytest.approx(2, rel=0.02)
+    assert box["width"] / box["height"] == pytest.approx(4, rel=0.02)
     assert tab.evaluate("document.documentElement.scrollWidth") == wide
     assert tab.said == []
 

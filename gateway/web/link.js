@@ -1,0 +1,89 @@
+// The link to the gateway: the token where one is needed, and events that come back by themselves.
+
+import { at } from "./words.js";
+
+const SILENT_MS = 30_000; // the gateway gives a sign of life every ten seconds
+let source = null, heard = 0, lastId = "", closing = null;
+
+function state(name, words) {
+  at("link").dataset.state = name;
+  at("link").textContent = words;
+}
+
+// Return what an address of the API answers, or null; whoever lacks the token is asked for it.
+export async function get(path) {
+  try {
+    const answer = await fetch(`/api/v1/${path}`, { headers: { accept: "application/json" } });
+    if (answer.status === 401) ask("");
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
+  }
+}
+
+function ask(why) {
+  source?.close();
+  source = null;
+  state("lost", "locked");
+  at("login-note").textContent = why;
+  if (!at("login").hidden) return;
+  at("login").hidden = false;
+  at("token").focus();
+}
+
+// Return the status of our session: 200 when we may look, 401 when not, 0 when nobody answers.
+async function session(token) {
+  const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }) };
+  try {
+    const answer = await fetch("/api/v1/session", token === undefined ? {} : post);
+    return answer.ok && !(await answer.json()).open ? 401 : answer.status;
+  } catch {
+    return 0;
+  }
+}
+
+async function enter(token, begin) {
+  const status = await session(token);
+  if (status === 200) {
+    at("login").hidden = true;
+    at("token").value = "";
+    begin();
+  } else if (status === 401) ask(token === undefined ? "" : "That is not the token of this page.");
+  else if (status === 429) ask("Too many wrong tokens: wait a while before the next.");
+  else again(begin);
+}
+
+function again(begin) {
+  state("lost", "connection lost, trying again");
+  clearTimeout(closing);
+  closing = setTimeout(() => enter(undefined, begin), 500 + 1000 * Math.random());
+}
+
+// Hear events of these kinds until the page is closed; `fresh` is called when we are back.
+export function follow(kinds, take, fresh) {
+  function begin() {
+    clearTimeout(closing);
+    source?.close();
+    source = new EventSource(`/api/v1/events${lastId ? `?last_event_id=${encodeURIComponent(lastId)}` : ""}`);
+    heard = Date.now();
+    source.onopen = () => { heard = Date.now(); state("live", "live"); fresh(); };
+    source.onerror = () => { source?.close(); source = null; again(begin); };
+    source.addEventListener("beat", () => { heard = Date.now(); });
+    for (const kind of kinds) {
+      source.addEventListener(kind, (message) => {
+        heard = Date.now();
+        lastId = message.lastEventId || lastId;
+        take(JSON.parse(message.data));
+      });
+    }
+  }
+  at("token-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    enter(at("token").value, begin);
+  });
+  // A phone that slept, a cable that was pulled: the browser alone may notice after many minutes.
+  setInterval(() => { if (source && Date.now() - heard > SILENT_MS) source.onerror(); }, 5000);
+  const given = /^#token=(.+)$/.exec(location.hash);
+  if (given) history.replaceState(null, "", location.pathname); // out of the history and of sight
+  enter(given ? decodeURIComponent(given[1]) : undefined, begin);
+}

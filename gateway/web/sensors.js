@@ -1,0 +1,34 @@
+// How long each sensor has been silent, and what is left of its budget; never what it felt.
+
+import { get } from "./link.js";
+import { ago, at, made, plural, row } from "./words.js";
+
+const SHOWN = 200;
+
+function stateOf(device, since_s) {
+  if (device.quarantine) return ["shut out", "bad"];
+  if (device.alarm) return ["needs a new key", "bad"];
+  if (device.last_s === null) return ["never counted", "bad"];
+  return device.last_s < since_s ? ["silent", "bad"] : ["answers", "good"];
+}
+
+// The silent ones first, then by name: who is missing is what somebody looks for here.
+export async function refreshSensors() {
+  const [found, rounds] = await Promise.all([get("devices?limit=1000"), get("rounds?limit=5")]);
+  if (!found || !found.devices.length) return;
+  const closed = rounds && rounds.rounds.find((one) => one.closed_s !== null);
+  const since_s = closed ? closed.opened_s : 0;
+  const lines = found.devices.map((device) => ({ device, state: stateOf(device, since_s) }));
+  const silent = lines.filter(({ state }) => state[1] === "bad");
+  const order = [...silent, ...lines.filter(({ state }) => state[1] !== "bad")];
+  at("sensors").hidden = false;
+  at("devices").replaceChildren(...order.slice(0, SHOWN).map(({ device, state: [words, kind] }) => row(
+    device.name,
+    device.last_s === null ? "never" : ago(device.last_s),
+    made("span", words, { state: kind }),
+    device.left === null ? "–" : `${Math.floor((100 * device.left.about) / found.budget.about)} %`,
+  )));
+  const more = found.next === null ? "" : " or more";
+  const hidden = order.length > SHOWN ? `; the first ${SHOWN} are shown` : "";
+  at("sensors-note").textContent = `${silent.length} of ${plural(order.length, "sensor")}${more} did not answer the last round that closed, or must not${hidden}.`;
+}
