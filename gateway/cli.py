@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from .commands import flags, looking, owning, questions, running, simulating
+from .commands import devices, flags, looking, owning, questions, running, simulating, taking
 from .faults import OperatorFault
 
 app = typer.Typer(
@@ -32,6 +32,7 @@ app = typer.Typer(
 
 brokers = typer.Typer(help="A broker of your own: TLS, passwords, access list.")
 app.add_typer(brokers, name="broker", no_args_is_help=True)
+app.add_typer(devices.app, name="device", no_args_is_help=True)
 
 
 @brokers.command("init")
@@ -81,6 +82,8 @@ app.command()(looking.ledger)
 app.command()(looking.show)
 app.command()(looking.health)
 app.command()(looking.audit)
+app.command()(taking.backup)
+app.command()(taking.export)
 app.command()(owning.unveil)
 app.command()(owning.tighten)
 app.add_typer(owning.keys, name="keys", no_args_is_help=True)

@@ -6,19 +6,26 @@ at any time, and read by mosquitto when it starts or gets SIGHUP.
 """
 
 import os
+import secrets as chance
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from edge import wire
+
+from ..faults import LinkFault
+from ..mqtt import access
 from ..mqtt.pump import Pump
+from ..mqtt.service import Link
 from ..operating import Mqtt
 from . import control, dynamic
 from .control import Control, Silence
 from .plain import Plain
 from .resting import Resting
 
+CLEARED_S = 3.0  # for the broker to have taken what clears
 GONE = ("Client not found", "Role not found")
 
 
@@ -39,8 +46,8 @@ class Doors(Protocol):
 class Running:
     """A broker that is asked."""
 
-    def __init__(self, site: str, asked: Control) -> None:
-        self._site, self.asked = site, asked
+    def __init__(self, broker: Mqtt, site: str, asked: Control, pump: Pump) -> None:
+        self._broker, self._site, self.asked, self._pump = broker, site, asked, pump
 
     def add(self, name: str, password: str) -> str:
         answers = self.asked.ask(control.create(self._site, name, password))
@@ -48,8 +55,31 @@ class Running:
         return "the broker lets it in"
 
     def remove(self, name: str) -> str:
+        """Cut a device off, and clear what the broker has retained of it.
+
+        Nobody but the device may write there. So it gets a password that we alone know, and with
+        that we come as the device.
+        """
+        secret = chance.token_hex(32)
+        answers = self.asked.ask(control.password(name, secret) + control.enable(name))
+        control.expect(answers, *GONE)
+        said = "the broker has cut it off"
+        if not answers[0].error:
+            own = self._broker.model_copy(update={"username": name, "password_file": None})
+            own._password, own._context = secret, access.tls(self._broker)
+            link = Link(own, f"heatveil-{self._site}-{name}-last", self._pump, lasting=False)
+            try:
+                link.wait()
+                for leaf in ("meta", "state"):
+                    link.publish(wire.topic(self._site, name, leaf), b"", retain=True)
+                if link.sent(CLEARED_S):
+                    said += ", and what it retained is cleared"
+            except LinkFault:
+                said += "; what it retained is still there"
+            finally:
+                link.close()
         control.expect(self.asked.ask(control.delete(name)), *GONE)
-        return "the broker has cut it off"
+        return said
 
     def rotate(self, name: str, password: str) -> str:
         answers = self.asked.ask(control.password(name, password))
@@ -105,6 +135,6 @@ def doors(broker: Mqtt, site: str, folder: Path) -> Iterator[Doors | None]:
                     raise
                 yield None
                 return
-            yield Running(site, asked)
+            yield Running(broker, site, asked, pump)
         finally:
             asked.close()

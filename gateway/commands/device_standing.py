@@ -1,0 +1,120 @@
+"""How devices stand, and shutting them out and letting them back by hand."""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from .. import config
+from ..brokers.doors import Doors, doors
+from ..deployment import Deployment
+from ..enrolment.enrol import Devices, load_devices
+from ..faults import LinkFault, OperatorFault, suggestion
+from ..storage.places import place_of
+from ..storage.reader import Reader
+from ..storage.store import Store
+
+Say = Callable[[str], None]
+STRANGER = (
+    "Where the broker lets devices in is not known here: tell it yourself, with a role or rules "
+    "as `heatveil broker init` writes them"
+)
+
+
+def known(path: Path, name: str) -> tuple[Deployment, Devices]:
+    """Return a deployment and its devices, of which this is one.
+
+    Raises:
+        OperatorFault: it is none.
+    """
+    deployment = config.load(path)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
+    if name not in devices.by_name:
+        raise OperatorFault(
+            f"no device {name} is enrolled; only one that is can be changed. "
+            f"{suggestion(name, devices.by_name).capitalize()}"
+        )
+    return deployment, devices
+
+
+def listed(path: Path, say: Say) -> None:
+    """Say how every device stands, a line each."""
+    deployment = config.load(path)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
+    heard = {}
+    if has_store(deployment):
+        with closing(Reader(place_of(deployment))) as reader:
+            heard = {row.name: row for row in reader.devices()}
+    for name, device in sorted(devices.by_name.items(), key=lambda one: one[1].place):
+        row, (first, count) = heard.get(name), device.place
+        sensors = f"sensor {first}" if count == 1 else f"sensors {first} to {first + count - 1}"
+        words = [f"{name}: {sensors}, {device.mode}, key {device.key_id.hex()}"]
+        last_s = None if row is None else row.last_s
+        words.append("never heard" if last_s is None else f"heard {_ago(last_s)} ago")
+        if row is not None and row.alarm:
+            words.append(f"NEEDS A NEW KEY: {row.alarm}")
+        if row is not None and row.quarantine:
+            words.append(f"SHUT OUT: {row.quarantine}")
+        say(", ".join(words))
+
+
+def shut(path: Path, name: str, why: str, folder: Path | None, say: Say) -> None:
+    """Shut a device out: in the store, and at the broker."""
+    deployment, _ = known(path, name)
+    with closing(Store.of(deployment)) as store:
+        store.quarantine(name, why)
+    say(f"{name} is shut out; a gateway that runs listens to it no more within seconds")
+    _if_there(deployment, path, folder, say, lambda door: door.disable(name))
+
+
+def free(path: Path, name: str, folder: Path | None, say: Say) -> None:
+    """Let a device back: in the store, and at the broker."""
+    deployment, _ = known(path, name)
+    if has_store(deployment):
+        with closing(Store.of(deployment)) as store:
+            was = store.quarantined().get(name)
+            store.free(name)
+        if was is not None:
+            say(f"It was shut out {_ago(was[1])} ago: {was[0]}")
+    say(f"{name} is let back; a gateway that runs listens to it again within seconds")
+    _if_there(deployment, path, folder, say, lambda door: door.enable(name))
+
+
+def has_store(deployment: Deployment) -> bool:
+    """Return whether there is a store to look into: looking must not make one."""
+    return deployment.store.postgresql is not None or deployment.site.database.exists()
+
+
+def at_broker(deployment: Deployment, folder: Path, say: Say, do: Callable[[Doors], str]) -> None:
+    """Do something where the broker lets devices in, and say what came of it.
+
+    Raises:
+        OperatorFault: it was not done.
+    """
+    mqtt = deployment.mqtt
+    if mqtt.username is None:
+        say("[mqtt] has no username: the broker lets in whoever comes")
+        return
+    with doors(mqtt, deployment.site.name, folder) as door:
+        say(STRANGER if door is None else f"At {mqtt.host}: {do(door)}")
+
+
+def _if_there(
+    deployment: Deployment,
+    path: Path,
+    folder: Path | None,
+    say: Say,
+    do: Callable[[Doors], str],
+) -> None:
+    try:
+        at_broker(deployment, folder or path.with_name("broker"), say, do)
+    except LinkFault as fault:
+        say(f"The broker was not told, a gateway that runs will tell it: {fault}")
+
+
+def _ago(at_s: float) -> str:
+    seconds = max(time.time() - at_s, 0)
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
