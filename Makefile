@@ -5,7 +5,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench tools clean
+.PHONY: help demo test check bench faults tools clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,10 @@ check: .venv/has-test ## format, lint, arrows between packages, types
 bench: .venv/has-bench ## time what is claimed to be fast
 	@for bench in tests/bench/bench_*.py; do \
 		echo "== $$bench"; $(BIN)/python "$$bench" || exit 1; done
+
+faults: .venv/has-test ## every fault at full size, then random kills: ARGS="--kills 500"
+	@HEATVEIL_FAULTS=1 $(BIN)/python -m pytest tests/faults -p no:cacheprovider
+	@$(BIN)/python tests/bench/bench_kills.py $(ARGS)
 
 tools: ## fetch real MicroPythons into .tools, for the tests
 	@bash .ci/micropython.sh
