@@ -1,0 +1,104 @@
+"""What a deployment has gathered, for others to work with: `heatveil export`.
+
+The promise goes with the data. Beside every file stands `<file>.guarantee.json`, written before
+the file is: what is promised, what of it is spent, how the numbers are counted, and what they do
+not hide. Parquet carries the same inside, under the key heatveil.guarantee.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from recovery.guarantee import sentences
+
+from .. import config as deployments
+from ..deployment import Deployment
+from ..faults import OperatorFault, suggestion
+from ..ledger import Ledger, price
+from .choices import first_round
+from .export_files import FORMATS, written
+from .export_rows import KINDS, Span
+from .stored import reading
+
+
+def export(
+    config: Path,
+    out: Path,
+    what: str,
+    since: str | None,
+    until: str | None,
+    say: Callable[[str], None],
+) -> None:
+    """Write one kind of rows to a new file, and the promise beside it.
+
+    Args:
+        what: a name of `export_rows.KINDS`.
+        since, until: of the round's opening, or the charge; a date, or a date and a time.
+
+    Raises:
+        OperatorFault: the kind, the ending or a time is not known, a file is there already or
+            cannot be written, pyarrow is not there, or the store cannot be read.
+    """
+    if what not in KINDS:
+        raise OperatorFault(
+            f"--what is {what} but must be one of {', '.join(KINDS)}, for these are what a store "
+            f"holds; {suggestion(what, KINDS)}"
+        )
+    if out.suffix.lower() not in FORMATS:
+        raise OperatorFault(
+            f"{out} ends in none of {', '.join(FORMATS)}, and the ending says how it is to be "
+            "written. Name it by one of these"
+        )
+    deployment = deployments.load(config)
+    span = Span(_moment("since", since), _moment("until", until))
+    kind = KINDS[what]
+    with reading(deployment) as reader:
+        promise = _promise(deployment, reader, what, kind.units, span)
+        rows, used = written(out, kind, kind.rows(reader, span), promise)
+    say(f"{out}: {rows:,} rows of {what} from {used:,} {kind.of}")
+    say(f"{out}.guarantee.json: the promise that goes with them")
+
+
+def _promise(
+    deployment: Deployment, reader: Any, what: str, units: dict[str, str], span: Span
+) -> dict[str, Any]:
+    guarantee = first_round(deployments.query(deployment)).guarantee
+    terms, least = reader.promise()
+    budget = price(guarantee) * deployment.privacy.readings
+    ledger: Ledger = reader.ledger(min(budget, least or budget))
+    epsilon, delta = (float(Fraction(*ratio)) for ratio in (guarantee.epsilon, guarantee.delta))
+    newest = reader.rounds(1)
+    return {
+        "site": deployment.site.name,
+        "what": what,
+        "since_s": span.since_s,
+        "until_s": span.until_s,
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "guarantee": guarantee._asdict(),
+        "in_words": sentences(guarantee),
+        "not_protected": guarantee.unprotected,
+        "charged_under": None if terms is None else json.loads(terms),
+        "rho_budget": str(ledger.budget),
+        "rho_spent": str(ledger.spent),
+        "epsilon_spent": ledger.epsilon(delta, epsilon),
+        "rounds_so_far": newest[0].number if newest else 0,
+        "units": units,
+        "public": "everything here has passed the veil; no key and no exact reading is in it",
+    }
+
+
+def _moment(name: str, given: str | None) -> float | None:
+    if given is None:
+        return None
+    try:
+        found = datetime.fromisoformat(given)
+    except ValueError as fault:
+        raise OperatorFault(
+            f"--{name} is {given} but must be a date, or a date and a time, in UTC where it does "
+            "not say otherwise; else it is not known what is asked for. Write it as 2026-11-22 "
+            "or 2026-11-22T08:00"
+        ) from fault
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
