@@ -50,7 +50,7 @@ class Change:
         self._deployment: Deployment = config.load(path)
         self._folder = folder or path.with_name("broker")
         self._secrets = secrets or path.with_name("secrets.json")
-        self._out = out or path.with_name(f"{name}.device.json")
+        self._out = out or path.parent / f"{name}.device.json"
 
     def __enter__(self) -> "Change":
         site = self._deployment.site

@@ -10,6 +10,8 @@ from ..brokers.doors import Doors, doors
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices, load_devices
 from ..faults import LinkFault, OperatorFault, suggestion
+from ..storage import standing
+from ..storage.looking import looking
 from ..storage.places import place_of
 from ..storage.reader import Reader
 from ..storage.store import Store
@@ -41,20 +43,24 @@ def listed(path: Path, say: Say) -> None:
     """Say how every device stands, a line each."""
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
-    heard = {}
+    heard, shut_out = {}, dict[str, tuple[str, float]]()
     if has_store(deployment):
         with closing(Reader(place_of(deployment))) as reader:
-            heard = {row.name: row for row in reader.devices()}
+            heard = {(row.name, row.key_id_hex): row for row in reader.devices()}
+        engine = looking(place_of(deployment))
+        with engine.connect() as connection:
+            shut_out = standing.shut_out(connection)
+        engine.dispose()
     for name, device in sorted(devices.by_name.items(), key=lambda one: one[1].place):
-        row, (first, count) = heard.get(name), device.place
+        row, (first, count) = heard.get((name, device.key_id.hex())), device.place
         sensors = f"sensor {first}" if count == 1 else f"sensors {first} to {first + count - 1}"
         words = [f"{name}: {sensors}, {device.mode}, key {device.key_id.hex()}"]
         last_s = None if row is None else row.last_s
         words.append("never heard" if last_s is None else f"heard {_ago(last_s)} ago")
         if row is not None and row.alarm:
             words.append(f"NEEDS A NEW KEY: {row.alarm}")
-        if row is not None and row.quarantine:
-            words.append(f"SHUT OUT: {row.quarantine}")
+        if name in shut_out:
+            words.append(f"SHUT OUT: {shut_out[name][0]}")
         say(", ".join(words))
 
 
