@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import structlog
@@ -12,7 +12,10 @@ from .. import config, logs
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices, load_devices
 from ..faults import OperatorFault
+from ..operate.guarding import guard_of
+from ..operate.quarantine import Quarantine
 from ..storage.store import Store
+from ..telling import Event
 from ..workers.naming import holder
 from ..workers.worker import Worker
 from .hosting import on_signal
@@ -34,21 +37,31 @@ def work(path: Path, name: str | None, say: Callable[[str], None]) -> None:
     check_parts(deployment)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     over = threading.Event()
-    store = Store.of(deployment)
-    try:
-        with (
-            on_signal(over.set),
-            Worker(deployment, devices, holder(name), store) as worker,
-            on_hangup(lambda: worker.reload(_again(deployment, worker))),
-        ):
-            say(
-                f"working for site {deployment.site.name}, in "
-                f"{deployment.workers.partitions} parts, until Ctrl-C; SIGHUP has the devices "
-                "loaded again"
-            )
-            over.wait()
-    finally:
-        store.close()
+    with ExitStack() as stack:
+        store = Store.of(deployment)
+        stack.callback(store.close)
+        guard = guard_of(deployment, devices.by_name, store.opened_s())
+        # Whom we find guilty is written down; the leader, who reads it, tells the broker.
+        minutes = deployment.guard.minutes
+        stack.enter_context(Quarantine(store, None, guard, _nobody, minutes=minutes))
+        stack.enter_context(on_signal(over.set))
+        worker = stack.enter_context(Worker(deployment, devices, holder(name), store, guard=guard))
+
+        def again() -> None:
+            found = _again(deployment, worker)
+            guard.renew(deployment.guard, found.by_name)
+            worker.reload(found)
+
+        stack.enter_context(on_hangup(again))
+        say(
+            f"working for site {deployment.site.name}, in {deployment.workers.partitions} parts, "
+            "until Ctrl-C; SIGHUP has the devices loaded again"
+        )
+        over.wait()
+
+
+def _nobody(event: Event) -> None:
+    """Hear of who is shut out: the leader tells it."""
 
 
 def check_parts(deployment: Deployment) -> None:

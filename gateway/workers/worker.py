@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import structlog
@@ -24,6 +23,7 @@ from .shares import share
 
 GLANCES = 5  # signs of life in the time of a lease
 LONGEST_S = 0.5  # between two: a part whose worker died waits no longer for us to notice
+GOODBYE_S = 1.5  # for the last commits, when we are told to stop
 
 log = structlog.get_logger()
 
@@ -60,6 +60,7 @@ class Worker:
             deployment, devices, store, self._pump, fold, alarm, metrics, guard
         )
         self._known, self._parts = devices, dict[Lease, Part]()
+        self._leaving: dict[Lease, threading.Thread] = {}
         self._stopping, self._woken = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
 
@@ -105,61 +106,57 @@ class Worker:
             except Exception:  # a worker that gives up gives nobody its parts
                 log.exception("a worker's turn failed")
             # Without the database we cannot know, and others may have them by now.
-            self._drop([part for part in self._parts.values() if not part.surely_ours()])
+            self._leave([part for part in self._parts.values() if not part.surely_ours()])
             self._woken.wait(min(self._workers.lease_s / GLANCES, LONGEST_S))
             self._woken.clear()
-        parts = list(self._parts.values())
-        self._drop(parts)
+        self._leave(list(self._parts.values()))
+        until_s = time.monotonic() + GOODBYE_S
+        for closing in self._leaving.values():
+            closing.join(max(until_s - time.monotonic(), 0))
         with suppress(DatabaseError):  # the leases run out by themselves
             self._leases.leave()
 
     def _turn(self) -> None:
         """Renew what we have, give back what is too much, take what is free."""
-        if self._around.devices is not self._known:
-            self._known = self._around.devices
-            self._rebuild()
         began_s = time.monotonic()
-        beat = self._leases.beat(self._parts)
+        beat = self._leases.beat([*self._parts, *self._leaving])
         for lease in beat.kept & self._parts.keys():
             self._parts[lease].sure_until_s = began_s + self._workers.lease_s
-        self._drop([part for lease, part in self._parts.items() if lease not in beat.kept])
-        quota = share(self._leases.holder, beat.living, self._workers.partitions)
-        if surplus := sorted(self._parts)[quota:]:
-            self._drop([self._parts[lease] for lease in surplus])
-            self._leases.give(surplus)
-        elif more := quota - len(self._parts):
+        self._leave([part for lease, part in self._parts.items() if lease not in beat.kept])
+        devices, partitions = self._around.devices, self._workers.partitions
+        if devices is not self._known:  # parts whose devices are others now are begun anew
+            self._known = devices
+            new = {lease: devices_of(devices, lease.part, partitions) for lease in self._parts}
+            self._leave([part for part in self._parts.values() if part.devices != new[part.lease]])
+        quota = share(self._leases.holder, beat.living, partitions)
+        self._leave([self._parts[lease] for lease in sorted(self._parts)[quota:]])
+        gone = [lease for lease, closing in self._leaving.items() if not closing.is_alive()]
+        self._leases.give(gone)
+        for lease in gone:
+            del self._leaving[lease]
+        if (more := quota - len(self._parts)) > 0:
             began_s = time.monotonic()
-            taken = self._leases.take(self._workers.partitions, more)
-            self._begin(taken, began_s + self._workers.lease_s)
+            taken = self._leases.take(partitions, more)
+            for lease in taken:
+                until_s = began_s + self._workers.lease_s
+                self._parts[lease] = Part(lease, until_s, self._around)
+            if taken:
+                log.info("parts taken", part=_listed(taken), of=partitions)
 
-    def _begin(self, taken: Sequence[Lease], sure_until_s: float) -> None:
-        for lease in taken:
-            self._parts[lease] = Part(lease, sure_until_s, self._around)
-        if taken:
-            log.info("parts taken", parts=[lease.part for lease in taken], of=self._total())
+    def _leave(self, parts: Sequence[Part]) -> None:
+        """Begin to close parts; meanwhile they are still ours, so that nobody else begins.
 
-    def _drop(self, dropped: Iterable[Part]) -> None:
-        """Close parts, all at once: each waits for its last commit and for the broker."""
-        if not (parts := list(dropped)):
-            return
-        with ThreadPoolExecutor(len(parts), "goodbye") as crew:
-            list(crew.map(Part.close, parts))
+        Each waits for its last commit and for the broker, and we must not: others' leases run.
+        """
         for part in parts:
             del self._parts[part.lease]
-        log.info("parts left", parts=[part.lease.part for part in parts], of=self._total())
+            closing = threading.Thread(target=part.close, name="goodbye", daemon=True)
+            self._leaving[part.lease] = closing
+            closing.start()
+        if parts:
+            left = _listed(part.lease for part in parts)
+            log.info("parts left", part=left, of=self._workers.partitions)
 
-    def _rebuild(self) -> None:
-        """Begin those parts anew whose devices are no longer what they were."""
-        devices, partitions = self._around.devices, self._workers.partitions
-        stale = [
-            part
-            for lease, part in self._parts.items()
-            if part.devices != devices_of(devices, lease.part, partitions)
-        ]
-        leases = [part.lease for part in stale]
-        sure_until_s = min((part.sure_until_s for part in stale), default=0.0)
-        self._drop(stale)
-        self._begin(leases, sure_until_s)
 
-    def _total(self) -> int:
-        return self._workers.partitions
+def _listed(leases: Iterable[Lease]) -> str:
+    return " ".join(str(lease.part) for lease in sorted(leases))

@@ -26,7 +26,6 @@ from gateway.operating import Mqtt
 from gateway.storage.places import Database
 from gateway.storage.store import Store
 
-SITE = "testsite"
 LEASE_S = 2.0
 SETTINGS = """
 [site]
@@ -108,15 +107,20 @@ def database(cluster: Callable[[], Database]) -> Database:
     return cluster()
 
 
+def named(database: Database) -> str:
+    """Return the name of a test's site: its retained round is no other test's."""
+    return "site-" + database.words.rpartition("=")[2]
+
+
 @pytest.fixture
 def store(database: Database) -> Iterator[Store]:
     """Return a store at PostgreSQL, cleared away afterwards."""
-    store = Store(database, SITE)
+    store = Store(database, named(database))
     yield store
     store.close()
 
 
-def eventually(true: Callable[[], Any], patience_s: float = 20.0) -> bool:
+def eventually(true: Callable[[], Any], patience_s: float = 60.0) -> bool:
     """Wait until it is true; return whether it came to that."""
     until_s = time.monotonic() + patience_s
     while not true() and time.monotonic() < until_s:
@@ -128,14 +132,15 @@ class Site:
     """A site with a leader and workers as processes of their own, and devices that we play."""
 
     def __init__(self, folder: Path, mqtt: Mqtt, database: Database, sensors: int) -> None:
-        self.folder, self.sensors = folder, sensors
-        self.made, self.place = enrol.make(SITE, sensors), budgets.in_memory()
+        self.folder, self.name = folder, named(database)
+        self._topic = wire.round_topic(self.name, "thermal")
+        self.made, self.place = enrol.make(self.name, sensors), budgets.in_memory()
         self.devices = enrol.known(self.made.secrets)
         enrol.save_devices(self.devices, folder / "devices.json")
         self.config = folder / "gateway.toml"
         self.config.write_text(
             SETTINGS.format(
-                site=SITE,
+                site=self.name,
                 sensors=sensors,
                 port=mqtt.port,
                 page=free_port(),
@@ -147,9 +152,9 @@ class Site:
         self._rounds: list[bytes] = []
         self._children: list[subprocess.Popen[bytes]] = []
         self._pump = Pump("site")
-        topics = [wire.round_topic(SITE, "thermal"), wire.topic(SITE, "+", "receipt")]
+        topics = [self._topic, wire.topic(self.name, "+", "receipt")]
         self.link = Link(
-            mqtt, "site-devices", self._pump, subscribe=topics, on_message=self._came
+            mqtt, f"devices-{self.name}", self._pump, subscribe=topics, on_message=self._came
         ).wait()
 
     def _came(self, link: Link, message: Message) -> None:
@@ -187,18 +192,16 @@ class Site:
         self.plan = plan
         return wire.name_of(plan), frames
 
-    _topic = wire.round_topic(SITE, "thermal")
-
     def say(self, frames: dict[str, bytes]) -> None:
         """Let devices answer."""
         for name, frame in frames.items():
-            self.link.publish(wire.topic(SITE, name, "data"), frame)
+            self.link.publish(wire.topic(self.name, name, "data"), frame)
 
     def payloads(self, frames: dict[str, bytes]) -> list[list[int]]:
         """Return what is in frames, by the devices' names."""
         found = []
         for name, frame in sorted(frames.items()):
-            topic, key = wire.topic(SITE, name, "data"), self.devices.by_name[name].mac_key
+            topic, key = wire.topic(self.name, name, "data"), self.devices.by_name[name].mac_key
             found.append(wire.unpack_report(frame, key, topic, name).payload)
         return found
 
