@@ -28,6 +28,7 @@ function ask(why) {
   at("login-note").textContent = why;
   if (!at("login").hidden) return;
   at("login").hidden = false;
+  at("main").dataset.locked = "";
   at("token").focus();
 }
 
@@ -46,6 +47,7 @@ async function enter(token, begin) {
   const status = await session(token);
   if (status === 200) {
     at("login").hidden = true;
+    delete at("main").dataset.locked;
     at("token").value = "";
     begin();
   } else if (status === 401) ask(token === undefined ? "" : "That is not the token of this page.");

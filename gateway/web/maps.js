@@ -49,7 +49,7 @@ export function showMap(event) {
   // What a drawing cannot say of itself.
   if (why !== "optimal") at("map-note").textContent += `. ${why}`;
   const level = credible ? `${Math.round(100 * credible.level)} %` : "";
-  if (credible) at("map-note").textContent += `. Ring: a source is in it with ${level}`;
+  if (credible) at("map-note").textContent += `. Rings: where each source is, with ${level}`;
   if (credible && mass.length > 1) at("map-note").textContent += "; bright: where one may be; cross: what the map takes it for";
   at("within").textContent = level ? `Within (${level})` : "Within";
   at("places").append(...found.map((one) => row(

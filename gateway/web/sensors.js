@@ -7,7 +7,7 @@ const SHOWN = 200;
 
 function stateOf(device, since_s) {
   if (device.quarantine) return ["shut out", "bad"];
-  if (device.alarm) return ["needs a new key", "bad"];
+  if (device.alarm) return ["needs new key", "bad"];
   if (device.last_s === null) return ["never counted", "bad"];
   return device.last_s < since_s ? ["silent", "bad"] : ["answers", "good"];
 }

@@ -1,20 +1,13 @@
 """The live page, in a real browser: it shows, it follows, and it asks nobody else."""
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from gateway.web import server
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-]
 READY = {
     "kind": "ready",
     "site": "lab",
@@ -24,16 +17,8 @@ READY = {
     "sensors": [4, 1],
     "enrolled": 4,
 }
+Until = Callable[[Page, str], None]
 HOSTILE = "<img src=x onerror=document.title='taken'>"
-
-
-@pytest.fixture(scope="module")
-def browser(need: Callable[[str], str]) -> Iterator[Browser]:
-    """Return one headless Chromium for all tests."""
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=need("chromium"), args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
@@ -45,21 +30,9 @@ def live() -> Iterator[server.Page]:
 
 
 @pytest.fixture
-def tab(browser: Browser, live: server.Page) -> Iterator[Page]:
-    """Return the page in a tab whose complaints and requests are written down."""
-    context = browser.new_context(viewport={"width": 400, "height": 800})
-    tab = context.new_page()
-    tab.said, tab.asked = [], []
-    # The last is a hint to whoever reads pixels, which only these tests do.
-    tab.on(
-        "console",
-        lambda message: "getImageData" in message.text or tab.said.append(message.text),
-    )
-    tab.on("pageerror", lambda fault: tab.said.append(str(fault)))
-    tab.on("request", lambda request: tab.asked.append(request.url))
-    tab.goto(live.url)
-    yield tab
-    context.close()
+def tab(opened: Callable[..., Page], live: server.Page) -> Page:
+    """Return the page in a tab as narrow as a phone."""
+    return opened(live.url)
 
 
 def drawn(number: int, cell: int, total: float = 1.0) -> dict[str, Any]:
@@ -106,15 +79,6 @@ def coloured(tab: Page, colour: tuple[int, int, int], part: str) -> bool:
     )
 
 
-def until(tab: Page, expression: str) -> None:
-    """Wait until an expression holds in the page; its policy forbids the usual way to wait."""
-    end_s = time.monotonic() + 5
-    while not tab.evaluate(expression):
-        if time.monotonic() > end_s:
-            pytest.fail(f"never came true: {expression}")
-        time.sleep(0.02)
-
-
 def brightest(tab: Page) -> float:
     """Return where along the map's strip the brightest column is, 0 to 1."""
     return float(
@@ -132,7 +96,7 @@ def brightest(tab: Page) -> float:
     )
 
 
-def test_a_map_appears_and_follows(live: server.Page, tab: Page) -> None:
+def test_a_map_appears_and_follows(live: server.Page, tab: Page, until: Until) -> None:
     """What the gateway tells is on the canvas, where it belongs, and the next one replaces it."""
     live.feed.put(drawn(1, 8))
     until(tab, "document.getElementById('map').dataset.number == '1'")
@@ -145,7 +109,9 @@ def test_a_map_appears_and_follows(live: server.Page, tab: Page) -> None:
     assert tab.get_attribute("#map", "aria-label") == "heat map: 100 % near 18.1 m"
 
 
-def test_it_asks_nobody_else_and_complains_of_nothing(live: server.Page, tab: Page) -> None:
+def test_it_asks_nobody_else_and_complains_of_nothing(
+    live: server.Page, tab: Page, until: Until
+) -> None:
     """A page that fetched a font elsewhere would tell a stranger who looks at which building."""
     live.feed.put(drawn(1, 8))
     until(tab, "document.getElementById('map').dataset.number == '1'")
@@ -168,7 +134,7 @@ def test_the_policy_keeps_strange_scripts_out(live: server.Page, tab: Page) -> N
     assert any("Content Security Policy" in line for line in tab.said)
 
 
-def test_words_from_outside_stay_words(live: server.Page, tab: Page) -> None:
+def test_words_from_outside_stay_words(live: server.Page, tab: Page, until: Until) -> None:
     """A site's name or a reason is text, never markup."""
     live.feed.put({**READY, "site": HOSTILE})
     live.feed.put({"kind": "promise", "sentences": [HOSTILE]})
@@ -178,7 +144,7 @@ def test_words_from_outside_stay_words(live: server.Page, tab: Page) -> None:
     assert tab.locator("img").count() == 0
 
 
-def test_a_phone_never_scrolls_sideways(live: server.Page, tab: Page) -> None:
+def test_a_phone_never_scrolls_sideways(live: server.Page, tab: Page, until: Until) -> None:
     """At 400 pixels, and with all there is to show, nothing is wider than the screen."""
     live.feed.put(drawn(1, 8))
     live.feed.put({"kind": "release", "number": 1, "reports": 4, "values": [1, -2, None, 4]})
@@ -188,7 +154,7 @@ def test_a_phone_never_scrolls_sideways(live: server.Page, tab: Page) -> None:
     assert tab.evaluate("document.documentElement.scrollWidth") == 400
 
 
-def test_no_map_is_said_in_words(live: server.Page, tab: Page) -> None:
+def test_no_map_is_said_in_words(live: server.Page, tab: Page, until: Until) -> None:
     """An empty canvas alone would look like an empty room."""
     live.feed.put(drawn(1, 8))
     until(tab, "document.getElementById('map').dataset.number == '1'")
@@ -201,7 +167,7 @@ def test_no_map_is_said_in_words(live: server.Page, tab: Page) -> None:
     assert tab.inner_text("#places") == ""
 
 
-def test_round_and_budget_are_followed(live: server.Page, tab: Page) -> None:
+def test_round_and_budget_are_followed(live: server.Page, tab: Page, until: Until) -> None:
     """Who looks at the page sees how many answered, and how much of the promise is left."""
     live.feed.put({"kind": "reports", "number": 3, "came": 2, "enrolled": 4, "refused": 1})
     live.feed.put(
@@ -225,7 +191,9 @@ def test_round_and_budget_are_followed(live: server.Page, tab: Page) -> None:
     assert "6.50 of 8.00" in tab.inner_text("#budget-note")
 
 
-def test_a_device_that_needs_a_new_key_is_seen_at_once(live: server.Page, tab: Page) -> None:
+def test_a_device_that_needs_a_new_key_is_seen_at_once(
+    live: server.Page, tab: Page, until: Until
+) -> None:
     """The one thing on the page that somebody has to do something about."""
     assert not tab.is_visible("#alarm")
     why = f"north sent message 3.7 after 4.1: {HOSTILE}"
@@ -238,7 +206,9 @@ def test_a_device_that_needs_a_new_key_is_seen_at_once(live: server.Page, tab: P
     assert tab.locator("img").count() == 0
 
 
-def test_a_link_in_the_clear_is_said_on_the_page(live: server.Page, tab: Page) -> None:
+def test_a_link_in_the_clear_is_said_on_the_page(
+    live: server.Page, tab: Page, until: Until
+) -> None:
     """Who looks at the page must not take a trial without TLS for a building's installation."""
     live.feed.put({**READY, "site": "open", "insecure": True})
     until(tab, "document.getElementById('site').textContent.includes('open')")
@@ -250,7 +220,7 @@ def test_a_link_in_the_clear_is_said_on_the_page(live: server.Page, tab: Page) -
     assert not tab.is_visible("#clear")
 
 
-def test_a_plane_is_drawn_too(live: server.Page, tab: Page) -> None:
+def test_a_plane_is_drawn_too(live: server.Page, tab: Page, until: Until) -> None:
     """Two dimensions, and the place is said with both."""
     live.feed.put({**READY, "shape": [4, 2], "cell_mm": 1000})
     rows = [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
@@ -270,7 +240,9 @@ def wide(request: pytest.FixtureRequest, tab: Page) -> int:
     return int(request.param)
 
 
-def test_how_sure_a_map_is_is_said_and_drawn(live: server.Page, tab: Page, wide: int) -> None:
+def test_how_sure_a_map_is_is_said_and_drawn(
+    live: server.Page, tab: Page, wide: int, until: Until
+) -> None:
     """The likeliest first, what is hardly likely not at all; hills where chances are."""
     hills = [[0.9 if 60 <= place < 70 else 0.0 for place in range(80)]]
     live.feed.put(sure(drawn(1, 8), hills))
@@ -286,7 +258,7 @@ def test_how_sure_a_map_is_is_said_and_drawn(live: server.Page, tab: Page, wide:
     assert tab.said == []
 
 
-def test_nothing_is_said_that_is_not_known(live: server.Page, tab: Page) -> None:
+def test_nothing_is_said_that_is_not_known(live: server.Page, tab: Page, until: Until) -> None:
     """An estimator without an opinion has no hills, and one without an error no distance."""
     live.feed.put(sure(drawn(1, 8), [[0.1] * 80], numbers=[0.0, 1.0], expected_error=None))
     until(tab, "document.getElementById('map').dataset.number == '1'")
@@ -301,7 +273,9 @@ def test_nothing_is_said_that_is_not_known(live: server.Page, tab: Page) -> None
     assert tab.said == []
 
 
-def test_a_map_of_no_heat_is_no_map_however_sure(live: server.Page, tab: Page) -> None:
+def test_a_map_of_no_heat_is_no_map_however_sure(
+    live: server.Page, tab: Page, until: Until
+) -> None:
     """The reason stands where the map was, and no number of sources from the round before."""
     live.feed.put(sure(drawn(1, 8), [[0.1] * 80]))
     until(tab, "document.getElementById('sure').textContent != ''")
@@ -313,7 +287,7 @@ def test_a_map_of_no_heat_is_no_map_however_sure(live: server.Page, tab: Page) -
     assert not coloured(tab, VIOLET, "left")
 
 
-def test_a_map_with_a_reservation_says_it(live: server.Page, tab: Page) -> None:
+def test_a_map_with_a_reservation_says_it(live: server.Page, tab: Page, until: Until) -> None:
     """Where readings tell no places, the picture alone would look as good as any other."""
     live.feed.put({**drawn(1, 8), "why": "undetermined: all places are alike"})
     until(tab, "document.getElementById('map').dataset.number == '1'")
@@ -322,7 +296,7 @@ def test_a_map_with_a_reservation_says_it(live: server.Page, tab: Page) -> None:
 
 
 def test_a_plane_shows_chances_and_rings_its_sources(
-    live: server.Page, tab: Page, wide: int
+    live: server.Page, tab: Page, wide: int, until: Until
 ) -> None:
     """The chances fill the plane, and a ring holds nine tenths of what is nearest to a source."""
     live.feed.put({**READY, "shape": [8, 2], "cell_mm": 1000})
@@ -349,7 +323,7 @@ def test_a_plane_shows_chances_and_rings_its_sources(
     assert "rings" not in tab.inner_text("#map-note")
 
 
-def test_it_comes_back_after_the_gateway_was_away(browser: Browser) -> None:
+def test_it_comes_back_after_the_gateway_was_away(browser: Browser, until: Until) -> None:
     """A tab left open over night shows the morning's map."""
     with server.Page("127.0.0.1", 0) as first:
         tab = browser.new_page()

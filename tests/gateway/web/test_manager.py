@@ -1,0 +1,220 @@
+"""What a facility manager needs of the page, in a real browser: what is wrong, who, since when."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page as Tab
+
+import gateway.web
+from gateway.operate.health import Health
+from gateway.web.server import Page
+
+Opened = Callable[..., Tab]
+Until = Callable[[Tab, str], None]
+TOKEN = "correct-horse-battery"
+READY = {
+    "kind": "ready",
+    "site": "lab",
+    "mechanism": "thermal",
+    "shape": [4, 1],
+    "cell_mm": 1000,
+    "sensors": [4, 1],
+    "enrolled": 4,
+}
+
+
+@pytest.fixture
+def live(known: Any) -> Iterator[Page]:
+    """Return a page over a known store, with a gateway whose broker can be lost."""
+    health = Health("broker")
+    health.say("broker", True)
+    with Page("127.0.0.1", 0, reader=known, health=health) as page:
+        page.feed.put(READY)
+        yield page
+
+
+def test_the_page_is_in_the_order_of_what_matters(live: Page, opened: Opened) -> None:
+    """Map, sources, round, budget, silence, history, and what the map is not."""
+    titles = opened(live.url).locator("section[aria-labelledby]:visible h2, p.not")
+    words = [one.splitlines()[0] for one in titles.all_inner_texts()]
+
+    assert words[:7] == [
+        "Where the warmth is", "Likely sources", "Round", "Privacy budget", "Sensors",
+        "Earlier maps", words[6],
+    ]  # fmt: skip
+    assert words[6].startswith("This map is not a picture of people")
+    assert words[6].count(".") == 1
+
+
+def test_a_source_has_a_radius_that_holds_nine_tenths(
+    live: Page, opened: Opened, until: Until
+) -> None:
+    """Two sources share what chance lies between them; each is told with place and strength."""
+    tab = opened(live.url)
+    live.feed.put({**READY, "shape": [40, 1]})
+    mass = [0.75 if cell == 10 else 0.25 if cell == 30 else 0.0 for cell in range(40)]
+    present = [0.0] * 40
+    present[8:13] = [0.05, 0.2, 0.5, 0.2, 0.05]  # 0.9 within one cell
+    present[30] = 0.4
+    live.feed.put(
+        {
+            "kind": "map", "number": 1, "status": "solved", "mass": [mass], "total": 2.0,
+            "why": "optimal", "seconds": 0.1, "guarantee": {},
+            "credible": {"level": 0.9, "present": [present], "numbers": [0.0, 1.0],
+                         "band": None, "expected_error": None},
+        }
+    )  # fmt: skip
+    until(tab, "document.querySelectorAll('#places tr').length == 2")
+
+    assert tab.inner_text("#places").splitlines() == [
+        "10.5 m\t± 1.5 m\t75 %\t1.50",
+        "30.5 m\t± 0.5 m\t25 %\t0.50",
+    ]
+    assert tab.inner_text("#within") == "Within (90 %)"
+
+
+def test_what_does_not_work_is_on_top_and_goes_when_it_does(
+    live: Page, opened: Opened, until: Until
+) -> None:
+    """The part and the reason; a screen reader is told at once."""
+    tab = opened(live.url)
+    lost = {"broker": {"ok": False, "why": "it does not answer"}, "disk": {"ok": True, "why": ""}}
+    live.feed.put({"kind": "health", "ready": False, "parts": lost})
+    until(tab, "!document.getElementById('health').hidden")
+    words, role = tab.inner_text("#faults"), tab.get_attribute("#health", "role")
+    found = {name: {"ok": True, "why": ""} for name in lost}
+    live.feed.put({"kind": "health", "ready": True, "parts": found})
+    until(tab, "document.getElementById('health').hidden")
+
+    assert words == "Broker: it does not answer"
+    assert role == "alert"
+
+
+def test_a_page_opened_late_knows_what_is_wrong(known: Any, opened: Opened, until: Until) -> None:
+    """Nothing need happen for it to be told: it asks how the gateway is."""
+    health = Health("disk")
+    health.say("disk", False, "48 MB are free and 64 are needed")
+    with Page("127.0.0.1", 0, reader=known, health=health) as page:
+        page.feed.put(READY)
+        tab = opened(page.url)
+        until(tab, "!document.getElementById('health').hidden")
+
+        assert tab.inner_text("#faults") == "Disk: 48 MB are free and 64 are needed"
+        assert tab.said == []
+
+
+def test_a_device_that_is_shut_out_is_named_with_its_reason(
+    live: Page, opened: Opened, until: Until
+) -> None:
+    """As text, whatever it says, and since when."""
+    tab = opened(live.url)
+    why = "<img src=x onerror=document.title='taken'>"
+    rows = [{"device": "south", "why": why, "since_s": time.time() - 7200}]
+    live.feed.put({"kind": "quarantine", "devices": rows})
+    until(tab, "!document.getElementById('quarantine').hidden")
+
+    assert tab.inner_text("#quarantined") == f"south: {why} (2 h ago)"
+    assert tab.locator("img").count() == 0
+
+
+def test_who_is_silent_is_said_first(live: Page, opened: Opened, until: Until) -> None:
+    """Last heard before the last closed round began; shut out; or answering."""
+    tab = opened(live.url)
+    until(tab, "document.querySelectorAll('#devices tr').length == 3")
+    rows = [row.split("\t") for row in tab.inner_text("#devices").splitlines()]
+
+    assert [row[0] for row in rows] == ["north", "south", "west"]
+    assert [row[2] for row in rows] == ["silent", "shut out", "silent"]
+    assert {row[3] for row in rows} == {"56 %"}  # 9/8 of 2
+    assert tab.inner_text("#sensors-note").startswith("3 of 3 sensors")
+
+
+def test_earlier_maps_are_a_slider_away(live: Page, opened: Opened, until: Until) -> None:
+    """By keyboard; the newest first, and the live map stays where it is."""
+    tab = opened(live.url)
+    until(tab, "document.getElementById('past').dataset.number == '6'")
+    tab.focus("#when")
+    tab.keyboard.press("ArrowLeft")
+    tab.keyboard.press("ArrowLeft")
+    until(tab, "document.getElementById('past').dataset.number == '4'")
+
+    assert tab.inner_text("#past-note") == "Round 4, of 6 that were drawn"
+    assert tab.get_attribute("#when", "aria-valuetext") == "Round 4"
+    assert tab.get_attribute("#past", "aria-label") == "heat map: 75 % near 1.5 m, 25 % near 0.5 m"
+
+
+def test_a_phone_opens_it_with_the_token(known: Any, opened: Opened, until: Until) -> None:
+    """By the form; a wrong one is said; once in, a new start of the gateway asks no more."""
+    with Page("127.0.0.1", 0, token=TOKEN, reader=known) as page:
+        port = int(page.url.rstrip("/").rsplit(":")[-1])
+        page.feed.put(READY)
+        tab = opened(page.url)
+        until(tab, "!document.getElementById('login').hidden")
+        before = list(tab.said)
+        hidden = not tab.is_visible("#map")
+        tab.fill("#token", "wrong-horse-battery")
+        tab.keyboard.press("Enter")
+        until(tab, "document.getElementById('login-note').textContent != ''")
+        tab.fill("#token", TOKEN)
+        tab.keyboard.press("Enter")
+        until(tab, "document.getElementById('link').dataset.state == 'live'")
+        until(tab, "document.getElementById('site').textContent.includes('lab')")
+        kept = tab.evaluate("[document.cookie, sessionStorage.length, localStorage.length]")
+    until(tab, "document.getElementById('link').dataset.state == 'lost'")
+    with Page("127.0.0.1", port, token=TOKEN, reader=known) as page:
+        page.feed.put({**READY, "site": "again"})
+        until(tab, "document.getElementById('site').textContent.includes('again')")
+
+    assert hidden
+    assert before == []
+    assert kept == ["", 0, 0]  # no script of the page can give the token away
+    assert tab.is_visible("#map")
+
+
+def test_a_link_with_the_token_opens_it(known: Any, opened: Opened, until: Until) -> None:
+    """From a QR code: what stands after # is never sent, and is gone from the address."""
+    with Page("127.0.0.1", 0, token=TOKEN, reader=known) as page:
+        page.feed.put(READY)
+        tab = opened(f"{page.url}#token={TOKEN}")
+        until(tab, "document.getElementById('link').dataset.state == 'live'")
+
+        assert tab.url == page.url
+        assert tab.said == []
+        assert not [url for url in tab.asked if TOKEN in url]
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everything_at_once_fits(
+    live: Page, opened: Opened, until: Until, width: int, scheme: str
+) -> None:
+    """All banners, long words, every panel: no sideways scroll, and nobody else is asked."""
+    tab = opened(live.url, width, color_scheme=scheme)
+    long = "w" * 300
+    live.feed.put({**READY, "site": long, "insecure": True})
+    live.feed.put(
+        {"kind": "health", "ready": False, "parts": {"disk": {"ok": False, "why": long}}}
+    )
+    live.feed.put({"kind": "alarm", "alarms": [{"device": "a", "why": long, "times": 2}]})
+    live.feed.put({"kind": "quarantine", "devices": [{"device": long, "why": long, "since_s": 1}]})
+    live.feed.put({"kind": "promise", "sentences": [long]})
+    live.feed.put(
+        {"kind": "reports", "number": 1, "came": 1, "enrolled": 4, "refused": 9, "late": 1}
+    )
+    until(tab, "document.getElementById('promise').textContent.includes('www')")
+    until(tab, "document.getElementById('past').dataset.number == '6'")
+
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    assert tab.said == []
+    assert [url for url in tab.asked if not url.startswith(live.url)] == []
+
+
+def test_the_page_is_small() -> None:
+    """A hundred kilobytes in all: it opens in a cellar, too."""
+    folder = Path(gateway.web.__file__).parent
+    files = [path for path in folder.iterdir() if path.is_file() and path.suffix != ".py"]
+
+    assert 10_000 < sum(path.stat().st_size for path in files) < 100_000
