@@ -1,8 +1,8 @@
 """What came off the wire, in batches: one commit for many costs what one for one does."""
 
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from math import inf
 from typing import Protocol
@@ -10,7 +10,7 @@ from typing import Protocol
 from ..mqtt.session import Message
 
 BATCH = 500
-LINGER_S = 0.02  # how long the first message of a batch waits for others
+LINGER_S = 0.05  # how long the first message of a batch waits for others
 QUIET_S = 0.005  # a gap this long ends the batch sooner
 END_S = 0.8  # how long messages are still given out after the end was asked for
 
@@ -32,7 +32,8 @@ class Inbox:
     """Messages in the order they came; any thread puts, one takes."""
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[Arrived | None] = queue.SimpleQueue()
+        self._queue: deque[Arrived | None] = deque()
+        self._came, self._idle = threading.Event(), False
         self._open = threading.Event()
         self._open.set()
         self._held = False
@@ -40,7 +41,9 @@ class Inbox:
 
     def put(self, arrived: Arrived) -> None:
         """Take a message; returns at once."""
-        self._queue.put(arrived)
+        self._queue.append(arrived)
+        if self._idle:
+            self._came.set()
 
     def hold(self, held: bool) -> None:
         """Give nothing out while held; who brings messages must bound how many wait."""
@@ -56,31 +59,42 @@ class Inbox:
         So are those that cannot be given out in time: the broker still has them.
         """
         self._until_s = time.monotonic() + END_S
-        self._queue.put(None)
+        self._queue.append(None)
+        self._came.set()
         self._open.set()
 
     @property
     def waiting(self) -> int:
         """How many messages wait."""
-        return self._queue.qsize()
+        return len(self._queue)
 
     def batch(self) -> tuple[list[Arrived], bool]:
         """Wait for messages; return a batch of them, and whether it is the last."""
+        self._wait()
         batch: list[Arrived] = []
-        wait_s: float | None = None
-        until_s = 0.0
-        while len(batch) < BATCH:
-            try:
-                arrived = self._queue.get(timeout=wait_s)
-            except queue.Empty:
-                break
+        while self._queue and len(batch) < BATCH:
+            arrived = self._queue.popleft()
             if arrived is None:
                 return ([] if self._held else batch), True
             batch.append(arrived)
-            now_s = time.monotonic()
-            until_s = until_s or now_s + LINGER_S
-            wait_s = max(min(QUIET_S, until_s - now_s), 0)
         self._open.wait()
         if self._held or time.monotonic() >= self._until_s:
             return [], True
         return batch, False
+
+    def _wait(self) -> None:
+        """Return when a batch is there: full, or with a gap behind it, or late enough."""
+        queue = self._queue
+        while not queue:
+            self._idle = True  # from here on who puts something in says so
+            if not queue:
+                self._came.wait()
+            self._came.clear()
+        self._idle = False
+        until_s, count = time.monotonic() + LINGER_S, 0
+        while count < len(queue) < BATCH and queue[-1] is not None:
+            count = len(queue)
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                break
+            time.sleep(min(QUIET_S, left_s))

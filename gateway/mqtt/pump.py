@@ -17,7 +17,9 @@ from typing import Any, Protocol
 
 import structlog
 
+STILL_S = 20.0  # what the thread may take to go round, were it all handshakes
 TICK_S = 0.5  # how often keep-alives and reconnections are looked at
+BREATH_S = 0.001  # between two looks: what comes byte by byte costs less when it is taken together
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 5.0  # before a reconnection
 
 log = structlog.get_logger()
@@ -77,7 +79,7 @@ class Pump:
         self._selector.register(self._inner, selectors.EVENT_READ)
         self._riders: set[Rider] = set()
         self._nudged: deque[Rider] = deque()
-        self._stopping = False
+        self._stopping, self._moved_s = False, time.monotonic()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -113,9 +115,15 @@ class Pump:
         self._inner.close()
         self._outer.close()
 
+    @property
+    def moving(self) -> bool:
+        """Whether the thread has gone round lately."""
+        return time.monotonic() - self._moved_s < STILL_S
+
     def _run(self) -> None:
         tick_at_s = 0.0
         while not self._stopping:
+            self._moved_s = time.monotonic()
             for key, _ in self._selector.select(TICK_S):
                 if key.data is None:
                     with suppress(BlockingIOError):
@@ -124,6 +132,7 @@ class Pump:
                     self._move(key.data)
             while self._nudged:
                 self._move(self._nudged.popleft())
+            time.sleep(BREATH_S)
             if time.monotonic() >= tick_at_s:
                 tick_at_s = time.monotonic() + TICK_S
                 for rider in list(self._riders):
