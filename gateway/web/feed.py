@@ -8,7 +8,7 @@ Differs from a queue of the last few events: there many reports would push out t
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 
 from .kept import Event as Event
 from .kept import Kept, Told
@@ -54,9 +54,12 @@ class Feed:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._last_s = 0.0
         self._ended = False
+        self.hear: Callable[[Event], None] | None = None  # on the thread that puts
 
     def put(self, event: Event) -> None:
         """Take an event from the service, on any thread; returns at once."""
+        if self.hear is not None:
+            self.hear(event)
         with self._lock:
             self._new.append(self._kept.add(event))
             if self._loop is None:

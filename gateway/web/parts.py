@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..operate.counted import Counted
 from ..operate.health import Health
 from ..operate.metrics import Metrics
 from .feed import Feed
@@ -28,3 +29,5 @@ class Parts:
         self.reader = reader or self.reader
         self.health = health or self.health
         self.metrics = metrics or self.metrics
+        if metrics is not None:
+            self.feed.hear = Counted(metrics).hear

@@ -48,7 +48,8 @@ class Page:
         Raises:
             OperatorFault: the port is taken, or the host is not one of this machine's.
         """
-        self._parts = Parts(reader=reader, health=health, metrics=metrics)
+        self._parts = Parts()
+        self._parts.attach(reader=reader, health=health, metrics=metrics)
         self.feed = self._parts.feed
         self.attach = self._parts.attach
         self._socket = _listening(host, port)
