@@ -151,9 +151,8 @@ def run(seconds: float, guarded: bool) -> dict[str, Any]:
             str(seconds),
             str(MOST),
         ]
-        child = subprocess.Popen(
-            [sys.executable, "-c", FLOOD, *words], stdout=subprocess.PIPE, text=True
-        )
+        command = [sys.executable, "-c", FLOOD, *words]
+        child = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         assert child.stdout is not None
         child.stdout.readline()
         began, seq, over = time.monotonic(), 0, threading.Event()
