@@ -165,6 +165,7 @@ class Link:
         self._session.wait_sent(patience_s)
         self._standing.closing = True
         self._client.disconnect()
+        self._pump.nudge(self._rider)
         self._session.wait_down(patience_s)
         self._pump.remove(self._rider)
         if (socket := self._client.socket()) is not None:
