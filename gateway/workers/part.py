@@ -48,6 +48,7 @@ class Part:
             sure_until_s: of our monotonic clock: nobody else can have the part before that.
         """
         self.lease, self.sure_until_s = lease, sure_until_s
+        self._listens = False
         deployment, store = around.deployment, around.store
         workers, site = deployment.workers, around.devices.site
         self.devices = mine = devices_of(around.devices, lease.part, workers.partitions)
@@ -73,6 +74,7 @@ class Part:
             unsubscribe=stale,
             on_message=self._intake.put,
             may_connect=self.surely_ours,
+            on_state=self._linked,
         )
 
     def surely_ours(self) -> bool:
@@ -82,6 +84,12 @@ class Part:
         throw its successor off the broker, for whoever has a client id last has the session.
         """
         return time.monotonic() < self.sure_until_s
+
+    def _linked(self, up: bool, why: str) -> None:
+        """Say that the broker keeps what comes for the part from now on."""
+        if up and not self._listens:
+            self._listens = True
+            log.info("a part listens", part=self.lease.part)
 
     def close(self) -> None:
         """Commit and let go of what has come, if the part is still ours; say goodbye."""

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -176,6 +177,11 @@ class Site:
     def log(self, child: subprocess.Popen[bytes]) -> str:
         """Return what a child has said so far."""
         return Path(self.folder, f"{self._children.index(child)}.log").read_text()
+
+    def listening(self, *children: subprocess.Popen[bytes]) -> set[int]:
+        """Return the parts that these have subscribed for since they were started."""
+        said = "".join(self.log(child) for child in children)
+        return set(map(int, re.findall(r'"part": (\d+), "event": "a part listens"', said)))
 
     def asked(self, number: int = 0) -> tuple[bytes, dict[str, bytes]]:
         """Return the name of a round, once it is out, and what every device answers."""
