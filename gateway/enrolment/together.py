@@ -2,15 +2,20 @@
 
 from math import prod
 
+import structlog
+
 from .. import config
 from ..deployment import Deployment
 from . import tightened
 from .enrol import Devices, check_fleet
+from .exposed import exposed
 from .granting import check_held, check_pace
+
+log = structlog.get_logger()
 
 
 def check_together(deployment: Deployment, devices: Devices) -> None:
-    """Check that these devices will answer this deployment.
+    """Check that these devices will answer this deployment, and warn of secrets that lie open.
 
     Raises:
         OperatorFault: they will not.
@@ -21,3 +26,5 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     held = {who: one.limits for who, one in known.items()}
     check_held(config.query(deployment), held)
     check_pace(deployment.rounds.every_s, held)
+    for sentence in exposed(deployment):
+        log.warning("a secret lies open", why=sentence)
