@@ -6,13 +6,12 @@ fault does not hide the next, unless the next cannot be seen without it.
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import config
 from ..deployment import Deployment
-from ..enrolment import tightened
-from ..enrolment.enrol import Devices, check_fleet, load_devices
-from ..enrolment.granting import check_held, check_pace
+from ..enrolment.enrol import Devices, load_devices
+from ..enrolment.together import check_together
 from ..faults import OperatorFault
 
 NAMES_OF_OURS = frozenset(("round", "map", "ha", "gateway"))  # levels of topics
@@ -75,20 +74,16 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
     except OperatorFault as wrong:
         yield fault("devices", wrong)
     if devices is not None:
-        yield from _devices(deployment, query, devices)
+        yield from _devices(deployment, devices)
     yield from checking_files.findings(deployment, path)
     yield from checking_store.findings(deployment, query)
     yield from checking_links.findings(deployment, connect)
 
 
-def _devices(deployment: Deployment, query: Any, devices: Devices) -> Iterable[Finding]:
+def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
     sensors = deployment.sensors.count[0] * deployment.sensors.count[1]
-    known = tightened.load(deployment.site.devices, devices)
-    held = {who: one.limits for who, one in known.items()}
     try:
-        check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
-        check_held(query, held)
-        check_pace(deployment.rounds.every_s, held)
+        check_together(deployment, devices)
     except OperatorFault as wrong:
         yield fault("devices", wrong)
         return
@@ -134,13 +129,6 @@ def _sense(deployment: Deployment) -> Iterable[Finding]:
             "homeassistant",
             f"expire_s {assistant.expire_s:g} is less than [rounds] every_s {rounds.every_s:g}: "
             "between rounds every result will be unavailable",
-        )
-    if deployment.workers.partitions > 1 and deployment.store.postgresql is None:
-        yield fault(
-            "workers",
-            f"[workers] partitions is {deployment.workers.partitions} and [store] names no "
-            "postgresql; workers share a database, or each would count what it alone has heard. "
-            "Name one, or set partitions to 1",
         )
     if deployment.mqtt.insecure:
         yield note(

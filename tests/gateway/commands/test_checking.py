@@ -47,7 +47,7 @@ def test_a_good_deployment_has_no_fault(site: Path, heatveil: Heatveil) -> None:
         ("count = 6", "count = 6\ncolour = 1", "config", "colour"),
         ("every_s = 60", "every_s = 60\nquorum = 7", "rounds", "quorum is 7"),
         ("cells = 40", "cells = 40\n[workers]\npartitions = 2\n[room2]", "config", "room2"),
-        ("[rounds]", "[workers]\npartitions = 2\n[rounds]", "workers", "postgresql"),
+        ("[rounds]", "[workers]\npartitions = 2\n[rounds]", "config", "postgresql"),
         ("count = 6", "count = 5", "devices", "sensor 5"),
         ("every_s = 60", "every_s = 1", "devices", "every_s"),
         ("epsilon", "keyholder = true\nepsilon", "devices", "keyholder"),
