@@ -35,6 +35,7 @@ class Counting:
         metrics.batch_seconds.observe(seconds)
         metrics.committed.inc(len(verdict.kept))
         metrics.absorbed.inc(len(verdict.again))
+        metrics.missing.inc(verdict.missing)
         metrics.alarms.inc(len(verdict.alarms))
         metrics.receipts.inc(len(verdict.receipts) + len(verdict.again))
         for kind, count in (unheard + Counter(one.kind for one in verdict.letters)).items():

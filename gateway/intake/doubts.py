@@ -5,10 +5,13 @@ answered the open round, the round knows. So of honest reports there is nothing 
 others everything. Within a batch the judge remembers by itself.
 """
 
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from ..rounds import OpenRound
+from ..storage.patience import Stopped, patiently
 from .genuine import Arrival
 from .outcomes import Key, Known, Who
 
@@ -17,6 +20,8 @@ class Store(Protocol):
     """Whoever remembers."""
 
     def known(self, keys: Sequence[Key], answers: Sequence[tuple[bytes, str]]) -> Known: ...
+
+    def newest(self) -> dict[Who, tuple[int, int]]: ...
 
 
 def known(
@@ -38,3 +43,12 @@ def known(
         return Known({}, {}, frozenset())
     answers = [(one.report.round, one.report.sender) for one in doubtful]
     return store.known([one.key for one in doubtful], answers)
+
+
+def recall(stopping: threading.Event, store: Store, newest: dict[Who, tuple[int, int]]) -> None:
+    """Bring the newest numbers up to the store's: a commit may have held whose answer was lost.
+
+    Without that its messages, handed over again, would pass for new, and the store refuse them.
+    """
+    with suppress(Stopped):
+        newest.update(patiently(stopping, store.newest))

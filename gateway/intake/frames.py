@@ -9,13 +9,22 @@ is nothing that is taken here and would be refused there. The MAC is checked bef
 """
 
 import hmac
+import re
 import struct
 from typing import Any
 
 from edge import wire
 from edge.records import Report
 
-_WIDTHS = {b"\x04\xd8\x4d": (2, "h"), b"\x04\xd8\x4e": (4, "i")}
+_WIDTHS = {b"\x4d": (2, "h"), b"\x4e": (4, "i")}  # typed arrays, by their tag
+_COUNTER = rb"([\x00-\x17]|\x18.|\x19.{2}|\x1a.{4}|\x1b.{8})"
+_BYTES = rb"([\x40-\x57]|\x58.|\x59.{2}|\x5a.{4}|\x5b.{8})"
+_HEAD = re.compile(
+    rb"\xa6\x00\x01\x01%b\x02%b\x03\x44(.{4})\x04\xd8([\x4d\x4e])%b"
+    % (_COUNTER, _COUNTER, _BYTES),
+    re.DOTALL,
+)
+_TAIL = re.compile(rb"\x05" + _COUNTER, re.DOTALL)
 _LARGEST = 1 << 48  # counters are below it
 
 
@@ -33,26 +42,22 @@ def genuine(frame: bytes, key: bytes, before: bytes) -> bool:
 
 def report(frame: bytes, sender: str) -> Any:
     """Return the Report in a frame whose MAC holds, or None where `edge.wire` is to be asked."""
-    end = len(frame) - wire.MAC_BYTES
-    if frame[:4] != b"\xa6\x00\x01\x01":
+    head = _HEAD.match(frame)
+    if head is None:
         return None
-    seq, at = _whole(frame, 4)
-    if frame[at : at + 1] != b"\x02":
+    first, second, name, tag, third = head.groups()
+    seq, epoch, size = _whole(first), _whole(second), _whole(third, 0x40)
+    width, letter = _WIDTHS[tag]
+    if not 0 < size < len(frame) or size % width or seq >= _LARGEST or epoch >= _LARGEST:
         return None
-    epoch, at = _whole(frame, at + 1)
-    name = at + 2
-    width = _WIDTHS.get(frame[name + 4 : name + 7])
-    if frame[at:name] != b"\x03\x44" or width is None:
+    tail = _TAIL.fullmatch(frame, head.end() + size, len(frame) - wire.MAC_BYTES)
+    if tail is None:
         return None
-    size, at = _whole(frame, name + 7, 0x40)
-    values, stop = frame[at : at + size], at + size
-    if not values or size % width[0] or stop >= end or frame[stop] != 5:
+    sensor = _whole(tail[1])
+    if sensor >= _LARGEST:
         return None
-    sensor, at = _whole(frame, stop + 1)
-    if at != end or not max(seq, epoch, sensor) < _LARGEST:
-        return None
-    payload = [sensor, *struct.unpack(f"<{size // width[0]}{width[1]}", values)]
-    return Report(frame[name : name + 4], sender, epoch, seq, payload)
+    values = struct.unpack_from(f"<{size // width}{letter}", frame, head.end())
+    return Report(name, sender, epoch, seq, [sensor, *values])
 
 
 def receipt(epoch: int, seq: int, taken: bool, key: bytes, before: bytes) -> bytes:
@@ -62,17 +67,9 @@ def receipt(epoch: int, seq: int, taken: bool, key: bytes, before: bytes) -> byt
     return body + hmac.digest(key, before + body, "sha256")[: wire.MAC_BYTES]
 
 
-def _whole(frame: bytes, at: int, major: int = 0) -> tuple[int, int]:
-    """Return the number in a head, and where it ends: beyond the frame where there is none."""
-    if at >= len(frame):
-        return 0, len(frame) + 1
-    number = frame[at] - major
-    if 0 <= number < 24:
-        return number, at + 1
-    if not 24 <= number <= 27:
-        return 0, len(frame) + 1
-    after = at + 1 + (1 << (number - 24))
-    return int.from_bytes(frame[at + 1 : after], "big"), after
+def _whole(head: bytes, major: int = 0) -> int:
+    """Return the number in a head."""
+    return head[0] - major if len(head) == 1 else int.from_bytes(head[1:], "big")
 
 
 def _head(number: int) -> bytes:

@@ -85,12 +85,11 @@ def opened(message: Message, name: str, sender: Sender) -> Arrival | DeadLetter:
     elif not frames.genuine(payload, device.mac_key, before):
         kind = "forged"
     else:
-        report = frames.report(payload, name)
-        if report is not None:
-            return Arrival(report, message, device.key_id)
         kind = ""
     try:
-        report = wire.unpack_report(payload, device.mac_key, topic, name)
+        report = None if kind else frames.report(payload, name)
+        if report is None:
+            report = wire.unpack_report(payload, device.mac_key, topic, name)
     except Exception as fault:  # whatever bytes do to a decoder, the next message is waiting
         why = f"it is not a frame of {name}: {fault}"
         return DeadLetter(topic, why, payload, kind or _kind(payload))

@@ -16,7 +16,9 @@ from ..ledger import Charge, price
 from ..rounds import OpenRound
 from .genuine import Arrival
 from .genuine import authenticate as authenticate
-from .outcomes import Again, Alarm, DeadLetter, Heard, Kept, Known, Receipt, Who, digest
+from .outcomes import Again, Alarm, DeadLetter, Heard, Kept, Key, Known, Receipt, Seen, Who, digest
+
+NEVER = (0, 0)  # before the first (epoch, seq) of a device
 
 
 @dataclass
@@ -26,6 +28,7 @@ class Verdict:
     round: OpenRound | None  # as it stood before
     taken: dict[str, Any] = field(default_factory=dict)  # reports that count, by their senders
     late: int = 0
+    missing: int = 0  # numbers that devices have skipped: shown as a gap, and never asked for
     newest: dict[Who, tuple[int, int]] = field(default_factory=dict)  # where it has gone up
     kept: list[Kept] = field(default_factory=list)
     heard: list[Heard] = field(default_factory=list)
@@ -57,44 +60,52 @@ def judge(
         now_s: of the monotonic clock that the round's deadline is on.
     """
     verdict = Verdict(round)
-    seen = {key: dict(before) for key, before in known.seen.items()}
+    fresh: dict[Key, dict[bytes, bool]] = {}  # frames of this batch, and whether they count
     answered, prices = set(known.answered), dict(known.prices)
     if round is not None:
         prices[round.name] = price(round.plan.guarantee)
     for arrival in arrivals:
-        (sender, epoch, seq, name), frame = _stamp(arrival), arrival.message.payload
-        who = arrival.who
-        before, known_by = seen.setdefault(arrival.key, {}), digest(frame)
-        if known_by in before:  # sent again, because our receipt was lost
-            verdict.again.append(Receipt(sender, epoch, seq, before[known_by]))
+        report, (topic, frame, _), key_id = arrival
+        name, sender, epoch, seq, _ = report
+        who, key = (sender, key_id), (sender, key_id, epoch, seq)
+        before = fresh.get(key)
+        if before is None:
+            before = fresh[key] = {}
+        counted = _came_before(frame, before, known.seen.get(key))
+        if counted is not None:  # sent again, because our receipt was lost
+            verdict.again.append(Receipt(sender, epoch, seq, counted))
             continue
-        last = verdict.newest.get(who) or newest.get(who, (0, 0))
-        kind, why = _broken(arrival, last, bool(before))
+        last = verdict.newest.get(who) or newest.get(who, NEVER)
+        used = bool(before) or key in known.seen
+        kind, why = _broken(arrival, last, used)
         if why:
             verdict.alarms.append(Alarm(*who, why))
         else:
             kind, why = _refusal(arrival, verdict, prices, now_s)
         verdict.receipts.append(Receipt(sender, epoch, seq, not why))
-        row = sender, epoch, seq, name, frame, arrival.key_id
         if why:
-            verdict.letters.append(DeadLetter(arrival.message.topic, why, frame, kind))
+            verdict.letters.append(DeadLetter(topic, why, frame, kind))
             verdict.late += kind == "late"
-            again = before or (name, sender) in answered or _counts(round, name, sender)
+            again = used or (name, sender) in answered or _counts(round, name, sender)
             if again and name in prices:
                 verdict.extra.append(Again(name, Charge(prices[name], sender), frame))
-            verdict.heard.append(Heard(*row))
+            verdict.heard.append(Heard(sender, epoch, seq, name, frame, key_id))
         else:
-            verdict.taken[sender] = arrival.report
-            verdict.kept.append(Kept(*row))
+            verdict.taken[sender] = report
+            verdict.kept.append(Kept(sender, epoch, seq, name, frame, key_id))
         answered.add((name, sender))
-        before[known_by] = not why
-        verdict.newest[who] = max(last, (epoch, seq))
+        before[frame] = not why
+        if (epoch, seq) > last:
+            verdict.missing += _missing(last, epoch, seq)
+            verdict.newest[who] = epoch, seq
     return verdict
 
 
-def _stamp(arrival: Arrival) -> tuple[str, int, int, bytes]:
-    report = arrival.report
-    return report.sender, report.epoch, report.seq, report.round
+def _came_before(frame: bytes, batch: Mapping[bytes, bool], stored: Seen | None) -> bool | None:
+    """Return whether the same bytes counted when they came before; None when they did not come."""
+    if frame in batch:
+        return batch[frame]
+    return stored.get(digest(frame)) if stored else None
 
 
 def _counts(round: OpenRound | None, name: bytes, sender: str) -> bool:
@@ -109,7 +120,7 @@ def _broken(arrival: Arrival, last: tuple[int, int], used: bool) -> tuple[str, s
         last: the greatest numbers of the device so far.
         used: its numbers came before, with other bytes.
     """
-    sender, epoch, seq, _ = _stamp(arrival)
+    sender, epoch, seq = arrival.report[1:4]
     if used:
         return "changed", (
             f"{sender} sent message {epoch}.{seq} before with other bytes: two readings under "
@@ -122,6 +133,13 @@ def _broken(arrival: Arrival, last: tuple[int, int], used: bool) -> tuple[str, s
             "one of the first two, give the device a new key"
         )
     return "", ""
+
+
+def _missing(last: tuple[int, int], epoch: int, seq: int) -> int:
+    """Return how many numbers a device has skipped; none before the first that we heard of."""
+    if last == NEVER:
+        return 0
+    return max(seq - last[1] - 1 if epoch == last[0] else seq - 1, 0)
 
 
 def _refusal(

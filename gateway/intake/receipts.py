@@ -17,22 +17,33 @@ from .judge import Verdict
 from .outcomes import Receipt
 
 
-def settle(batch: Sequence[Arrived], verdict: Verdict, devices: Devices) -> None:
+class Packer:
+    """Packs receipts for the devices of a fleet."""
+
+    def __init__(self, devices: Devices) -> None:
+        self._ways: dict[str, tuple[str, bytes, bytes]] = {}
+        for name, device in devices.by_name.items():
+            topic = wire.topic(devices.site, name, "receipt")
+            self._ways[name] = topic, device.config_key, frames.prefix(topic)
+
+    def packed(self, receipts: Sequence[Receipt]) -> list[tuple[str, bytes]]:
+        """Return the topics of receipts and their bytes, of devices that are still enrolled."""
+        said = []
+        for name, epoch, seq, taken in receipts:
+            if way := self._ways.get(name):
+                topic, key, before = way
+                said.append((topic, frames.receipt(epoch, seq, taken, key, before)))
+        return said
+
+
+def settle(batch: Sequence[Arrived], verdict: Verdict, packer: Packer) -> None:
     """Send the receipts of a batch that is committed, and then let go of its messages."""
-    for receipt in verdict.again:
-        batch[0][0].publish(*packed(receipt, devices))
-    said = [packed(receipt, devices) for receipt in verdict.receipts]
+    for topic, payload in packer.packed(verdict.again):
+        batch[0][0].publish(topic, payload)
+    said = packer.packed(verdict.receipts)
     brought: dict[int, tuple[Bearer, list[Message]]] = {}
     for bearer, message in batch:
         brought.setdefault(id(bearer), (bearer, []))[1].append(message)
     for bearer, messages in brought.values():
         bearer.settle(said, messages)
         said = []
-
-
-def packed(receipt: Receipt, devices: Devices) -> tuple[str, bytes]:
-    """Return the topic of a receipt and its bytes."""
-    name, epoch, seq, taken = receipt
-    topic = wire.topic(devices.site, name, "receipt")
-    key = devices.by_name[name].config_key
-    return topic, frames.receipt(epoch, seq, taken, key, frames.prefix(topic))

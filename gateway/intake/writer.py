@@ -50,7 +50,7 @@ class Intake:
             progress: hears, after a batch, how the round stands and how many were refused.
             alarm: hears, after a batch, of devices that need a new key.
         """
-        self._store, self._devices = store, devices
+        self._store, self._devices, self._packer = store, devices, receipts.Packer(devices)
         self._progress, self._alarm = progress, alarm
         self._inbox, self._door = Inbox(), Door(devices, guard)
         self._counting = Counting(metrics, health)
@@ -78,7 +78,7 @@ class Intake:
 
     def know(self, devices: Devices) -> None:
         """Take reports of these devices from now on, and of no others."""
-        self._devices = devices
+        self._devices, self._packer = devices, receipts.Packer(devices)
         self._door.know(devices)
 
     def begin(self) -> None:
@@ -125,6 +125,7 @@ class Intake:
                 pass  # not acknowledged, so the broker keeps it for us
             except Exception:  # not the disk's fault: find the one that cannot be stored
                 log.exception("a batch could not be stored", messages=len(batch))
+                doubts.recall(self._stopping, self._store, self._newest)
                 for arrived in batch:
                     self._handle_alone(arrived)
 
@@ -137,7 +138,7 @@ class Intake:
         # Without the lock while it waits for the disk: a round must close, and we must stop.
         verdict = patiently(self._stopping, self._decide, sifted)
         self._counting.stored(verdict, sifted.unheard, time.monotonic() - began_s)
-        receipts.settle(batch, verdict, self._devices)
+        receipts.settle(batch, verdict, self._packer)
         if verdict.letters:
             log.warning("messages refused", messages=len(verdict.letters))
         if verdict.alarms:

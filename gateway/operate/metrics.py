@@ -28,6 +28,7 @@ class Metrics:
         self.received = counter("messages", "Messages that came off the wire")
         self.committed = counter("reports", "Reports that count, on the disk")
         self.absorbed = counter("duplicates", "Messages that had come before, bit for bit")
+        self.missing = counter("missing", "Numbers that devices skipped: messages that never came")
         self.refused = counter("refused", "Messages that do not count", "kind")
         self.alarms = counter("alarms", "Devices found to have broken their own noise")
         self.batches = counter("batches", "Commits of what came off the wire")

@@ -133,7 +133,7 @@ def test_a_device_whose_memory_was_set_back_is_refused(home: Any) -> None:
 
     assert verdict.kept == []
     assert "set back" in verdict.letters[0].why
-    assert verdict.newest == {late.who: (2, 1)}
+    assert verdict.newest == {}  # it stays where it was
     assert verdict.alarms == [Alarm(*late.who, verdict.letters[0].why)]
     assert [heard.frame for heard in verdict.heard] == [frame]
 
@@ -268,3 +268,36 @@ def test_numbers_that_were_used_and_forgotten_are_refused(home: Any) -> None:
 
     assert verdict.kept == []
     assert len(verdict.alarms) == 1
+
+
+@pytest.mark.parametrize(
+    ("last", "missing"),
+    [((1, 1), 0), ((1, 0), 0), ((0, 7), 0), (None, 0)],
+)
+def test_numbers_that_follow_leave_no_gap(
+    home: Any, last: tuple[int, int] | None, missing: int
+) -> None:
+    """A new boot begins with one, and a device that we never heard of may be anywhere."""
+    plan = home.round()
+    node = home.nodes["node-0"]
+    if last == (1, 1):
+        node.answer(home.message(home.round(9)), lambda _: [1])
+    first = arrival(home, "node-0", home.answer("node-0", home.round(10)))
+
+    verdict = judged(home, plan, [first], newest={first.who: last} if last else {})
+
+    assert verdict.missing == missing
+
+
+def test_skipped_numbers_are_counted_as_a_gap_and_refuse_nothing(home: Any) -> None:
+    """A spool that was overwritten: it is to be seen, and nobody is asked for it again."""
+    for number in range(2, 6):
+        home.answer("node-0", home.round(number))
+    fifth = arrival(home, "node-0", home.answer("node-0", home.round(7)))
+    assert fifth.report.seq == 5
+
+    same_boot = judged(home, home.round(7), [fifth], newest={fifth.who: (1, 2)})
+    next_boot = judged(home, home.round(7), [fifth], newest={fifth.who: (0, 9)})
+
+    assert (same_boot.missing, next_boot.missing) == (2, 4)
+    assert len(same_boot.kept) == len(next_boot.kept) == 1
