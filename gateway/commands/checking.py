@@ -118,11 +118,11 @@ def _sense(deployment: Deployment) -> Iterable[Finding]:
             f"[rounds] every_s {rounds.every_s:g} is less than gather_s {rounds.gather_s:g}: "
             "while a device is silent, rounds begin later than they say",
         )
-    days = rounds.every_s * deployment.privacy.readings / 86_400
+    lasts = _long(rounds.every_s * deployment.privacy.readings)
     yield ok(
         "privacy",
         f"{deployment.privacy.readings} rounds share the promise; one every "
-        f"{rounds.every_s:g} s, they last {days:.2g} days{' of open hours' * bool(rounds.hours)}",
+        f"{_long(rounds.every_s)}, they last {lasts}{' of open hours' * bool(rounds.hours)}",
     )
     if assistant.enabled and assistant.expire_s and assistant.expire_s < rounds.every_s:
         yield note(
@@ -136,3 +136,15 @@ def _sense(deployment: Deployment) -> Iterable[Finding]:
             "insecure = true: whoever is on the network can read, change and forge messages. "
             "heatveil broker init makes what TLS needs",
         )
+
+
+def _long(seconds: float) -> str:
+    """Return a time as one says it.
+
+    >>> _long(90), _long(86_400), _long(1), _long(30 * 86_400)
+    ('90 s', '24 h', '1 s', '30 days')
+    """
+    for unit, name in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds:g} s"

@@ -79,7 +79,7 @@ class Announcer:
                 if found != self._health:
                     self._health = found
                     self._send(self._healthy, found)
-            elif self._results.take(event, datetime.now(UTC)):
+            elif self._results.take(event, datetime.now(UTC), time.monotonic()):
                 if event["kind"] == "map":
                     self._drawn_s = time.monotonic()
                 if self._drawn_s is not None and not self._expired():

@@ -23,30 +23,30 @@ class Results:
     def __init__(self, grid: Any) -> None:
         self.values: dict[str, Any] = dict.fromkeys(NAMES)
         self._grid = grid
-        self._gathered_s: float | None = None  # of the round whose map is still to come
+        self._opened: tuple[int, float] | None = None  # number and time of the latest round
 
-    def take(self, event: Event, now: datetime) -> bool:
+    def take(self, event: Event, now: datetime, clock_s: float) -> bool:
         """Take an event; return whether there is something new to show.
 
         Args:
-            now: when it came, with its zone.
+            now: when it came, with its zone; and by a clock that only goes forward.
         """
         kind = event["kind"]
-        if kind == "release":
-            self._gathered_s = event["seconds"]
+        if kind == "round":
+            self._opened = event["number"], clock_s
+        elif kind == "release":
             self.values["sensors"] = event["reports"]
         elif kind == "map":
-            self.values |= self._drawn(event, now)
-            self._gathered_s = None
+            self.values |= self._drawn(event, now, clock_s)
         elif kind == "budget":
             if self.values["rounds_left"] == event["rounds_left"]:
                 return False
             self.values["rounds_left"] = event["rounds_left"]
         return kind in ("map", "budget")  # a release has its map yet to come
 
-    def _drawn(self, event: Event, now: datetime) -> dict[str, Any]:
-        credible, gathered_s = event.get("credible"), self._gathered_s
-        lag_s = None if gathered_s is None else round(gathered_s + event["seconds"], 1)
+    def _drawn(self, event: Event, now: datetime, clock_s: float) -> dict[str, Any]:
+        credible, (number, opened_s) = event.get("credible"), self._opened or (None, 0.0)
+        lag_s = round(clock_s - opened_s, 1) if number == event["number"] else None
         return _warmest(event.get("mass"), self._grid) | {
             "sources": None if credible is None else int(np.argmax(credible["numbers"])),
             "error": _error(credible),

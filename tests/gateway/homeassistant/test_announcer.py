@@ -28,7 +28,9 @@ MAP = {
     "credible": {"numbers": [0.1, 0.7, 0.2], "expected_error": 0.41234},
     "sensors_used": 5,
 }
-RELEASE = {"kind": "release", "number": 7, "reports": 4, "values": [31337], "seconds": 30.2}
+ASKED = {"kind": "round", "number": 7, "enrolled": 5}
+BUDGET = {"kind": "budget", "rounds_left": 17}
+RELEASE = {"kind": "release", "number": 7, "reports": 4, "values": [31337], "seconds": 0.1}
 
 
 def sick(ready: bool = False) -> dict[str, Any]:
@@ -82,12 +84,14 @@ def make(tmp_path: Path, broker: Broker) -> Callable[..., Announcer]:
 
 
 def test_a_map_is_told_in_metres_and_per_cent(
-    make: Callable[..., Announcer], broker: Broker
+    make: Callable[..., Announcer], broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The third of four cells of a metre is warmest: 2.5 m, with 60 % of it all."""
     announcer = make()
     announcer.online()
-    for event in (RELEASE, MAP, {"kind": "budget", "rounds_left": 17}):
+    now_s = time.monotonic()
+    for event, passed_s in (ASKED, 0), (RELEASE, 30), (MAP, 30.72), (BUDGET, 31):
+        monkeypatch.setattr("time.monotonic", lambda s=now_s + passed_s: s)
         announcer.event(event)
     found = broker.value(STATE)
 
