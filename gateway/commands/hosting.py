@@ -4,7 +4,7 @@ import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,8 +15,14 @@ from recovery.thermal import Query
 
 from .. import config, logs
 from ..enrolment.enrol import load_devices
+from ..operate.health import Health
+from ..operate.metrics import Metrics
+from ..operate.vitals import PARTS
 from ..serving import Service
+from ..storage.places import place_of
+from ..storage.reader import Reader
 from ..telling import Event
+from ..web import token
 from ..web.server import Page
 from .choices import first_round
 from .promise import in_words
@@ -86,12 +92,21 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     logs.to_stderr()
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
-    over = threading.Event()
+    over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
+    where, secret = deployment.page, token.read(deployment.page.token_file)
     with (
-        Page(deployment.page.host, deployment.page.port) as page,
-        Service(deployment, devices, on_event=shown(page, config.query(deployment))) as service,
+        Page(where.host, where.port, token=secret, health=health, metrics=metrics) as page,
+        Service(
+            deployment,
+            devices,
+            on_event=shown(page, config.query(deployment)),
+            health=health,
+            metrics=metrics,
+        ) as service,
+        closing(Reader(place_of(deployment))) as reader,
         on_signal(over.set, service.stop),
     ):
+        page.attach(reader=reader)
         say(f"live page: {page.url}")
         say(service.run(rounds))
         if rounds is None and not over.is_set():
