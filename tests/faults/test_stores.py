@@ -173,7 +173,7 @@ def test_disk_stays_full_control(stage: Staged, small_disk: Callable[[int], Path
 def read_slowly(site: Stage, *switches: str) -> tuple[float, float]:
     """Let somebody read for long while readings come; return the WAL's MB then, and after."""
     wal = site.database.with_name(site.database.name + "-wal")
-    begun(site, *switches)
+    begun(site, "quick_chores", *switches)
     began_s = time.monotonic()
     with held(site.database, "reading"):
         eventually(lambda: site.released() >= sized(6, 12), sized(10, 20))

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from edge import cbor, thermal, wire
+import cbor2
+
+from edge import thermal, wire
 from edge.records import Report
 from gateway.enrolment import enrol
 
@@ -51,5 +53,5 @@ class Forge:
 
     def signed(self, name: str, body: dict[int, Any]) -> bytes:
         """Return anything at all, signed as the device signs."""
-        packed = cbor.encode(body)
+        packed = cbor2.dumps(body)
         return bytes(wire.signed(packed, self.known.by_name[name].mac_key, self.topic(name)))

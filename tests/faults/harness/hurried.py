@@ -163,8 +163,10 @@ class Hurried:
         if self.frees == "puback":
             words["on_sent"] = lambda: self.inbox.put(("puback", name, epoch, seq))
         if self.frees == "sending":
-            words["qos"] = 0
+            self.link._client.publish(wire.topic(self.site, name, "data"), frame, qos=0)
+            self.pump.nudge(self.link._rider)
             self.inbox.put(("puback", name, epoch, seq))
+            return
         self.link.publish(wire.topic(self.site, name, "data"), frame, **words)
 
     def _receipt(self, message: Message) -> None:

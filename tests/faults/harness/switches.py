@@ -13,20 +13,15 @@ from .dying import dying, publishing_first
 
 def early_ack() -> None:
     """The broker is told that a message is safe before anybody has stored it."""
-    from gateway import serving
+    from gateway.intake import writer
 
-    class Early(serving.Link):  # type: ignore[misc, name-defined]
-        def __init__(self, *args: Any, on_message: Any = None, **words: Any) -> None:
-            def taken(link: Any, message: Any) -> None:
-                super().ack(message)
-                on_message(link, message)
+    put = writer.Intake.put
 
-            super().__init__(*args, on_message=taken, **words)
+    def taken(intake: Any, bearer: Any, message: Any) -> None:
+        bearer.ack(message)
+        put(intake, bearer, message)
 
-        def ack(self, message: Any) -> None:
-            pass
-
-    serving.Link = Early  # type: ignore[misc]
+    writer.Intake.put = taken  # type: ignore[method-assign]
 
 
 def slow_store(seconds: float = 0.3) -> None:
@@ -56,9 +51,15 @@ def impatient() -> None:
 
 def untagged() -> None:
     """An acknowledgement goes out whatever connection its message came over."""
-    from gateway.mqtt import service
+    from gateway.mqtt.service import Link
 
-    service.Link.ack = lambda link, message: link._client.ack(message.token[1], 1)  # type: ignore[method-assign, assignment, return-value]
+    settle = Link.settle
+
+    def settled(link: Any, receipts: Any, messages: Any) -> None:
+        number = link._standing.connections
+        settle(link, receipts, [one._replace(token=(number, one.token[1])) for one in messages])
+
+    Link.settle = settled  # type: ignore[method-assign]
 
 
 def short_keepalive() -> None:
@@ -71,15 +72,21 @@ def short_keepalive() -> None:
 def waits_for_broker() -> None:
     """The page is shown when the broker has answered, and not before."""
     from gateway import serving
-    from gateway.mqtt import service
 
-    class Waiting(serving.Link):  # type: ignore[misc, name-defined]
-        def __init__(self, *args: Any, **words: Any) -> None:
-            super().__init__(*args, **words)
-            self.wait(3.0)
+    begin = serving.Uplink.__init__
 
-    serving.Link = Waiting  # type: ignore[misc]
-    assert service
+    def begun(uplink: Any, *given: Any, **more: Any) -> None:
+        begin(uplink, *given, **more)
+        uplink.link.wait(3.0)
+
+    serving.Uplink.__init__ = begun  # type: ignore[method-assign]
+
+
+def quick_chores() -> None:
+    """No defence: what is done every few minutes is done every second."""
+    from gateway.operate import keeping
+
+    keeping.WRITE_BACK_S = 1.0
 
 
 def no_checkpoint() -> None:
@@ -91,10 +98,10 @@ def no_checkpoint() -> None:
 
 def forgetful() -> None:
     """What came before is not known again."""
+    from gateway.intake import doubts
     from gateway.intake.outcomes import Known
-    from gateway.storage import store
 
-    store.Store.known = lambda *_: Known({}, {}, frozenset())  # type: ignore[method-assign, assignment]
+    doubts.known = lambda *_: Known({}, {}, frozenset())
 
 
 def endless() -> None:
@@ -108,27 +115,29 @@ def endless() -> None:
 
 
 def fragile() -> None:
-    """What a decoder throws is nobody's to catch."""
-    from edge import wire
-    from gateway.intake import genuine, writer
+    """What is wrong with a message is everybody's fault, and ends the thread."""
+    from gateway.intake import writer
 
-    def bare(message: Any, devices: Any) -> Any:
-        sender = message.topic.split("/")[-2]
-        one = devices.by_name[sender]
-        report = wire.unpack_report(message.payload, one.mac_key, message.topic, sender)
-        return genuine.Arrival(report, message, one.key_id)
+    sift = writer.Door.sift
 
-    from gateway.intake import door
+    def sifted(*given: Any, **more: Any) -> Any:
+        found = sift(*given, **more)
+        if found.letters:
+            raise ValueError(found.letters[0].why)
+        return found
 
-    door.authenticate = bare
-    writer.Intake._handle_alone = writer.Intake._handle  # type: ignore[method-assign, assignment]
+    def given_up(*_: Any) -> None:
+        raise SystemExit
+
+    writer.Door.sift = sifted  # type: ignore[method-assign]
+    writer.Intake._handle_alone = given_up  # type: ignore[method-assign, assignment]
 
 
 def unverified() -> None:
     """Whatever MAC a message has, it is right."""
-    from edge import wire
+    from gateway.intake import frames
 
-    wire.same_bytes = lambda *_: True
+    frames.genuine = lambda *_: True
 
 
 def wall_clock() -> None:
@@ -180,6 +189,7 @@ SWITCHES: dict[str, Callable[[], None]] = {
         untagged,
         short_keepalive,
         waits_for_broker,
+        quick_chores,
         no_checkpoint,
         forgetful,
         endless,
