@@ -8,6 +8,7 @@ When a round is paid for depends on where its noise is drawn: see `ledger.paid_a
 """
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,16 +30,8 @@ from .storage.patience import Stopped
 from .storage.store import Store
 
 STOPPED = "it was stopped"
+STILL_S = 180.0  # what a solver may take to start and to compile, and more
 LINGER_S = 2.0  # for the broker to take the last map, where we end after it
-
-
-def _heedless(part: str, ok: bool, why: str) -> None:
-    """Hear how a part is, and do nothing."""
-
-
-def _nothing() -> str:
-    """Return that nothing stands in the way."""
-    return ""
 
 
 @dataclass
@@ -55,8 +48,8 @@ class Campaign:
     solver: drawing.Drawer
     outbox: Outgoing
     tell: Callable[[telling.Event], None]
-    say: Callable[[str, bool, str], object] = _heedless
-    hindrance: Callable[[], str] = _nothing
+    say: Callable[[str, bool, str], object] = lambda *_: None
+    hindrance: Callable[[], str] = lambda: ""
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -94,6 +87,12 @@ class Campaign:
         """Go on with another deployment of the same promise; between rounds alone."""
         self.deployment, self.devices = deployment, devices
         self._query = config.query(deployment)
+
+    @property
+    def moving(self) -> bool:
+        """Whether the rounds' thread has shown itself lately; a map may take its time."""
+        allowed_s = STILL_S + 2 * self.deployment.rounds.solve_s
+        return time.monotonic() - self.steps.moved_s < allowed_s
 
     def ledger(self) -> Ledger:
         """Return the budget of this deployment and what was charged to it."""
@@ -168,6 +167,7 @@ class Campaign:
         """Make good what a gateway that died may not have come to."""
         if not known:  # no round is open: devices must not find a released one
             self.steps.post(taken_back(self._mechanism.name, self.devices))
+            self.intake.begin()  # nor wait for hours: what comes now answers none, or is a flood
         self._draw(releases)
 
     def _draw(self, releases: list[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Any
 
 import structlog
 
@@ -13,10 +14,10 @@ from .enrolment.together import check_together as check_together
 from .ledger import Ledger
 from .mqtt import access
 from .mqtt.pump import Pump
-from .mqtt.service import Link
 from .operate.chores import Chore, Chores
 from .operate.guarding import guard_of, quarantine_of
 from .operate.health import Health
+from .operate.keeping import keeping
 from .operate.metrics import Metrics
 from .operate.vitals import PARTS, Vitals
 from .outbox import Outbox
@@ -25,6 +26,7 @@ from .storage.alone import alone
 from .storage.places import place_of
 from .storage.store import Store
 from .teller import Teller
+from .uplink import Uplink
 from .workers.choosing import taker, topics
 
 PATIENCE_S = 3.0  # for a broker, where one must be there
@@ -58,7 +60,7 @@ class Service:
             OperatorFault: something about the deployment or the store.
         """
         check_together(deployment, devices)
-        self._deployment = deployment
+        self._deployment, self._over = deployment, False
         self._teller = teller = Teller(on_event)
         self._vitals = vitals = Vitals(health or Health(*PARTS), teller.tell)
         with ExitStack() as stack:
@@ -66,58 +68,40 @@ class Service:
             self._store = store = Store.of(deployment)
             stack.callback(store.close)
             vitals.say("store", True)
-            solver = stack.enter_context(Solver(deployment.rounds.solve_s, vitals.solver))
+            self._solver = solver = stack.enter_context(
+                Solver(deployment.rounds.solve_s, vitals.solver)
+            )
             vitals.solver(True)
-            pump = stack.enter_context(Pump("gateway"))
+            self._pump = pump = stack.enter_context(Pump("gateway"))
             # They stay until the device has a new key, over every start of ours.
             keys = {(one.name, one.key_id) for one in devices.by_name.values()}
             alarms = {who: found for who, found in store.alarms().items() if who in keys}
-            told = teller.progress, teller.alarmed
-            guard = guard_of(deployment, devices.by_name, store.opened_s())
+            self._guard = guard = guard_of(deployment, devices.by_name, store.opened_s())
+            told: Any = deployment, store, devices, teller.progress, teller.alarmed
             self._intake = intake = taker(
-                deployment,
-                store,
-                devices,
-                *told,
-                metrics=metrics,
-                guard=guard,
-                health=vitals.health,
+                *told, metrics=metrics, guard=guard, health=vitals.health
             )
             stack.callback(intake.stop)
             self._outbox: Outbox | None = None
-            # The name is the session's: with another site's filters it must be another session.
-            self._link = link = Link(
-                deployment.mqtt,
-                f"heatveil-{devices.site}",
-                pump,
-                subscribe=topics(deployment, devices)[0],
-                on_message=intake.put,
-                on_state=self._linked,
+            self._uplink = uplink = Uplink(
+                deployment, store, pump, intake.put, self._linked, topics(deployment, devices)
             )
-            stack.callback(link.close)
-            self._outbox = stack.enter_context(Outbox(store, link.publish))
+            stack.callback(uplink.close)
+            teller.listen(uplink.tell)
+            self._outbox = stack.enter_context(Outbox(store, uplink.link.publish))
             quarantine_of(stack, deployment, store, guard, pump, teller.tell)
             if vitals.health.parts()["broker"].ok:
                 self._outbox.switch(True)
             stack.callback(intake.stop)  # commit and send receipts before saying goodbye
-            self._campaign = Campaign(
-                deployment,
-                devices,
-                store,
-                intake,
-                solver,
-                self._outbox,
-                teller.tell,
-                vitals.say,
-                vitals.hindrance,
-            )
+            runs: Any = store, intake, solver, self._outbox, teller.tell
+            self._campaign = Campaign(deployment, devices, *runs, vitals.say, vitals.hindrance)
             self._look()
-            stack.enter_context(Chores(Chore(LOOK_S, self._look)))
+            chores = keeping(deployment.store, store)
+            stack.enter_context(Chores(Chore(LOOK_S, self._look), *chores))
             self._resources = stack.pop_all()
         if deployment.mqtt.insecure:
             log.warning(access.IN_THE_CLEAR)
-        teller.tell(telling.ready(deployment, len(devices.by_name)))
-        teller.standing(alarms)
+        teller.begin(telling.ready(deployment, len(devices.by_name)), alarms)
 
     def __enter__(self) -> "Service":
         return self
@@ -132,7 +116,7 @@ class Service:
         Raises:
             LinkFault: nobody answers, or one of us will not have the other.
         """
-        self._link.wait(patience_s)
+        self._uplink.link.wait(patience_s)
         return self
 
     def run(self, rounds: int | None = None) -> str:
@@ -142,6 +126,7 @@ class Service:
         except BaseException:
             self._vitals.say("rounds", False, "the rounds have failed: see the log")
             raise
+        self._over = True
         self._intake.begin()  # with no round at all, what comes is refused, not kept waiting
         self._vitals.say("rounds", True, why)
         self._teller.tell({"kind": "done", "why": why})
@@ -159,8 +144,31 @@ class Service:
         """Return the budget and what was charged to it."""
         return self._campaign.ledger()
 
+    def renew(self, deployment: Deployment, devices: Devices) -> None:
+        """Go on with another deployment of the same promise, from the next round on.
+
+        Args:
+            deployment, devices: as `operate.reloading.reread` lets them pass.
+        """
+
+        def change() -> None:
+            self._campaign.renew(deployment, devices)
+            self._intake.know(devices)
+            self._guard.renew(deployment.guard, devices.by_name)
+            self._solver.allow(deployment.rounds.solve_s)
+            self._uplink.renew(deployment)
+            self._teller.tell(telling.ready(deployment, len(devices.by_name)))
+
+        self._campaign.between_rounds(change)
+        if self._over:  # there will be no other round
+            change()
+
+    def moving(self) -> bool:
+        """Return whether the threads that must move have moved lately."""
+        rounds = self._over or self._campaign.moving
+        return rounds and self._pump.moving and getattr(self._intake, "moving", True)
+
     def _linked(self, up: bool, why: str) -> None:
-        """Hear of the link, on the pump's thread."""
         if self._outbox is not None:  # it is told how things stand when it begins
             self._outbox.switch(up)
         self._vitals.broker(up, why)
@@ -170,3 +178,4 @@ class Service:
         enough = self._vitals.room(self._store.free_bytes(), self._deployment.store.reserve_mb)
         self._intake.hold(not enough)
         self._vitals.news()
+        self._uplink.tidy()

@@ -53,8 +53,9 @@ class Teller:
         if round is not None:
             self.tell(telling.came(round, refused))
 
-    def standing(self, alarms: Mapping[Who, tuple[str, int]]) -> None:
-        """Tell of devices that have needed a new key since before a start of ours."""
+    def begin(self, ready: telling.Event, alarms: Mapping[Who, tuple[str, int]]) -> None:
+        """Tell what we are, and of devices that have needed a new key since before this start."""
+        self.tell(ready)
         self._alarms = dict(alarms)
         if alarms:
             self.tell(telling.alarmed(self._alarms))

@@ -39,8 +39,8 @@ class Vitals:
             return
         if not ok:
             log.warning("a part does not work", part=part, why=why)
-        elif was is not None and not was.ok and was.why:
-            log.info("a part works", part=part)
+        elif was is not None and not was.ok and self._told is not None:
+            log.info("a part works again", part=part)
         self.news()
 
     def news(self) -> None:
