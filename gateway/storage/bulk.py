@@ -42,7 +42,7 @@ def select_many(
     keys: Sequence[tuple[Any, ...]],
     wanted: tuple[str, ...],
 ) -> list[tuple[Any, ...]]:
-    """Return the wanted columns of the rows whose other columns are one of the keys."""
+    """Return these columns of the rows under one of the keys; a row may come more than once."""
     if not keys:
         return []
     if connection.dialect.name == "postgresql":
@@ -78,9 +78,13 @@ def _question(table: Table, columns: tuple[str, ...], wanted: tuple[str, ...], s
             f"SELECT {asked} FROM {table.name} JOIN unnest({arrays}) "
             f"AS asked ({names}) USING ({names})"
         )
+    # CROSS keeps the keys in front: SQLite would else go through the whole table for them.
+    keys = [f"key_{n}" for n in range(len(columns))]
     row = f"({', '.join('?' * len(columns))})"
+    same = " AND ".join(f'"{column}" = {key}' for column, key in zip(columns, keys, strict=True))
     return (
-        f"SELECT {asked} FROM {table.name} WHERE ({names}) IN (VALUES {', '.join([row] * size)})"
+        f"WITH asked ({', '.join(keys)}) AS (VALUES {', '.join([row] * size)}) "
+        f"SELECT {asked} FROM asked CROSS JOIN {table.name} ON {same}"
     )
 
 

@@ -29,7 +29,8 @@ HIGHER = (
 def keep(connection: Any, kept: Sequence[Kept], more: Sequence[Heard], now_s: float) -> None:
     """Keep reports and what was heard beside them, and note which numbers are used up."""
     columns = ("device", "epoch", "seq", "round", "frame", "key_id", "taken_s")
-    insert_many(connection, reports, columns, [(*report, now_s) for report in kept])
+    # Sorted as the table is: its pages are then gone through once.
+    insert_many(connection, reports, columns, [(*report, now_s) for report in sorted(kept)])
     if more:
         columns = ("device", "epoch", "seq", "round", "digest", "key_id", "at_s")
         rows = [(*one._replace(frame=digest(one.frame)), now_s) for one in more]

@@ -1,18 +1,25 @@
 """An error at every step of every transaction: nothing half is left, and the next try is whole."""
 
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import pytest
 from sqlalchemy import event, select
+from sqlalchemy.exc import OperationalError
 
+from edge import wire
 from gateway.faults import OperatorFault
 from gateway.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, Letter
+from gateway.intake.writer import Intake
 from gateway.ledger import Charge
+from gateway.mqtt.session import Message
+from gateway.rounds import OpenRound
 from gateway.storage.schema import METADATA
 from gateway.storage.store import Store
 
+SITE = "testsite"
 KEY, NAME, RHO = b"key1", b"nam1", Fraction(1, 7)
 LETTER = Letter(0, "heatveil/1/lab/map/thermal", b"{}", True)
 TIMES = {"at_s", "taken_s", "opened_s", "closed_s", "since_s", "last_s"}
@@ -136,3 +143,57 @@ def test_the_promise_of_a_round_paid_later_binds_at_once(store: Store, home: Any
     store.open_round(Asked(NAME, NAME, home.round(1), b"", RHO), 2 * RHO, paid=False)
     with pytest.raises(OperatorFault, match="was promised"):
         store.open_round(Asked(b"nam2", b"nam2", home.round(2), b"", RHO), 3 * RHO)
+
+
+def test_a_commit_whose_answer_was_lost_is_not_a_loss(
+    store: Store, home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch is tried again and is known by then: receipts, and nobody's dead letter."""
+    plan, bearer, keep, lost = home.round(), Bearer(), store.keep, [0]
+
+    def committed(kept: Any, *rest: Any) -> None:
+        keep(kept, *rest)
+        if kept and not lost[0]:
+            lost[0] = len(kept)
+            raise OperationalError("COMMIT", None, OSError("the server is gone"))
+
+    monkeypatch.setattr(store, "keep", committed)
+    intake = Intake(store, home.devices, lambda *_: None, lambda _alarms: None)
+    try:
+        name = wire.name_of(plan)
+        places = {one: device.place for one, device in home.devices.by_name.items()}
+        intake.open(OpenRound(plan, name, time.monotonic() + 60, places))
+        for packet, device in enumerate(places):
+            topic = wire.topic(SITE, device, "data")
+            intake.put(bearer, Message(topic, home.answer(device, plan), (1, packet)))
+        bearer.wait(len(places))
+        closed = intake.close_round()
+    finally:
+        intake.stop()
+
+    assert lost[0]
+    assert bearer.receipts == len(places)
+    assert closed is not None
+    assert closed.reports.keys() == places.keys()
+    assert sorted(device for device, _ in store.answers(name)) == sorted(places)
+    assert store.refused() == []
+
+
+class Bearer:
+    """Stands for the link: counts what is receipted and let go of."""
+
+    def __init__(self) -> None:
+        self.receipts, self.acked = 0, 0
+
+    def settle(self, receipts: Any, messages: Any) -> None:
+        self.receipts += len(list(receipts))
+        self.acked += len(list(messages))
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
+        self.receipts += 1
+
+    def wait(self, count: int) -> None:
+        until_s = time.monotonic() + 10
+        while self.acked < count:
+            assert time.monotonic() < until_s, (self.receipts, self.acked)
+            time.sleep(0.01)
