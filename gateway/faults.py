@@ -17,6 +17,10 @@ class LinkFault(OperatorFault):
     """The broker cannot be reached, or will not have us."""
 
 
+class TakenFault(OperatorFault):
+    """Another process has what only one at a time may have."""
+
+
 def suggestion(given: str, names: Iterable[str]) -> str:
     """Return a hint that names the nearest of the known names, or lists them all.
 

@@ -22,12 +22,12 @@ from .operate.metrics import Metrics
 from .operate.vitals import PARTS, Vitals
 from .outbox import Outbox
 from .solver import Solver
-from .storage.alone import alone
 from .storage.places import place_of
 from .storage.store import Store
 from .teller import Teller
 from .uplink import Uplink
 from .workers.choosing import taker, topics
+from .workers.leading import leading
 
 PATIENCE_S = 3.0  # for a broker, where one must be there
 LOOK_S = 1.0  # how often the disk is looked at
@@ -64,7 +64,7 @@ class Service:
         self._teller = teller = Teller(on_event)
         self._vitals = vitals = Vitals(health or Health(*PARTS), teller.tell)
         with ExitStack() as stack:
-            stack.enter_context(alone(place_of(deployment)))
+            stack.enter_context(leading(place_of(deployment), vitals.say))
             self._store = store = Store.of(deployment)
             stack.callback(store.close)
             vitals.say("store", True)

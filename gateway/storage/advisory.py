@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from ..faults import OperatorFault
+from ..faults import TakenFault
 from . import postgres
 from .opening import unusable
 from .places import Database
@@ -30,7 +30,7 @@ def held_at(
     """Hold the lock of a site's gateway, or of a part, for as long as the block lasts.
 
     Raises:
-        OperatorFault: another holds it, or the database cannot be reached.
+        OperatorFault: another holds it (`TakenFault`), or the database cannot be reached.
     """
     engine = postgres.engine(database).execution_options(isolation_level="AUTOCOMMIT")
     over = threading.Event()
@@ -40,7 +40,7 @@ def held_at(
         except DBAPIError as fault:
             raise unusable(database, fault) from fault
         if connection is None:
-            raise OperatorFault(taken)
+            raise TakenFault(taken)
         words = (engine, connection, part, over, lost)
         keeper = threading.Thread(target=_keep, args=words, name="lock", daemon=True)
         keeper.start()
