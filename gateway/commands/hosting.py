@@ -1,22 +1,26 @@
 """The gateway of a deployment with its page, until it is told to stop: `heatveil serve`."""
 
 import json
-import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import Any
+
+import structlog
 
 from edge.thermal import Params
 from recovery.guarantee import from_json
 from recovery.thermal import Query
 
 from .. import config, logs
-from ..enrolment.enrol import load_devices
+from ..deployment import Deployment
+from ..enrolment.enrol import Devices, load_devices
+from ..faults import OperatorFault
 from ..operate.health import Health
 from ..operate.metrics import Metrics
+from ..operate.reloading import Reloading, reread
+from ..operate.supervised import Supervised
 from ..operate.vitals import PARTS
 from ..serving import Service
 from ..storage.places import place_of
@@ -26,40 +30,10 @@ from ..web import token
 from ..web.server import Page
 from .choices import first_round
 from .promise import in_words
+from .signals import on_signal as on_signal
 from .watch import SEEDED
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last when a terminal closes
-
-
-@contextmanager
-def on_signal(*stops: Callable[[], None]) -> Iterator[list[Callable[[], None]]]:
-    """Call these on Ctrl-C, SIGTERM and SIGHUP, instead of dying, for as long as the block lasts.
-
-    Yields the list of them, to which more may be added.
-
-    Whoever asks twice does not want to wait: the second time is a KeyboardInterrupt.
-    """
-    told, calls = False, list(stops)
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        nonlocal told
-        if told:
-            raise KeyboardInterrupt
-        told = True
-        for stop in calls:
-            stop()
-
-    # Under nohup the closing of a terminal is to be ignored, and is.
-    before: dict[Any, Any] = {
-        number: signal.signal(number, handler)
-        for number in SIGNALS
-        if signal.getsignal(number) != signal.SIG_IGN
-    }
-    try:
-        yield calls
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
+log = structlog.get_logger()
 
 
 def shown(page: Page, query: Query, seeded: bool = False) -> Callable[[Event], None]:
@@ -83,6 +57,39 @@ def shown(page: Page, query: Query, seeded: bool = False) -> Callable[[Event], N
     return show
 
 
+def each(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Return what passes an event on to all of these, in their order."""
+
+    def tell(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return tell
+
+
+@dataclass
+class Now:
+    """What the files said when they were read last, and were right."""
+
+    path: Path
+    deployment: Deployment
+    devices: Devices
+
+    def reload(self, service: Service, manager: Supervised) -> None:
+        """Read them again, and go on with what may change while we run."""
+        manager.reloading()
+        try:
+            new = reread(self.path, self.deployment, self.devices)
+            service.renew(*new)
+            self.deployment, self.devices = new
+            log.info("the deployment file was read again", devices=len(new[1].by_name))
+        except OperatorFault as fault:
+            log.error("the deployment stays as it was", why=" ".join(str(fault).split()))
+        except Exception:
+            log.exception("the deployment stays as it was")
+        manager.reloaded()
+
+
 def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     """Run the gateway of a deployment file.
 
@@ -92,22 +99,28 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     logs.to_stderr()
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
+    now = Now(path, deployment, devices)
     over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
+    manager = Supervised()
     where, secret = deployment.page, token.read(deployment.page.token_file)
     with (
         Page(where.host, where.port, token=secret, health=health, metrics=metrics) as page,
         Service(
             deployment,
             devices,
-            on_event=shown(page, config.query(deployment)),
+            on_event=each(manager.hear, shown(page, config.query(deployment))),
             health=health,
             metrics=metrics,
         ) as service,
         closing(Reader(place_of(deployment))) as reader,
-        on_signal(over.set, service.stop),
+        Reloading(lambda: now.reload(service, manager)) as reloading,
+        on_signal(over.set, service.stop, reload=reloading.ask),
+        manager,
     ):
         page.attach(reader=reader)
         say(f"live page: {page.url}")
+        if rounds is not None:  # who waits for them must not wait for a broker that never comes
+            service.wait_connected()
         say(service.run(rounds))
         if rounds is None and not over.is_set():
             say(f"the page stays up at {page.url} until Ctrl-C")
