@@ -3,8 +3,7 @@
 The order is the promise: commit, then the receipt to the device, then the acknowledgement to
 the broker. A kill between any two steps loses nothing: what was not acknowledged comes again
 with the same bytes, and what is in the store already is absorbed and gets its receipt again.
-One poison message never stops a good one: it becomes a dead letter with a reason, and is let
-go as well.
+One poison message never stops a good one: it becomes a dead letter with a reason.
 """
 
 import threading
