@@ -1,12 +1,20 @@
 """A service manager learns when we are ready, how we are, and when we are dead but for a shell."""
 
+import os
+import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.brokers.broker import free_port
 from gateway.operate.notify import Notifier
 from gateway.operate.supervised import Supervised
 
@@ -109,3 +117,77 @@ def test_without_a_manager_nothing_is_started() -> None:
         names = [one.name for one in threading.enumerate()]
 
     assert "watchdog" not in names
+
+
+SITE = """
+[site]
+name = "managed"
+[room]
+cells = 20
+length_m = 10.0
+[heat]
+spread_m2 = 1.0
+[sensors]
+count = 3
+[privacy]
+epsilon = "8/1"
+delta = "1/100000"
+[rounds]
+gather_s = 60
+[mqtt]
+port = {port}
+insecure = true
+[page]
+port = {page}
+"""
+
+
+def test_the_service_tells_systemd_the_truth(
+    tmp_path: Path,
+    heatveil: Callable[..., Any],
+    need: Callable[[str], str],
+    answers: Callable[[int], None],
+) -> None:
+    """`heatveil serve` as a Type=notify unit: started before its broker, alive, stopped."""
+    port, site = free_port(), tmp_path / "site.toml"
+    site.write_text(SITE.format(port=port, page=free_port()))
+    assert heatveil("enrol", "--config", site).status == 0
+    (tmp_path / "m.conf").write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+    said: list[str] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, ExitStack() as stack:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(20)
+
+        def hear(until: str) -> None:
+            while not said or not said[-1].startswith(until):
+                said.append(manager.recv(4096).decode())
+
+        environment = os.environ | {
+            "NOTIFY_SOCKET": str(tmp_path / "notify"),
+            "WATCHDOG_USEC": "400000",
+        }
+        serve = subprocess.Popen(
+            [Path(sys.executable).with_name("heatveil"), "serve", "--config", site],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        stack.callback(serve.communicate)
+        stack.callback(serve.kill)
+        hear("STATUS=broker")
+        assert "READY=1" not in said
+        broker = subprocess.Popen(
+            [need("mosquitto"), "-c", tmp_path / "m.conf"], stderr=subprocess.DEVNULL
+        )
+        stack.callback(broker.wait)
+        stack.callback(broker.terminate)
+        answers(port)
+        hear("READY=1")
+        hear("WATCHDOG=1")
+        hear("WATCHDOG=1")
+        serve.send_signal(signal.SIGTERM)
+        hear("STOPPING=1")
+        assert serve.wait(5) == 0
+
+    assert said.count("READY=1") == said.count("STOPPING=1") == 1
