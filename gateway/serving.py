@@ -53,8 +53,7 @@ class Service:
         """Lock and open the store, start the solver, begin to connect.
 
         Args:
-            on_event: hears everything in `telling`, on our threads; it must return at once.
-            health: is told how each of `vitals.PARTS` is.
+            on_event: hears what is told, on our threads; it must return at once.
 
         Raises:
             OperatorFault: something about the deployment or the store.

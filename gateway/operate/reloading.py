@@ -23,7 +23,6 @@ LIVE: dict[str, set[str] | None] = {
     "rounds": {"every_s", "gather_s", "solve_s", "quorum", "hours", "estimator"},
     "guard": None,
     "homeassistant": None,
-    "page": {"token_file"},
 }
 
 
