@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..faults import OperatorFault
+from ..faults import OperatorFault, TakenFault
 from .places import Place
 
 
@@ -29,7 +29,7 @@ def held(lock: Path, unusable: str, taken: str) -> Iterator[None]:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as fault:
         os.close(opened)
-        raise OperatorFault(taken) from fault
+        raise TakenFault(taken) from fault
     try:
         yield
     finally:
