@@ -27,6 +27,7 @@ def in_words(query: Query, guarantee: Guarantee) -> list[str]:
     test of two Gaussians is known, so its exact chance is said instead.
     """
     said = sentences(guarantee._replace(epsilon=None))
+    said = [one.replace(" m2", " m²") for one in said]  # on the wire it is plain ASCII
     return [said[0], _chances(query), _formally(guarantee), *said[1:]]
 
 

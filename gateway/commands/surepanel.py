@@ -37,7 +37,7 @@ def draw_band(
         panel.fill_between(
             places, certified.low, certified.high, step="post", color=FAINT, alpha=0.45, lw=0
         )
-        panel.fill_between([], [], color=FAINT, alpha=0.45, label="certified: any heat allowed")
+        panel.fill_between([], [], color=FAINT, alpha=0.45, label="whatever the heat may be")
     if credible is not None and credible.band is not None:
         band = credible.band
         panel.fill_between(places, band.low, band.high, step="post", color=FOUND, alpha=0.3, lw=0)
