@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from harness.children import eventually
-from harness.sizes import sized
+from harness.sizes import sized, takes_long
 from harness.stage import Stage
 from harness.truth import ask
 
@@ -28,6 +28,7 @@ def skewed(**more: str) -> dict[str, str]:
     return {"LD_PRELOAD": faketime(), "FAKETIME_DONT_FAKE_MONOTONIC": "1"} | more
 
 
+@takes_long
 @pytest.mark.parametrize("days", sized(["+1d"], ["+1d", "-1d"]))
 def test_clock_skew_on_device(stage: Staged, days: str) -> None:
     """No device is ever asked what time it is."""
@@ -60,6 +61,7 @@ def stepped(site: Stage, steps: list[str], *switches: str) -> tuple[int, float]:
     return reports, took_s
 
 
+@takes_long
 def test_clock_step_on_gateway(stage: Staged) -> None:
     """A round closes after its time, whatever the clock on the wall does meanwhile."""
     site = stage(sensors=SENSORS, readings=2, gather_s=6, every_s=3600)

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable
 
 from harness.children import eventually
-from harness.sizes import sized
+from harness.sizes import sized, takes_long
 from harness.stage import Stage
 
 Staged = Callable[..., Stage]
 SENSORS = sized(200, 400)
-KILLS = sized(3, 20)
+KILLS = sized(2, 20)
 
 
 def exact(site: Stage, rounds: int) -> None:
@@ -50,6 +50,7 @@ def test_gateway_kill_9_in_mid_round_control(stage: Staged) -> None:
     assert site.settled(5).lost > 0
 
 
+@takes_long
 def test_gateway_broker_and_edge_kill_9(stage: Staged) -> None:
     """What is in a broker's memory and what is on its way is sent again until the receipt."""
     kills, sensors = sized(2, 12), 40
@@ -92,6 +93,7 @@ def test_gateway_broker_and_edge_kill_9_while_the_broker_holds_all(stage: Staged
     assert queued_and_killed(stage(readings=2), "receipt") == 0
 
 
+@takes_long
 def test_gateway_broker_and_edge_kill_9_control(stage: Staged) -> None:
     """Freed when the broker acknowledges, a reading is gone with the broker."""
     assert queued_and_killed(stage(readings=2), "puback") == 20
@@ -111,6 +113,7 @@ def restarted(site: Stage, times: int) -> int:
     return site.settled(sized(5, 10)).lost
 
 
+@takes_long
 def test_both_restarted_cleanly(stage: Staged) -> None:
     """A broker with persistence keeps what waits for us, and our session."""
     times = sized(2, 5)
@@ -121,6 +124,7 @@ def test_both_restarted_cleanly(stage: Staged) -> None:
     exact(site, times)
 
 
+@takes_long
 def test_both_restarted_cleanly_control(stage: Staged) -> None:
     """Without persistence a clean restart forgets what was acknowledged."""
     site = stage(sensors=SENSORS, readings=1, persistent=False)

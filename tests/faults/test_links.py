@@ -32,16 +32,19 @@ def frozen(site: Stage, which: str, frozen_s: float, *switches: str) -> tuple[in
     return site.settled().lost, connections(site)
 
 
+@takes_long
 def test_broker_frozen_8_s(stage: Staged) -> None:
     """A broker that stood still is waited for, and not run away from."""
     assert frozen(stage(sensors=SENSORS), "broker", sized(3, 8)) == (0, 1)
 
 
+@takes_long
 def test_gateway_frozen_8_s(stage: Staged) -> None:
     """A machine that stood still has its link when it wakes."""
     assert frozen(stage(sensors=SENSORS), "gateway", sized(3, 8)) == (0, 1)
 
 
+@takes_long
 def test_gateway_frozen_8_s_control(stage: Staged) -> None:
     """With a keepalive of two seconds the broker gives it up, and nothing is lost even then."""
     lost, often = frozen(stage(sensors=SENSORS), "gateway", 5, "short_keepalive")
@@ -76,6 +79,7 @@ def test_link_reset_6_times(stage: Staged) -> None:
     assert site.charges()[::2] == (1, 0)
 
 
+@takes_long
 def test_black_hole_6_s(stage: Staged) -> None:
     """A link that takes everything and carries nothing costs time and no reading."""
     site = stage(sensors=SENSORS)
@@ -95,6 +99,7 @@ def test_black_hole_6_s(stage: Staged) -> None:
     assert found.counted == SENSORS
 
 
+@takes_long
 def test_black_hole_6_s_control(stage: Staged) -> None:
     """Said once and not again, what went into the hole is gone."""
     site = stage(sensors=SENSORS, gather_s=8)
@@ -158,6 +163,7 @@ def test_broker_down_at_start(stage: Staged) -> None:
     assert eventually(lambda: get(site, "/readyz") == 200)
 
 
+@takes_long
 def test_broker_down_at_start_control(stage: Staged) -> None:
     """A gateway that waits for its broker shows no page, and ends."""
     site = stage(readings=1)

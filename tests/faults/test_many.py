@@ -10,7 +10,7 @@ from harness.brokers import LIMITS, OPEN, Broker
 from harness.children import eventually
 from harness.frames import Forge
 from harness.radio import connecting, publishing
-from harness.sizes import sized
+from harness.sizes import sized, takes_long
 from harness.stage import Stage
 
 Staged = Callable[..., Stage]
@@ -91,6 +91,7 @@ def test_9000_devices_at_once(stage: Staged) -> None:
     assert site.charges()[::2] == (1, 0)
 
 
+@takes_long
 def test_9000_devices_at_once_control(stage: Staged) -> None:
     """A broker with room for half of them leaves the others out."""
     acknowledged, stored, _ = at_once(stage, DEVICES // 2)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from harness.children import eventually
 from harness.dying import STEPS
 from harness.radio import Listener
-from harness.sizes import FULL, sized
+from harness.sizes import FULL, sized, takes_long
 from harness.stage import SITE, Stage
 
 from edge import wire
@@ -16,7 +16,7 @@ from edge import wire
 Staged = Callable[..., Stage]
 POINTS = [f"{step}:{when}" for step in STEPS for when in ("before", "after")]
 if not FULL:  # where results are; `make faults` dies at every step
-    POINTS = ["close_round:after", "keep_map:before", "keep_map:after", "posted:before"]
+    POINTS = ["keep_map:before", "keep_map:after"]
 
 
 def payloads(listener: Listener, leaf: str) -> dict[int, set[bytes]]:
@@ -40,7 +40,7 @@ def died_at(site: Stage, *points: str) -> None:
 
 def test_kill_between_draw_store_publish(stage: Staged) -> None:
     """Drawn once more is a second result, with the first already out; so it is written first."""
-    rounds = sized(3, 8)
+    rounds = sized(2, 8)
     site = stage(readings=rounds)
     site.hurried(resend_s=1.0)
     with Listener(site.broker.port, f"heatveil/1/{SITE}/#") as listener:
@@ -57,6 +57,7 @@ def test_kill_between_draw_store_publish(stage: Staged) -> None:
     assert site.charges() == (rounds, rounds * site.price, 0)
 
 
+@takes_long
 def test_kill_between_draw_store_publish_control(stage: Staged) -> None:
     """Published first and written afterwards, one round has two results."""
     site = stage(readings=1)
@@ -66,6 +67,7 @@ def test_kill_between_draw_store_publish_control(stage: Staged) -> None:
         assert eventually(lambda: len(payloads(listener, "map")[1]) == 2)
 
 
+@takes_long
 def test_the_round_is_signed_by_its_own_site(stage: Staged) -> None:
     """What the listener heard as rounds are rounds: else the counts above counted nothing."""
     site = stage(readings=1)

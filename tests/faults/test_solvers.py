@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from harness.children import Child, eventually
 from harness.radio import Listener
+from harness.sizes import sized, takes_long
 from harness.stage import SITE, Stage
 
 Staged = Callable[..., Stage]
@@ -26,7 +27,7 @@ def solvers(gateway: Child) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("fault", ["hangs", "dies"])
+@pytest.mark.parametrize("fault", sized(["dies"], ["hangs", "dies"]))
 def test_solver_hangs_or_dies(stage: Staged, fault: str) -> None:
     """A map that cannot be drawn is a result, and a new program draws the next."""
     site = stage(readings=3, every_s=2)
@@ -47,6 +48,7 @@ def test_solver_hangs_or_dies(stage: Staged, fault: str) -> None:
     assert site.charges() == (3, 3 * site.price, 0)
 
 
+@takes_long
 def test_solver_hangs_control(stage: Staged) -> None:
     """Where it hangs in the gateway itself, there is no next round."""
     site = stage(readings=3)

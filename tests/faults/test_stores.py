@@ -86,6 +86,7 @@ def test_database_locked_7_s(stage: Staged) -> None:
     assert "the store does not answer" in gateway.said()
 
 
+@takes_long
 def test_database_locked_7_s_control(stage: Staged) -> None:
     """Asked once and not again, the store misses what came meanwhile."""
     site = stage(sensors=SENSORS)
@@ -155,6 +156,7 @@ def stays_full(stage: Staged, disk: Path, reserve_mb: int) -> tuple[Stage, bool]
     return site, stopped and "disk" in why and not taken
 
 
+@takes_long
 def test_disk_stays_full(stage: Staged, small_disk: Callable[[int], Path]) -> None:
     """Taking stops before the last byte, the page says so, devices keep what they have."""
     site, stopped = stays_full(stage, small_disk(8), 3)
@@ -163,6 +165,7 @@ def test_disk_stays_full(stage: Staged, small_disk: Callable[[int], Path]) -> No
     assert eventually(lambda: get(site, "/readyz") == 200)
 
 
+@takes_long
 def test_disk_stays_full_control(stage: Staged, small_disk: Callable[[int], Path]) -> None:
     """Without a reserve it goes on to the last byte, and says nothing."""
     _, stopped = stays_full(stage, small_disk(8), 0)
@@ -185,6 +188,7 @@ def read_slowly(site: Stage, *switches: str) -> tuple[float, float]:
     return largest, after[-1]
 
 
+@takes_long
 def test_reader_holds_the_database_12_s(stage: Staged) -> None:
     """The log grows while somebody reads, and is taken back when he is gone."""
     site = stage(sensors=SENSORS, readings=sized(8, 14))
@@ -194,6 +198,7 @@ def test_reader_holds_the_database_12_s(stage: Staged) -> None:
     assert ask(site.database, "SELECT count(*) FROM reports")[0][0] == site.stored()
 
 
+@takes_long
 def test_reader_holds_the_database_12_s_control(stage: Staged) -> None:
     """Never truncated, the log stays as large as it ever was."""
     largest, after = read_slowly(stage(sensors=SENSORS, readings=sized(8, 14)), "no_checkpoint")

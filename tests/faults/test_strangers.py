@@ -12,7 +12,7 @@ from harness.children import eventually
 from harness.frames import Forge
 from harness.locked import GATEWAY, locked, secrets
 from harness.radio import NOT_AUTHORIZED, Radio
-from harness.sizes import sized
+from harness.sizes import sized, takes_long
 from harness.stage import SITE, Stage
 from harness.truth import ask
 
@@ -207,6 +207,7 @@ def test_poison_device_floods(stage: Staged, stack: ExitStack) -> None:
     assert len(ask(site.database, "SELECT name FROM quarantine")) == 1
 
 
+@takes_long
 def test_poison_device_floods_control(stage: Staged, stack: ExitStack) -> None:
     """With nobody to shut it out, it takes everybody's time."""
     _, took_s, cut = flooding(stage, stack, False)

@@ -53,6 +53,7 @@ def watched(site: Stage, viewers: int) -> tuple[float, float]:
         return time.monotonic() - began_s, gateway.resident_mb() - before_mb
 
 
+@takes_long
 def test_slow_viewer(stage: Staged) -> None:
     """Those who sleep cost neither time nor memory."""
     took_s, grown_mb = watched(stage(readings=ROUNDS), VIEWERS)
@@ -137,6 +138,7 @@ def returned(stage: Staged, browser: Browser, script: str = "") -> float | None:
     return found
 
 
+@takes_long
 def test_server_restart_under_a_viewer(stage: Staged, browser: Browser) -> None:
     """The page comes back by itself, without anybody at the keyboard."""
     took_s = returned(stage, browser)

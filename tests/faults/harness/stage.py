@@ -68,7 +68,7 @@ class Stage:
         self._given, self.more, self.login = {**DEFAULTS, **given}, "", ""
         self.write(port or broker.port)
         virtual.enrol_fleet(self.path, None, lambda _: None)
-        self.database = Path(folder, self._given["database"])
+        self.database: Any = Path(folder, self._given["database"])
         planned = named("thermal").plan(config.query(config.load(self.path)), [])
         self.price = price(planned.guarantee)
 

@@ -55,8 +55,14 @@ def reading(database: Path) -> Iterator[sqlite3.Connection]:
         yield opened
 
 
-def ask(database: Path, statement: str, *values: Any) -> list[Any]:
-    """Return the rows of a question to the store; none while it is not there yet."""
+def ask(database: Path | str, statement: str, *values: Any) -> list[Any]:
+    """Return the rows of a question to the store; none while it is not there yet.
+
+    Args:
+        database: SQLite's file, or libpq's words for a database of PostgreSQL.
+    """
+    if isinstance(database, str):
+        return _asked(database, statement.replace("?", "%s"), values)
     try:
         with reading(database) as opened:
             return opened.execute(statement, values).fetchall()
@@ -66,15 +72,25 @@ def ask(database: Path, statement: str, *values: Any) -> list[Any]:
         raise
 
 
-def judged(logs: Iterable[Path], database: Path) -> Truth:
+def _asked(words: str, statement: str, values: Any) -> list[Any]:
+    import psycopg
+
+    try:
+        with psycopg.connect(words) as opened:
+            return opened.execute(statement, values).fetchall()
+    except psycopg.errors.UndefinedTable:
+        return []
+
+
+def judged(logs: Iterable[Path], database: Path | str) -> Truth:
     """Return what became of everything that devices wrote down."""
     wrote = said(logs)
     counted = ask(database, "SELECT device, epoch, seq, frame, round FROM reports")
     heard = ask(database, "SELECT device, epoch, seq, digest FROM heard")
-    rows = [((row[0], row[1], row[2]), hashlib.sha256(row[3]).digest()) for row in counted]
+    rows = [((row[0], row[1], row[2]), hashlib.sha256(bytes(row[3])).digest()) for row in counted]
     rows += [((row[0], row[1], row[2]), bytes(row[3])) for row in heard]
     often = Counter(numbers for numbers, _ in rows)
-    answers = Counter((row[0], row[4]) for row in counted)
+    answers = Counter((row[0], bytes(row[4])) for row in counted)
     return Truth(
         readings=len(wrote),
         counted=len(counted),
@@ -86,13 +102,13 @@ def judged(logs: Iterable[Path], database: Path) -> Truth:
     )
 
 
-def charges(database: Path) -> tuple[int, Fraction, int]:
+def charges(database: Path | str) -> tuple[int, Fraction, int]:
     """Return rounds that were asked, everything that was charged, and charges beside a round's."""
     rounds = ask(database, "SELECT count(*) FROM rounds")[0][0]
     rows = ask(database, "SELECT rho, device FROM charges")
     return rounds, sum((Fraction(rho) for rho, _ in rows), Fraction(0)), len(rows) - rounds
 
 
-def sound(database: Path) -> bool:
+def sound(database: Path | str) -> bool:
     """Return whether SQLite finds its own file whole."""
     return ask(database, "PRAGMA integrity_check") == [("ok",)]
