@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from harness.children import ROOT
-from harness.sizes import FULL
+from harness.sizes import FULL, takes_long
 from harness.truth import ask, sound
 from sqlalchemy import create_engine, insert
 
