@@ -95,4 +95,4 @@ def _names(columns: tuple[str, ...]) -> str:
 def _array(table: Table, column: str) -> str:
     kind = table.c[column].type
     named = "int8[]" if isinstance(kind, Integer) else ARRAYS[type(kind)]
-    return f"%s::{named}"
+    return f"%b::{named}"
