@@ -1,0 +1,86 @@
+"""The leader dies in mid-round and a standby goes on with it, as processes."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge import thermal
+from gateway.brokers.broker import free_port
+from gateway.faults import TakenFault
+from gateway.storage.places import Database
+from gateway.storage.store import Store
+from gateway.workers.leading import STANDBY, leading
+
+
+def eventually(true: Callable[[], Any], patience_s: float = 60.0) -> bool:
+    """Wait until it is true; return whether it came to that."""
+    until_s = time.monotonic() + patience_s
+    while not true() and time.monotonic() < until_s:
+        time.sleep(0.01)
+    return bool(true())
+
+
+def test_a_standby_goes_on_with_the_round_of_a_leader_that_died(
+    site: Callable[[int], Any], store: Store
+) -> None:
+    """The same round, charged once, with the answers that workers took while nobody led."""
+    home = site(60)
+    leader = home.start("serve", "--rounds", "1")
+    assert eventually(lambda: len(home.listening(leader)) == 6)
+    round, frames = home.asked()
+    elsewhere = f"import os; os.environ['HEATVEIL_PAGE__PORT'] = '{free_port()}'"
+    heir = home.start("serve", "--rounds", "1", before=elsewhere)
+    worker = home.start("work", "--name", "ada")
+    assert eventually(lambda: "standby" in home.log(heir))
+    assert eventually(lambda: len(home.listening(worker)) == 3)
+    first, second, third = (
+        {name: frames[name] for name in sorted(frames)[i::3]} for i in range(3)
+    )
+    home.say(first)
+    assert eventually(lambda: first.keys() <= home.receipts.keys())
+    os.kill(leader.pid, signal.SIGKILL)
+    leader.wait()
+    home.say(second)
+    assert eventually(lambda: second.keys() <= home.receipts.keys())
+    home.say(third)
+    assert heir.wait(timeout=60) == 0, home.log(heir)
+
+    assert dict(store.answers(round)) == frames
+    assert len(store.charges()) == 1
+    assert store.refused() == []
+    release = thermal.release(home.plan, home.payloads(frames), None)
+    assert store.release(round) == (release.values, len(frames))
+
+
+def test_a_file_has_no_standby_and_says_so(tmp_path: Path) -> None:
+    """Two gateways on one SQLite file would be on one machine: the second is a mistake."""
+    place = tmp_path / "heatveil.sqlite"
+    with leading(place, print), pytest.raises(TakenFault), leading(place, print):
+        pass
+
+
+def test_who_waits_says_so_and_leads_as_soon_as_nobody_does(database: Database) -> None:
+    """Whoever looks at the health of a standby sees what it waits for."""
+    said: list[tuple[str, bool, str]] = []
+    led, over = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        with leading(database, lambda *words: said.append(words)):
+            led.set()
+            over.wait(30)
+
+    with leading(database, print):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        assert eventually(lambda: said)
+        assert not led.is_set()
+    assert led.wait(10)
+    over.set()
+    thread.join()
+    assert set(said) == {("rounds", False, STANDBY)}
