@@ -24,7 +24,9 @@ def findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
     try:
         yield from _spent(deployment, query)
     except OperatorFault as wrong:
-        yield fault("store", wrong)
+        # An older store is no fault: the gateway sees to it when it starts.
+        older = "brings it up to date" in str(wrong)
+        yield note("store", str(wrong)) if older else fault("store", wrong)
 
 
 def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:

@@ -2,7 +2,9 @@
 
 import json
 import math
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -182,3 +184,27 @@ def test_a_map_fits_the_terminal_whatever_it_can_show(
     "".join(lines).encode(encoding or "ascii")
     assert lines[-1][-2] in "█@"
     assert shape == (1, 1) or lines[0][1] not in " █@"
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "words"),
+    [
+        ("schema = 4", 0, "brings it up to date"),
+        ("schema = 99", 1, "Use that heatveil"),
+        ("site = 'other'", 1, "belongs to site other"),
+    ],
+)
+def test_a_store_of_another_heatveil_or_site_is_told_apart(
+    kept: Kept, heatveil: Heatveil, change: str, status: int, words: str
+) -> None:
+    """An older one is brought up by the gateway; the others must not be touched."""
+    with closing(sqlite3.connect(config.load(kept.path).site.database)) as database:
+        database.execute(f"UPDATE about SET {change}")
+        database.commit()
+    checked = heatveil("check", kept.path)
+    shown = heatveil("show", "--config", kept.path)
+
+    assert checked.status == status
+    assert words in checked.out
+    assert shown.status == 1
+    assert words in shown.err
