@@ -1,10 +1,13 @@
-"""MQTT packets that are made here because there are so many of them, joined to one write each.
+"""The MQTT packets that are read and made here, because there are so many of them.
 
 Source: MQTT 3.1.1 and MQTT 5.0, sections 3.3 (PUBLISH) and 3.4 (PUBACK).
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
+KEPT = 1 << 15  # bytes of a payload: twice the longest report
+PING = b"\xc0\x00"  # PINGREQ
 _PUBACK = b"\x40\x02"  # of two bytes: the packet id, and in MQTT 5 a reason that is success
 
 
@@ -38,3 +41,48 @@ def _length(length: int) -> bytes:
     if length < 128:
         return bytes((length,))
     return bytes((length & 127 | 128,)) + _length(length >> 7)
+
+
+class Came(NamedTuple):
+    """A message as it came; packet is 0 where nobody waits for an acknowledgement."""
+
+    topic: str
+    payload: bytes
+    packet: int
+
+
+def published(data: bytes, first: int, body: int, stop: int, five: bool) -> Came | None:
+    """Return the message of a PUBLISH of QoS 0 or 1, or None where it is none.
+
+    Args:
+        first: the byte that has the QoS.
+        body: where its topic begins; stop: where it ends, or what is there of it.
+        five: of MQTT 5, where properties stand before the payload.
+    """
+    after = body + 2 + (data[body] << 8 | data[body + 1]) if stop - body >= 2 else stop + 1
+    payload, packet = after, 0
+    if first & 6:
+        payload += 2
+    if payload > stop:
+        return None
+    if first & 6:
+        packet = data[after] << 8 | data[after + 1]
+    if five:
+        size, payload = length(data, payload)
+        payload += size
+        if not after < payload <= stop:
+            return None
+    topic = data[body + 2 : after].decode("utf-8", "replace")
+    return Came(topic, data[payload : min(stop, payload + KEPT)], packet)
+
+
+def length(data: bytes, at: int) -> tuple[int, int]:
+    """Return a length of up to four bytes and where it ends; (0, 0) where it does not."""
+    size = 0
+    for more in range(4):
+        if at + more >= len(data):
+            break
+        size |= (data[at + more] & 127) << (7 * more)
+        if not data[at + more] & 128:
+            return size, at + more + 1
+    return 0, 0

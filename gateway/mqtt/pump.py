@@ -1,8 +1,7 @@
 """One thread that moves the bytes of any number of MQTT clients.
 
-Fifty virtual sensors need no fifty threads: each client is a state machine with a socket,
-and here is the one place that waits for all the sockets at once. It knows no MQTT; a client
-is anything with the methods of `Client`, and only this thread reads, writes or connects it.
+Fifty virtual sensors need no fifty threads: here is the one place that waits for all the sockets
+at once. It knows no MQTT; only this thread reads, writes or connects a client.
 """
 
 import random
@@ -29,20 +28,15 @@ class Client(Protocol):
     """What an MQTT client must offer to be moved from outside."""
 
     def socket(self) -> Any: ...
-
     def reconnect(self) -> Any: ...
-
     def loop_read(self) -> Any: ...
-
     def loop_write(self) -> Any: ...
-
     def loop_misc(self) -> Any: ...
-
     def want_write(self) -> bool: ...
 
 
 class Rider:
-    """A client on the pump, and what the pump remembers of it.
+    """A client on the pump.
 
     `failed` hears, on the pump's thread, of every attempt to connect that was in vain; `may` is
     asked there before each.
@@ -54,10 +48,8 @@ class Rider:
         failed: Callable[[OSError], None],
         may: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.client = client
-        self.failed, self.may = failed, may
-        self.leaving = False
-        self.gone = threading.Event()
+        self.client, self.failed, self.may = client, failed, may
+        self.leaving, self.gone = False, threading.Event()
         self.socket: Any = None  # as the selector knows it
         self.interest = 0
         self.settled()
@@ -94,7 +86,7 @@ class Pump:
         self.nudge(rider)
 
     def remove(self, rider: Rider) -> None:
-        """Let go of this client; its socket, if still open, is the caller's to close."""
+        """Let go of this client; its socket is the caller's to close."""
         rider.leaving = True
         self.nudge(rider)
         rider.gone.wait(LONGEST_WAIT_S)
@@ -175,7 +167,7 @@ class Pump:
 
     def _watch(self, rider: Rider, link: Any) -> None:
         """Make the selector watch this socket, for room to write too when there is need."""
-        interest = selectors.EVENT_READ
+        interest = 0 if getattr(link, "paused", False) else selectors.EVENT_READ
         if link is not None and rider.client.want_write():
             interest |= selectors.EVENT_WRITE
         if link is rider.socket and interest == rider.interest:
@@ -183,6 +175,6 @@ class Pump:
         if rider.socket is not None:
             with suppress(KeyError, ValueError):  # it was closed, and is forgotten already
                 self._selector.unregister(rider.socket)
-        if link is not None:
+        rider.socket, rider.interest = link if interest else None, interest
+        if rider.socket:
             self._selector.register(link, interest, rider)
-        rider.socket, rider.interest = link, interest

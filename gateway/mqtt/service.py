@@ -1,10 +1,10 @@
-"""MQTT, and nothing else: the only file of heatveil that knows it.
+"""MQTT, and nothing else: the only file of heatveil that imports paho.
 
-A `Link` is one client, of MQTT 5 or 3.1.1. Its session outlives the connection, data is at QoS 1,
-and a message is acknowledged when its taker says so, which for the gateway is after the commit.
-(QoS 2 would be worse: paho sends PUBREC before anybody has seen the message.)
+A `Link` is a client of MQTT 5 or 3.1.1. Data goes at QoS 1 and is acknowledged when its taker says
+so: after the commit. (QoS 2 would be worse: paho sends PUBREC before anybody has seen a message.)
 """
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,11 +15,12 @@ from paho.mqtt.properties import Properties
 
 from ..operating import Mqtt
 from . import access, packets
+from .packets import Came
 from .pump import Pump, Rider
 from .session import Message
 from .standing import TWICE as TWICE
 from .standing import WINDOW, Standing
-from .stream import Came, Stream
+from .stream import Stream
 
 KEEPALIVE_S = 30
 PATIENCE_S = 3.0
@@ -33,26 +34,42 @@ OnSent = Callable[[], None]
 class _Client(Client):
     """paho, with a `Stream` for a socket and both versions to choose from at each connection."""
 
-    opening: Callable[[], bool]
-    came: Callable[[list[Came]], None]
-    lasting: bool
+    link: "Link"
+
+    def wishes(self) -> dict[str, Any]:
+        """Return what a broker of MQTT 5 is asked for."""
+        wishes = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        wishes.ReceiveMaximum, wishes.MaximumPacketSize = self.link._window, MESSAGE_BYTES
+        wishes.SessionExpiryInterval = SESSION_S if self.link._lasting else 0
+        return {"clean_start": not self.link._lasting, "properties": wishes}
+
+    @property
+    def stream(self) -> Stream | None:
+        return found if isinstance(found := self.socket(), Stream) else None
 
     def want_write(self) -> bool:
-        stream = self.socket()
-        return super().want_write() or (isinstance(stream, Stream) and stream.unsent)
+        return super().want_write() or (self.stream is not None and self.stream.unsent)
 
     def loop_write(self) -> MQTTErrorCode:
         code = super().loop_write()
-        if isinstance(stream := self.socket(), Stream):
-            stream.flush()
+        if self.stream is not None:
+            self.stream.flush()
         return code
 
+    def loop_misc(self) -> MQTTErrorCode:
+        stream, now_s = self.stream, time.monotonic()
+        if stream is not None and self.link._standing.version.overdue(now_s):
+            stream.shutdown(2)  # SHUT_RDWR; the other version is next
+        if stream is not None and stream.held(now_s):
+            return MQTTErrorCode.MQTT_ERR_SUCCESS
+        return super().loop_misc()
+
     def _create_socket(self) -> Any:
-        five = self.opening()
+        five = self.link._standing.opening()
         self._protocol = MQTTProtocolVersion.MQTTv5 if five else MQTTProtocolVersion.MQTTv311
-        self._clean_session = not self.lasting
-        stream = Stream(super()._create_socket(), self.came)
-        stream.version5 = five
+        self._clean_session = not self.link._lasting
+        stream = Stream(super()._create_socket(), self.link._came)
+        stream.version5, stream.room = five, self.link._window
         return stream
 
 
@@ -77,24 +94,18 @@ class Link:
 
         Args:
             client_id: names the session that the broker keeps for us: see `access.client_id`.
-            subscribe: topic filters.
             unsubscribe: topic filters that the session may still have from an earlier time.
-            on_message: called on the pump's thread; it must return at once and never raise.
-            will: topic and payload that the broker publishes, retained, when we are lost.
+            on_message: on the pump's thread, as the next two; returns at once and never raises.
+            on_state: hears whether the link is up and why not. may_connect: is asked before.
+            will: topic and payload that the broker retains when we are lost.
             lasting: the broker keeps for us what comes while we are away.
-            on_state: hears, on the pump's thread, whether the link is up and why it is not.
-            may_connect: asked on the pump's thread before each attempt to connect.
         """
         self._standing = Standing(broker, client_id, (subscribe, unsubscribe), on_state)
         self._session, self._on_message = self._standing.session, on_message
-        client = _Client(
-            CallbackAPIVersion.VERSION2,
-            client_id=access.client_id(broker, client_id),
-            protocol=MQTTProtocolVersion.MQTTv5,
-            manual_ack=True,
-        )
-        client.opening, client.came = self._standing.opening, self._came
-        client.lasting = lasting
+        self.version = self._standing.version  # "5" or "3.1.1" as text, once it is let in
+        own, five = access.client_id(broker, client_id), MQTTProtocolVersion.MQTTv5
+        client = _Client(CallbackAPIVersion.VERSION2, own, protocol=five, manual_ack=True)
+        client.link, self._lasting, self._window = self, lasting, broker.window
         self._client, self._pump = client, pump
         self._rider = rider = Rider(client, self._standing.failed, may_connect)
         client.max_inflight_messages_set(WINDOW)
@@ -106,21 +117,11 @@ class Link:
             client.username_pw_set(broker.username, access.password(broker))
         if (tls := access.tls(broker)) is not None:
             client.tls_set_context(tls)
-        wishes = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-        wishes.ReceiveMaximum, wishes.MaximumPacketSize = broker.window, MESSAGE_BYTES
-        wishes.SessionExpiryInterval = SESSION_S if lasting else 0
-        client.connect_async(
-            broker.host, broker.port, KEEPALIVE_S, clean_start=not lasting, properties=wishes
-        )
+        client.connect_async(broker.host, broker.port, KEEPALIVE_S, **client.wishes())
         pump.add(rider)
 
-    @property
-    def version(self) -> str:
-        """The version of MQTT that is spoken: "5" or "3.1.1"; before `wait`, the one tried."""
-        return str(self._standing.version)
-
     def wait(self, patience_s: float = PATIENCE_S) -> "Link":
-        """Return this link once it is up, or close it and raise LinkFault."""
+        """Return this link once it is up, or close it and raise a LinkFault that says why."""
         try:
             self._session.wait_up(patience_s)
         except BaseException:
@@ -133,8 +134,8 @@ class Link:
     ) -> None:
         """Send at QoS 1, now or later; call on_sent, which returns at once, when it is there."""
         self._session.sending(1)
-        info = self._client.publish(topic, payload, qos=1, retain=retain)
-        self._standing.sending.began(info.mid, on_sent)
+        packet = self._client.publish(topic, payload, 1, retain).mid
+        self._standing.sending.began(packet, on_sent)
         # Not only by on_socket_register_write: paho takes the stream's unsent bytes for its own.
         self._pump.nudge(self._rider)
 
@@ -144,18 +145,19 @@ class Link:
 
     def ack(self, message: Message) -> None:
         """Tell the broker that this message is safe with us."""
-        self.settle((), (message,))
+        self.settle((), [message])
 
     def settle(self, receipts: Sequence[tuple[str, bytes]], messages: Sequence[Message]) -> None:
-        """Send receipts at QoS 0, and tell the broker that these messages are safe with us.
+        """Send receipts at QoS 0 and acknowledge these messages, in one write.
 
-        In one write. Packet ids are used again: one from an older connection would acknowledge a
-        message that we have not seen, so it is dropped. The broker sends such a message again.
+        Packet ids come back: one from an older connection would acknowledge a message that we
+        have not seen, so it is dropped. The broker sends such a message again.
         """
-        stream, number = self._client.socket(), self._standing.connections
+        stream, now = self._client.stream, self._standing.connections
         tokens = [one.token for one in messages]
-        acks = [packet for connection, packet in tokens if packet and connection == number]
-        if isinstance(stream, Stream) and (acks or self._session.ready):
+        acks = [packet for number, packet in tokens if packet and number == now]
+        if stream is not None and (acks or self._session.ready):
+            stream.make_room(len(acks))
             said = packets.publishes(receipts, five=stream.version5)
             stream.push(said + packets.acknowledgements(acks))
             self._pump.nudge(self._rider)

@@ -103,10 +103,11 @@ class Standing:
         self._say(True)
 
     def _disconnected(self, _c: Any, _data: Any, _flags: Any, reason: Any, _more: Any) -> None:
-        if self.version.closed():
+        turned = self.version.closed()
+        if turned:
             self._rider.settled()
         often = self.session.down(time.monotonic(), f"the connection was lost: {reason}")
-        if not self.closing:
+        if not self.closing and not turned:
             log.warning("the broker is lost; connecting again", why=str(reason))
             if often:
                 log.warning(TWICE)

@@ -8,7 +8,9 @@ A client that is called for every single message costs more than all that is don
 it keeps is the connection: who we are, subscriptions, keep-alive, what we publish at QoS 1.
 
 Packets go out whole and in order, whoever wrote them. Of a message longer than any of ours only
-the beginning is kept, so memory is bounded whatever a broker sends.
+the beginning is kept, and no more messages are let in than there is room for, so memory is bounded
+whatever a broker sends. (mosquitto 2.0 forgets the window that we asked for when it hears several
+acknowledgements at once.) What there is no room for stays in the network, and at the broker.
 
 Source: MQTT 3.1.1 and MQTT 5.0, sections 2.1 (fixed header) and 3.3 (PUBLISH).
 """
@@ -16,21 +18,16 @@ Source: MQTT 3.1.1 and MQTT 5.0, sections 2.1 (fixed header) and 3.3 (PUBLISH).
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
+
+from . import packets
+from .packets import Came
 
 CHUNK = 1 << 16  # bytes read or written at once
 HUGE = 1 << 17  # a message longer than this is cut: longer than any topic and report together
-KEPT = 1 << 15  # bytes of a payload: twice the longest report
 PUBLISH, DISCONNECT = 0x30, 0xE0
+PING_S = 10.0  # while nothing is read
 GOODBYE_S = 0.5  # how long the last words may take
-
-
-class Came(NamedTuple):
-    """A message as it came; packet is 0 where nobody waits for an acknowledgement."""
-
-    topic: str
-    payload: bytes
-    packet: int
 
 
 class Stream:
@@ -42,6 +39,9 @@ class Stream:
         self._raw = b""  # of a packet that has not come whole
         self._skip = 0  # bytes of a message that is too long
         self._rest = bytearray()  # for the client
+        self.room = 1 << 30  # for so many more messages; whoever lets go of some makes room
+        self._pinged_s = 0.0
+        self._again = False  # there was none, and the raw bytes are to be looked at again
         self._ended = False
         self._lock = threading.Lock()
         self._out = bytearray()
@@ -52,9 +52,9 @@ class Stream:
 
     def recv(self, size: int) -> bytes:
         """Return what is for the client; BlockingIOError when there is nothing."""
-        if not self._rest and not self._ended:
-            data = self._socket.recv(CHUNK)
-            self._ended = not data
+        if not self._rest and not self._ended and not self.paused:
+            data = b"" if self._again else self._socket.recv(CHUNK)
+            self._ended = not data and not self._again
             self._cut(self._raw + data if self._raw else data)
         if not self._rest and not self._ended:
             raise BlockingIOError
@@ -64,7 +64,29 @@ class Stream:
 
     def pending(self) -> int:
         """Return how many bytes are here already, where no selector can see them."""
-        return len(self._rest) or getattr(self._socket, "pending", int)()
+        if self._rest or self.paused:
+            return len(self._rest)
+        return int(self._again) or getattr(self._socket, "pending", int)()
+
+    @property
+    def paused(self) -> bool:
+        """Whether there is no room, so that nothing is to be read."""
+        return self.room <= 0
+
+    def make_room(self, more: int) -> None:
+        """Let so many more messages in; from any thread."""
+        with self._lock:
+            self.room += more
+
+    def held(self, now_s: float) -> bool:
+        """Return whether we are paused, and say to the broker now and then that we live.
+
+        Its answer would stand behind what we have no room for, so the client must not wait for it.
+        """
+        if self.paused and now_s - self._pinged_s > PING_S:
+            self._pinged_s = now_s
+            self.push(packets.PING)
+        return self.paused
 
     def send(self, packet: bytes | bytearray) -> int:
         """Take a whole packet of the client's."""
@@ -102,14 +124,15 @@ class Stream:
 
     def _cut(self, data: bytes) -> None:
         """Hand over every whole packet in the data, and keep the rest of it."""
-        at, end, came = 0, len(data), []
+        came: list[Came] = []
+        at, end, self._again = 0, len(data), False
         if self._skip:
             at = min(self._skip, end)
             self._skip -= at
         while end - at >= 2:
             first, length, body = data[at], data[at + 1], at + 2
             if length & 128:
-                length, body = _length(data, at + 1)
+                length, body = packets.length(data, at + 1)
                 if body == 0:  # it has not come whole, or is none
                     break
             stop = body + length
@@ -117,7 +140,10 @@ class Stream:
                 break
             message = None
             if first & 0xF0 == PUBLISH and first & 6 < 4:
-                message = self._message(data, first, body, min(stop, end))
+                message = packets.published(data, first, body, min(stop, end), self.version5)
+            if message is not None and message.packet and len(came) >= self.room:
+                self._again = True
+                break
             if message is not None:
                 came.append(message)
             elif stop > end:
@@ -126,37 +152,8 @@ class Stream:
                 self._rest += data[at:stop]
             self._skip, at = max(stop - end, 0), min(stop, end)
         self._raw = data[at:]
-        if len(self._raw) > 5 and _length(self._raw, 1)[1] == 0:
+        if len(self._raw) > 5 and packets.length(self._raw, 1)[1] == 0:
             self._rest, self._raw = self._rest + self._raw, b""  # no MQTT: the client says so
         if came:
+            self.make_room(-sum(1 for message in came if message.packet))
             self._came(came)
-
-    def _message(self, data: bytes, first: int, body: int, stop: int) -> Came | None:
-        """Return the message between body and stop, or None where that is none."""
-        after = body + 2 + (data[body] << 8 | data[body + 1]) if stop - body >= 2 else stop + 1
-        packet, payload = 0, after
-        if first & 6:
-            payload += 2
-        if payload > stop:
-            return None
-        if first & 6:
-            packet = data[after] << 8 | data[after + 1]
-        if self.version5:
-            length, payload = _length(data, payload)
-            payload += length
-            if not after < payload <= stop:
-                return None
-        topic = data[body + 2 : after].decode("utf-8", "replace")
-        return Came(topic, data[payload : min(stop, payload + KEPT)], packet)
-
-
-def _length(data: bytes, at: int) -> tuple[int, int]:
-    """Return a length of up to four bytes and where it ends; (0, 0) where it does not."""
-    length = 0
-    for more in range(4):
-        if at + more >= len(data):
-            break
-        length |= (data[at + more] & 127) << (7 * more)
-        if not data[at + more] & 128:
-            return length, at + more + 1
-    return 0, 0

@@ -1,12 +1,16 @@
 """Which version of MQTT is spoken: 5, and 3.1.1 with a broker that has no 5.
 
-Such a broker says so, or closes the connection without a word. The latter may be a network's
-doing as well, so both versions are tried in turn until one of them has been let in.
+Such a broker says so, or closes the connection without a word, or says nothing at all. The latter
+may be a network's doing as well, so both are tried in turn until one of them has been let in.
 """
+
+import time
 
 import structlog
 
 UNSUPPORTED = 132  # CONNACK: Unsupported Protocol Version; paho says so for 3.1.1's code 1 too
+
+ANSWER_S = 1.5  # how long a broker may take to say whether it speaks a version
 
 log = structlog.get_logger()
 
@@ -16,7 +20,7 @@ class Version:
 
     def __init__(self, asked: str) -> None:
         self._asked, self._settled = asked, False
-        self._answered = True
+        self._answered, self._opened_s = True, 0.0
         self.five = asked != "3.1.1"
 
     def __str__(self) -> str:
@@ -24,7 +28,12 @@ class Version:
 
     def opening(self) -> None:
         """A connection is made; whoever is there has not answered yet."""
-        self._answered = False
+        self._answered, self._opened_s = False, time.monotonic()
+
+    def overdue(self, now_s: float) -> bool:
+        """Return whether to give the present attempt up, for the other version's sake."""
+        waits = not (self._answered or self._settled) and self._asked == "auto"
+        return waits and now_s - self._opened_s > ANSWER_S
 
     def welcome(self) -> None:
         """It was let in: this is the version from now on."""

@@ -109,7 +109,7 @@ def main() -> None:
                 "rss": rss(),
                 "early": early,
                 "refused": refused,
-                "version": link.version,
+                "version": str(link.version),
                 "batches": metrics.batches._value.get(),
                 "threads": threading.active_count(),
             }
