@@ -95,7 +95,7 @@ class Service:
             runs: Any = store, intake, solver, self._outbox, teller.tell
             self._campaign = Campaign(deployment, devices, *runs, vitals.say, vitals.hindrance)
             self._look()
-            chores = keeping(deployment.store, store)
+            chores = keeping(deployment.store, store, metrics)
             stack.enter_context(Chores(Chore(LOOK_S, self._look), *chores))
             self._resources = stack.pop_all()
         if deployment.mqtt.insecure:

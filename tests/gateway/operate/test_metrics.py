@@ -1,13 +1,18 @@
 """The series of a gateway: Prometheus can read them, and no device is among them."""
 
+from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from gateway.intake.outcomes import Letter
 from gateway.operate.counted import Counted
 from gateway.operate.health import Health
+from gateway.operate.keeping import keeping
 from gateway.operate.metrics import Metrics
+from gateway.operating import Storage
+from gateway.storage.store import Store
 from gateway.web.server import Page
 
 DEVICE = "room-214-north"
@@ -105,6 +110,21 @@ def test_a_gauge_is_looked_up_when_somebody_reads() -> None:
     assert not looks
     assert _read(metrics.text().decode())["disk_free_bytes"] == 7e9
     assert len(looks) == 1
+
+
+def test_the_store_is_looked_at_when_somebody_reads(tmp_path: Path) -> None:
+    """How much room there is, and how many results the broker has not taken."""
+    metrics, store = Metrics(), Store(tmp_path / "lab.sqlite", "lab")
+    try:
+        keeping(Storage(), store, metrics)
+        before = _read(metrics.text().decode())
+        store.keep_map(b"0001", "{}", [Letter(0, "a/map", b"{}", True)])
+        after = _read(metrics.text().decode())
+    finally:
+        store.close()
+
+    assert before["disk_free_bytes"] > 0
+    assert (before["outbox_messages"], after["outbox_messages"]) == (0, 1)
 
 
 def test_health_tells_what_is_news() -> None:
