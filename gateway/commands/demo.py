@@ -3,7 +3,7 @@
 import logging
 import tempfile
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,11 @@ from .. import config, logs
 from ..brokers.broker import embedded
 from ..enrolment import budgets, enrol
 from ..enrolment.granting import granted
+from ..operate.health import Health
+from ..operate.vitals import PARTS
 from ..serving import Service
+from ..storage.places import place_of
+from ..storage.reader import Reader
 from ..telling import Event
 from ..virtual.nodes import Nodes
 from ..web.server import Page
@@ -53,10 +57,10 @@ def run(
     picture = folder / "veil.png"
     check_places([picture])
     logs.to_stderr(logging.ERROR)
-    console, over = Console(), threading.Event()
+    console, over, health = Console(), threading.Event(), Health(*PARTS)
     with ExitStack() as stack:
         stops = stack.enter_context(on_signal(over.set))
-        page = stack.enter_context(Page("127.0.0.1", port))
+        page = stack.enter_context(Page("127.0.0.1", port, health=health))
         broker = stack.enter_context(embedded())
         temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="heatveil-")))
         deployment = corridor.deployment(
@@ -88,7 +92,8 @@ def run(
             to_page(event)
 
         known = enrol.known(made.secrets)
-        service = stack.enter_context(Service(deployment, known, on_event=tell))
+        service = stack.enter_context(Service(deployment, known, on_event=tell, health=health))
+        page.attach(reader=stack.enter_context(closing(Reader(place_of(deployment)))))
         stack.enter_context(Nodes(deployment.mqtt, "demo", "thermal", fleet_in(room, devices)))
         stops.append(service.stop)
         if not over.is_set():
