@@ -204,7 +204,7 @@ def test_poison_device_floods(stage: Staged, stack: ExitStack) -> None:
 
     assert cut
     assert median(took_s) < 0.5
-    assert len(ask(site.database, "SELECT name FROM quarantine")) == 1
+    assert len(ask(site.database, "SELECT device FROM quarantine")) == 1
 
 
 @takes_long
