@@ -16,7 +16,7 @@ from ..mqtt.pump import Pump
 from ..operate.metrics import Metrics
 from ..storage.leases import Lease, Leases
 from ..storage.store import Store
-from . import folds
+from . import folds, retiring
 from .part import Part, Surroundings
 from .parts import devices_of
 from .shares import share
@@ -100,6 +100,7 @@ class Worker:
                 if not joined:
                     self._leases.join(self._workers.partitions)
                     joined = True
+                    retiring.begin(self._around.deployment, self._around.store)
                 self._turn()
             except DatabaseError as fault:
                 log.warning("the database does not answer the worker", why=str(fault.orig))

@@ -85,11 +85,7 @@ def cluster(
         answers(port)
         _wait(programs, port)
         yield fresh
-        child.terminate()  # SIGTERM waits for connections that are left; a test has closed its own
-        try:
-            child.wait(5)
-        except subprocess.TimeoutExpired:
-            child.send_signal(3)
+        child.send_signal(signal.SIGINT)  # ends connections too, which SIGTERM would wait for
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -15,6 +15,7 @@ from gateway.operating import Mqtt
 from gateway.storage.store import Store
 from gateway.workers.naming import holder
 from gateway.workers.parts import devices_of, part_of, session_of, topics_of
+from gateway.workers.retiring import retire
 from gateway.workers.shares import share
 from gateway.workers.worker import Worker
 
@@ -25,6 +26,7 @@ PARTITIONS = 3
 def deployment(mosquitto: Mqtt, store: Store) -> Deployment:
     """Return a deployment of three parts."""
     return Deployment(
+        site={"name": "testsite"},
         room={"cells": 24},
         heat={"spread_m2": 0.05},
         sensors={"count": 4},
@@ -129,6 +131,34 @@ def test_who_may_not_connect_does_not_throw_its_heir_off_the_broker(
         ours[0] = False
         for link in (heir, old):
             link.close(0.1)
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_sessions_of_parts_that_are_no_more_are_ended_at_the_broker(
+    deployment: Deployment, mosquitto: Mqtt, store: Store, home: Any, partitions: int
+) -> None:
+    """Else the broker would go on filling queues that nobody comes for."""
+    with Worker(deployment, home.devices, holder("ada"), store) as worker:
+        assert eventually(lambda: len(worker.parts) == PARTITIONS and _subscribed(worker))
+        fewer = deployment.workers.model_copy(update={"partitions": partitions})
+        changed = deployment.model_copy(update={"workers": fewer})
+        assert retire(changed, store) == []  # somebody is at work there
+    with speaking(mosquitto) as say:
+        for name in home.devices.by_name:
+            say(wire.topic(home.devices.site, name, "data"))
+    gone = [part for part in range(PARTITIONS) if partitions == 1 or part >= partitions]
+    assert retire(changed, store) == gone
+    assert retire(changed, store) == []
+    came: list[str] = []
+    with Pump("after") as pump:
+        for part in range(PARTITIONS):
+            name = session_of(deployment.site.name, part)
+            Link(
+                mosquitto, name, pump, on_message=lambda link, message: came.append(message.topic)
+            ).wait()
+        time.sleep(0.3)
+    kept = {name for name in home.devices.by_name if part_of(name, PARTITIONS) not in gone}
+    assert {topic.split("/")[3] for topic in came} == kept
 
 
 def test_parts_are_split_for_ever_and_evenly() -> None:
