@@ -95,6 +95,7 @@ class Page(Section):
     host: str = "127.0.0.1"
     port: Port = 8080
     token_file: Path | None = None  # a secret that whoever reads must show
+    hosts: tuple[str, ...] = ()  # names that it is asked for by besides, such as a proxy's
 
     @model_validator(mode="after")
     def _closed_to_strangers(self) -> Self:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -102,9 +103,11 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     now = Now(path, deployment, devices)
     over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
     manager = Supervised()
-    where, secret = deployment.page, token.read(deployment.page.token_file)
+    where = deployment.page
+    secret = token.read(where.token_file)
+    known: Any = {"token": secret, "hosts": where.hosts, "health": health, "metrics": metrics}
     with (
-        Page(where.host, where.port, token=secret, health=health, metrics=metrics) as page,
+        Page(where.host, where.port, **known) as page,
         Service(
             deployment,
             devices,
