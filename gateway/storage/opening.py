@@ -24,27 +24,37 @@ def opened(place: Place, site: str) -> tuple[Engine, Engine]:
         OperatorFault: it cannot be opened, is no store, is another site's or another heatveil's.
     """
     engine = sqlite.engine(place) if isinstance(place, Path) else postgres.engine(place)
+    # A reading method sees one moment, however many questions it asks.
+    moment = {} if isinstance(place, Path) else {"isolation_level": "REPEATABLE READ"}
+    reads = engine.execution_options(reading=True, **moment)
     try:
-        with engine.begin() as connection:
-            _lock(connection)
-            if not inspect(connection).has_table("about"):
-                METADATA.create_all(connection)
-                connection.execute(insert(about).values(schema=SCHEMA, site=site))
+        with reads.begin() as connection:  # where all is well, whoever writes is not kept waiting
+            there = inspect(connection).has_table("about")
+        if not there:
+            _made(engine, site)
+        with reads.begin() as connection:
             found = _schema(connection)
             if found in range(OLDEST, SCHEMA):
                 _check_owner(connection, place, site)  # another's is not even brought up
         if found in range(OLDEST, SCHEMA):
             _brought_up(engine, place, found)
-        with engine.begin() as connection:
+        with reads.begin() as connection:
             check(connection, place, site)
     except BaseException as fault:
         engine.dispose()
         if isinstance(fault, SQLAlchemyError):
             raise unusable(place, fault) from fault
         raise
-    # A reading method sees one moment, however many questions it asks.
-    moment = {} if isinstance(place, Path) else {"isolation_level": "REPEATABLE READ"}
-    return engine, engine.execution_options(reading=True, **moment)
+    return engine, reads
+
+
+def _made(engine: Engine, site: str) -> None:
+    """Make the tables of a new store."""
+    with engine.begin() as connection:
+        _lock(connection)
+        if not inspect(connection).has_table("about"):  # and nobody else was quicker
+            METADATA.create_all(connection)
+            connection.execute(insert(about).values(schema=SCHEMA, site=site))
 
 
 def _brought_up(engine: Engine, place: Place, found: int) -> None:
