@@ -1,0 +1,78 @@
+"""The API over a real store, beside the one that writes it."""
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.intake.outcomes import Asked, DeadLetter, Kept
+from gateway.storage.reader import Reader
+from gateway.storage.store import Store
+from gateway.web.server import Page
+
+Ask = Callable[..., Any]
+RHO = Fraction(1, 7)
+
+
+def _name(number: int) -> bytes:
+    return number.to_bytes(4, "big")
+
+
+@pytest.fixture
+def stored(tmp_path: Path, home: Any) -> Iterator[Page]:
+    """Return a page over a store with two rounds that are closed and one that is open."""
+    path = tmp_path / "lab.sqlite"
+    store = Store(path, "lab")
+    for number in (1, 2, 3):
+        asked = Asked(_name(number), _name(number), home.round(number), b"message", RHO)
+        assert store.open_round(asked, 4 * RHO, enrolled=4) == ""
+        store.keep([Kept("north", 1, number, _name(number), b"SECRET-FRAME", b"key1")])
+    for number in (1, 2):
+        store.close_round(_name(number), [number, None], 1)
+    store.keep_map(_name(1), '{"number": 1, "status": "solved", "mass": [[1.0]], "total": 1.0}')
+    topic = "heatveil/1/lab/north/data"
+    store.keep([], [DeadLetter(topic, "it is no CBOR", b"SECRET-FRAME", "garbled")])
+    store.quarantine("north", "it floods")
+    reader = Reader(path)
+    with Page("127.0.0.1", 0, reader=reader) as page:
+        yield page
+    reader.close()
+    store.close()
+
+
+def test_every_list_is_of_what_was_written(stored: Page, ask: Ask) -> None:
+    """Rounds, maps, charges, devices and dead letters, from the rows themselves."""
+    rounds = ask(stored, "/api/v1/rounds").json["rounds"]
+    maps = ask(stored, "/api/v1/maps").json["maps"]
+    ledger = ask(stored, "/api/v1/ledger").json
+    (north,) = ask(stored, "/api/v1/devices").json["devices"]
+
+    assert [(row["number"], row["outcome"]) for row in rounds] == [
+        (3, "open"),
+        (2, "closed"),
+        (1, "closed"),
+    ]
+    assert [(one["number"], one["status"]) for one in maps] == [(1, "solved")]
+    assert [ledger[key]["exact"] for key in ("budget", "spent", "left")] == ["4/7", "3/7", "1/7"]
+    assert (north["name"], north["seq"], north["refused"]) == ("north", 3, 1)
+    assert (north["left"]["exact"], north["quarantine"]) == ("1/7", "it floods")
+    assert ask(stored, "/api/v1/rounds/2/release").json["values"] == [2, None]
+    assert ask(stored, "/api/v1/maps/latest").json["mass"] == [[1.0]]
+    assert ask(stored, "/api/v1/refused").json["kinds"] == {"garbled": 1}
+    (shut,) = ask(stored, "/api/v1/quarantine").json["devices"]
+    assert (shut["device"], shut["why"]) == ("north", "it floods")
+
+
+def test_no_frame_leaves_by_any_address(stored: Page, ask: Ask) -> None:
+    """What a device sent stays in the store, whether it counted or was refused."""
+    paths = list(ask(stored, "/api/v1/openapi.json").json["paths"])
+    for path in paths:
+        if path.endswith("/events"):
+            continue
+        asked = path.replace("{number}", "1").replace("{name}", "north")
+        answer = ask(stored, asked)
+        assert answer.status == 200, (path, answer.body)
+        assert b"SECRET" not in answer.body
+        assert b"U0VDUkVU" not in answer.body  # nor in base 64
