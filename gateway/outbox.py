@@ -6,7 +6,9 @@ bytes that were written go out at the next start, perhaps twice, but never other
 publishes first and writes then will some day draw twice for one round.
 
 A letter is crossed out when the broker has acknowledged it. While there is no broker nothing is
-handed over, so that of a retained topic only the latest goes out when it is back.
+handed over, so that of a retained topic only the latest goes out when it is back. A broker that
+was killed has forgotten what it retained, or remembers what was retained before: so when it is
+back it is told again what stands, with the bytes that it was told before.
 """
 
 import threading
@@ -60,6 +62,8 @@ class Outbox:
         self._changed = threading.Condition()
         self._under_way: set[int] = set()
         self._sent: deque[int] = deque()
+        self._standing: dict[str, Letter] = {}  # the last of each retained topic, of this start
+        self._again = False
         self._open, self._woken, self._empty = open, True, False
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
@@ -74,6 +78,7 @@ class Outbox:
     def switch(self, open: bool) -> None:
         """Hand letters over from now on, or no longer; any thread, returns at once."""
         with self._changed:
+            self._again = open and not self._open
             self._open = open
             self._changed.notify_all()
 
@@ -113,7 +118,8 @@ class Outbox:
                 self._stopping.wait(LOOK_S)
 
     def _has_work(self) -> bool:
-        return self._stopping.is_set() or bool(self._sent) or (self._open and self._woken)
+        news = self._woken or self._again
+        return self._stopping.is_set() or bool(self._sent) or (self._open and news)
 
     def _cross_out(self) -> None:
         """Forget what the broker has."""
@@ -125,9 +131,17 @@ class Outbox:
     def _hand_over(self) -> None:
         """Publish what has not been handed over yet, oldest first."""
         waiting = patiently(self._stopping, self._store.letters, BATCH)
+        if self._again:
+            self._again = False
+            newer = {letter.topic for letter in waiting}
+            for letter in self._standing.values():
+                if letter.topic not in newer:
+                    self._publish(letter.topic, letter.payload, retain=True)
         for letter in waiting:
             if letter.id not in self._under_way:
                 self._under_way.add(letter.id)
+                if letter.retain:
+                    self._standing[letter.topic] = letter
                 self._publish(
                     letter.topic, letter.payload, retain=letter.retain, on_sent=self._heard(letter)
                 )

@@ -92,8 +92,8 @@ class Service:
             if vitals.health.parts()["broker"].ok:
                 self._outbox.switch(True)
             stack.callback(intake.stop)  # commit and send receipts before saying goodbye
-            runs: Any = store, intake, solver, self._outbox, teller.tell
-            self._campaign = Campaign(deployment, devices, *runs, vitals.say, vitals.hindrance)
+            runs = intake, solver, self._outbox, teller.tell, vitals.say, vitals.hindrance
+            self._campaign = Campaign(deployment, devices, store, *runs)
             self._look()
             chores = keeping(deployment.store, store, metrics)
             stack.enter_context(Chores(Chore(LOOK_S, self._look), *chores))

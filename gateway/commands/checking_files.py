@@ -1,6 +1,5 @@
 """The files of a deployment: who may read them, and how long certificates are good."""
 
-import os
 import stat
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from cryptography import x509
 
 from ..deployment import Deployment
 from ..enrolment import tightened
+from ..enrolment.exposed import exposed
 from .checking import Finding, fault, note, ok
 
 SOON_DAYS = 30
@@ -56,18 +56,13 @@ def judged(subject: str, whose: str, days: float) -> Finding:
 
 
 def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
-    private = [deployment.site.devices, path.with_name("secrets.json")]
-    private += [path.with_name("keyholder.json")]
-    others = deployment.mqtt.password_file, deployment.page.token_file
-    private += [one for one in (*others, deployment.store.password_file) if one is not None]
-    open_ones = [one for one in private if one.exists() and _others_read(one)]
-    for one in open_ones:
-        yield note(
-            "files",
-            f"{one} can be read by others on this machine, and it holds secrets. "
-            f"Run: chmod 600 {one}",
-        )
-    if not open_ones:
+    found = list(exposed(deployment))
+    for one in (path.with_name("secrets.json"), path.with_name("keyholder.json")):
+        if one.exists() and stat.S_IMODE(one.stat().st_mode) & 0o077:
+            found.append(f"{one} may be read by others on this machine. Run: chmod 600 {one}")
+    for sentence in found:
+        yield note("files", sentence)
+    if not found:
         yield ok("files", "nobody else on this machine can read the secrets")
     limits = tightened.beside(deployment.site.devices)
     if deployment.site.devices.exists() and not limits.exists():
@@ -129,8 +124,3 @@ def _certificates(deployment: Deployment) -> Iterable[Finding]:
                 f"{whose} {path} cannot be read ({why}); without it no broker is trusted. Run "
                 "heatveil broker init, or mend ca_file under [mqtt]",
             )
-
-
-def _others_read(path: Path) -> bool:
-    mode = os.stat(path).st_mode
-    return bool(mode & (stat.S_IRWXG | stat.S_IRWXO))

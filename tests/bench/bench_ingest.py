@@ -2,8 +2,8 @@
 
 Run it: `python tests/bench/bench_ingest.py [--rate 5000] [--seconds 60] [--devices 5000]`. The
 load comes from a process of its own over raw sockets; broker (a mosquitto of its own) and gateway
-are the real ones, the store is SQLite in WAL with synchronous FULL. Loopback only, bounded in count
-and in time. `--rate 0` is as fast as it goes. Nothing here is asserted.
+are the real ones, the store is SQLite in WAL with synchronous FULL. Loopback only, bounded in
+count and in time. `--rate 0` is as fast as it goes. Nothing here is asserted.
 
 `--peer` runs what one would write instead on the same load: paho, sqlite3, executemany, and no
 validation at all. `--cells 64` makes every frame one of a thermal array.
@@ -20,6 +20,11 @@ from typing import Any
 
 import numpy as np
 
+WAYS = {
+    "flood": "one device more says nonsense as fast as the broker takes it",
+    "back": "every device connects anew, with its own link and last will, and speaks at once",
+    "outage": "all of it waits at the broker before the gateway comes",
+}
 LOAD = Path(__file__).resolve().parent / "load"
 
 
@@ -33,6 +38,10 @@ def main() -> None:
     words.add_argument("--cells", type=int, default=1)
     words.add_argument("--version", default="5")
     words.add_argument("--peer", action="store_true")
+    ways = words.add_mutually_exclusive_group()
+    for way, says in WAYS.items():
+        ways.add_argument(f"--{way}", dest="way", action="store_const", const=way, help=says)
+    words.set_defaults(way="steady")
     asked = vars(words.parse_args())
     print(told(run(asked, "taker.py"), asked, "gateway"))
     if asked["peer"]:
@@ -44,7 +53,9 @@ def run(asked: dict[str, Any], taker: str) -> dict[str, Any]:
     from gateway.brokers import broker
 
     total = (asked["rate"] or 10_000) * asked["seconds"]
-    rounds = max(total // asked["devices"], 1)
+    rounds = 1 if asked["way"] == "back" else max(total // asked["devices"], 1)
+    unbounded = broker.CONFIGURATION.replace("queued_messages 100000", "queued_messages 0")
+    broker.CONFIGURATION = unbounded
     with broker.embedded("mosquitto") as address, tempfile.TemporaryDirectory() as folder:
         common = {
             **asked,
@@ -55,12 +66,13 @@ def run(asked: dict[str, Any], taker: str) -> dict[str, Any]:
         gateway = _start(taker, {**common, "out": f"{folder}/g", "store": f"{folder}/s.sqlite"})
         generator = _start("generator.py", {**common, "out": f"{folder}/l"})
         _line(gateway), _line(generator)
+        load = json.loads(_line(generator)) if asked["way"] == "outage" else {}
         before = _cpu_of(address.port)
         gateway.stdin.write("go\n")
         gateway.stdin.flush()
         found = json.loads(_line(gateway))
         broker_cpu = _cpu_of(address.port) - before
-        load = json.loads(_line(generator))
+        load = load or json.loads(_line(generator))
         gateway.wait(), generator.wait()
         sent_s = np.fromfile(f"{folder}/l", dtype=np.float64)
         with open(f"{folder}/g", "rb") as file:
@@ -84,7 +96,10 @@ def told(found: dict[str, Any], asked: dict[str, Any], who: str) -> str:
     kept, late = found["kept"], found["latency_s"] * 1e3
     rate = kept / found["took_s"]
     half, most, worst = np.percentile(late, 50), np.percentile(late, 99), late.max()
+    if asked["way"] == "outage":
+        rate = kept / found["seconds"]
     return (
+        f"{who}, {asked['way']}: all committed in {found['seconds']:.1f} s\n"
         f"{who}: {kept} readings, {rate:.0f}/s ({rate * asked['cells']:.0f} cells/s), "
         f"MQTT {found['version']}, {found['batches']:.0f} batches\n"
         f"  CPU a reading: gateway {found['cpu'] / kept * 1e6:.1f} us, "

@@ -99,6 +99,28 @@ def test_gateway_broker_and_edge_kill_9_control(stage: Staged) -> None:
     assert queued_and_killed(stage(readings=2), "puback") == 20
 
 
+def forgotten(site: Stage, *switches: str) -> bool:
+    """Kill the broker alone in mid-round; return whether devices that come then hear the round."""
+    site.gateway(*switches)
+    assert site.asked()
+    site.broker.kill()
+    site.broker.start()
+    site.edges()
+    return eventually(lambda: site.stored() == 20, 10)
+
+
+@takes_long
+def test_broker_kill_9_and_the_round_is_still_asked(stage: Staged) -> None:
+    """What the broker retained is gone with it; whoever comes later hears of the round again."""
+    assert forgotten(stage(gather_s=60))
+
+
+@takes_long
+def test_broker_kill_9_and_the_round_is_still_asked_control(stage: Staged) -> None:
+    """Told once, a broker that was killed asks nobody any more."""
+    assert not forgotten(stage(gather_s=60), "told_once")
+
+
 def restarted(site: Stage, times: int) -> int:
     """Restart gateway and broker cleanly, each time with answers under way; what is lost then."""
     gateway = site.gateway()

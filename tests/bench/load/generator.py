@@ -71,6 +71,23 @@ class Line:
         return found
 
 
+def _back(port: int, names: list[bytes], packets: list[bytes], lines: Any, selector: Any) -> Any:
+    """Let every device come back on a link of its own and speak; return when each began to."""
+    import fleet
+
+    began_s = []
+    for name, packet in zip(names, packets, strict=True):
+        began_s.append(time.monotonic())
+        will = b"heatveil/1/%s/%s/state" % (fleet.SITE.encode(), name)
+        line = Line(port, b"d-" + name, will)
+        line.socket.setblocking(False)
+        line.out, line.outstanding = bytearray(packet), 1
+        line.write()
+        lines.append(line)
+        selector.register(line.socket, selectors.EVENT_READ, line)
+    return began_s
+
+
 def main() -> None:
     """Answer rounds until all are answered or time is up; print what was done as JSON."""
     import fleet
@@ -83,18 +100,27 @@ def main() -> None:
         for number in range(fleet.START, fleet.START + rounds)
     }
     names = [name.encode() for name in known.by_name]
-    lines = [Line(asked["port"], b"g-" + names[at]) for at in range(asked["connections"])]
+    way = asked["way"]
+    few = 1 if way == "back" else asked["connections"]
+    lines = [Line(asked["port"], b"g-" + names[at]) for at in range(few)]
     selector = selectors.DefaultSelector()
     for line in lines:
         line.socket.setblocking(False)
         selector.register(line.socket, selectors.EVENT_READ, line)
     lines[0].out += fleet.subscribe(f"heatveil/1/{fleet.SITE}/round/thermal".encode())
     lines[0].write()
+    if way == "outage":  # nobody asks, for nobody is there
+        ready = {fleet.START: [packet for packets in ready.values() for packet in packets]}
     print("ready", flush=True)
+    junk = fleet.publish(f"heatveil/1/{fleet.SITE}/node-{count:05}/data".encode(), bytes(60), 1)
+    flood = Line(asked["port"], b"flood") if way == "flood" else None
+    if flood is not None:
+        flood.socket.setblocking(False)
+        selector.register(flood.socket, selectors.EVENT_READ, flood)
     began_s, first_s, until_s = time.monotonic(), 0.0, time.monotonic() + asked["seconds"]
     sent_s, rate = array("d"), asked["rate"] or 1e9
     number, at, written = 0, 0, 0
-    packets: list[bytes] = []
+    packets: list[bytes] = ready[fleet.START] if way == "outage" else []
     while (written < rounds * count or any(line.outstanding for line in lines)) and (
         time.monotonic() < until_s
     ):
@@ -103,7 +129,14 @@ def main() -> None:
                 if payload:  # a round is asked; its number is in the fourth byte and on
                     number, at = number + 1, 0
                     packets = ready.pop(number, [])
+                    if way == "back":
+                        sent_s.extend(_back(asked["port"], names, packets, lines, selector))
+                        at = written = count
         now_s = time.monotonic()
+        if flood is not None and first_s:
+            more = OUTSTANDING - flood.outstanding
+            flood.out, flood.outstanding = flood.out + junk * more, OUTSTANDING
+            flood.write()
         if packets and not first_s:
             first_s = now_s
         due = min(int((now_s - first_s) * rate) + 1, written + 2000) if first_s else 0

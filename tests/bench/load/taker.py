@@ -53,26 +53,47 @@ def main() -> None:
     from gateway.intake.writer import Intake
     from gateway.mqtt.pump import Pump
     from gateway.mqtt.service import Link
+    from gateway.operate.guard import Guard
     from gateway.operate.metrics import Metrics
+    from gateway.operating import Guard as Limits
     from gateway.operating import Mqtt
     from gateway.rounds import OpenRound
     from gateway.storage.store import Store
 
+    class EveryRound(OpenRound):
+        """A round that takes every answer, for those that waited at the broker are of many."""
+
+        def refusal(self, *_: Any) -> None:
+            return None
+
     asked: dict[str, Any] = json.loads(sys.argv[1])
-    known = fleet.devices(asked["devices"], asked["cells"])
+    way, guard = asked["way"], None
+    known = fleet.devices(asked["devices"] + (way == "flood"), asked["cells"])
     places = {name: one.place for name, one in known.by_name.items()}
+    if way == "flood":
+        del places[f"node-{asked['devices']:05}"]
+        guard = Guard(Limits(), list(known.by_name))
     store = Store(Path(asked["store"]), fleet.SITE)
     watched, metrics, pump = Watched(store, known), Metrics(), Pump("gateway")
-    intake = Intake(store, known, lambda *_: None, lambda _: None, metrics=metrics)
+    intake = Intake(store, known, lambda *_: None, lambda _: None, metrics=metrics, guard=guard)
     broker = Mqtt(host="127.0.0.1", port=asked["port"], insecure=True, version=asked["version"])
     data = wire.topic(fleet.SITE, "+", "data")
     link = Link(broker, "heatveil-bench", pump, subscribe=[data], on_message=intake.put).wait()
     topic = wire.round_topic(fleet.SITE, "thermal")
     until_s, rounds = time.monotonic() + asked["seconds"], 0
+    if way == "outage":  # the session is there, and we are not
+        link.close()
     print("ready", flush=True)
     sys.stdin.readline()
     began, began_s, early = cpu(), time.monotonic(), 0.0
-    for number in range(fleet.START, fleet.START + asked["rounds"]):
+    if way == "outage":
+        link = Link(broker, "heatveil-bench", pump, subscribe=[data], on_message=intake.put)
+        plan, total = fleet.plan(1), asked["rounds"] * asked["devices"]
+        intake.open(EveryRound(plan, wire.name_of(plan), time.monotonic() + 1e6, places))
+        while len(watched.times) < total and time.monotonic() < until_s:
+            time.sleep(0.05)
+            early = early or (rss() if len(watched.times) * 10 >= total else 0.0)
+    for number in range(fleet.START, fleet.START + asked["rounds"] * (way != "outage")):
         plan = fleet.plan(number)
         round = OpenRound(plan, wire.name_of(plan), time.monotonic() + 600, places)
         intake.open(round)

@@ -162,6 +162,19 @@ def queueing() -> None:
     feed.Viewer.offer = offer  # type: ignore[method-assign]
 
 
+def told_once() -> None:
+    """A broker is told what it is to retain, and never again."""
+    from gateway.outbox import Outbox
+
+    switch = Outbox.switch
+
+    def switched(box: Any, open: bool) -> None:
+        box._standing.clear()
+        switch(box, open)
+
+    Outbox.switch = switched  # type: ignore[method-assign]
+
+
 def inline() -> None:
     """Maps are drawn where everything else is done, by something that hangs."""
     from gateway import serving
@@ -205,6 +218,7 @@ SWITCHES: dict[str, Callable[[], None]] = {
         wall_clock,
         queueing,
         inline,
+        told_once,
     )
 }
 

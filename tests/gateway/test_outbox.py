@@ -1,0 +1,90 @@
+"""What waits in the store goes out once, in order; a broker that forgot is told again."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.intake.outcomes import Letter
+from gateway.outbox import Outbox
+from gateway.storage.store import Store
+
+ROUND, MAP, WORD = "round/thermal", "map/thermal", "said/once"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Return an empty store."""
+    store = Store(tmp_path / "heatveil.sqlite", "lab")
+    yield store
+    store.close()
+
+
+@contextmanager
+def outbox(store: Store) -> Iterator[tuple[Outbox, list[tuple[str, bytes]]]]:
+    """Run an outbox whose broker takes everything at once; gives what went out."""
+    out: list[tuple[str, bytes]] = []
+
+    def publish(topic: str, payload: bytes, *, retain: bool = False, on_sent: Any = None) -> None:
+        out.append((topic, payload))
+        if on_sent is not None:
+            on_sent()
+
+    with Outbox(store, publish) as box:
+        yield box, out
+
+
+def eventually(true: Callable[[], Any], patience_s: float = 5.0) -> bool:
+    """Wait until it is true; return whether it came to that."""
+    until_s = time.monotonic() + patience_s
+    while not true() and time.monotonic() < until_s:
+        time.sleep(0.01)
+    return bool(true())
+
+
+def letter(topic: str, payload: bytes, retain: bool = True) -> Letter:
+    return Letter(0, topic, payload, retain)
+
+
+def test_a_broker_that_is_back_is_told_what_stands_and_nothing_else(store: Store) -> None:
+    """Killed, it has forgotten what it retained: late devices would hear of no round."""
+    store.post([letter(ROUND, b"one"), letter(WORD, b"hello", False), letter(MAP, b"drawn")])
+    with outbox(store) as (box, out):
+        box.switch(True)
+        assert eventually(lambda: len(out) == 3 and not store.letters())
+        box.switch(False)
+        box.switch(True)
+        assert eventually(lambda: len(out) == 5)
+        time.sleep(0.1)
+
+    assert out[3:] == [(ROUND, b"one"), (MAP, b"drawn")]
+
+
+def test_what_was_replaced_meanwhile_is_not_told_again(store: Store) -> None:
+    """A round that is over must not be asked once more, not even for a moment."""
+    store.post([letter(ROUND, b"one")])
+    with outbox(store) as (box, out):
+        box.switch(True)
+        assert eventually(lambda: out and not store.letters())
+        box.switch(False)
+        store.post([letter(ROUND, b"")])
+        box.switch(True)
+        assert eventually(lambda: not store.letters())
+        time.sleep(0.1)
+
+    assert out == [(ROUND, b"one"), (ROUND, b"")]
+
+
+def test_two_starts_of_one_broker_are_one(store: Store) -> None:
+    """Told twice that it is there, it is not told everything twice."""
+    store.post([letter(ROUND, b"one")])
+    with outbox(store) as (box, out):
+        box.switch(True)
+        assert eventually(lambda: out and not store.letters())
+        box.switch(True)
+        time.sleep(0.2)
+
+    assert out == [(ROUND, b"one")]
