@@ -73,6 +73,7 @@ def heatveil(
 
 app.command()(running.demo)
 app.command()(running.serve)
+app.command()(running.once)
 app.command()(running.work)
 app.command()(running.enrol)
 app.command()(running.fleet)

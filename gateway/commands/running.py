@@ -1,4 +1,4 @@
-"""The commands that run something: demo, serve, work, enrol, fleet.
+"""The commands that run something: demo, serve, once, replay, work, enrol, fleet.
 
 Only the flags are here; the work is in the module that each imports when it runs.
 """
@@ -36,6 +36,14 @@ def serve(
     from .hosting import serve
 
     serve(config, rounds, typer.echo)
+
+
+def once(config: flags.Config) -> None:
+    """Run one round of a deployment, print its map, and leave nothing running."""
+    from .once import once
+
+    if not once(config, typer.echo):
+        raise typer.Exit(1)
 
 
 def work(

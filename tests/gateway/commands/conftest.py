@@ -1,12 +1,18 @@
 """A deployment on the disk, enrolled, as an operator has it before the first start."""
 
-from collections.abc import Callable
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.brokers.broker import free_port
+from gateway.operating import Mqtt
+
+PROGRAM = Path(sys.executable).with_name("heatveil")
 
 SITE = """
 [site]
@@ -40,3 +46,25 @@ def site(tmp_path: Path, heatveil: Callable[..., Any]) -> Path:
     path.write_text(SITE.format(port=free_port(), page=free_port()))
     assert heatveil("enrol", "--config", path).status == 0
     return path
+
+
+@pytest.fixture
+def living(tmp_path: Path, mosquitto: Mqtt) -> Path:
+    """Return the deployment file of a site of its own on the tests' broker, not enrolled yet."""
+    path, name = tmp_path / "site.toml", f"site-{uuid.uuid4().hex[:8]}"
+    text = SITE.format(port=mosquitto.port, page=free_port())
+    path.write_text(text.replace('"seen"', f'"{name}"'))
+    return path
+
+
+@pytest.fixture
+def fleet(living: Path) -> Iterator[subprocess.Popen[str]]:
+    """Enrol and run the six devices of that site."""
+    command = [PROGRAM, "fleet", "--config", living, "--enrol", "--sources-random", "1"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline().startswith("6 devices")
+        yield process
+        process.kill()
