@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_settings import SettingsError
 
 from recovery.thermal import Query
 
+from . import overrides
 from .deployment import Deployment
 from .faults import OperatorFault, suggestion
 from .roomfile import filled, response_of
@@ -35,20 +37,32 @@ def load(path: str | Path) -> Deployment:
     path = Path(path)
     try:
         given = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as fault:  # a file that is not TOML, or not UTF-8
-        why = getattr(fault, "strerror", None) or str(fault)
+    except OSError as fault:
         raise OperatorFault(
-            f"the deployment file {path} cannot be read ({why}); it must be TOML, and nothing can "
-            "start without it. Copy the sample in gateway/README.md to begin with"
+            f"the deployment file {path} cannot be read ({fault.strerror}); nothing can start "
+            f"without it. Mend the path, or begin with: heatveil config --sample > {path.name}"
         ) from fault
+    except ValueError as fault:  # a file that is not TOML, or not UTF-8
+        raise OperatorFault(
+            f"the deployment file {path} cannot be read ({fault}); it must be TOML in UTF-8, and "
+            "nothing can start without it. Mend it there; heatveil config --sample prints one "
+            "that is right"
+        ) from fault
+    overrides.check(Deployment)
     try:
         deployment = Deployment(**filled(given, path.resolve().parent))
     except ValidationError as faults:
         said = "; ".join(_said(fault) for fault in faults.errors())
         raise OperatorFault(
-            f"in {path}, {said}. Nothing was started, so that no promise rests on a guess: mend "
-            "the file"
+            f"in {path}, {said}{'' if said.endswith('?') else '.'} Nothing was started, so that "
+            "no promise rests on a guess: mend the file"
         ) from faults
+    except SettingsError as fault:  # a table as a whole, which would have to be JSON
+        raise OperatorFault(
+            f"the environment has a table that cannot be read ({fault}); a table as a whole would "
+            "have to be JSON, and a guess would be another promise. Set single keys, such as "
+            "HEATVEIL_MQTT__HOST"
+        ) from fault
     return _anchored(deployment, path.resolve().parent)
 
 
@@ -110,6 +124,8 @@ def _said(fault: Any) -> str:
     """Return one fault of pydantic's as a clause: the place, the value, the need."""
     keys = [str(part) for part in fault["loc"]]
     place = f"[{keys[0]}] {' '.join(keys[1:])}".strip()
+    if variable := overrides.told(keys):
+        place += f" (from the environment: {variable})"
     if fault["type"] == "extra_forbidden":
         model: Any = Deployment
         for key in keys[:-1]:
@@ -120,4 +136,6 @@ def _said(fault: Any) -> str:
     if fault["type"] == "model_type":
         return f"{place} is {fault['input']!r} but must be a table of names and values"
     need = fault["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    if fault["type"] == "string_pattern_mismatch":
+        need = "it should be 1 to 32 letters, digits, - or _, a level of a topic"
     return f"{place} is {fault['input']!r}: {need}" if len(keys) > 1 else f"{place}: {need}"

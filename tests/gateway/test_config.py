@@ -56,7 +56,7 @@ def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
         ),
         ("keyholder = false", "keyholder = 1", ["[privacy] keyholder is 1", "true or false"]),
         ("# insecure = true", 'insecure = "yes"', ["[mqtt] insecure is 'yes'", "true or false"]),
-        ('name = "lab"', 'name = "lab/#"', ["[site] name", "pattern"]),
+        ('name = "lab"', 'name = "lab/#"', ["[site] name is 'lab/#'", "letters, digits"]),
         ('walls = "insulated"', 'walls = "brick"', ["[room] walls is 'brick'", "insulated"]),
         (
             "# furniture = [[10,",
@@ -95,7 +95,7 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
 
 def test_a_missing_or_garbled_file_is_one_line_too(tmp_path: Path) -> None:
     """A path mistyped, a picture given for a text."""
-    with pytest.raises(OperatorFault, match="No such file"):
+    with pytest.raises(OperatorFault, match="No such file.*config --sample > nowhere.toml"):
         config.load(tmp_path / "nowhere.toml")
     (tmp_path / "picture.toml").write_bytes(b"\x89PNG\xff\xfe")
     with pytest.raises(OperatorFault, match="cannot be read"):
@@ -132,6 +132,40 @@ def test_the_environment_stands_above_the_file(
     assert deployment.mqtt.port == 8883
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("HEATVEIL_MQTT__PORT", "x", "[mqtt] port (from the environment: HEATVEIL_MQTT__PORT)"),
+        ("HEATVEIL_MQTT__PROT", "1", "HEATVEIL_MQTT__PROT) is not a name known here; did you"),
+        ("HEATVEIL_MQTTT__HOST", "x", "MQTTT is no table of a deployment file"),
+        ("HEATVEIL_MQTT_HOST", "x", "Name it HEATVEIL_MQTT__HOST, or unset it"),
+        ("heatveil_mqtt_port", "1", "Name it HEATVEIL_MQTT__PORT, or unset it"),
+        ("HEATVEIL_HEAT", "warm", "a table as a whole would have to be JSON"),
+    ],
+)
+def test_what_is_wrong_in_the_environment_is_not_blamed_on_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, words: str
+) -> None:
+    """Or passed over: a misspelled broker would leave the file's, and nobody would know why."""
+    path = written(tmp_path, config.sample())
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(OperatorFault) as caught:
+        config.load(path)
+
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_variables_that_are_no_tables_are_let_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HEATVEIL_LOG, and what others call theirs."""
+    for name in ("HEATVEIL_LOG", "HEATVEIL_DATA", "HEATVEILS_MQTT__HOST", "MQTT__HOST"):
+        monkeypatch.setenv(name, "info")
+
+    assert config.load(written(tmp_path, config.sample())).mqtt.host == "127.0.0.1"
+
+
 @pytest.mark.parametrize(("text", "means"), [("true", True), ("false", False)])
 def test_the_environment_can_turn_a_switch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, means: bool
@@ -142,7 +176,7 @@ def test_the_environment_can_turn_a_switch(
 
     assert config.load(path).privacy.keyholder is means
     monkeypatch.setenv("HEATVEIL_PRIVACY__KEYHOLDER", "yes")
-    with pytest.raises(OperatorFault, match=r"\[privacy\] keyholder is 'yes': it should be true"):
+    with pytest.raises(OperatorFault, match=r"KEYHOLDER\) is 'yes': it should be true"):
         config.load(path)
 
 
