@@ -16,7 +16,7 @@ from edge import wire
 from gateway.enrolment import ringfile
 from gateway.enrolment.keyring import Boots, Chain
 from gateway.faults import OperatorFault
-from gateway.storage.sqlite import opened
+from gateway.storage.opening import opened
 from gateway.unveil import readings, source
 
 Heatveil = Callable[..., Any]
@@ -94,7 +94,7 @@ def test_the_gateway_s_files_stay_as_they_were(heatveil: Heatveil, owned: Any) -
 
 def test_a_gateway_that_runs_is_read_as_it_stands(heatveil: Heatveil, owned: Any) -> None:
     """What it has committed counts, though it lies in the log still."""
-    engine = opened(owned.database, "owned")
+    engine, _ = opened(owned.database, "owned")
     before = digests(owned.folder)
     with engine.begin() as gateway:
         gateway.exec_driver_sql("DELETE FROM reports WHERE epoch = 3")
@@ -396,7 +396,7 @@ def test_a_gateway_that_starts_meanwhile_stops_it(
 
     def late(*given: Any) -> Any:
         if not engines:
-            engines.append(opened(owned.database, "owned"))
+            engines.append(opened(owned.database, "owned")[0])
             with engines[0].begin() as gateway:
                 gateway.exec_driver_sql("DELETE FROM reports WHERE epoch = 3")
         return unpack(*given)
@@ -415,7 +415,7 @@ def test_the_database_is_opened_so_that_neither_we_nor_sqlite_could_write_it(
     owned: Any, running: bool
 ) -> None:
     """Two locks: one on the file, and one on what is said."""
-    engine = opened(owned.database, owned.devices.site) if running else None
+    engine = opened(owned.database, owned.devices.site)[0] if running else None
     with (
         engine.connect() if engine else nullcontext(),
         source.reading(owned.database, owned.devices.site) as found,
