@@ -68,6 +68,8 @@ WIDER = {
 # What dead letters of schema 4 say, and the kind that they are of now; the last that fits holds.
 KINDS = {
     "%it is not a frame of%": "garbled",
+    "%it is not a frame of%not of version%": "version",
+    "%it is not a frame of%the MAC is not that of%": "forged",
     "no device of site%": "topic",
     "%is not enrolled%": "unknown",
     "%enrolled for%and answered for%": "place",
