@@ -34,6 +34,7 @@ class Child:
     ) -> None:
         self.command, self.log = [str(word) for word in command], log
         self.environment = dict(environment or {})
+        self.how: dict[str, Any] = {"cwd": ROOT}  # as whom and where it runs
         self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -52,11 +53,11 @@ class Child:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*self.command, *words],
-                cwd=ROOT,
                 env=around,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                **self.how,
             )
         return self
 

@@ -1,11 +1,13 @@
-"""A PostgreSQL of a test's own, with one database in it, on a free port."""
+"""A PostgreSQL of a test's own, with one database in it, on a free port; killed at will."""
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +15,69 @@ import psycopg
 
 from gateway.brokers.broker import free_port
 
-from .children import eventually
+from .children import Child, eventually
+
+
+class Cluster(Child):
+    """The server and its processes; `start` returns once it takes statements."""
+
+    def __init__(self, program: str) -> None:
+        """Make its files, in a folder that its user may read."""
+        programs, self.port = Path(program).resolve().parent, free_port()
+        self.folder = Path(tempfile.mkdtemp(prefix="heatveil-faults-"))
+        who: dict[str, Any] = {"cwd": self.folder}
+        if os.getuid() == 0:  # it refuses to be run by root
+            shutil.chown(self.folder, "postgres")
+            who["user"] = "postgres"
+        made = [programs / "initdb", "-D", self.folder / "data", "-U", "postgres", "-A", "trust"]
+        subprocess.run([*made, "--no-sync"], check=True, stdout=subprocess.DEVNULL, **who)
+        options = f"-c unix_socket_directories={self.folder} -c listen_addresses=127.0.0.1"
+        run = [programs / "postgres", "-D", self.folder / "data", *options.split()]
+        super().__init__([*run, "-p", str(self.port)], self.folder / "postgres.txt")
+        self.how = who
+        self.words = f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, *words: str, **environment: str) -> "Cluster":
+        until_s = time.monotonic() + 30
+        while time.monotonic() < until_s:
+            if not self.alive:  # as when the memory of one that was killed is still held
+                super().start(*words, **environment)
+            if answers(self.words):
+                return self
+            time.sleep(0.02)
+        raise RuntimeError(f"PostgreSQL does not come up: {self.said()[-1000:]}")
+
+    def kill(self) -> None:
+        """kill -9 of the server and of everything it has begun, in mid-batch or not."""
+        if not self.alive:
+            return
+        begun = self._begun()
+        super().kill()
+        for pid in begun | self._begun():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in begun), 10)
+
+    def _begun(self) -> set[int]:
+        """Return the processes that the server has begun."""
+        found = set()
+        for place in Path("/proc").iterdir():
+            with suppress(OSError, ValueError, IndexError):
+                parent = int((place / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                if parent == self.pid:
+                    found.add(int(place.name))
+        return found
 
 
 @contextmanager
 def postgresql(program: str) -> Iterator[str]:
     """Run a server for as long as the block lasts; give libpq's words for its database."""
-    programs, port = Path(program).resolve().parent, free_port()
-    folder = Path(tempfile.mkdtemp(prefix="heatveil-faults-"))
-    who: dict[str, Any] = {"cwd": folder, "stdout": subprocess.DEVNULL}
-    if os.getuid() == 0:  # it refuses to be run by root
-        shutil.chown(folder, "postgres")
-        who["user"] = "postgres"
-    made = [programs / "initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust"]
-    subprocess.run([*made, "--no-sync"], check=True, **who)
-    options = f"-c unix_socket_directories={folder} -c listen_addresses=127.0.0.1 -p {port}"
-    run = [programs / "postgres", "-D", folder / "data", *options.split()]
-    words = f"host=127.0.0.1 port={port} user=postgres dbname=postgres"
-    with subprocess.Popen(run, stderr=subprocess.DEVNULL, **who) as child:
-        try:
-            assert eventually(lambda: answers(words), 30), "PostgreSQL does not come up"
-            yield words
-        finally:
-            child.terminate()
-            try:
-                child.wait(3)
-            except subprocess.TimeoutExpired:
-                child.send_signal(3)  # without waiting for whoever is connected
-                child.wait(10)
-            shutil.rmtree(folder, ignore_errors=True)
+    with Cluster(program) as cluster:
+        yield cluster.start().words
 
 
 def answers(words: str) -> bool:

@@ -54,7 +54,9 @@ class Logged(spool.Lasting):
     def _tell(self, frame: bytes) -> None:
         body = cbor.decode(frame[: -wire.MAC_BYTES])
         digest = hashlib.sha256(frame).hexdigest()
-        os.write(self._log, f"+ {self._name} {body[2]} {body[1]} {digest}\n".encode())
+        os.write(
+            self._log, f"+ {self._name} {body[2]} {body[1]} {digest} {body[3].hex()}\n".encode()
+        )
 
 
 def trusting(link_free: Any = None) -> None:

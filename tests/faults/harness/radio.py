@@ -69,7 +69,7 @@ class Radio:
     def __init__(self, port: int, client_id: str, *who: str) -> None:
         """Connect; `answer` is the broker's return code, None where it hung up."""
         self._link = socket.create_connection(("127.0.0.1", port), timeout=10)
-        self._packet = 0
+        self._packet, self.open = 0, True  # until the broker hangs up
         self._link.sendall(connecting(client_id, *who))
         first = self._read()
         self.answer = None if first is None else first.body[1]
@@ -141,6 +141,7 @@ class Radio:
     def _read(self) -> Packet | None:
         try:
             if not (first := self._exactly(1)):
+                self.open = False
                 return None
             size, shift = 0, 0
             while True:
@@ -150,6 +151,7 @@ class Radio:
                 if byte < 128:
                     return Packet(first[0] >> 4, first[0] & 15, self._exactly(size))
         except (ConnectionError, ValueError):
+            self.open = False
             return None
 
     def _exactly(self, size: int) -> bytes:

@@ -77,6 +77,12 @@ class Stage:
         values = {**self._given, **given, "port": port, "page": self.page, "login": self.login}
         self.path.write_text(DEPLOYMENT.format(**values) + self.more)
 
+    def keep_in(self, words: str) -> None:
+        """Keep everything in this database of PostgreSQL, and in no file."""
+        self.more += f'[store]\npostgresql = "{words}"\n'
+        self.write(self.broker.port)
+        self.database = words
+
     def gateway(self, *switches: str, rounds: int | None = None, start: bool = True) -> Child:
         """Start the gateway, with these defences switched off."""
         words = [self.path, json.dumps(switches)] + ([str(rounds)] if rounds else [])

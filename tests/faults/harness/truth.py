@@ -8,6 +8,7 @@ foreign   a row that no device wrote down
 
 import hashlib
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -75,21 +76,29 @@ def ask(database: Path | str, statement: str, *values: Any) -> list[Any]:
 def _asked(words: str, statement: str, values: Any) -> list[Any]:
     import psycopg
 
-    try:
-        with psycopg.connect(words) as opened:
-            return opened.execute(statement, values).fetchall()
-    except psycopg.errors.UndefinedTable:
-        return []
+    until_s = time.monotonic() + 20
+    while True:
+        try:
+            with psycopg.connect(words, connect_timeout=5) as opened:
+                return opened.execute(statement, values).fetchall()
+        except psycopg.errors.UndefinedTable:
+            return []
+        except psycopg.OperationalError:  # it was killed, and comes back
+            if time.monotonic() > until_s:
+                raise
+            time.sleep(0.05)
 
 
 def judged(logs: Iterable[Path], database: Path | str) -> Truth:
-    """Return what became of everything that devices wrote down."""
+    """Return what became of everything that devices had written down when this was called."""
+    logs = list(logs)
     wrote = said(logs)
     counted = ask(database, "SELECT device, epoch, seq, frame, round FROM reports")
     heard = ask(database, "SELECT device, epoch, seq, digest FROM heard")
     rows = [((row[0], row[1], row[2]), hashlib.sha256(bytes(row[3])).digest()) for row in counted]
     rows += [((row[0], row[1], row[2]), bytes(row[3])) for row in heard]
     often = Counter(numbers for numbers, _ in rows)
+    since = said(logs) if often.keys() - wrote.keys() else wrote  # while we asked
     answers = Counter((row[0], bytes(row[4])) for row in counted)
     return Truth(
         readings=len(wrote),
@@ -97,8 +106,8 @@ def judged(logs: Iterable[Path], database: Path | str) -> Truth:
         refused=len(heard),
         lost=len(wrote.keys() - often.keys()),
         doubled=sum(more - 1 for more in (*often.values(), *answers.values())),
-        altered=sum(wrote.get(numbers, digest) != digest for numbers, digest in rows),
-        foreign=len(often.keys() - wrote.keys()),
+        altered=sum(since.get(numbers, digest) != digest for numbers, digest in rows),
+        foreign=len(often.keys() - since.keys()),
     )
 
 
