@@ -28,7 +28,7 @@ from .door import Door
 from .guarded import Guarded
 from .parts import Parts
 from .reading import Reading
-from .refusals import Refusal
+from .refusals import Refusal, missing
 
 HERE = Path(__file__).parent
 FILES = {"/": "index.html"} | {
@@ -52,7 +52,9 @@ def application(
 
     async def last_map(request: Request) -> Response:
         drawn = parts.feed.latest().get("map")
-        return JSONResponse(drawn or {"why": "no map yet"}, 200 if drawn else 404)
+        if drawn is None:
+            raise missing("map yet")
+        return JSONResponse(drawn)
 
     async def file(request: Request) -> Response:
         return FileResponse(HERE / FILES[request.url.path])
@@ -72,12 +74,14 @@ def application(
         *probes.routes(parts, reading),
         *(Route(path, file) for path in FILES),
     ]
-    return Starlette(
+    made = Starlette(
         routes=routes,
         lifespan=lifespan,
         middleware=[Middleware(Guarded, door, hosts, {*FILES, "/livez", session.PATH})],
         exception_handlers={Refusal: _refused, HTTPException: _wrong},
     )
+    made.router.redirect_slashes = False  # else whoever asks says, by Host, where it leads
+    return made
 
 
 async def _refused(request: Request, fault: Any) -> Response:

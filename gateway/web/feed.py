@@ -10,12 +10,16 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable
 
+import structlog
+
 from .kept import Event as Event
 from .kept import Kept, Told
 
 MOST = 500  # viewers
 EVERY_S = 0.05  # that viewers are woken at most: a thousand devices answer at once
 BEAT_S = 10.0  # a sign of life for whoever has heard nothing
+
+log = structlog.get_logger()
 
 
 class Viewer:
@@ -58,14 +62,17 @@ class Feed:
 
     def put(self, event: Event) -> None:
         """Take an event from the service, on any thread; returns at once."""
-        if self.hear is not None:
-            self.hear(event)
         with self._lock:
             self._new.append(self._kept.add(event))
             if self._loop is None:
                 self._new.clear()  # who comes later begins with what is kept
             elif len(self._new) == 1:
                 self._loop.call_soon_threadsafe(self._soon)
+        try:
+            if self.hear is not None:
+                self.hear(event)
+        except Exception:  # who counts must not keep viewers from what there is to see
+            log.exception("an event could not be counted", kind=event["kind"])
 
     def latest(self) -> dict[str, Event]:
         """Return the last event of each kind."""

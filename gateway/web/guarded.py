@@ -30,6 +30,13 @@ LONG = Refusal(
     f"the address and the headers are more than {HEADER} bytes",
     "send fewer of them; a browser does when its cookies for this host are removed",
 )
+FRAMED = Refusal(
+    400,
+    "framing",
+    "the request says twice how long its body is, and a proxy may have read the other one",
+    "send Content-Length or Transfer-Encoding, and not both",
+    {"connection": "close"},
+)
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 log = structlog.get_logger()
 
@@ -82,6 +89,8 @@ class Guarded:
         size = sum(len(key) + len(value) for key, value in request.scope["headers"])
         if size + len(request.scope["query_string"]) > HEADER:
             raise LONG
+        if {"content-length", "transfer-encoding"} <= set(request.headers):
+            raise FRAMED
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > BODY:
             raise too_long(BODY)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from .operations import OPERATIONS, Operation
-from .refusals import Error
+from .refusals import KIND, Problem
 
 BASE = "/api/v1"
 REF = "#/components/schemas/{name}"
@@ -28,7 +28,7 @@ COMMON = {
 
 def document(needs_token: bool) -> dict[str, Any]:
     """Return the description of the whole API."""
-    records = [one.answers for one in OPERATIONS] + [Error]
+    records = [one.answers for one in OPERATIONS] + [Problem]
     schemas, components = msgspec.json.schema_components(records, ref_template=REF)
     written = dict(zip((record.__name__ for record in records), schemas, strict=True))
     paths = {BASE + one.path: {"get": _operation(one, written)} for one in OPERATIONS}
@@ -56,7 +56,7 @@ def _operation(one: Operation, written: dict[str, Any]) -> dict[str, Any]:
         answers["304"] = {"description": "It is still what If-None-Match says."}
     codes = COMMON | ({"404": "There is none."} if one.missing else {})
     for code, says in sorted(codes.items()):
-        answers[code] = _json(says, written["Error"], {})
+        answers[code] = _json(says, written["Problem"], {}, KIND)
     return {
         "operationId": one.name,
         "summary": one.says,
@@ -80,8 +80,10 @@ def _parameters(one: Operation) -> list[dict[str, Any]]:
     return found
 
 
-def _json(says: str, schema: dict[str, Any], headers: dict[str, Any]) -> dict[str, Any]:
-    made = {"description": says, "content": {"application/json": {"schema": schema}}}
+def _json(
+    says: str, schema: dict[str, Any], headers: dict[str, Any], kind: str = "application/json"
+) -> dict[str, Any]:
+    made = {"description": says, "content": {kind: {"schema": schema}}}
     return made | ({"headers": headers} if headers else {})
 
 

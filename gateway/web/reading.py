@@ -47,7 +47,8 @@ class Reading:
         except TimeoutError:
             raise STORE from None
         except (OperatorFault, SQLAlchemyError, OSError) as fault:
-            log.warning("the page could not read the store", why=type(fault).__name__)
+            why = str(getattr(fault, "orig", None) or fault)  # without the statement's values
+            log.warning("the page could not read the store", why=why.split("\n")[0])
             raise STORE from fault
 
     def _done(self, asked: asyncio.Future[Any]) -> None:

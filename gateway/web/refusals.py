@@ -1,42 +1,41 @@
-"""The one shape of every error: what it is called, why, and what to do about it."""
+"""The one shape of every error, RFC 9457's: what it is called, why, and what to do about it."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 import msgspec
 from starlette.responses import Response
 
+KIND = "application/problem+json"
 
-class Fault(msgspec.Struct):
-    """What went wrong: a word for programs, two sentences for people."""
 
+class Problem(msgspec.Struct):
+    """What went wrong: `code` is a word for programs, `detail` and `do` are for people."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
     code: str
-    why: str
     do: str
 
 
-class Error(msgspec.Struct):
-    """The body of every answer that is none."""
-
-    error: Fault
-
-
 class Refusal(Exception):
-    """An answer that is an error; raised anywhere below a route."""
+    """An answer that is a problem; raised anywhere below a route."""
 
     def __init__(
         self, status: int, code: str, why: str, do: str, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(why)
-        self.status, self.error, self.headers = status, Error(Fault(code, why, do)), headers
+        self.status, self.headers = status, headers
+        # Nothing stands at an address of ours that says more, so the type is the status itself.
+        title = HTTPStatus(status).phrase
+        self.problem = Problem("about:blank", title, status, why, code, do)
 
     def response(self) -> Response:
         """Return it as what is sent."""
-        return Response(
-            msgspec.json.encode(self.error),
-            self.status,
-            dict(self.headers or {}),
-            "application/json",
-        )
+        body = msgspec.json.encode(self.problem)
+        return Response(body, self.status, dict(self.headers or {}), KIND)
 
 
 def missing(what: str) -> Refusal:

@@ -91,7 +91,12 @@ def _given(request: Request, door: Door) -> Response:
     answer = Response(b'{"open":true}', media_type="application/json")
     if door.locked:
         answer.set_cookie(
-            _name(request), door.cookie(), max_age=WEEK_S, httponly=True, samesite="strict"
+            _name(request),
+            door.cookie(),
+            max_age=WEEK_S,
+            secure=request.url.scheme == "https",  # as a proxy on this machine says
+            httponly=True,
+            samesite="strict",
         )
     return answer
 

@@ -105,10 +105,12 @@ def test_what_is_wrong_is_said_in_one_shape(
     answer = ask(live, V1 + path)
 
     assert answer.status == status
-    assert list(answer.json) == ["error"]
-    assert answer.json["error"]["code"] == code
-    assert answer.json["error"]["why"]
-    assert answer.json["error"]["do"]
+    assert list(answer.json) == ["type", "title", "status", "detail", "code", "do"]
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.json["type"], answer.json["status"]) == ("about:blank", status)
+    assert answer.json["code"] == code
+    assert answer.json["detail"]
+    assert answer.json["do"]
 
 
 def test_methods_that_change_nothing_are_all_there_are(live: Page, ask: Ask) -> None:
@@ -120,7 +122,7 @@ def test_methods_that_change_nothing_are_all_there_are(live: Page, ask: Ask) -> 
     assert head.headers["content-length"] == str(len(got.body))
     assert (options.status, options.headers["allow"]) == (204, "GET, HEAD, OPTIONS")
     assert "access-control-allow-origin" not in options.headers
-    assert (post.status, post.json["error"]["code"]) == (405, "method")
+    assert (post.status, post.json["code"]) == (405, "method")
     assert "GET" in post.headers["allow"]
 
 
@@ -151,7 +153,7 @@ def test_before_the_store_is_open_the_page_says_so(ask: Ask) -> None:
         ready = ask(page, "/readyz")
 
     assert [answer.status for answer in early] == [503, 503, 200]
-    assert early[0].json["error"]["code"] == "starting"
+    assert early[0].json["code"] == "starting"
     assert waiting.status == 503
     assert waiting.json["why"] == "store: it has not started yet"
     assert (ready.status, ready.json["ready"]) == (200, True)

@@ -115,6 +115,15 @@ def test_what_was_overwritten_is_said() -> None:
     }
 
 
+def test_what_cannot_be_counted_is_seen_all_the_same() -> None:
+    """A series that fails is a fault of ours, and no reason to show an old map."""
+    told = Feed()
+    told.hear = lambda event: event["seconds"] / 0
+    told.put({"kind": "map", "number": 3, "seconds": 1})
+
+    assert told.latest()["map"]["number"] == 3
+
+
 def _get(url: str) -> tuple[int, Any]:
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:

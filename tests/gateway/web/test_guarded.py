@@ -36,7 +36,7 @@ def test_without_the_token_nothing_is_told(locked: Page, ask: Ask, path: str) ->
     """Not even which addresses there are."""
     answer = ask(locked, path)
 
-    assert (answer.status, answer.json["error"]["code"]) == (401, "token")
+    assert (answer.status, answer.json["code"]) == (401, "token")
     assert answer.headers["www-authenticate"].startswith("Bearer")
     assert ask(locked, path, Authorization="Bearer wrong").status == 401
 
@@ -70,6 +70,15 @@ def test_a_browser_gets_a_cookie_for_the_token(locked: Page, ask: Ask) -> None:
     )
 
 
+def test_behind_a_proxy_with_tls_the_cookie_stays_there(locked: Page, ask: Ask) -> None:
+    """A browser then never sends it in the clear; without TLS it would not send it at all."""
+    plain = ask(locked, "/api/v1/session", Authorization=BEARER)
+    behind = ask(locked, "/api/v1/session", Authorization=BEARER, X_Forwarded_Proto="https")
+
+    assert "secure" not in plain.headers["set-cookie"].lower()
+    assert behind.headers["set-cookie"].endswith("; Secure")
+
+
 @pytest.mark.parametrize(
     ("body", "kind", "status"),
     [
@@ -89,7 +98,7 @@ def test_what_is_no_token_is_refused(
     answer = ask(locked, "/api/v1/session", "POST", body, Content_Type=kind)
 
     assert answer.status == status
-    assert answer.json["error"]["do"]
+    assert answer.json["do"]
 
 
 def test_guessing_over_the_wire_ends_soon(locked: Page, ask: Ask) -> None:
@@ -101,7 +110,7 @@ def test_guessing_over_the_wire_ends_soon(locked: Page, ask: Ask) -> None:
             ask(locked, "/api/v1/session", "POST", b'{"token":"x"}', Content_Type=JSON)
     answer = ask(locked, "/api/v1/rounds", Authorization=BEARER)
 
-    assert (answer.status, answer.json["error"]["code"]) == (429, "attempts")
+    assert (answer.status, answer.json["code"]) == (429, "attempts")
     assert 0 < int(answer.headers["retry-after"]) <= 7
 
 
@@ -158,9 +167,54 @@ def test_loads_are_refused(live: Page, ask: Ask) -> None:
     body = ask(live, "/api/v1/rounds", "GET", b"x" * 5000)
     headers = ask(live, "/api/v1/rounds", Cookie="x" * 70_000)
 
-    assert (body.status, body.json["error"]["code"]) == (413, "size")
+    assert (body.status, body.json["code"]) == (413, "size")
     assert headers.status == 431
     assert ask(live, "/livez").status == 200
+
+
+TWICE = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+ONCE = b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("framing", "answers"),
+    [
+        (ONCE, [b"405", b"200"]),
+        (TWICE, [b"400"]),
+        (b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", [b"400"]),
+        (b"Content-Length: -5\r\n\r\n", [b"400"]),
+        (b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", [b"400"]),
+        (b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", [b"400"]),
+        (b"Host: other\r\n\r\n", [b"400"]),
+    ],
+)
+def test_no_request_is_hidden_in_another(live: Page, framing: bytes, answers: list[bytes]) -> None:
+    """A proxy that reads the other length would send a second request that nobody looked at."""
+    place, host = ("127.0.0.1", urlsplit(live.url).port or 0), b"Host: 127.0.0.1\r\n"
+    hidden = b"GET /livez HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"
+    with socket.create_connection(place) as link:
+        link.settimeout(10)
+        link.sendall(b"POST /livez HTTP/1.1\r\n" + host + framing + hidden)
+        said = b""
+        while got := link.recv(65_536):
+            said += got
+
+    assert [part[:3] for part in said.split(b"HTTP/1.1 ")[1:]] == answers
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/%2e%2e/config.py", "/..%2fconfig.py", "//page.js", "/page.js%00", "/app.py", "/page.js/",
+     "/api/v1/rounds/", "/api/v1/rounds/..%2f..%2fx", "http://evil.example/page.js"],
+)  # fmt: skip
+def test_an_address_leads_to_what_is_listed_and_nowhere_else(
+    live: Page, ask: Ask, path: str
+) -> None:
+    """No file by another way, and no redirect whose aim whoever asks may choose."""
+    answer = ask(live, path)
+
+    assert answer.status in (400, 404, 421)
+    assert "location" not in answer.headers
 
 
 def test_connections_are_bounded(live: Page, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,22 @@ def test_every_list_is_of_what_was_written(stored: Page, ask: Ask) -> None:
     assert (shut["device"], shut["why"]) == ("north", "it floods")
 
 
+def test_a_store_that_cannot_be_read_is_said(stored: Page, ask: Ask, tmp_path: Path) -> None:
+    """Held by somebody else, or moved away: 503 and when to come again, and the page stays."""
+    path = tmp_path / "lab.sqlite"
+    before = ask(stored, "/api/v1/rounds").status
+    path.rename(tmp_path / "away.sqlite")
+    gone, alive = ask(stored, "/api/v1/rounds"), ask(stored, "/livez")
+    (tmp_path / "away.sqlite").rename(path)
+    back = ask(stored, "/api/v1/rounds").status
+
+    assert (before, gone.status, back, alive.status) == (200, 503, 200, 200)
+    assert gone.json["code"] == "store"
+    assert int(gone.headers["retry-after"]) > 0
+    assert str(tmp_path) not in gone.body.decode()  # where it is, is nobody else's business
+    assert not path.with_suffix(".sqlite-journal").exists()
+
+
 def test_no_frame_leaves_by_any_address(stored: Page, ask: Ask) -> None:
     """What a device sent stays in the store, whether it counted or was refused."""
     paths = list(ask(stored, "/api/v1/openapi.json").json["paths"])
