@@ -31,7 +31,7 @@ def to_stderr(level: int = logging.INFO) -> None:
     Raises:
         OperatorFault: HEATVEIL_LOG is no level.
     """
-    level = _asked() or level
+    level = asked() or level
     before: list[Any] = [
         structlog.processors.add_log_level,
         without_secrets,
@@ -57,8 +57,12 @@ def to_stderr(level: int = logging.INFO) -> None:
     _others(level)
 
 
-def _asked() -> int | None:
-    """Return the level that the environment asks for."""
+def asked() -> int | None:
+    """Return the level that the environment asks for.
+
+    Raises:
+        OperatorFault: it is none.
+    """
     given = os.environ.get(VARIABLE, "")
     if not given:
         return None

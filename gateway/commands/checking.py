@@ -4,6 +4,7 @@ Every finding is a line: `ok`, `note` for what may be meant, `FAULT` for what wi
 fault does not hide the next, unless the next cannot be seen without it.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -40,12 +41,18 @@ def fault(subject: str, sentence: str | Exception) -> Finding:
     return Finding("FAULT", subject, " ".join(str(sentence).split()))
 
 
-def check(path: Path, connect: bool, say: Callable[[str], None]) -> bool:
+def check(path: Path, connect: bool, as_json: bool, say: Callable[[str], None]) -> bool:
     """Say what was found; return whether a gateway can run like this.
 
     Args:
         connect: ask the broker too.
+        as_json: all of it as one object, for scripts.
     """
+    if as_json:
+        found = list(findings(path, connect))
+        good = all(one.grade != "FAULT" for one in found)
+        say(json.dumps({"ok": good, "findings": [one._asdict() for one in found]}))
+        return good
     faults = notes = 0
     for grade, subject, sentence in findings(path, connect):
         say(f"{grade:5}  {subject}: {sentence}")
@@ -86,6 +93,13 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
         check_together(deployment, devices)
     except OperatorFault as wrong:
         yield fault("devices", wrong)
+        return
+    except MemoryError as wrong:
+        yield fault(
+            "room",
+            f"its noise needs more memory than this machine has ({wrong}); no promise can be "
+            "made without. Set fewer cells or sensors",
+        )
         return
     if ours := sorted(NAMES_OF_OURS & devices.by_name.keys()):
         yield fault(

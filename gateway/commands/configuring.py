@@ -9,14 +9,24 @@ from recovery.estimators.table import ESTIMATORS
 
 from .. import config
 from ..deployment import Deployment
+from ..faults import OperatorFault
 
 _KEY = re.compile(r"^(?:# )?([a-z0-9_]+) = .*?\s# +(.*)$")
 _MORE = re.compile(r"^#\s{8,}(.*)$")  # a comment that goes on in the next line
 
 
 def show(sample: bool, schema: bool, say: Callable[[str], None]) -> None:
-    """Print a sample of a deployment file, or what may stand in one."""
-    if schema and not sample:
+    """Print a sample of a deployment file, or what may stand in one.
+
+    Raises:
+        OperatorFault: both are asked for.
+    """
+    if sample and schema:
+        raise OperatorFault(
+            "--sample and --schema both came, and what is printed goes into one file: they would "
+            "spoil each other. Give one at a time"
+        )
+    if schema:
         say(json.dumps(described(), indent=2))
     else:
         say(config.sample().removesuffix("\n"))

@@ -19,12 +19,15 @@ def health(
     url: str | None,
     token_file: Path | None,
     patience_s: float,
+    as_json: bool,
     say: Callable[[str], None],
 ) -> bool:
     """Say how each part of a gateway is; return whether all of them work.
 
     Args:
         path: the deployment file, or None where the page's address is given as `url`.
+        as_json: what it says of itself as it says it, for scripts; of one that does not answer,
+            the same with no parts.
 
     Raises:
         OperatorFault: neither or both were given, or the token cannot be read.
@@ -42,8 +45,13 @@ def health(
         found = _asked(str(url).rstrip("/") + "/readyz", _token(token_file), patience_s)
     except (OSError, ValueError) as fault:
         reason = getattr(fault, "reason", fault)
-        say(f"down: nobody answers at {url} ({getattr(reason, 'strerror', None) or reason})")
+        why = f"nobody answers at {url} ({getattr(reason, 'strerror', None) or reason})"
+        down = {"ready": False, "why": why, "parts": {}}
+        say(json.dumps(down) if as_json else f"down: {why}")
         return False
+    if as_json:
+        say(json.dumps(found))
+        return bool(found["ready"])
     for name, part in found["parts"].items():
         say(f"{'ok  ' if part['ok'] else 'DOWN'}  {name}{': ' * bool(part['why'])}{part['why']}")
     say("ready" if found["ready"] else f"not ready: {found['why'] or 'see above'}")

@@ -19,11 +19,16 @@ def check(
     file: Annotated[Path | None, typer.Argument(help="The deployment file, TOML.")] = None,
     config: Optional = None,
     connect: Annotated[bool, typer.Option("--connect", help="Ask the broker too.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Look through a whole deployment and say what is, or may be, wrong with it."""
+    """Look through a whole deployment and say what is, or may be, wrong with it.
+
+    Nothing is changed, and a gateway that runs is not disturbed. Exit status 1 where there is a
+    fault; notes are no faults.
+    """
     from .checking import check
 
-    if not check(_one(file, config), connect, typer.echo):
+    if not check(_one(file, config), connect, as_json, typer.echo):
         raise typer.Exit(1)
 
 
@@ -33,7 +38,10 @@ def config(
         bool, typer.Option("--schema", help="Its JSON Schema, for editors.")
     ] = False,
 ) -> None:
-    """Print a deployment file to begin with, or what may stand in one."""
+    """Print a deployment file to begin with, or what may stand in one.
+
+    heatveil config --sample > gateway.toml; heatveil config --schema > gateway.schema.json
+    """
     from .configuring import show
 
     show(sample, schema, typer.echo)
@@ -42,9 +50,14 @@ def config(
 def ledger(
     config: flags.Config,
     as_json: AsJson = False,
-    limit: Annotated[int, typer.Option(min=0, help="So many of the newest charges.")] = 10,
+    limit: Annotated[
+        int, typer.Option(min=0, help="List so many rounds, the newest; in JSON all are.")
+    ] = 10,
 ) -> None:
-    """Say what has been spent of the privacy of a deployment, and what is left."""
+    """Say what has been spent of the privacy of a deployment, and what is left.
+
+    Beside a gateway that runs, or without one. In JSON every rho is an exact fraction.
+    """
     from .ledgering import ledger
 
     ledger(config, limit, as_json, typer.echo)
@@ -56,11 +69,15 @@ def show(
         int | None, typer.Argument(min=1, help="Its number; else the newest.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write it here: .png, .npz or .json.")] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Show a map: where the warmth is, how sure that is, and under which promise."""
+    """Show a map: where the warmth is, how sure that is, and under which promise.
+
+    Beside a gateway that runs, or without one. In JSON it is the map as it was published.
+    """
     from .showing import show
 
-    show(config, round, out, typer.echo)
+    show(config, round, out, as_json, typer.echo)
 
 
 def health(
@@ -68,11 +85,15 @@ def health(
     url: Annotated[str | None, typer.Option(help="Of the page, instead of the file.")] = None,
     token_file: Annotated[Path | None, typer.Option(help="Of the page, with --url.")] = None,
     patience: Annotated[float, typer.Option(min=0.1, max=60, help="Seconds to wait.")] = 5.0,
+    as_json: AsJson = False,
 ) -> None:
-    """Ask a running gateway whether all of it works; exit status 1 where not."""
+    """Ask a running gateway whether all of it works; exit status 1 where not.
+
+    Give --config, or --url of its page. What does not work is named, with the reason.
+    """
     from .healthy import health
 
-    if not health(config, url, token_file, patience, typer.echo):
+    if not health(config, url, token_file, patience, as_json, typer.echo):
         raise typer.Exit(1)
 
 

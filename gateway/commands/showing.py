@@ -20,7 +20,8 @@ from .. import certainty, config
 from ..faults import OperatorFault
 from .choices import first_round
 from .mosaic import mosaic
-from .outputs import Writer, as_json, check_places, write_all
+from .outputs import Writer, check_places, write_all
+from .outputs import as_json as written_as_json
 from .promise import in_words
 from .stored import reading
 from .summary import found_lines
@@ -28,8 +29,13 @@ from .summary import found_lines
 KINDS = (".png", ".npz", ".json")
 
 
-def show(path: Path, number: int | None, out: Path | None, say: Callable[[str], None]) -> None:
+def show(
+    path: Path, number: int | None, out: Path | None, as_json: bool, say: Callable[[str], None]
+) -> None:
     """Print the newest map, or that of a round, and write it where it is wanted.
+
+    Args:
+        as_json: print the map as it was published, and nothing else.
 
     Raises:
         OperatorFault: there is no such map, or nothing can be written there.
@@ -50,6 +56,9 @@ def show(path: Path, number: int | None, out: Path | None, say: Callable[[str], 
     found = drawn(body, query)
     if out is not None:
         write_all({out: _writer(out, body, found, query, values)})
+    if as_json:
+        say(json.dumps(body))
+        return
     for line in _told(body, found, round):
         say(line)
     for line in in_words(query, found.guarantee):
@@ -111,7 +120,7 @@ def _writer(
 ) -> Writer:
     kind = out.suffix.lower()
     if kind == ".json":
-        return as_json(body)
+        return written_as_json(body)
     if isinstance(found, Unresolved):
         raise OperatorFault(
             f"round {body['number']} has no map ({found.why}), so there is none to write; .json "

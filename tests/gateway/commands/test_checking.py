@@ -1,5 +1,6 @@
 """`heatveil check` finds what would have gone wrong, and says what to do."""
 
+import json
 import os
 import socket
 import subprocess
@@ -76,6 +77,34 @@ def test_one_fault_does_not_hide_the_next(site: Path, heatveil: Heatveil) -> Non
     said = heatveil("check", site)
 
     assert faults(said) == ["devices", "page"]
+
+
+def test_a_script_is_told_the_same_as_people_are(site: Path, heatveil: Heatveil) -> None:
+    """Each line is a finding; the status says at once whether it would run."""
+    for status in (0, 1):
+        lines = heatveil("check", site).out.splitlines()
+        said = heatveil("check", site, "--json")
+        told = json.loads(said.out)
+        shown = [f"{f['grade']:5}  {f['subject']}: {f['sentence']}" for f in told["findings"]]
+
+        assert (said.status, told["ok"]) == (status, status == 0)
+        assert shown == lines[:-1]
+        edited(site, "every_s = 60", "every_s = 60\nquorum = 9") if not status else None
+
+
+def test_a_room_too_large_for_this_machine_is_one_fault_more(
+    site: Path, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40,000 sensors and 160,000 cells would be 47.7 GiB, which numpy refuses by MemoryError."""
+
+    def full(*_: Any) -> None:
+        raise MemoryError("Unable to allocate 47.7 GiB")
+
+    monkeypatch.setattr("gateway.commands.checking.check_together", full)
+    said = heatveil("check", site)
+
+    assert (said.status, faults(said)) == (1, ["room"])
+    assert "47.7 GiB" in said.out
 
 
 def test_secrets_that_others_can_read_are_named(site: Path, heatveil: Heatveil) -> None:

@@ -103,3 +103,11 @@ def test_what_the_program_refuses_it_says_with_its_place(tmp_path: Path) -> None
     path.write_text(config.sample().replace("port = 8883", "port = 88830"))
     with pytest.raises(OperatorFault, match=r"\[mqtt\] port is 88830: it should be less than"):
         config.load(path)
+
+
+def test_sample_and_schema_are_not_printed_into_one_file(heatveil: Heatveil) -> None:
+    """One of them would be lost, and the other taken for it."""
+    said = heatveil("config", "--sample", "--schema")
+
+    assert (said.status, said.out) == (1, "")
+    assert "one at a time" in said.err

@@ -112,6 +112,11 @@ def test_the_newest_map_is_shown_with_its_promise(kept: Kept, heatveil: Heatveil
     assert "Formally: epsilon 8, delta 1/100000." in lines
 
 
+def test_a_script_is_given_the_map_as_it_was_published(kept: Kept, heatveil: Heatveil) -> None:
+    """The very body, on standard output and nothing beside it."""
+    assert json.loads(heatveil("show", "--config", kept.path, "--json").out) == kept.body
+
+
 @pytest.mark.parametrize("ending", [".json", ".npz", ".png"])
 def test_a_map_is_written_as_its_ending_says(kept: Kept, heatveil: Heatveil, ending: str) -> None:
     """The same map each time, to the last digit where the file holds digits."""
