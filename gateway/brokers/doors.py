@@ -61,13 +61,13 @@ class Running:
         that we come as the device.
         """
         secret = chance.token_hex(32)
-        answers = self.asked.ask(control.password(name, secret) + control.enable(name))
+        answers = self.asked.ask(control.password(self._site, name, secret) + control.enable(name))
         control.expect(answers, *GONE)
         said = "the broker has cut it off"
         if not answers[0].error:
             own = self._broker.model_copy(update={"username": name, "password_file": None})
             own._password, own._context = secret, access.tls(self._broker)
-            link = Link(own, f"heatveil-{self._site}-{name}-last", self._pump, lasting=False)
+            link = Link(own, f"heatveil-{self._site}-{name}", self._pump, lasting=False)
             try:
                 link.wait()
                 for leaf in ("meta", "state"):
@@ -82,7 +82,7 @@ class Running:
         return said
 
     def rotate(self, name: str, password: str) -> str:
-        answers = self.asked.ask(control.password(name, password))
+        answers = self.asked.ask(control.password(self._site, name, password))
         if answers[0].error in GONE:
             return self.add(name, password)
         control.expect(answers)

@@ -65,29 +65,46 @@ def device_role(site: str, name: str) -> dict[str, Any]:
     return {"rolename": role_of(name), "acls": acls(of_device(site, name))}
 
 
-def client(name: str, password: str, role: str, salt: bytes) -> dict[str, Any]:
-    """Return a client as the plugin stores it: PBKDF2 with SHA-512, base64."""
+def client(
+    name: str, password: str, role: str, salt: bytes, session: str | None = None
+) -> dict[str, Any]:
+    """Return a client as the plugin stores it: PBKDF2 with SHA-512, base64.
+
+    Args:
+        session: the one client id that it may come under; None for any.
+    """
     row = {"username": name, "roles": [{"rolename": role}], "iterations": TURNS}
+    if session is not None:
+        row["clientid"] = session
     row["salt"] = base64.b64encode(salt).decode()
     row["password"] = _hashed(password, salt, TURNS)
     return row
 
 
-def file(site: str, gateway: str, everybody: Mapping[str, str], prefix: str) -> str:
+def file(
+    site: str,
+    gateway: str,
+    everybody: Mapping[str, str],
+    prefix: str,
+    sessions: Mapping[str, str] | None = None,
+) -> str:
     """Return the plugin's file for a gateway and its devices, by name and password.
 
     The gateway may speak to the plugin, for it shuts out devices that flood.
+
+    Args:
+        sessions: the one client id of each device that has but one; see `rights.session_of`.
     """
     control = [Right(True, CONTROL), Right(False, f"{CONTROL}/response")]
     own = {"rolename": GATEWAY_ROLE, "acls": acls(of_gateway(site, prefix) + control)}
-    devices = [name for name in everybody if name != gateway]
+    devices, own_id = [name for name in everybody if name != gateway], sessions or {}
     roles = {gateway: GATEWAY_ROLE} | {name: role_of(name) for name in devices}
     return text(
         {
             "defaultACLAccess": DENIED,
             "clients": [
-                client(name, password, roles[name], chance.token_bytes(SALT_BYTES))
-                for name, password in everybody.items()
+                client(name, word, roles[name], chance.token_bytes(SALT_BYTES), own_id.get(name))
+                for name, word in everybody.items()
             ],
             "groups": [],
             "roles": [own, *(device_role(site, name) for name in devices)],

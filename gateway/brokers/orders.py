@@ -3,6 +3,7 @@
 from typing import Any
 
 from . import dynamic
+from .rights import session_of
 
 MARK = "quarantined by heatveil"  # in the description of a client that we have shut out
 Command = dict[str, Any]
@@ -18,6 +19,7 @@ def create(site: str, name: str, password: str) -> list[Command]:
             "command": "createClient",
             "username": name,
             "password": password,
+            "clientid": session_of(site, name, password),
             "roles": [{"rolename": role["rolename"]}],
         },
     ]
@@ -31,9 +33,13 @@ def delete(name: str) -> list[Command]:
     ]
 
 
-def password(name: str, secret: str) -> list[Command]:
-    """Return what gives a device another password, and ends its connection."""
-    return [{"command": "setClientPassword", "username": name, "password": secret}]
+def password(site: str, name: str, secret: str) -> list[Command]:
+    """Return what gives a device another password and session, and ends its connection."""
+    session = session_of(site, name, secret)
+    return [
+        {"command": "setClientId", "username": name, "clientid": session},
+        {"command": "setClientPassword", "username": name, "password": secret},
+    ]
 
 
 def disable(name: str) -> list[Command]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import control, dynamic, mosquitto
+from .rights import session_of
 from .written import replace, unreadable
 
 Rows = dict[str, dict[str, Any]]
@@ -20,7 +21,8 @@ class Resting:
     def add(self, name: str, password: str) -> str:
         def change(clients: Rows, roles: Rows) -> None:
             role, salt = dynamic.role_of(name), chance.token_bytes(mosquitto.SALT_BYTES)
-            clients[name] = dynamic.client(name, password, role, salt)
+            session = session_of(self._site, name, password)
+            clients[name] = dynamic.client(name, password, role, salt, session)
             roles[role] = dynamic.device_role(self._site, name)
 
         return self._changed(change)

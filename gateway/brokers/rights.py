@@ -5,6 +5,8 @@ Said once here; `mosquitto` writes it as an access list, `dynamic` as roles of t
 
 from typing import NamedTuple
 
+from ..mqtt import access
+
 CONTROL = "$CONTROL/dynamic-security/v1"
 
 
@@ -35,3 +37,12 @@ def of_device(site: str, name: str) -> list[Right]:
     said = [f"{own}/{leaf}" for leaf in ("data", "meta", "state", "diag", "ack")]
     heard = [f"{own}/receipt", f"{own}/cmd/#", f"heatveil/1/{site}/round/#"]
     return [Right(True, topic) for topic in said] + [Right(False, topic) for topic in heard]
+
+
+def session_of(site: str, name: str, password: str) -> str:
+    """Return the one client id under which a device may come.
+
+    A broker knows sessions by it, so a device that may have one only has one connection, and
+    cannot take all that there are; nor can it come under somebody else's.
+    """
+    return access.marked(f"heatveil-{site}-{name}", password)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..brokers import dynamic, mosquitto
+from ..brokers.rights import session_of
 from .broker_files import Files
 
 DYNAMIC = (
@@ -34,8 +35,12 @@ def by_plugin(
     files: Files, site: str, gateway: str, everybody: Mapping[str, str], prefix: str
 ) -> list[str]:
     """See to the plugin's file; return who else comes in."""
+    devices = {name: word for name, word in everybody.items() if name != gateway}
+    sessions = {name: session_of(site, name, word) for name, word in devices.items()}
     held = files.text(
-        dynamic.FILE, lambda: dynamic.file(site, gateway, everybody, prefix), private=True
+        dynamic.FILE,
+        lambda: dynamic.file(site, gateway, everybody, prefix, sessions),
+        private=True,
     )
     try:
         body = dynamic.parsed(held)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from ..brokers.rights import session_of
 from ..deployment import Deployment
 from ..enrolment import budgets, enrol, single
 from ..enrolment.enrol import Secret, Secrets
@@ -58,13 +59,17 @@ class Halves:
 
     def new_board(self, made: Newcomer, limits: Any) -> None:
         """Write the one file of a board."""
-        link = single.link_of(self._deployment.mqtt, made.secret.identity.name, made.password)
+        link = self._link(made.secret.identity.name, made.password)
         single.save_board(self.board, made, limits, link)
 
     def new_link(self, name: str, password: str) -> None:
         """Write how a board comes to the broker from now on."""
-        link = single.link_of(self._deployment.mqtt, name, password)
+        link = self._link(name, password)
         single.save_link(self.board, self._deployment.site.name, name, link)
+
+    def _link(self, name: str, password: str) -> dict[str, Any]:
+        session = session_of(self._deployment.site.name, name, password)
+        return single.link_of(self._deployment.mqtt, name, password, session)
 
     def _keep(self, name: str, secret: Secret, site_key: bytes) -> None:
         held = () if self.secrets is None else self.secrets.devices

@@ -98,10 +98,14 @@ def enrolled(
     return Newcomer(Secret(who, keys.link_key(root)), root)
 
 
-def link_of(broker: Mqtt, name: str, password: str) -> dict[str, Any]:
-    """Return how a device comes to the broker, its authority's certificate included."""
+def link_of(broker: Mqtt, name: str, password: str, session: str) -> dict[str, Any]:
+    """Return how a device comes to the broker, its authority's certificate included.
+
+    Args:
+        session: its client id, which nobody else can guess, and the only one it may have.
+    """
     link: dict[str, Any] = {"host": broker.host, "port": broker.port, "tls": not broker.insecure}
-    link |= {"username": name, "password": password}
+    link |= {"client_id": session, "username": name, "password": password}
     if broker.ca_file is not None:
         try:
             link["ca"] = broker.ca_file.read_text("ascii")

@@ -33,8 +33,8 @@ def gate(doors: Any, pump: Pump) -> Iterator[Control]:
         control.close()
 
 
-def may_come(pump: Pump, mqtt: Mqtt) -> bool:
-    link = Link(mqtt, f"try-{time.monotonic_ns()}", pump, lasting=False)
+def may_come(pump: Pump, mqtt: Mqtt, session: str = "") -> bool:
+    link = Link(mqtt, session or f"heatveil-{SITE}-{mqtt.username}", pump, lasting=False)
     try:
         link.wait(1)
     except LinkFault:
@@ -55,7 +55,7 @@ def test_a_device_comes_and_goes_while_the_broker_runs(
     assert held["clients"][0]["username"] == "attic", "the plugin sorts, and writes at once"
     assert dynamic.holds(held, {"attic": "secret of attic"})
 
-    control.expect(gate.ask(control.password("attic", "another")))
+    control.expect(gate.ask(control.password(SITE, "attic", "another")))
     assert not may_come(pump, stranger)
     assert may_come(pump, doors.comes("attic", "another"))
 

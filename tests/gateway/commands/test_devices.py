@@ -51,7 +51,7 @@ class Site(NamedTuple):
     def may_come(self, name: str, password: str) -> bool:
         with Pump("try") as pump:
             own = access.as_device(config.load(self.path).mqtt, name, password)
-            link = Link(own, f"try-{time.monotonic_ns()}", pump, lasting=False)
+            link = Link(own, f"heatveil-lab-{name}", pump, lasting=False)
             try:
                 link.wait(2)
             except LinkFault:
@@ -109,7 +109,7 @@ def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
     with site.broker():
         with Pump("fleet") as pump:
             own = access.as_device(config.load(site.path).mqtt, "node-2", old.link_key.hex())
-            with_state = Link(own, "node-2", pump).wait()
+            with_state = Link(own, "heatveil-lab-node-2", pump).wait()
             with_state.publish(wire.topic("lab", "node-2", "state"), b"ready", retain=True)
             assert with_state.sent(5)
             with_state.close()

@@ -92,13 +92,14 @@ def test_the_first_day_and_a_device_that_floods(
         ):
             who, link_key = secrets.devices[1]
             own = access.as_device(config.load(path).mqtt, who.name, link_key.hex())
-            thief = Link(own, "thief", pump).wait()
+            session = f"heatveil-lab-{who.name}"
+            thief = Link(own, session, pump).wait()
             topic = wire.topic("lab", who.name, "data")
             for _ in range(60):
                 thief.publish(topic, b"no frame of mine, but a long one all the same")
             assert eventually(lambda store: who.name in store.quarantined(), 20)
             thief.close()
-            again = Link(own, "again", pump)
+            again = Link(own, session, pump)
             if plain:  # it is let in, and not listened to
                 again.wait().close()
             else:
@@ -108,4 +109,4 @@ def test_the_first_day_and_a_device_that_floods(
             assert freed.status == 0
             assert "is let back" in freed.out
             assert eventually(lambda store: not store.quarantined(), 5)
-            Link(own, "back", pump).wait().close()
+            Link(own, session, pump).wait().close()
