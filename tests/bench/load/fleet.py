@@ -37,9 +37,19 @@ def plan(number: int) -> Any:
 
 def publishes(known: Any, number: int, cells: int = 1) -> list[bytes]:
     """Return an MQTT 3.1.1 PUBLISH at QoS 1 of each device, answering the round of that number."""
+    said = frames(known, number, cells)
+    packets = []
+    for index, (name, frame) in enumerate(zip(known.by_name, said, strict=True)):
+        topic = f"heatveil/1/{SITE}/{name}/data".encode()
+        packets.append(publish(topic, frame, index % 65_535 + 1))
+    return packets
+
+
+def frames(known: Any, number: int, cells: int = 1) -> list[bytes]:
+    """Return what each device answers the round of that number: the same bytes every time."""
     from edge import wire
 
-    name, packets = wire.name_of(plan(number)), []
+    name, found = wire.name_of(plan(number)), []
     values = struct.pack(f"<{cells}h", *[number % 1000 + at for at in range(cells)])
     head = bytes((0x40 + len(values),)) if len(values) < 24 else bytes((0x58, len(values)))
     seq = number.to_bytes(4, "big")
@@ -50,9 +60,8 @@ def publishes(known: Any, number: int, cells: int = 1) -> list[bytes]:
             *(seq, name, head, values, sensor),
         )
         over = len(topic).to_bytes(2, "big") + topic
-        frame = body + hmac.digest(device.mac_key, over + body, "sha256")[:16]
-        packets.append(publish(topic, frame, index % 65_535 + 1))
-    return packets
+        found.append(body + hmac.digest(device.mac_key, over + body, "sha256")[:16])
+    return found
 
 
 def publish(topic: bytes, payload: bytes, packet: int) -> bytes:

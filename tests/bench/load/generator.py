@@ -2,7 +2,8 @@
 
 Run by the benches: `python tests/bench/load/generator.py '{...}'`. It answers round after round as
 each is asked, in the order of its devices, and writes when it sent each message. Bounded in count
-(rounds times devices) and in time (`seconds`); it speaks to 127.0.0.1 alone.
+(rounds times devices), in time (`seconds`) and in memory: one round is made ahead. It speaks to
+127.0.0.1 alone.
 """
 
 import json
@@ -91,14 +92,13 @@ def _back(port: int, names: list[bytes], packets: list[bytes], lines: Any, selec
 def main() -> None:
     """Answer rounds until all are answered or time is up; print what was done as JSON."""
     import fleet
+    from progress import Progress
 
     asked: dict[str, Any] = json.loads(sys.argv[1])
     known = fleet.devices(asked["devices"], asked["cells"])
     rounds, count = asked["rounds"], asked["devices"]
-    ready = {
-        number: fleet.publishes(known, number, asked["cells"])
-        for number in range(fleet.START, fleet.START + rounds)
-    }
+    last, ahead = fleet.START + rounds - 1, fleet.START
+    ready = fleet.publishes(known, ahead, asked["cells"])
     names = [name.encode() for name in known.by_name]
     way = asked["way"]
     few = 1 if way == "back" else asked["connections"]
@@ -109,8 +109,6 @@ def main() -> None:
         selector.register(line.socket, selectors.EVENT_READ, line)
     lines[0].out += fleet.subscribe(f"heatveil/1/{fleet.SITE}/round/thermal".encode())
     lines[0].write()
-    if way == "outage":  # nobody asks, for nobody is there
-        ready = {fleet.START: [packet for packets in ready.values() for packet in packets]}
     print("ready", flush=True)
     junk = fleet.publish(f"heatveil/1/{fleet.SITE}/node-{count:05}/data".encode(), bytes(60), 1)
     flood = Line(asked["port"], b"flood") if way == "flood" else None
@@ -119,19 +117,24 @@ def main() -> None:
         selector.register(flood.socket, selectors.EVENT_READ, flood)
     began_s, first_s, until_s = time.monotonic(), 0.0, time.monotonic() + asked["seconds"]
     sent_s, rate = array("d"), asked["rate"] or 1e9
+    if way == "outage":  # nobody is there to wait for, so an hour of it is sent at once
+        rate = 1e9
     number, at, written = 0, 0, 0
-    packets: list[bytes] = ready[fleet.START] if way == "outage" else []
+    packets: list[bytes] = []
+    progress = Progress("sent", rounds * count)
     while (written < rounds * count or any(line.outstanding for line in lines)) and (
         time.monotonic() < until_s
     ):
-        for key, _ in selector.select(0.002):
-            for payload in key.data.read():
-                if payload:  # a round is asked; its number is in the fourth byte and on
-                    number, at = number + 1, 0
-                    packets = ready.pop(number, [])
-                    if way == "back":
-                        sent_s.extend(_back(asked["port"], names, packets, lines, selector))
-                        at = written = count
+        progress.at(written)
+        came = [one for key, _ in selector.select(0.002) for one in key.data.read()]
+        if way == "outage" and at == len(packets) and number < last:  # nobody asks
+            came = [b"next"]
+        for payload in came:
+            if payload and number < last:  # a round is asked
+                number, at, packets = number + 1, 0, ready
+                if way == "back":
+                    sent_s.extend(_back(asked["port"], names, packets, lines, selector))
+                    at = written = count
         now_s = time.monotonic()
         if flood is not None and first_s:
             more = OUTSTANDING - flood.outstanding
@@ -154,6 +157,9 @@ def main() -> None:
             line.write()
         for line in lines if len(lines) < 50 else ():
             line.write()
+        if at == len(packets) and ahead == number < last:
+            ahead += 1
+            ready = fleet.publishes(known, ahead, asked["cells"])
     with open(asked["out"], "wb") as file:
         sent_s.tofile(file)
     used = resource.getrusage(resource.RUSAGE_SELF)

@@ -15,6 +15,7 @@ def main() -> None:
     import fleet
     from paho.mqtt.client import Client, MQTTMessage
     from paho.mqtt.enums import CallbackAPIVersion
+    from progress import Progress, memory
 
     from edge import wire
 
@@ -34,13 +35,17 @@ def main() -> None:
     sys.stdin.readline()
     used = resource.getrusage(resource.RUSAGE_SELF)
     before, began_s = used.ru_utime + used.ru_stime, time.monotonic()
-    devices, numbers, times = array("i"), array("i"), array("d")
-    batches, topic = 0, wire.round_topic(fleet.SITE, "thermal")
+    batches, kept, topic = 0, 0, wire.round_topic(fleet.SITE, "thermal")
+    progress, early = Progress("committed", asked["rounds"] * asked["devices"]), 0.0
+    file = open(asked["out"], "wb")  # noqa: SIM115
     for number in range(fleet.START, fleet.START + asked["rounds"]):
         client.publish(topic, wire.pack_round(fleet.plan(number), bytes(32), topic), 1)
         left = asked["devices"]
         while left and time.monotonic() - began_s < asked["seconds"]:
-            batch = [arrived.get()]
+            try:
+                batch = [arrived.get(timeout=1)]
+            except queue.Empty:
+                continue
             until_s = time.monotonic() + 0.02
             while len(batch) < 500 and time.monotonic() < until_s:
                 try:
@@ -52,16 +57,17 @@ def main() -> None:
             store.commit()
             for message in batch:
                 client.ack(message.mid, 1)
-            left, batches = left - len(batch), batches + 1
-            devices.extend([int(topic.split("/")[3][5:]) for topic, _ in rows])
-            numbers.extend([number] * len(rows))
-            times.extend([time.monotonic()] * len(rows))
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    with open(asked["out"], "wb") as file:
-        for column in (devices, numbers, times):
-            column.tofile(file)
-    found = {"kept": len(times), "rounds": asked["rounds"], "version": "3.1.1", "refused": {}}
-    found |= {"seconds": time.monotonic() - began_s, "batches": batches, "rss": 0, "early": 0}
+            left, batches, now_s = left - len(batch), batches + 1, time.monotonic()
+            devices = [int(topic.split("/")[3][5:]) for topic, _ in rows]
+            array("d", [one for device in devices for one in (device, number, now_s)]).tofile(file)
+            kept += len(rows)
+            progress.at(kept)
+        early = early or memory()["VmRSS"]
+    used, held = resource.getrusage(resource.RUSAGE_SELF), memory()
+    file.close()
+    found = {"kept": kept, "received": kept, "version": "3.1.1", "refused": {}}
+    found |= {"seconds": time.monotonic() - began_s, "batches": batches}
+    found |= {"rss": held["VmRSS"], "most": held["VmHWM"], "early": early}
     print(json.dumps(found | {"cpu": used.ru_utime + used.ru_stime - before}), flush=True)
     client.loop_stop()
 

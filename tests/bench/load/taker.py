@@ -1,11 +1,11 @@
 """A gateway's ingest in a process of its own, round after round, and what it used for it.
 
 Run by the benches: `python tests/bench/load/taker.py '{...}'`. Link, intake and store are the
-service's own. It writes when each reading was committed, in the order of (round, device).
+service's own. It writes down which reading was committed when: device, round and time, as three
+doubles, in the order of the commits.
 """
 
 import json
-import os
 import resource
 import sys
 import threading
@@ -15,12 +15,6 @@ from pathlib import Path
 from typing import Any
 
 
-def rss() -> float:
-    """Return the resident memory of this process in MB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
 def cpu() -> float:
     """Return the processor time of this process in seconds."""
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -28,26 +22,28 @@ def cpu() -> float:
 
 
 class Watched:
-    """Notes which reading was committed when."""
+    """Notes which reading was committed when, in a file."""
 
-    def __init__(self, store: Any, known: Any) -> None:
-        self._keep = store.keep
+    def __init__(self, store: Any, known: Any, file: Any, progress: Any) -> None:
+        self._keep, self._file, self._progress = store.keep, file, progress
         self._index = {name: at for at, name in enumerate(known.by_name)}
-        self.devices, self.rounds, self.times = array("i"), array("i"), array("d")
+        self.count = 0
         store.keep = self.keep
 
     def keep(self, kept: Any, *rest: Any) -> None:
         """Keep a batch, and note it."""
         self._keep(kept, *rest)
         now_s, index = time.monotonic(), self._index
-        self.devices.extend([index[one.device] for one in kept])
-        self.rounds.extend([one.seq for one in kept])
-        self.times.extend([now_s] * len(kept))
+        rows = [part for one in kept for part in (index[one.device], one.seq, now_s)]
+        array("d", rows).tofile(self._file)
+        self.count += len(kept)
+        self._progress.at(self.count)
 
 
 def main() -> None:
     """Open rounds until all are answered or time is up; print what it took as JSON."""
     import fleet
+    from progress import Progress, memory
 
     from edge import wire
     from gateway.intake.writer import Intake
@@ -74,25 +70,28 @@ def main() -> None:
         del places[f"node-{asked['devices']:05}"]
         guard = Guard(Limits(), list(known.by_name))
     store = Store(Path(asked["store"]), fleet.SITE)
-    watched, metrics, pump = Watched(store, known), Metrics(), Pump("gateway")
+    metrics, pump, total = Metrics(), Pump("gateway"), asked["rounds"] * asked["devices"]
+    file = open(asked["out"], "wb")  # noqa: SIM115
+    watched = Watched(store, known, file, Progress("committed", total))
     intake = Intake(store, known, lambda *_: None, lambda _: None, metrics=metrics, guard=guard)
     broker = Mqtt(host="127.0.0.1", port=asked["port"], insecure=True, version=asked["version"])
     data = wire.topic(fleet.SITE, "+", "data")
     link = Link(broker, "heatveil-bench", pump, subscribe=[data], on_message=intake.put).wait()
     topic = wire.round_topic(fleet.SITE, "thermal")
-    until_s, rounds = time.monotonic() + asked["seconds"], 0
+    rounds = 0
     if way == "outage":  # the session is there, and we are not
         link.close()
     print("ready", flush=True)
     sys.stdin.readline()
     began, began_s, early = cpu(), time.monotonic(), 0.0
+    until_s = began_s + asked["seconds"]
     if way == "outage":
         link = Link(broker, "heatveil-bench", pump, subscribe=[data], on_message=intake.put)
-        plan, total = fleet.plan(1), asked["rounds"] * asked["devices"]
+        plan = fleet.plan(1)
         intake.open(EveryRound(plan, wire.name_of(plan), time.monotonic() + 1e6, places))
-        while len(watched.times) < total and time.monotonic() < until_s:
+        while watched.count < total and time.monotonic() < until_s:
             time.sleep(0.05)
-            early = early or (rss() if len(watched.times) * 10 >= total else 0.0)
+            early = early or (memory()["VmRSS"] if watched.count * 10 >= total else 0.0)
     for number in range(fleet.START, fleet.START + asked["rounds"] * (way != "outage")):
         plan = fleet.plan(number)
         round = OpenRound(plan, wire.name_of(plan), time.monotonic() + 600, places)
@@ -102,7 +101,7 @@ def main() -> None:
             pass
         rounds += 1
         if not early and rounds * 10 >= asked["rounds"]:
-            early = rss()
+            early = memory()["VmRSS"]
         if time.monotonic() >= until_s:
             break
     took_s, used = time.monotonic() - began_s, cpu() - began
@@ -111,9 +110,7 @@ def main() -> None:
     link.close()
     pump.close()
     store.close()
-    with open(asked["out"], "wb") as file:
-        for column in (watched.devices, watched.rounds, watched.times):
-            column.tofile(file)
+    file.close()
     refused = {
         sample.labels["kind"]: sample.value
         for family in metrics.refused.collect()
@@ -123,12 +120,14 @@ def main() -> None:
     print(
         json.dumps(
             {
-                "kept": len(watched.times),
+                "kept": watched.count,
+                "received": metrics.received._value.get(),
                 "rounds": rounds,
                 "seconds": took_s,
                 "cpu": used,
-                "rss": rss(),
-                "early": early,
+                "rss": memory()["VmRSS"],
+                "most": memory()["VmHWM"],
+                "early": early or memory()["VmRSS"],
                 "refused": refused,
                 "version": str(link.version),
                 "batches": metrics.batches._value.get(),
