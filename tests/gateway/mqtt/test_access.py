@@ -1,14 +1,18 @@
 """What stands between the gateway and a stranger: a verified broker, a page on loopback only."""
 
 import ssl
+import warnings
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from edge import thermal, wire
 from gateway import config
+from gateway.brokers import certificates
 from gateway.commands.simulated import Room, scene_of
 from gateway.commands.standing import Still, fleet_in
 from gateway.enrolment import budgets, enrol
@@ -99,3 +103,48 @@ def test_a_virtual_fleet_is_empty_while_the_gateway_learns_the_room(deployment) 
         assert "nobody is there yet in the first 2 readings" in said
     with Still(replace(still.room, query=config.query(deployment))).living(fleet) as said:
         assert said == ""
+
+
+def test_we_speak_no_tls_below_12_whatever_this_machine_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that speaks 1.1 alone is refused where the system's own settings would take it."""
+    made = certificates.authority("test", datetime.now(UTC))
+    shown = certificates.server(["127.0.0.1"], made, datetime.now(UTC))
+    for name, held in (("ca.pem", made.certificate), ("s.pem", shown.certificate)):
+        (tmp_path / name).write_bytes(held)
+    (tmp_path / "s.key").write_bytes(shown.key)
+    create = ssl.create_default_context
+
+    def lax(**words: Any) -> ssl.SSLContext:
+        context = create(**words)
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        return context
+
+    def speaks(context: ssl.SSLContext) -> str | None:
+        """Return which version is agreed upon with a broker that knows 1.1 alone."""
+        serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        serving.set_ciphers("ALL:@SECLEVEL=0")
+        serving.minimum_version = serving.maximum_version = ssl.TLSVersion.TLSv1_1
+        serving.load_cert_chain(tmp_path / "s.pem", tmp_path / "s.key")
+        heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
+        theirs = serving.wrap_bio(said, heard, server_side=True)
+        ours = ssl.SSLContext.wrap_bio(context, heard, said, server_hostname="127.0.0.1")
+        for _ in range(6):
+            for one in (ours, theirs):
+                try:
+                    one.do_handshake()
+                except ssl.SSLWantReadError:
+                    pass
+                except ssl.SSLError:
+                    return None
+        return ours.version()
+
+    monkeypatch.setattr(ssl, "create_default_context", lax)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        ours = access.tls(Mqtt(ca_file=tmp_path / "ca.pem"))
+        assert ours is not None
+        assert speaks(lax(cafile=tmp_path / "ca.pem")) == "TLSv1.1", "the negative control"
+        assert speaks(ours) is None

@@ -1,0 +1,180 @@
+"""What each may do at the broker: nothing of it is more than its part needs."""
+
+import socket
+import ssl
+import subprocess
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from gateway import config
+from gateway.brokers import dynamic
+from gateway.brokers.broker import free_port
+from gateway.brokers.rights import Right, of_device, of_gateway, session_of
+from gateway.commands import broker_init
+from gateway.enrolment import enrol
+from gateway.faults import LinkFault
+from gateway.mqtt import access
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.operating import Mqtt
+
+MANY = 40
+
+
+class Site(NamedTuple):
+    """A broker by `heatveil broker init` that runs, and the passwords of its devices."""
+
+    mqtt: Mqtt
+    passwords: dict[str, str]
+    folder: Path
+
+    def device(self, name: str) -> Mqtt:
+        return access.as_device(self.mqtt, name, self.passwords[name])
+
+
+@pytest.fixture(params=["dynamic", "plain"])
+def site(
+    request: pytest.FixtureRequest,
+    need: Callable[[str], str],
+    answers: Callable[[int], None],
+    tmp_path: Path,
+) -> Iterator[Site]:
+    """Run a broker with room for few connections more than its fleet has."""
+    program, plain, port = need("mosquitto"), request.param == "plain", free_port()
+    if not plain and dynamic.plugin() is None:
+        pytest.skip("mosquitto has no dynamic security here; Debian's package has")
+    path = tmp_path / "gateway.toml"
+    path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
+    enrol.save_secrets(enrol.make("lab", 3).secrets, tmp_path / "secrets.json")
+    broker_init.init(path, [], None, None, lambda _: None, plain)
+    folder = tmp_path / "broker"
+    settings = (folder / "mosquitto.conf").read_text()
+    settings = settings.replace("max_connections 1000", "max_connections 20")
+    # OpenSSL itself would refuse old versions of TLS; so that it is ours that does.
+    settings = settings.replace("tls_version", "ciphers ALL:@SECLEVEL=0\ntls_version")
+    (folder / "mosquitto.conf").write_text(settings)
+    mqtt = config.load(path).mqtt
+    passwords = dict(broker_init.link_passwords(config.load(path), tmp_path / "secrets.json"))
+    with subprocess.Popen(
+        [program, "-c", folder / "mosquitto.conf"], stderr=subprocess.DEVNULL
+    ) as child:
+        answers(port)
+        try:
+            yield Site(mqtt, passwords, folder)
+        finally:
+            child.terminate()
+
+
+@pytest.fixture
+def pump() -> Iterator[Pump]:
+    """Return a pump for one test."""
+    with Pump() as pump:
+        yield pump
+
+
+def test_one_device_cannot_take_all_connections_that_there_are(site: Site, pump: Pump) -> None:
+    """With dynamic security it has one, and the gateway comes in; the files cannot keep it out.
+
+    The second is the negative control: so many connections do keep everybody else away.
+    """
+    bound = (site.folder / dynamic.FILE).exists()
+    greedy = [Link(site.device("node-1"), f"mine-{n}", pump, lasting=False) for n in range(MANY)]
+    own = Link(site.device("node-1"), "heatveil-lab-node-1", pump, lasting=False)
+    until_s = time.monotonic() + (1 if bound else 10)
+    while sum(one._session.ready for one in greedy) < 19 and time.monotonic() < until_s:
+        time.sleep(0.02)
+    came = sum(one._session.ready for one in greedy)
+    if bound:
+        assert came == 0
+        own.wait()
+        for link in greedy:  # they try again and again, and each is a connection for a moment
+            link.close()
+        Link(site.mqtt, "heatveil-lab", pump).wait().close()
+    else:
+        assert came >= 19
+        with pytest.raises(LinkFault):
+            Link(site.mqtt, "heatveil-lab", pump).wait(1)
+        for link in greedy:
+            link.close()
+    own.close()
+
+
+def spoken(mqtt: Mqtt, version: str) -> str | None:
+    """Return the version of TLS that a broker agrees to, with a client that knows this alone."""
+    context: Any = ssl.create_default_context(cafile=mqtt.ca_file)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    wanted = ssl.TLSVersion[version]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = context.maximum_version = wanted
+    with socket.create_connection((mqtt.host, mqtt.port)) as plain:
+        try:
+            with context.wrap_socket(plain, server_hostname=mqtt.host) as link:
+                return str(link.version())
+        except ssl.SSLError:
+            return None
+
+
+def test_the_broker_speaks_no_tls_below_12(
+    site: Site, need: Callable[[str], str], answers: Callable[[int], None]
+) -> None:
+    """RFC 8996 forbids them. As a control, one that is told to speaks 1.1 to this client."""
+    assert spoken(site.mqtt, "TLSv1_1") is None
+    assert spoken(site.mqtt, "TLSv1_2") == "TLSv1.2"
+    assert spoken(site.mqtt, "TLSv1_3") == "TLSv1.3"
+    port, lax = free_port(), site.folder / "lax.conf"
+    settings = (site.folder / "mosquitto.conf").read_text()
+    settings = settings.replace("tls_version tlsv1.2", "tls_version tlsv1.1")
+    lax.write_text(settings.replace(f"listener {site.mqtt.port}", f"listener {port}"))
+    with subprocess.Popen([need("mosquitto"), "-c", lax], stderr=subprocess.DEVNULL) as child:
+        answers(port)
+        try:
+            said = spoken(site.mqtt.model_copy(update={"port": port}), "TLSv1_1")
+        finally:
+            child.terminate()
+    assert said == "TLSv1.1"
+
+
+def test_a_device_may_write_under_its_name_and_read_what_it_is_told() -> None:
+    """Word for word: commands and receipts are read, and not one topic is for both."""
+    held = of_device("lab", "attic")
+    own = "heatveil/1/lab/attic"
+
+    assert {topic for write, topic in held if write} == {
+        f"{own}/{leaf}" for leaf in ("data", "meta", "state", "diag", "ack")
+    }
+    assert {topic for write, topic in held if not write} == {
+        f"{own}/receipt",
+        f"{own}/cmd/#",
+        "heatveil/1/lab/round/#",
+    }
+
+
+def test_the_gateway_may_not_say_what_a_device_says() -> None:
+    """It asks, draws, thanks and commands; it hears the rest."""
+    held = of_gateway("lab", "ha")
+    said = {topic for write, topic in held if write}
+
+    assert Right(False, "heatveil/1/lab/+/data") in held
+    assert not {topic for topic in said if topic.endswith(("/data", "/state", "/meta", "/ack"))}
+    assert "#" not in said
+    assert not any(topic.startswith(("$", "+")) for topic in said)
+
+
+def test_a_session_belongs_to_a_site_a_name_and_a_password() -> None:
+    """Another of any of them is another session, and none tells the password."""
+    first = session_of("lab", "attic", "sesame")
+    others = [
+        session_of("lab", "attic", "Sesame"),
+        session_of("lab", "cellar", "sesame"),
+        session_of("hall", "attic", "sesame"),
+    ]
+
+    assert first == session_of("lab", "attic", "sesame")
+    assert len({first, *others}) == 4
+    assert "sesame" not in first
