@@ -5,6 +5,7 @@ other exception is our own fault and shows its traceback. A command's work is in
 named for it and is imported when the command runs, so that --help is quick.
 """
 
+import errno
 import os
 import signal
 import sys
@@ -12,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -22,6 +23,7 @@ from .faults import OperatorFault
 app = typer.Typer(
     name="heatveil",
     help="Thermal sensors that report warmth without giving away who stood where.",
+    epilog="Exit status: 0 done; 1 what you can mend, said in one line; 2 a wrong usage.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -68,12 +70,16 @@ def heatveil(
 ) -> None:
     """Thermal sensors that report warmth without giving away who stood where."""
     if log is not None:
+        from .logs import asked
+
         os.environ["HEATVEIL_LOG"] = log  # what this process starts is to say as much
+        asked()  # a level that is none is refused by every command, also by one that logs nothing
 
 
 app.command()(running.demo)
 app.command()(running.serve)
 app.command()(running.once)
+app.command()(running.replay)
 app.command()(running.work)
 app.command()(running.enrol)
 app.command()(running.fleet)
@@ -100,8 +106,25 @@ def main(words: list[str] | None = None) -> None:
         try:
             app(words, prog_name="heatveil")
         except OperatorFault as fault:
-            print("heatveil:", " ".join(str(fault).split()), file=sys.stderr)
-            sys.exit(1)
+            _refused(str(fault))
+        except MemoryError as fault:
+            _refused(
+                f"more memory was asked for than there is ({fault or 'no size was named'}); what "
+                "was asked is not done. Ask for fewer cells, sensors or readings, or use a "
+                "larger machine"
+            )
+        except OSError as fault:
+            if fault.errno != errno.ENOSPC or fault.filename is not None:
+                raise
+            _refused(
+                "what is printed goes to a file or a device that is full; the end of it is "
+                "missing there. Make room, and run it again"
+            )
+
+
+def _refused(sentence: str) -> NoReturn:
+    print("heatveil:", " ".join(sentence.split()), file=sys.stderr)
+    sys.exit(1)
 
 
 @contextmanager

@@ -90,8 +90,7 @@ class Steps:
         """
         began_s = time.monotonic()
         if (release := closed.summed) is None:
-            payloads = [closed.reports[sender].payload for sender in sorted(closed.reports)]
-            release = mechanism.release(closed.plan, payloads, sealed(os.urandom(32)))
+            release = folded(mechanism, closed, sealed(os.urandom(32)))
         written = self.kept(
             self.store.close_round,
             closed.name,
@@ -147,3 +146,10 @@ class Steps:
             return do(*args, **words)
 
         return patiently(self.stopping, attempt)
+
+
+def folded(mechanism: Mechanism, closed: OpenRound, rng: Any) -> Release:
+    """Return the answers of a round as one release, in the order of their senders' names."""
+    payloads = [closed.reports[sender].payload for sender in sorted(closed.reports)]
+    release: Release = mechanism.release(closed.plan, payloads, rng)
+    return release

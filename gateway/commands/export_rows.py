@@ -22,6 +22,7 @@ class Span(NamedTuple):
 
     since_s: float | None
     until_s: float | None
+    site: str = ""  # whose topics they are
 
     def holds(self, at_s: float) -> bool:
         """Return whether a moment is within."""
@@ -48,6 +49,20 @@ def _reports(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
             numbers = (row.number, one.device, one.epoch, one.seq, one.taken_s)
             for place, grains in enumerate(body[4], body[5]):
                 found.append((*numbers, place, grains, exponent))
+        yield found
+
+
+def _messages(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+    """Give what went over the broker for a round: it is asked, answered, taken back."""
+    for row in _rounds(reader, span):
+        asked = wire.round_topic(span.site, row.mechanism)
+        answers = sorted(reader.answers(row.number), key=lambda one: (one.taken_s, one.device))
+        found = [(row.number, row.opened_s, asked, (reader.message(row.number) or b"").hex())]
+        for one in answers:
+            topic = wire.topic(span.site, one.device, "data")
+            found.append((row.number, one.taken_s, topic, one.frame.hex()))
+        if row.closed_s is not None:
+            found.append((row.number, row.closed_s, asked, ""))
         yield found
 
 
@@ -140,6 +155,12 @@ KINDS = {
         {"opened_s": EPOCH, "mass": "of the cell, as on the map topic; from 0", "row": "from 0"},
         "maps",
         _maps,
+    ),
+    "messages": Kind(
+        {"round": int, "at_s": float, "topic": str, "payload": str},
+        {"at_s": EPOCH, "payload": "hex, as it came or went; empty where a round is taken back"},
+        "rounds",
+        _messages,
     ),
     "ledger": Kind(
         {"round": int, "device": str, "rho": str, "rho_decimal": float, "at_s": float},

@@ -53,7 +53,7 @@ def export(
             "written. Name it by one of these"
         )
     deployment = deployments.load(config)
-    span = Span(_moment("since", since), _moment("until", until))
+    span = Span(_moment("since", since), _moment("until", until), deployment.site.name)
     kind = KINDS[what]
     with reading(deployment) as reader:
         promise = _promise(deployment, reader, what, kind.units, span)

@@ -46,16 +46,33 @@ def once(config: flags.Config) -> None:
         raise typer.Exit(1)
 
 
+def replay(
+    file: Annotated[
+        Path, typer.Argument(help="JSON lines, as `heatveil export --what messages` writes them.")
+    ],
+    config: flags.Config,
+) -> None:
+    """See what becomes of recorded messages, without writing or publishing anything."""
+    from .replaying import replay
+
+    if not replay(file, config, typer.echo):
+        raise typer.Exit(1)
+
+
 def work(
     config: flags.Config,
     name: Annotated[
         str | None, typer.Option(help="Of this worker, in logs; the machine's own else.")
     ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="For its /readyz and /metrics; else it has none."),
+    ] = None,
 ) -> None:
     """Take a share of a site's devices, beside its gateway: see [workers] in the file."""
     from .working import work
 
-    work(config, name, typer.echo)
+    work(config, name, port, typer.echo)
 
 
 def enrol(

@@ -24,7 +24,9 @@ def backup(
 def export(
     config: flags.Config,
     out: Annotated[Path, typer.Option(help="A new file: .csv, .jsonl or .parquet.")],
-    what: Annotated[str, typer.Option(help="reports, releases, maps or ledger.")] = "reports",
+    what: Annotated[
+        str, typer.Option(help="reports, releases, maps, messages or ledger.")
+    ] = "reports",
     since: Annotated[
         str | None, typer.Option(help="From then on: 2026-11-22 or 2026-11-22T08:00, UTC.")
     ] = None,

@@ -49,11 +49,18 @@ def site(tmp_path: Path, heatveil: Callable[..., Any]) -> Path:
 
 
 @pytest.fixture
-def living(tmp_path: Path, mosquitto: Mqtt) -> Path:
+def pause_s() -> float:
+    """Return the pause of the `living` site; a module that wants another has its own fixture."""
+    return 60
+
+
+@pytest.fixture
+def living(tmp_path: Path, mosquitto: Mqtt, pause_s: float) -> Path:
     """Return the deployment file of a site of its own on the tests' broker, not enrolled yet."""
     path, name = tmp_path / "site.toml", f"site-{uuid.uuid4().hex[:8]}"
     text = SITE.format(port=mosquitto.port, page=free_port())
-    path.write_text(text.replace('"seen"', f'"{name}"'))
+    text = text.replace('"seen"', f'"{name}"')
+    path.write_text(text.replace("every_s = 60", f"every_s = {pause_s}"))
     return path
 
 
