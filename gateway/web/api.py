@@ -16,6 +16,7 @@ from .operations import OPERATIONS, Operation
 from .parts import Parts
 from .reading import Reading
 from .refusals import OURS, Refusal
+from .shared import Shared
 
 JSON = "application/json"
 log = structlog.get_logger()
@@ -24,6 +25,7 @@ log = structlog.get_logger()
 def routes(parts: Parts, reading: Reading, needs_token: bool) -> list[Route]:
     """Return a route for each operation, and for what describes them."""
     described = msgspec.json.encode(document(needs_token))
+    shared = Shared(reading, parts.feed)
 
     async def openapi(request: Request) -> Response:
         asked(Nothing, {}, request.scope["query_string"])
@@ -31,21 +33,26 @@ def routes(parts: Parts, reading: Reading, needs_token: bool) -> list[Route]:
         return Response(described, media_type=JSON)
 
     return [
-        *(Route(BASE + one.path, _endpoint(one, parts, reading)) for one in OPERATIONS),
+        *(Route(BASE + one.path, _endpoint(one, parts, shared)) for one in OPERATIONS),
         Route(f"{BASE}/openapi.json", openapi),
     ]
 
 
 def _endpoint(
-    one: Operation, parts: Parts, reading: Reading
+    one: Operation, parts: Parts, shared: Shared
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return what answers one operation."""
 
     async def endpoint(request: Request) -> Response:
         check_accepts(request, JSON)
         wanted = asked(one.asks, request.path_params, request.scope["query_string"])
+        key = request.url.path, request.scope["query_string"]
+
+        def make() -> bytes:
+            return msgspec.json.encode(one.answer(parts, wanted))
+
         try:
-            body = await reading.run(lambda: msgspec.json.encode(one.answer(parts, wanted)))
+            body = await shared.answer(key, make) if one.stored else make()
         except Refusal:
             raise
         except Exception:

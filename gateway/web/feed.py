@@ -80,6 +80,11 @@ class Feed:
             return {one.event["kind"]: one.event for one in self._kept.latest()}
 
     @property
+    def number(self) -> int:
+        """How many events have been told."""
+        return self._kept.number
+
+    @property
     def viewers(self) -> int:
         """How many are looking."""
         return len(self._viewers)

@@ -23,6 +23,7 @@ class Operation(NamedTuple):
     answer: Callable[[Parts, Any], Struct]
     missing: bool = False  # it may have nothing of that number
     tagged: bool = False  # it has an ETag
+    stored: bool = True  # it takes the store: else it is answered while that hangs, and anew
 
     @property
     def name(self) -> str:
@@ -45,8 +46,16 @@ OPERATIONS = [
         asks.Nothing,
         answers.Standing,
         _health,
+        stored=False,
     ),
-    Operation("/state", "The last event of each kind.", asks.Nothing, answers.State, _state),
+    Operation(
+        "/state",
+        "The last event of each kind.",
+        asks.Nothing,
+        answers.State,
+        _state,
+        stored=False,
+    ),
     Operation("/rounds", "The rounds.", asks.Paged, answers.Rounds, looked_up.rounds),
     Operation(
         "/rounds/{number}",

@@ -164,22 +164,69 @@ def test_a_store_that_hangs_holds_nobody_else_up(live: Page, known: Any, ask: As
     free = threading.Event()
     known.rounds = lambda limit, before: free.wait(10) and []
     statuses: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: statuses.append(ask(live, f"{V1}/rounds").status))
-        for _ in range(50)
-    ]
+
+    def wait(limit: int) -> None:
+        statuses.append(ask(live, f"{V1}/rounds?limit={limit}").status)
+
+    threads = [threading.Thread(target=wait, args=(number + 1,)) for number in range(50)]
     for thread in threads:
         thread.start()
     end_s = time.monotonic() + 5
     while len(statuses) < 18 and time.monotonic() < end_s:
         time.sleep(0.01)
     began_s = time.monotonic()
-    alive = ask(live, "/livez")
+    alive, how = ask(live, "/livez"), ask(live, f"{V1}/health")
     took_s = time.monotonic() - began_s
     free.set()
     for thread in threads:
         thread.join()
 
-    assert alive.status == 200
+    assert (alive.status, how.status) == (200, 200)
     assert took_s < 0.5
     assert sorted(statuses) == [200] * 32 + [503] * 18
+
+
+def test_who_asks_the_same_at_once_gets_one_answer(live: Page, known: Any, ask: Ask) -> None:
+    """Two hundred pages ask when a round has closed: that is one look at the store."""
+    looks, free, lock = [], threading.Event(), threading.Lock()
+    rounds = known.rounds
+
+    def slow(limit: int, before: int | None) -> Any:
+        with lock:
+            looks.append(limit)
+        free.wait(10)
+        return rounds(limit, before)
+
+    known.rounds = slow
+    found: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(ask(live, f"{V1}/rounds?limit=5")))
+        for _ in range(60)
+    ]
+    for thread in threads:
+        thread.start()
+    while not looks:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    free.set()
+    for thread in threads:
+        thread.join()
+
+    assert {answer.status for answer in found} == {200}
+    assert len({answer.body for answer in found}) == 1
+    assert len(looks) <= 3  # more than one only where it took longer than a second
+
+
+def test_what_was_told_is_in_the_next_answer(live: Page, known: Any, ask: Ask) -> None:
+    """No page is shown the store as it was before the event that made it ask."""
+    first = ask(live, f"{V1}/refused").json["kinds"]
+    known.refused_kinds = lambda: {"late": 6}
+    live.feed.put({"kind": "quarantine", "devices": []})
+    then = ask(live, f"{V1}/refused").json["kinds"]
+    known.refused_kinds = lambda: 1 // 0
+    live.feed.put({"kind": "quarantine", "devices": []})
+    broken = [ask(live, f"{V1}/refused").status for _ in range(2)]
+    known.refused_kinds = lambda: {"late": 7}
+    mended = ask(live, f"{V1}/refused").json["kinds"]  # a fault is not kept
+
+    assert (first, then, broken, mended) == ({"late": 5}, {"late": 6}, [500, 500], {"late": 7})
