@@ -88,3 +88,21 @@ def test_two_starts_of_one_broker_are_one(store: Store) -> None:
         time.sleep(0.2)
 
     assert out == [(ROUND, b"one")]
+
+
+def test_what_the_broker_did_not_acknowledge_waits_for_the_next_start(store: Store) -> None:
+    """Handed over is not there: a broker that dies with it has forgotten it."""
+    store.post([letter(MAP, b"drawn"), letter(WORD, b"hello", False)])
+    handed: list[tuple[str, bytes]] = []
+
+    def lost(topic: str, payload: bytes, *, retain: bool = False, on_sent: Any = None) -> None:
+        handed.append((topic, payload))
+
+    with Outbox(store, lost, open=True) as box:
+        assert eventually(lambda: len(handed) == 2)
+        assert not box.wait_empty(0.3)
+    assert len(store.letters()) == 2
+    with outbox(store) as (box, out):
+        box.switch(True)
+        assert eventually(lambda: not store.letters())
+    assert out == handed
