@@ -1,9 +1,9 @@
 """One worker of a site that has several, until it is told to stop: `heatveil work`."""
 
-import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -12,47 +12,85 @@ from .. import config, logs
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices, load_devices
 from ..faults import OperatorFault
+from ..operate.guard import Guard
 from ..operate.guarding import guard_of
+from ..operate.health import Health
+from ..operate.metrics import Metrics
 from ..operate.quarantine import Quarantine
+from ..operate.reloading import Reloading, reread
 from ..storage.store import Store
 from ..telling import Event
+from ..web import token
+from ..web.server import Page
 from ..workers.naming import holder
 from ..workers.worker import Worker
-from .hosting import on_signal
+from .signals import on_signal
+
+PARTS = ("store", "broker", "parts")  # of a worker, as /readyz names them
 
 log = structlog.get_logger()
 
 
-def work(path: Path, name: str | None, say: Callable[[str], None]) -> None:
+@dataclass
+class Now:
+    """What the files said when they were read last, and were right."""
+
+    path: Path
+    deployment: Deployment
+    devices: Devices
+
+    def reload(self, worker: Worker, guard: Guard) -> None:
+        """Read them again, and go on with what may change while we run."""
+        try:
+            self.deployment, self.devices = reread(self.path, self.deployment, self.devices)
+        except OperatorFault as fault:
+            log.error("everything stays as it was", why=" ".join(str(fault).split()))
+            return
+        guard.renew(self.deployment.guard, self.devices.by_name)
+        worker.reload(self.devices)
+        log.info("devices loaded again", devices=len(self.devices.by_name))
+
+
+def work(path: Path, name: str | None, port: int | None, say: Callable[[str], None]) -> None:
     """Take a share of a site's parts and work on it.
 
     Args:
         name: of this worker, for people; the machine's own else.
+        port: where its health and its metrics are asked for, on [page] host; None for nowhere.
 
     Raises:
-        OperatorFault: the file, the devices or the database is at fault.
+        OperatorFault: the file, the devices, the database or the port is at fault.
     """
     logs.to_stderr()
     deployment = config.load(path)
     check_parts(deployment)
-    devices = load_devices(deployment.site.devices, deployment.site.name)
-    over = threading.Event()
+    now = Now(path, deployment, load_devices(deployment.site.devices, deployment.site.name))
+    over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
     with ExitStack() as stack:
         store = Store.of(deployment)
         stack.callback(store.close)
-        guard = guard_of(deployment, devices.by_name, store.opened_s())
+        if port is not None:
+            secret, hosts = token.read(deployment.page.token_file), deployment.page.hosts
+            page = Page(
+                deployment.page.host,
+                port,
+                token=secret,
+                hosts=hosts,
+                health=health,
+                metrics=metrics,
+            )
+            stack.enter_context(page)
+            say(f"health and metrics: {page.url}readyz and {page.url}metrics")
+        guard = guard_of(deployment, now.devices.by_name, store.opened_s())
         # Whom we find guilty is written down; the leader, who reads it, tells the broker.
         minutes = deployment.guard.minutes
         stack.enter_context(Quarantine(store, None, guard, _nobody, minutes=minutes))
-        stack.enter_context(on_signal(over.set))
-        worker = stack.enter_context(Worker(deployment, devices, holder(name), store, guard=guard))
-
-        def again() -> None:
-            found = _again(deployment, worker)
-            guard.renew(deployment.guard, found.by_name)
-            worker.reload(found)
-
-        stack.enter_context(on_hangup(again))
+        us = deployment, now.devices, holder(name), store
+        worker = stack.enter_context(
+            Worker(*us, say=health.say, away=guard.away, metrics=metrics, guard=guard)
+        )
+        reloading = stack.enter_context(Reloading(lambda: now.reload(worker, guard)))
+        stack.enter_context(on_signal(over.set, worker.stop, reload=reloading.ask))
         say(
             f"working for site {deployment.site.name}, in {deployment.workers.partitions} parts, "
             "until Ctrl-C; SIGHUP has the devices loaded again"
@@ -76,24 +114,3 @@ def check_parts(deployment: Deployment) -> None:
             "are split into, and the one part there is belongs to heatveil serve. Set partitions "
             "to several times the number of workers, and postgresql under [store]"
         )
-
-
-def _again(deployment: Deployment, worker: Worker) -> Devices:
-    """Return the devices as their file has them now; as they were, where it is broken."""
-    try:
-        found = load_devices(deployment.site.devices, deployment.site.name)
-    except OperatorFault as fault:
-        log.error("the devices stay as they were", why=str(fault))
-        return worker.devices
-    log.info("devices loaded again", devices=len(found.by_name))
-    return found
-
-
-@contextmanager
-def on_hangup(do: Callable[[], None]) -> Iterator[None]:
-    """Call this on SIGHUP, for as long as the block lasts."""
-    before = signal.signal(signal.SIGHUP, lambda number, frame: do())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, before)

@@ -1,7 +1,7 @@
 """Who takes the answers of a site: one writer in this process, or as many workers as there are."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from edge import wire
 
@@ -16,7 +16,9 @@ from ..mqtt.session import Message
 from ..operate.health import Health
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
+from ..storage.places import Database
 from ..storage.store import Store
+from . import retiring
 from .gathering import Gathering
 
 
@@ -49,9 +51,12 @@ def taker(
     Raises:
         OperatorFault: its mechanism cannot be gathered in parts.
     """
-    if deployment.workers.partitions == 1:
-        return Intake(store, devices, progress, alarm, metrics=metrics, guard=guard, health=health)
-    return Gathering(deployment, store, devices, progress, alarm, metrics=metrics, guard=guard)
+    told: Any = {"metrics": metrics, "guard": guard, "health": health}
+    if deployment.workers.partitions > 1:
+        return Gathering(deployment, store, devices, progress, alarm, **told)
+    if isinstance(store.place, Database):  # there may have been workers
+        retiring.begin(deployment, store)
+    return Intake(store, devices, progress, alarm, **told)
 
 
 def topics(deployment: Deployment, devices: Devices) -> tuple[list[str], list[str]]:

@@ -10,12 +10,15 @@ from ..intake.batches import Bearer
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm
 from ..mqtt.session import Message
+from ..operate.chores import Chore, Chores
+from ..operate.health import Health
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
 from ..storage.patience import patiently
 from ..storage.store import Store
-from . import folds, summing
+from . import folds, roll, summing
 from .naming import holder
+from .overseeing import LOOK_S, Overseer
 from .worker import Worker
 
 POLL_S = 0.05  # how often the sums are looked at while a round is open
@@ -35,31 +38,36 @@ class Gathering:
         *,
         metrics: Metrics | None = None,
         guard: Guard | None = None,
+        health: Health | None = None,
     ) -> None:
         """Begin to work, and to look.
 
         Args:
-            progress: hears how the round stands, now and then.
+            progress: hears how the round stands, and how many messages it refused, now and then.
             alarm: hears of devices that need a new key, whichever worker found out.
 
         Raises:
             OperatorFault: the mechanism of the deployment cannot be gathered in parts.
         """
-        self._store, self._progress, self._alarm = store, progress, alarm
+        self._store, self._progress = store, progress
         self._fold = folds.named(deployment.rounds.mechanism)
         self._round: OpenRound | None = None
         self._stopping = threading.Event()
-        self._told, self._told_s = 0, 0.0
-        self._alarms = {who: times for who, (_, times) in store.alarms().items()}
+        self._began = self._opened = summing.last_refused(store.engine)
+        self._told, self._told_s = (0, 0, 0), 0.0
+        self._overseer = Overseer(deployment, store, health, alarm)
         self._worker = Worker(
             deployment, devices, holder("leader"), store, metrics=metrics, guard=guard
         )
+        self._chores = Chores(Chore(LOOK_S, self._oversee))
         self._worker.__enter__()
+        self._chores.__enter__()
 
     def open(self, round: OpenRound) -> None:
         """Let reports for this round count from now on, whichever worker they reach."""
         engine = self._store.engine
-        self._told = patiently(self._stopping, summing.opened, engine, round.name, self._fold)
+        self._opened = patiently(self._stopping, summing.last_refused, engine)
+        patiently(self._stopping, summing.opened, engine, round.name, self._fold)
         self._round = round
 
     def begin(self) -> None:
@@ -70,7 +78,8 @@ class Gathering:
         until_s = time.monotonic() + patience_s
         while (round := self._round) is not None:
             came = patiently(self._stopping, summing.came, self._store.engine, round.name)
-            self._tell(round, came)
+            if time.monotonic() - self._told_s >= TELL_S:
+                self._tell(round, came)
             if came >= len(round.places):
                 return True
             left_s = until_s - time.monotonic()
@@ -85,10 +94,8 @@ class Gathering:
         round.closes_s = min(round.closes_s, time.monotonic())
         engine = self._store.engine
         found = patiently(self._stopping, summing.closed, engine, round, self._fold)
-        round.reports = dict.fromkeys(found.devices)
-        round.summed, round.late = found.release, found.late
-        self._progress(round, 0)
-        self._look()
+        self._tell(round, len(found.devices))
+        round.reports, round.summed = dict.fromkeys(found.devices), found.release
         return round
 
     def standing(self) -> OpenRound | None:
@@ -113,26 +120,18 @@ class Gathering:
         """Commit and let go of what has come so far, give our parts back, and end."""
         if not self._stopping.is_set():
             self._stopping.set()
+            self._chores.close()
             self._worker.__exit__()
 
-    def _tell(self, round: OpenRound, came: int) -> None:
-        """Tell how a round stands and who needs a new key, when that is news and not too often."""
-        now_s = time.monotonic()
-        if came == self._told or now_s - self._told_s < TELL_S:
-            return
-        self._told, self._told_s = came, now_s
-        names = patiently(self._stopping, summing.answered_by, self._store.engine, round.name)
-        round.reports = dict.fromkeys(names)
-        self._progress(round, 0)
-        self._look()
+    def _oversee(self) -> None:
+        self._overseer.look(roll.mark_of(self._worker.devices))
 
-    def _look(self) -> None:
-        found = patiently(self._stopping, self._store.alarms)
-        news = [
-            Alarm(*who, why)
-            for who, (why, times) in found.items()
-            if times != self._alarms.get(who)
-        ]
-        self._alarms = {who: times for who, (_, times) in found.items()}
-        if news:
-            self._alarm(news)
+    def _tell(self, round: OpenRound, came: int) -> None:
+        """Tell how a round stands, when that is news."""
+        engine, self._told_s = self._store.engine, time.monotonic()
+        found = patiently(self._stopping, summing.refusals, engine, self._began, self._opened)
+        if (news := (came, *found)) != self._told:
+            self._told, round.late = news, found.late
+            names = patiently(self._stopping, summing.answered_by, engine, round.name)
+            round.reports = dict.fromkeys(names)
+            self._progress(round, found.refused)

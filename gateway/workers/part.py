@@ -12,6 +12,7 @@ from ..intake.door import Guard
 from ..intake.outcomes import Alarm
 from ..mqtt.pump import Pump
 from ..mqtt.service import Link
+from ..mqtt.session import Message
 from ..operate.metrics import Metrics
 from ..storage.leases import Lease
 from ..storage.store import Store
@@ -36,6 +37,7 @@ class Surroundings(NamedTuple):
     alarm: Callable[[Sequence[Alarm]], None]
     metrics: Metrics | None = None
     guard: Guard | None = None
+    linked: Callable[[bool], None] = lambda up: None  # hears of every link, on the pump's thread
 
 
 class Part:
@@ -53,6 +55,8 @@ class Part:
         workers, site = deployment.workers, around.devices.site
         self.devices = mine = devices_of(around.devices, lease.part, workers.partitions)
         client, topics = session_of(site, lease.part), topics_of(mine)
+        self._others = frozenset(topics_of(around.devices)).difference(topics)
+        self._heard = around.linked
         # The session has them from before, for as long as the broker keeps it.
         stale = sorted(store.filters(client) - set(topics))
         store.keep_filters(client, [*topics, *stale])
@@ -72,7 +76,7 @@ class Part:
             around.pump,
             subscribe=topics,
             unsubscribe=stale,
-            on_message=self._intake.put,
+            on_message=self._came,
             may_connect=self.surely_ours,
             on_state=self._linked,
         )
@@ -85,8 +89,19 @@ class Part:
         """
         return time.monotonic() < self.sure_until_s
 
+    def _came(self, link: Link, message: Message) -> None:
+        """Take a message; let go of one that waited here since there were other parts.
+
+        It has no receipt, so its device sends it again, and the part that it is in now has it.
+        """
+        if message.topic in self._others:
+            link.ack(message)
+        else:
+            self._intake.put(link, message)
+
     def _linked(self, up: bool, why: str) -> None:
         """Say that the broker keeps what comes for the part from now on."""
+        self._heard(up)
         if up and not self._listens:
             self._listens = True
             log.info("a part listens", part=self.lease.part)

@@ -8,10 +8,10 @@ worker hears that the round is over and judges again.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, select, update
+from sqlalchemy import exists, func, select, update
 
 from ..storage.leases import NOW_S
-from ..storage.schema import reports, rounds
+from ..storage.schema import releases, reports, rounds
 
 
 class RoundOver(Exception):
@@ -54,7 +54,9 @@ def close(connection: Any, name: bytes) -> None:
 
 def open_again(connection: Any, name: bytes) -> None:
     """Let reports count again, in a round that its leader left before the release was kept."""
-    connection.execute(update(rounds).where(rounds.c.name == name).values(closed_s=None))
+    released = exists().where(releases.c.round == name)
+    again = update(rounds).where(rounds.c.name == name, ~released)
+    connection.execute(again.values(closed_s=None))
 
 
 def answered_by(connection: Any, name: bytes) -> list[str]:

@@ -7,10 +7,17 @@ from sqlalchemy import Engine, func, select
 
 from ..rounds import OpenRound
 from ..storage import tallies
-from ..storage.schema import refused, reports, rounds
+from ..storage.schema import refused, reports
 from . import standing
 from .fenced import payload_of
 from .folds import Fold, combined
+
+
+class Refusals(NamedTuple):
+    """How many messages did not count, and how many of them were late for the last round."""
+
+    refused: int
+    late: int
 
 
 class Summed(NamedTuple):
@@ -18,24 +25,44 @@ class Summed(NamedTuple):
 
     release: Any
     devices: Sequence[str]  # whose reports count
-    late: int
 
 
-def opened(engine: Engine, name: bytes, fold: Fold) -> int:
-    """Let the reports of a round count; return how many there are already.
+def opened(engine: Engine, name: bytes, fold: Fold) -> None:
+    """Let the reports of a round count.
 
     Those that came while there was one gateway, with no parts, have no sums yet: they are made.
     """
     with engine.begin() as connection:
         standing.open_again(connection, name)  # and hold its row: nothing is committed meanwhile
         tallies.forget(connection)
-        return _made_good(connection, name, fold)
+        _made_good(connection, name, fold)
 
 
 def came(engine: Engine, name: bytes) -> int:
     """Return how many reports of a round have been committed."""
     with engine.connect() as connection:
         return tallies.came(connection, name)
+
+
+def last_refused(engine: Engine) -> int:
+    """Return the number of the newest dead letter.
+
+    By numbers and not by times, for each row has the clock of the machine that wrote it.
+    """
+    with engine.connect() as connection:
+        return int(connection.scalar(select(func.max(refused.c.id))) or 0)
+
+
+def refusals(engine: Engine, began: int, opened: int) -> Refusals:
+    """Return how many messages did not count.
+
+    Args:
+        began, opened: `last_refused` when the gateway began, and when the round was opened.
+    """
+    late = func.count().filter(refused.c.kind == "late", refused.c.id > opened)
+    with engine.connect() as connection:
+        found = select(func.count(), late).where(refused.c.id > began)
+        return Refusals(*connection.execute(found).one())
 
 
 def answered_by(engine: Engine, name: bytes) -> list[str]:
@@ -50,18 +77,14 @@ def closed(engine: Engine, round: OpenRound, fold: Fold) -> Summed:
         standing.close(connection, round.name)
         _made_good(connection, round.name, fold)
         release = fold.release(round.plan, *tallies.summed(connection, round.name))
-        opened_s = select(rounds.c.opened_s).where(rounds.c.name == round.name).scalar_subquery()
-        late = select(func.count()).where(refused.c.kind == "late", refused.c.at_s >= opened_s)
         devices = standing.answered_by(connection, round.name)
-        return Summed(release, devices, int(connection.scalar(late) or 0))
+        return Summed(release, devices)
 
 
-def _made_good(connection: Any, name: bytes, fold: Fold) -> int:
-    """Return how many reports a round has; where the sums are not of all, make them anew."""
-    count = standing.counted(connection, name)
-    if count != tallies.came(connection, name):
+def _made_good(connection: Any, name: bytes, fold: Fold) -> None:
+    """Where the sums are not of all reports of a round, make them anew."""
+    if standing.counted(connection, name) != tallies.came(connection, name):
         tallies.forget(connection, name)
         frames = connection.scalars(select(reports.c.frame).where(reports.c.round == name))
         payloads = [payload_of(frame) for frame in frames]
         tallies.add(connection, name, 0, combined(fold, payloads), len(payloads))
-    return count

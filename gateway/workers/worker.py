@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import structlog
@@ -10,16 +10,18 @@ from sqlalchemy.exc import DatabaseError
 
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices
+from ..faults import OperatorFault
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm
 from ..mqtt.pump import Pump
 from ..operate.metrics import Metrics
-from ..storage.leases import Lease, Leases
+from ..storage.leases import Leases
 from ..storage.store import Store
-from . import folds, retiring
-from .part import Part, Surroundings
-from .parts import devices_of
+from . import folds, retiring, roll
+from .hands import Hands
+from .part import Surroundings
 from .shares import share
+from .sight import Sight
 
 GLANCES = 5  # signs of life in the time of a lease
 LONGEST_S = 0.5  # between two: a part whose worker died waits no longer for us to notice
@@ -39,6 +41,8 @@ class Worker:
         store: Store,
         *,
         alarm: Callable[[Sequence[Alarm]], None] = lambda raised: None,
+        say: Callable[[str, bool, str], object] = lambda *_: None,
+        away: Callable[[float], None] = lambda seconds: None,
         metrics: Metrics | None = None,
         guard: Guard | None = None,
     ) -> None:
@@ -48,19 +52,22 @@ class Worker:
             holder: names this process, and no other that ever was.
             store: at PostgreSQL; the caller's to close.
             alarm: hears of devices that need a new key, on threads of ours.
+            say: hears how "store", "broker" and "parts" are, on threads of ours.
+            away: see `Sight`.
 
         Raises:
             OperatorFault: the mechanism of the deployment cannot be gathered in parts.
         """
-        self._workers = deployment.workers
-        self._leases = Leases(store.engine, holder, self._workers.lease_s)
-        self._pump = Pump("parts")
         fold = folds.named(deployment.rounds.mechanism)
-        self._around = Surroundings(
-            deployment, devices, store, self._pump, fold, alarm, metrics, guard
-        )
-        self._known, self._parts = devices, dict[Lease, Part]()
-        self._leaving: dict[Lease, threading.Thread] = {}
+        self.holder, self._workers = holder, deployment.workers
+        self._store, self._say = store, say
+        self._leases = Leases(store.engine, holder, self._workers.lease_s)
+        self._hands = Hands(self._workers.partitions)
+        self._pump = Pump("parts")
+        self._sight = Sight(deployment, holder, self._pump, say, away)
+        shared = store, self._pump, fold, alarm, metrics, guard, self._sight.heard
+        self._around = Surroundings(deployment, devices, *shared)
+        self._known, self._mark, self._joined = devices, roll.mark_of(devices), False
         self._stopping, self._woken = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
 
@@ -71,6 +78,7 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.stop()
         self._thread.join()
+        self._sight.close()
         self._pump.close()
 
     def stop(self) -> None:
@@ -91,73 +99,59 @@ class Worker:
     @property
     def parts(self) -> list[int]:
         """The parts that we have, in order."""
-        return sorted(lease.part for lease in list(self._parts))
+        return self._hands.parts
 
     def _run(self) -> None:
-        joined = False
         while not self._stopping.is_set():
             try:
-                if not joined:
-                    self._leases.join(self._workers.partitions)
-                    joined = True
-                    retiring.begin(self._around.deployment, self._around.store)
                 self._turn()
+                self._say("store", True, "")
+                self._say("parts", self._joined, _standing(self.parts, self._joined))
             except DatabaseError as fault:
                 log.warning("the database does not answer the worker", why=str(fault.orig))
+                self._say("store", False, f"the database does not answer: {fault.orig}")
+            except OperatorFault as fault:
+                log.error("this worker takes no part", why=str(fault))
+                self._say("parts", False, str(fault))
             except Exception:  # a worker that gives up gives nobody its parts
                 log.exception("a worker's turn failed")
             # Without the database we cannot know, and others may have them by now.
-            self._leave([part for part in self._parts.values() if not part.surely_ours()])
+            self._hands.only_sure()
             self._woken.wait(min(self._workers.lease_s / GLANCES, LONGEST_S))
             self._woken.clear()
-        self._leave(list(self._parts.values()))
-        until_s = time.monotonic() + GOODBYE_S
-        for closing in self._leaving.values():
-            closing.join(max(until_s - time.monotonic(), 0))
+        self._hands.end(GOODBYE_S)
         with suppress(DatabaseError):  # the leases run out by themselves
-            self._leases.leave()
+            roll.leave(self._store.engine, self.holder)
 
     def _turn(self) -> None:
         """Renew what we have, give back what is too much, take what is free."""
+        partitions, lease_s = self._workers.partitions, self._workers.lease_s
+        engine, hands = self._store.engine, self._hands
         began_s = time.monotonic()
-        beat = self._leases.beat([*self._parts, *self._leaving])
-        for lease in beat.kept & self._parts.keys():
-            self._parts[lease].sure_until_s = began_s + self._workers.lease_s
-        self._leave([part for lease, part in self._parts.items() if lease not in beat.kept])
-        devices, partitions = self._around.devices, self._workers.partitions
-        if devices is not self._known:  # parts whose devices are others now are begun anew
-            self._known = devices
-            new = {lease: devices_of(devices, lease.part, partitions) for lease in self._parts}
-            self._leave([part for part in self._parts.values() if part.devices != new[part.lease]])
-        quota = share(self._leases.holder, beat.living, partitions)
-        self._leave([self._parts[lease] for lease in sorted(self._parts)[quota:]])
-        gone = [lease for lease, closing in self._leaving.items() if not closing.is_alive()]
-        self._leases.give(gone)
-        for lease in gone:
-            del self._leaving[lease]
-        if (more := quota - len(self._parts)) > 0:
+        hands.keep(self._leases.renew(hands.held), began_s + lease_s)
+        if (devices := self._around.devices) is not self._known:
+            self._known, self._mark = devices, roll.mark_of(devices)
+            hands.know(devices)
+        us = self.holder, lease_s, self._mark
+        blind = self._sight.blind_for(lease_s if self._joined else 0)
+        if not self._joined and not blind:
+            roll.join(engine, *us, partitions)
+            self._joined = True
+            retiring.begin(self._around.deployment, self._store)
+        living = roll.sign(engine, *us) if self._joined else []
+        self._joined = self.holder in living  # not if we were away until we were forgotten
+        more = hands.at_most(0 if blind else share(self.holder, living, partitions))
+        self._leases.give(hands.gone())
+        if blind and not hands.held and self._joined:  # let others have our share
+            roll.leave(engine, self.holder)
+            self._joined = False
+        if more > 0:
             began_s = time.monotonic()
             taken = self._leases.take(partitions, more)
-            for lease in taken:
-                until_s = began_s + self._workers.lease_s
-                self._parts[lease] = Part(lease, until_s, self._around)
-            if taken:
-                log.info("parts taken", part=_listed(taken), of=partitions)
-
-    def _leave(self, parts: Sequence[Part]) -> None:
-        """Begin to close parts; meanwhile they are still ours, so that nobody else begins.
-
-        Each waits for its last commit and for the broker, and we must not: others' leases run.
-        """
-        for part in parts:
-            del self._parts[part.lease]
-            closing = threading.Thread(target=part.close, name="goodbye", daemon=True)
-            self._leaving[part.lease] = closing
-            closing.start()
-        if parts:
-            left = _listed(part.lease for part in parts)
-            log.info("parts left", part=left, of=self._workers.partitions)
+            hands.begin(taken, began_s + lease_s, self._around)
 
 
-def _listed(leases: Iterable[Lease]) -> str:
-    return " ".join(str(lease.part) for lease in sorted(leases))
+def _standing(parts: Sequence[int], joined: bool) -> str:
+    if not joined:
+        return "it takes no part before the broker has it"
+    return f"it works on {' '.join(map(str, parts))}" if parts else "all parts are others'"

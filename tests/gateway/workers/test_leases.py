@@ -5,21 +5,30 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
 from gateway.storage import leases
 from gateway.storage.leases import Lease, LeaseLost, Leases
+from gateway.storage.schema import leases as table
 from gateway.storage.store import Store
 
 PARTS, LEASE_S = 8, 1.0
 
 
 def worker(store: Store, name: str, lease_s: float = LEASE_S) -> Leases:
-    """Return the leases of a worker that has joined."""
-    joined = Leases(store.engine, name, lease_s)
-    joined.join(PARTS)
-    return joined
+    """Return the leases of a worker, of parts that have their rows."""
+    rows = [{"part": part, "holder": "", "until_s": 0.0, "epoch": 0} for part in range(PARTS)]
+    with store.engine.begin() as connection:
+        connection.execute(postgresql.insert(table).on_conflict_do_nothing(), rows)
+    return Leases(store.engine, name, lease_s)
+
+
+def set_clock(store: Store, forward_s: float) -> None:
+    """Do to all leases what a step of the database's clock does to them."""
+    with store.engine.begin() as connection:
+        connection.execute(update(table).values(until_s=table.c.until_s - forward_s))
 
 
 def test_workers_that_join_and_take_at_once_never_have_the_same_part(store: Store) -> None:
@@ -34,8 +43,6 @@ def test_workers_that_join_and_take_at_once_never_have_the_same_part(store: Stor
     with ThreadPoolExecutor(8) as crew:
         taken = [lease for found in crew.map(take, "abcdefgh") for lease in found]
     assert sorted(lease.part for lease in taken) == list(range(PARTS))
-    beat = Leases(store.engine, "a", 30.0).beat([])
-    assert sorted(beat.living) == list("abcdefgh")
 
 
 def test_a_part_is_taken_when_its_lease_has_run_out_and_not_before(store: Store) -> None:
@@ -45,7 +52,7 @@ def test_a_part_is_taken_when_its_lease_has_run_out_and_not_before(store: Store)
     assert len(held) == PARTS
     until_s = time.monotonic() + 1.5 * LEASE_S
     while time.monotonic() < until_s:
-        assert ada.beat(held).kept == set(held)
+        assert ada.renew(held) == set(held)
         assert bob.take(PARTS, 1) == []
         time.sleep(0.1)
 
@@ -54,19 +61,53 @@ def test_a_part_is_taken_when_its_lease_has_run_out_and_not_before(store: Store)
         time.sleep(0.02)
     assert 0.5 * LEASE_S < time.monotonic() - silent_s < 2 * LEASE_S
     assert [lease.epoch for lease in taken] == [2] * PARTS
-    assert ada.beat(held).kept == set()
+    assert ada.renew(held) == set()
     assert ada.take(PARTS, PARTS) == []
 
 
-def test_what_is_given_back_is_free_at_once_and_who_leaves_is_not_counted(store: Store) -> None:
+def test_what_is_given_back_is_free_at_once(store: Store) -> None:
     """Nobody waits for the lease of a worker that said goodbye."""
     ada, bob = worker(store, "ada", 60.0), worker(store, "bob", 60.0)
     held = ada.take(PARTS, PARTS)
     ada.give(held[:2])
     assert [lease.part for lease in bob.take(PARTS, PARTS)] == [0, 1]
-    ada.leave()
+    ada.give(held)  # two of which are another's by now
     assert len(bob.take(PARTS, PARTS)) == PARTS - 2
-    assert bob.beat([]).living == ["bob"]
+
+
+@pytest.mark.parametrize(("forward_s", "free"), [(-86400.0, PARTS), (86400.0, PARTS), (0.0, 0)])
+def test_a_clock_that_is_set_keeps_no_part_from_the_living(
+    store: Store, forward_s: float, free: int
+) -> None:
+    """The database's clock goes back a day: who died before would else keep its parts a day."""
+    dead, heir = worker(store, "dead", 60.0), worker(store, "heir", 60.0)
+    dead.take(PARTS, PARTS)
+    set_clock(store, forward_s)
+    assert len(heir.take(PARTS, PARTS)) == free
+
+
+def test_who_lives_keeps_its_parts_over_a_step_of_the_clock(store: Store) -> None:
+    """Its next sign of life comes before anybody took them, or it hears that they are gone."""
+    ada, bob = worker(store, "ada", 60.0), worker(store, "bob", 60.0)
+    held = ada.take(PARTS, PARTS)
+    set_clock(store, -86400.0)
+    assert ada.renew(held) == set(held)
+    assert bob.take(PARTS, PARTS) == []
+
+
+def test_a_renewal_does_not_wait_for_a_commit_that_takes_its_time(store: Store) -> None:
+    """A slow disk would else cost a worker its parts; with a plain lock on the row it does."""
+    ada = worker(store, "ada", 60.0)
+    (held,) = ada.take(1, 1)
+    with store.engine.begin() as connection:
+        leases.hold(connection, held, 10)
+        began_s = time.monotonic()
+        assert ada.renew([held]) == {held}
+        assert time.monotonic() - began_s < 1.5
+    with store.engine.begin() as connection:
+        connection.execute(select(table).where(table.c.part == 0).with_for_update(read=True))
+        with pytest.raises(DBAPIError, match="lock timeout"):
+            ada.renew([held])
 
 
 def test_who_lost_a_part_cannot_hold_it_even_under_the_same_name(store: Store) -> None:

@@ -191,9 +191,9 @@ def test_shares_are_all_parts_and_even(workers: int, partitions: int) -> None:
 
 
 def _subscribed(worker: Worker) -> bool:
-    return all(part._listens for part in worker._parts.values())
+    return all(part._listens for part in worker._hands._parts.values())
 
 
 def _knows(worker: Worker, devices: Any) -> bool:
-    known = {name for part in worker._parts.values() for name in part.devices.by_name}
+    known = {name for part in worker._hands._parts.values() for name in part.devices.by_name}
     return len(worker.parts) == PARTITIONS and known == set(devices.by_name)
