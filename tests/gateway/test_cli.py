@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
 from gateway import cli
 from gateway.commands import playing
 
-COMMANDS = ("demo", "serve", "fleet", "play", "recover", "calibrate")
+TOP: Any = typer.main.get_command(cli.app)
+COMMANDS = sorted(name for name, one in TOP.commands.items() if not hasattr(one, "commands"))
 PROGRAM = Path(sys.executable).with_name("heatveil")
 
 
@@ -20,6 +22,8 @@ def test_help_names_every_command(heatveil: Callable[..., Any]) -> None:
     said = heatveil("--help")
 
     assert said.status == 0
+    assert len(COMMANDS) > 15
+    assert "Exit status: 0 done; 1 what you can mend" in " ".join(said.out.split())
     assert [name for name in COMMANDS if f"\n  {name} " not in said.out] == []
 
 
@@ -80,6 +84,46 @@ def test_our_own_faults_show_their_traceback(
 
     with pytest.raises(ZeroDivisionError):
         cli.main(["play", "thermal"])
+
+
+def test_a_machine_that_is_too_small_is_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, heatveil: Callable[..., Any]
+) -> None:
+    """A room of 40,000 sensors and 160,000 cells asks for 47.7 GiB: no bug of ours."""
+
+    def large(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 47.7 GiB")
+
+    monkeypatch.setattr(playing, "play", large)
+    said = heatveil("play", "thermal")
+
+    assert said.status == 1
+    assert "47.7 GiB" in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's")
+def test_a_full_disk_under_what_is_printed_is_said_in_one_line() -> None:
+    """Half a sample, half a ledger: whoever redirected it must hear of it."""
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            [PROGRAM, "config", "--sample"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+
+    assert ran.returncode == 1
+    assert "full" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+def test_a_level_that_is_none_is_refused_by_every_command(
+    monkeypatch: pytest.MonkeyPatch, heatveil: Callable[..., Any]
+) -> None:
+    """Also by one that writes no log: else a typing error is found at the next fault."""
+    monkeypatch.setenv("HEATVEIL_LOG", "info")  # so that what the flag sets is forgotten after
+    said = heatveil("--log", "loud", "config")
+
+    assert (said.status, said.out) == (1, "")
+    assert "'loud' but must be one of debug, info, warning, error" in said.err
 
 
 def test_the_installed_program_is_the_same_command() -> None:
