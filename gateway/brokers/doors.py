@@ -32,6 +32,8 @@ GONE = ("Client not found", "Role not found")
 class Doors(Protocol):
     """Somewhere devices are let in; each answers with what was done, in a sentence."""
 
+    def knows(self, name: str) -> bool: ...
+
     def add(self, name: str, password: str) -> str: ...
 
     def remove(self, name: str) -> str: ...
@@ -49,9 +51,18 @@ class Running:
     def __init__(self, broker: Mqtt, site: str, asked: Control, pump: Pump) -> None:
         self._broker, self._site, self.asked, self._pump = broker, site, asked, pump
 
+    def knows(self, name: str) -> bool:
+        """Return whether a device of this name is let in.
+
+        Raises:
+            OperatorFault: somebody else is, whom we have not let in.
+        """
+        return dynamic.is_device(self.asked.clients().get(name), name)
+
     def add(self, name: str, password: str) -> str:
-        answers = self.asked.ask(control.create(self._site, name, password))
-        control.expect(answers, "Role not found")
+        again = control.delete(name)[:1] if self.knows(name) else []
+        answers = self.asked.ask(again + control.create(self._site, name, password))
+        control.expect(answers, *GONE)
         return "the broker lets it in"
 
     def remove(self, name: str) -> str:

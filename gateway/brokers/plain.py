@@ -15,6 +15,10 @@ class Plain:
     def __init__(self, site: str, folder: Path) -> None:
         self._site, self._folder = site, folder
 
+    def knows(self, name: str) -> bool:
+        """Return whether somebody of this name is let in."""
+        return name in mosquitto.names("".join(self._lines(self._folder / "passwords")))
+
     def add(self, name: str, password: str) -> str:
         """Let a device in; its access first, for a password without it may do nothing."""
         self._access(name, mosquitto.access_of(self._site, name))

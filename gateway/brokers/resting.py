@@ -18,8 +18,13 @@ class Resting:
     def __init__(self, site: str, path: Path) -> None:
         self._site, self._path = site, path
 
+    def knows(self, name: str) -> bool:
+        """Return whether a device of this name is let in; see `doors.Running.knows`."""
+        return dynamic.is_device(self._rows()[1].get(name), name)
+
     def add(self, name: str, password: str) -> str:
         def change(clients: Rows, roles: Rows) -> None:
+            dynamic.is_device(clients.get(name), name)
             role, salt = dynamic.role_of(name), chance.token_bytes(mosquitto.SALT_BYTES)
             session = session_of(self._site, name, password)
             clients[name] = dynamic.client(name, password, role, salt, session)
@@ -43,13 +48,16 @@ class Resting:
 
         return self._changed(change)
 
-    def _changed(self, change: Callable[[Rows, Rows], object]) -> str:
+    def _rows(self) -> tuple[dict[str, Any], Rows, Rows]:
         try:
             body = dynamic.parsed(self._path.read_text("utf-8"))
             clients = {row["username"]: row for row in body["clients"]}
-            roles = {row["rolename"]: row for row in body["roles"]}
+            return body, clients, {row["rolename"]: row for row in body["roles"]}
         except (OSError, ValueError, KeyError, TypeError) as fault:
             raise unreadable(self._path, fault) from fault
+
+    def _changed(self, change: Callable[[Rows, Rows], object]) -> str:
+        body, clients, roles = self._rows()
         change(clients, roles)
         body |= {"clients": list(clients.values()), "roles": list(roles.values())}
         replace(self._path, dynamic.text(body))

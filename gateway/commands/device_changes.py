@@ -16,15 +16,15 @@ from pathlib import Path
 from .. import config
 from ..brokers.doors import Doors
 from ..deployment import Deployment
-from ..enrolment import enrol, single, tightened
-from ..enrolment.enrol import Device, Devices
-from ..enrolment.granting import granted
+from ..enrolment import enrol, single
 from ..enrolment.single import Newcomer
 from ..faults import OperatorFault
 from ..rounds import Place
 from ..storage.alone import held
 from ..storage.store import Store
+from .device_enrolling import Places, enrolled
 from .device_files import Halves
+from .device_spent import spent
 from .device_standing import at_broker, has_store, known
 
 RELOAD = "A gateway that runs takes it up when it is told to reload (SIGHUP), else at its start"
@@ -68,7 +68,13 @@ class Change:
         self._stack.close()
 
     def add(self, sensor: int | None, virtual: bool) -> None:
-        """Enrol a device that is new."""
+        """Enrol a device that is new, or finish what was begun."""
+        held = self._devices.by_name.get(self._name)
+        halves = Halves(self._deployment, self._secrets, self._out)
+        if held and single.key_of(halves.begun, self._devices.site) == held.key_id:
+            halves.finish()
+            self._say(f"{self._name} was enrolled; {self._out} is all that its board needs")
+            return
         single.check_name(self._name, self._devices, self._deployment.mqtt.username)
         sensors = prod(self._deployment.sensors.count)
         sensor = single.free_sensor(self._devices, sensors, sensor)
@@ -77,9 +83,12 @@ class Change:
         self._say(f"{self._name} is enrolled for sensor {sensor}. {RELOAD}")
 
     def remove(self) -> None:
-        """Cut a device off and forget it."""
-        deployment, _ = known(self._path, self._name)
-        if len(self._devices.by_name) == 1:
+        """Cut a device off and forget it, or what is left of one that went, or never came."""
+        deployment, halves = self._deployment, Halves(self._deployment, self._secrets, self._out)
+        ours = self._name in self._devices.by_name
+        if not ours and not self._left_over(halves):
+            known(self._path, self._name)
+        if ours and len(self._devices.by_name) == 1:
             raise OperatorFault(
                 f"{self._name} is the last device, and without one no round can be asked; there "
                 "must be one, or a deployment has nothing to do. Add another first, or stop the "
@@ -87,9 +96,9 @@ class Change:
             )
         self._at_broker(lambda door: door.remove(self._name))
         left = {name: one for name, one in self._devices.by_name.items() if name != self._name}
-        self._keep(self._devices._replace(by_name=left))
-        halves = Halves(deployment, self._secrets, self._out)
-        if not halves.drop(self._name):
+        enrol.save_devices(self._devices._replace(by_name=left), deployment.site.devices)
+        halves.abandon()
+        if not halves.drop(self._name) and ours:
             self._say(f"Its keys are on its board, and in {self._out.name} if that is still there")
         if has_store(deployment):
             store = Store.of(deployment)
@@ -97,17 +106,18 @@ class Change:
             store.close()
         self._say(f"{self._name} is no device of ours any more; {FEWER}. {RELOAD}")
 
-    def rotate(self, keys: bool) -> None:
-        """Give a device a new password, or all keys anew."""
+    def rotate(self, keys: bool, budget: bool = False) -> None:
+        """Give a device a new password, or all keys anew; budget: and all of one, too."""
         known(self._path, self._name)
         halves = Halves(self._deployment, self._secrets, self._out)
         virtual = halves.virtual(self._name)
         if keys:
             made = self._made(self._devices.by_name[self._name].place)
             change = lambda door: door.rotate(self._name, made.password)  # noqa: E731
-            self._enrol(made, virtual is not None, change)
+            self._enrol(made, virtual is not None, change, budget)
+            left = "a whole new budget" if budget else "the budget that is left of the promise"
             self._say(
-                f"{self._name} has new keys and a new budget, and the old ones are worth nothing; "
+                f"{self._name} has new keys and {left}, and the old ones are worth nothing; "
                 f"what was spent stays spent in the ledger. {RELOAD}"
             )
             return
@@ -117,15 +127,30 @@ class Change:
             self._say(f"Its new password is in {self._secrets}; start the fleet again")
         else:
             halves.new_link(self._name, link_key.hex())
-            self._say(f"Its new password is in {self._out}: for its board, and nobody else")
         try:
             self._at_broker(lambda door: door.rotate(self._name, link_key.hex()))
         except OperatorFault:
             if virtual is not None:
                 halves.new_password(self._name, virtual.link_key)
             else:
-                self._out.unlink()
+                halves.abandon()
             raise
+        if virtual is None:
+            halves.finish()
+            self._say(f"Its new password is in {self._out}: for its board, and nobody else")
+
+    def _left_over(self, halves: Halves) -> bool:
+        """Return whether there is something of a device that is not one of the fleet."""
+        if halves.begun.exists() or halves.virtual(self._name) is not None:
+            return True
+        known_there: list[bool] = []
+
+        def ask(door: Doors) -> str:
+            known_there.append(door.knows(self._name))
+            return "it was let in" if known_there[0] else "it is not let in"
+
+        self._at_broker(ask)
+        return any(known_there)
 
     def _made(self, place: Place) -> Newcomer:
         keyholder = self._deployment.privacy.keyholder
@@ -134,43 +159,21 @@ class Change:
             self._devices, self._name, sensor, sensors=sensors, keyholder=keyholder
         )
 
-    def _enrol(self, made: Newcomer, virtual: bool, let_in: Callable[[Doors], str]) -> None:
-        """Write what a device is given, let it in, and make it one of the fleet."""
-        deployment, site = self._deployment, self._devices.site
-        limits = granted(config.query(deployment), deployment.rounds.every_s)
-        who = made.secret.identity
-        ours = who.key_id, who.mac_key, who.config_key
-        device = Device(who.name, Place(who.sensor, who.sensors), who.mode, *ours)
-        fleet = self._devices._replace(by_name={**self._devices.by_name, who.name: device})
-        sensors = prod(deployment.sensors.count)
-        enrol.check_fleet(fleet, sensors, keyholder=deployment.privacy.keyholder)
-        halves = Halves(deployment, self._secrets, self._out)
-        again = who.name in self._devices.by_name
-        if virtual:
-            halves.new_virtual(made, self._devices.site_key, limits)
-            self._say(f"Its keys are in {self._secrets}; start the fleet again")
-        else:
-            halves.new_board(made, limits)
-            self._say(f"{self._out} is all that its board needs, and nobody else may have it")
-        try:
-            if deployment.privacy.keyholder:
-                holder = self._path.with_name(f"{who.name}.{who.key_id.hex()}.keyholder.json")
-                alone = enrol.Secrets(site, self._devices.site_key, (made.secret,))
-                enrol.save_roots(enrol.Enrolment(alone, {who.name: made.root}), holder)
-                self._say(f"{holder} takes its noise off: move it to where only its owner comes")
-            self._at_broker(let_in)
-            given = tightened.load(deployment.site.devices, self._devices)
-            given[who.name] = tightened.Given(who.key_id, limits)
-            tightened.save(deployment.site.devices, site, given)
-            self._keep(fleet)
-        except OperatorFault:
-            if not again:  # keys that nobody knows are worth nothing
-                halves.drop(who.name) if virtual else self._out.unlink(missing_ok=True)
-            raise
-
-    def _keep(self, devices: Devices) -> None:
-        enrol.save_devices(devices, self._deployment.site.devices)
-        self._devices = devices
+    def _enrol(
+        self, made: Newcomer, virtual: bool, let_in: Callable[[Doors], str], anew: bool = False
+    ) -> None:
+        before = 0 if anew else spent(self._deployment, self._name)
+        halves = Halves(self._deployment, self._secrets, self._out)
+        places = Places(self._path, self._deployment, halves)
+        enrolled(
+            places,
+            self._devices,
+            made,
+            virtual,
+            before,
+            lambda: self._at_broker(let_in),
+            self._say,
+        )
 
     def _at_broker(self, do: Callable[[Doors], str]) -> None:
         at_broker(self._deployment, self._folder, self._say, do)

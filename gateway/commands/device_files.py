@@ -10,12 +10,19 @@ from ..enrolment.enrol import Secret, Secrets
 from ..enrolment.single import Newcomer
 from .virtual import STATE
 
+UNFINISHED = ".unfinished"  # what a kill in the middle of a change leaves
+
+
+def unfinished(board: Path) -> Path:
+    """Return where a board's file is while its device is being changed."""
+    return board.with_name(f"{board.name}{UNFINISHED}")
+
 
 class Halves:
     """Where the devices' half of the keys is kept: of virtual ones together, of a board alone."""
 
     def __init__(self, deployment: Deployment, secrets: Path, board: Path) -> None:
-        self._deployment, self._path, self.board = deployment, secrets, board
+        self._deployment, self.path, self.board = deployment, secrets, board
         self.secrets: Secrets | None = None
         if secrets.exists():
             self.secrets = enrol.load_secrets(secrets, deployment.site.name)
@@ -32,7 +39,7 @@ class Halves:
             OperatorFault: a fleet runs, or the files cannot be written.
         """
         name, site = made.secret.identity.name, self._deployment.site.name
-        state = self._path.with_name(STATE)
+        state = self.path.with_name(STATE)
         state.mkdir(0o700, exist_ok=True)
         with budgets.kept(state) as place:
             self._forget(name)
@@ -53,19 +60,39 @@ class Halves:
             return False
         left = tuple(one for one in self.secrets.devices if one.identity.name != name)
         self.secrets = self.secrets._replace(devices=left)
-        enrol.save_secrets(self.secrets, self._path)
+        enrol.save_secrets(self.secrets, self.path)
         self._forget(name)
         return True
 
     def new_board(self, made: Newcomer, limits: Any) -> None:
-        """Write the one file of a board."""
+        """Write the one file of a board; it has its name once all else is done: `finish`.
+
+        Raises:
+            OperatorFault: there is a finished one, or it cannot be written.
+        """
+        single.refuse_old(self.board)
         link = self._link(made.secret.identity.name, made.password)
-        single.save_board(self.board, made, limits, link)
+        single.save_board(self.begun, made, limits, link)
 
     def new_link(self, name: str, password: str) -> None:
-        """Write how a board comes to the broker from now on."""
+        """Write how a board comes to the broker from now on; as `new_board`."""
+        single.refuse_old(self.board)
         link = self._link(name, password)
-        single.save_link(self.board, self._deployment.site.name, name, link)
+        single.save_link(self.begun, self._deployment.site.name, name, link)
+
+    @property
+    def begun(self) -> Path:
+        """Where a board's file is while its device is being changed."""
+        return unfinished(self.board)
+
+    def finish(self) -> None:
+        """Give a board's file its name, if there is one."""
+        if self.begun.exists():
+            self.begun.replace(self.board)
+
+    def abandon(self) -> None:
+        """Remove a board's file that is worth nothing."""
+        self.begun.unlink(missing_ok=True)
 
     def _link(self, name: str, password: str) -> dict[str, Any]:
         session = session_of(self._deployment.site.name, name, password)
@@ -77,11 +104,11 @@ class Halves:
         if secret not in rows:
             rows += (secret,)
         self.secrets = Secrets(self._deployment.site.name, site_key, rows)
-        enrol.save_secrets(self.secrets, self._path)
+        enrol.save_secrets(self.secrets, self.path)
 
     def _forget(self, name: str) -> None:
         """Remove slots and spool of a key that is no more; never those of another name."""
-        state = self._path.with_name(STATE)
+        state = self.path.with_name(STATE)
         for file in (f"{name}.0", f"{name}.1"):
             (state / file).unlink(missing_ok=True)
         for spool in state.glob(f"{name}.????????.spool"):

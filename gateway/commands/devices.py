@@ -71,15 +71,23 @@ def rotate(
     keys: Annotated[
         bool, typer.Option("--keys", help="New device keys too: a new enrolment.")
     ] = False,
+    new_budget: Annotated[
+        bool,
+        typer.Option(
+            "--new-budget", help="With --keys: all of one, though the room has paid already."
+        ),
+    ] = False,
     out: Out = None,
     folder: Folder = None,
     secrets: Secrets = None,
 ) -> None:
     """Give a device a new password at the broker; the old one is worth nothing at once."""
+    if new_budget and not keys:
+        raise typer.BadParameter("a budget belongs to keys: give --keys too")
     from .device_changes import Change
 
     with Change(config, name, folder, secrets, out, typer.echo) as change:
-        change.rotate(keys)
+        change.rotate(keys, new_budget)
 
 
 @app.command()

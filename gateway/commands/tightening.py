@@ -51,7 +51,11 @@ def tighten(
     known = tightened.load(deployment.site.devices, devices)
     sent = tightened.following(_chosen(names, devices), known, wished, version)
     # On the disk first: a version that has been sent must never be given to other limits.
-    after = {name: Given(devices.by_name[name].key_id, one) for name, one in sent.items()}
+    before = {name: one.before for name, one in known.items()}
+    after = {
+        name: Given(devices.by_name[name].key_id, one, before.get(name, 0))
+        for name, one in sent.items()
+    }
     tightened.save(deployment.site.devices, devices.site, {**known, **after})
     say(_summary(sent))
     answers = exchange(deployment.mqtt, devices, sent, patience_s)

@@ -60,6 +60,26 @@ def granted(query: Query, every_s: float) -> Any:
     return whole
 
 
+def unspent(whole: Any, before: int) -> Any:
+    """Return the limits of a device that comes later: its budget is what is left of the promise.
+
+    Args:
+        whole: the limits of the fleet, as `granted`.
+        before: nano-rho that the room has paid already.
+
+    Raises:
+        OperatorFault: not one answer is left.
+    """
+    left = whole.budget - before
+    if left < limits.price(whole, whole.exponent, whole.variance):
+        raise OperatorFault(
+            f"{before} of the {whole.budget} nano-rho that the people in the room were promised "
+            "are spent; a device that comes now has what is left, and that is not one answer. "
+            "Another promise is another enrolment: in a new folder"
+        )
+    return whole._replace(budget=left)
+
+
 def check_held(query: Query, held: Mapping[str, Any]) -> None:
     """Check that devices do not count less for an answer than the planned Round really costs.
 

@@ -121,12 +121,11 @@ def link_of(broker: Mqtt, name: str, password: str, session: str) -> dict[str, A
 def save_board(path: Path, made: Newcomer, limits: Any, link: Mapping[str, Any]) -> None:
     """Write all that a board is given, for its owner alone; there is no second copy.
 
-    chain is for its first budget: `edge.budget.provision`.
+    chain is for its first budget: `edge.budget.provision`. See `refuse_old`.
 
     Raises:
-        OperatorFault: the file is there already, or cannot be written.
+        OperatorFault: the file cannot be written.
     """
-    refuse_old(path)
     row = {key: value for key, value in made.secret.identity._asdict().items() if key != "site"}
     site_key = row.pop("site_key")
     row |= {"chain": keys.first_chain(made.root), "limits": list(limits), "link": dict(link)}
@@ -137,9 +136,8 @@ def save_link(path: Path, site: str, name: str, link: Mapping[str, Any]) -> None
     """Write how a board comes to the broker from now on; its keys stay.
 
     Raises:
-        OperatorFault: the file is there already, or cannot be written.
+        OperatorFault: the file cannot be written.
     """
-    refuse_old(path)
     keyfile.write(path, "the link of one device", site, [{"name": name, "link": dict(link)}])
 
 
@@ -150,3 +148,11 @@ def refuse_old(path: Path) -> None:
             f"{path} is there already, and what it holds is written nowhere else; it is not "
             "overwritten. Move it away, or name another with --out"
         )
+
+
+def key_of(path: Path, site: str) -> bytes | None:
+    """Return the key id in a board's file; None where it is none."""
+    try:
+        return keyfile.read(path, HOLDS, site, lambda _, row: keyfile.key(row, "key_id", 4))[1][0]
+    except (OperatorFault, IndexError):
+        return None

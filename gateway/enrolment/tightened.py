@@ -23,6 +23,7 @@ class Given(NamedTuple):
 
     key_id: bytes
     limits: Any
+    before: int = 0  # nano-rho that the fleet had spent when it came: its budget is so much less
 
 
 def beside(devices_path: Path) -> Path:
@@ -37,8 +38,8 @@ def save(devices_path: Path, site: str, given: Mapping[str, Given]) -> None:
         OperatorFault: it cannot be written.
     """
     rows = [
-        {"name": name, "key_id": key_id, "limits": list(limits)}
-        for name, (key_id, limits) in given.items()
+        {"name": name, "key_id": key_id, "limits": list(limits), "before": before}
+        for name, (key_id, limits, before) in given.items()
     ]
     keyfile.write(beside(devices_path), HOLDS, site, rows)
 
@@ -101,8 +102,11 @@ def following(
                 "its meta says it; whether they are tighter the device then decides alone"
             )
         last = known[name].limits if name in known else wished._replace(version=version)
-        again = wished._replace(version=last.version) == last and name in known
-        next_one = wished._replace(version=last.version + (0 if again else 1))
+        own = wished
+        if name in known:
+            own = wished._replace(budget=max(wished.budget - known[name].before, 0))
+        again = own._replace(version=last.version) == last and name in known
+        next_one = own._replace(version=last.version + (0 if again else 1))
         if not again and name in known and (why := looser(last, next_one)):
             raise OperatorFault(
                 f"nothing was sent, for of {name} the deployment file would loosen what it was "
@@ -123,4 +127,7 @@ def _given(_: keyfile.Row, row: keyfile.Row) -> tuple[str, Given]:
     numbers = row["limits"]
     if len(numbers) != FIELDS or objection(numbers):
         raise ValueError(f"the limits of {row['name']} are none")
-    return str(row["name"]), Given(keyfile.key(row, "key_id", 4), Limits(*numbers))
+    before = row.get("before", 0)
+    if not isinstance(before, int) or before < 0:
+        raise ValueError(f"what was spent before {row['name']} came is no whole number")
+    return str(row["name"]), Given(keyfile.key(row, "key_id", 4), Limits(*numbers), before)
