@@ -36,7 +36,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from gateway.brokers.broker import mosquitto
 
 KINDS = {"gateway": 4, "broker": 2, "devices": 2, "gateway, broker": 2, "all": 2, "database": 3}
-STUCK_S, DRAIN_S, A_KILL_S = 60.0, 60.0, 12.0
+STUCK_S, DRAIN_S, A_KILL_S = 60.0, 60.0, 20.0
 POSTGRES = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin/postgres")))
 
 
