@@ -9,10 +9,10 @@ from .intake.outcomes import Alarm, Who
 from .rounds import OpenRound
 
 # What of an event is too long for a log, or shown elsewhere.
-DULL = {"values", "mass", "guarantee", "kind", "alarms", "credible", "certified"} | {
-    "parts",
-    "devices",
-}
+DULL = {"guarantee", "kind", "alarms", "parts", "devices"}
+# What follows from readings: it is public, and still would make a log of years a log of people.
+TOLD = {"values", "mass", "total", "credible", "certified"}
+RESULT = TOLD | {"why", "chosen"}  # of a map: with which chance nobody was there
 
 log = structlog.get_logger()
 
@@ -39,7 +39,8 @@ class Teller:
     def tell(self, event: telling.Event) -> None:
         """Remember an event, log what it is, and pass it on."""
         self.last[event["kind"]] = event
-        log.info(event["kind"], **{key: event[key] for key in event if key not in DULL})
+        left = DULL | (RESULT if event["kind"] == "map" else TOLD)
+        log.info(event["kind"], **{key: event[key] for key in event if key not in left})
         if event["kind"] == "release" and not event["reports"]:
             log.warning(telling.SILENCE, number=event["number"])
         for hear in self._listeners:

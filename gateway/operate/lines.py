@@ -22,7 +22,8 @@ Line = MutableMapping[str, Any]
 PRIVATE = frozenset(
     [
         *("value", "values", "reading", "readings", "mass", "payload", "frame", "body", "message"),
-        *("noise", "warmth", "counts", "secret", "password", "token"),
+        *("noise", "warmth", "counts", "total", "credible", "certified"),
+        *("secret", "password", "token"),
         *("key", "keys", "root", "site_key", "mac_key", "config_key", "link_key"),
     ]
 )

@@ -2,10 +2,21 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+from edge import wire
+from gateway.brokers.broker import free_port
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.operating import Mqtt
+from gateway.storage.reader import Reader
 
 SCRIPT = """
 import io, sys
@@ -113,3 +124,98 @@ def test_a_level_that_is_none_is_refused_by_its_name() -> None:
     assert ran.returncode == 1
     assert ran.stderr.startswith("heatveil: HEATVEIL_LOG is 'loud' but must be one of debug,")
     assert len(ran.stderr.splitlines()) == 1
+
+
+PROGRAM = Path(sys.executable).with_name("heatveil")
+SITE = """
+[site]
+name = "{name}"
+[room]
+cells = 20
+length_m = 10.0
+[heat]
+spread_m2 = 1.0
+[sensors]
+count = 4
+[privacy]
+epsilon = "8/1"
+delta = "1/100000"
+readings = 2
+[rounds]
+gather_s = 10
+every_s = 0.5
+[mqtt]
+port = {port}
+insecure = true
+[page]
+port = {page}
+"""
+# What differs from one run of the same day to the next: clocks, ports, numbers drawn at random.
+OF_THE_RUN = {"timestamp", "seconds", "came", "name", "device", "devices", "topic", "again"}
+OF_THE_MACHINE = {"health", "a part works again", "a part does not work", "reports"}
+
+
+class Day(list[dict[str, Any]]):
+    """The lines of a gateway and its fleet, from debug up, and what the devices sent."""
+
+    sent: set[int]
+
+
+def day(folder: Path, name: str, broker: Mqtt, heatveil: Callable[..., Any], warm: str) -> Day:
+    """Return the log of a site that was run for two rounds, with a forged message in between."""
+    folder.mkdir()
+    path, sources = folder / "site.toml", folder / "warm.csv"
+    path.write_text(SITE.format(name=name, port=broker.port, page=free_port()))
+    sources.write_text(f"position,intensity\n{warm}\n")
+    assert heatveil("enrol", "--config", path).status == 0
+    base = [PROGRAM, "--log", "debug"]
+    quiet = {"stdout": subprocess.DEVNULL, "text": True}
+    with (folder / "log").open("w") as log, Pump("thief") as pump:
+        fleet = [*base, "fleet", "--config", path, "--sources", sources]
+        with subprocess.Popen(fleet, stderr=log, **quiet) as devices:  # type: ignore[call-overload]
+            thief = Link(broker, f"thief-{name}", pump, lasting=False).wait()
+            for payload in (b"31337 is no frame", b"\xa1" * 40):
+                thief.publish(wire.topic(name, "node-1", "data"), payload)
+            serve = [*base, "serve", "--config", path, "--rounds", "2"]
+            ran = subprocess.run(serve, stderr=log, timeout=60, **quiet)  # type: ignore[call-overload]
+            thief.close()
+            devices.terminate()
+    assert ran.returncode == 0
+    found = Day(json.loads(line) for line in (folder / "log").read_text().splitlines())
+    reader = Reader(folder / "heatveil.sqlite")
+    found.sent = {value for number in (1, 2) for value in reader.release(number) or () if value}
+    reader.close()
+    return found
+
+
+@pytest.mark.slow
+def test_a_site_at_debug_tells_no_reading_no_map_and_no_device(
+    tmp_path: Path, mosquitto: Mqtt, heatveil: Callable[..., Any]
+) -> None:
+    """Somebody stands at the left end, or at the right one: the two logs are the same.
+
+    That is what "no line depends on a reading" means; names are looked for besides, and every
+    number that a device sent, blurred as it was.
+    """
+    left, right = (
+        day(tmp_path / name, name, mosquitto, heatveil, warm)
+        for name, warm in (("one-way", "1.0,1.0"), ("the-other", "9.0,0.4"))
+    )
+    kinds = {one["event"] for one in left}
+    assert {"ready", "round", "release", "map", "done"} <= kinds
+    assert {one["level"] for one in left} >= {"info"}
+    told = []
+    for lines, name in ((left, "one-way"), (right, "the-other")):
+        same = [one for one in lines if one["event"] not in OF_THE_MACHINE]
+        bare = [{k: v for k, v in one.items() if k not in OF_THE_RUN} for one in same]
+        told.append({json.dumps(one, sort_keys=True).replace(name, "") for one in bare})
+        assert len(lines.sent) > 2
+        for one in lines:
+            text = json.dumps(one)
+            assert one["level"] in ("warning", "error") or not re.search(r"node-\d", text), one
+            assert "31337" not in text
+            shown = {v for v in one.values() if isinstance(v, int | float)}
+            assert {v for v in shown & lines.sent if abs(v) > 100} == set(), one
+
+    assert left.sent != right.sent
+    assert told[0] == told[1]
