@@ -27,8 +27,8 @@ export const room = { cells: null };
 
 // Lengths: metres where the room has a size, else parts of the interval.
 export const metres = () => room.cells.cell_mm > 0;
-const sideOf = (cells) => (metres() ? (cells * room.cells.cell_mm) / 1000 : cells / Math.max(...room.cells.shape));
-const placeOf = (cell) => sideOf(metres() ? cell + 0.5 : cell + 1);
+export const sideOf = (cells) => (metres() ? (cells * room.cells.cell_mm) / 1000 : cells / Math.max(...room.cells.shape));
+export const placeOf = (cell) => sideOf(metres() ? cell + 0.5 : cell + 1);
 export const written = (length) => (metres() ? `${length.toFixed(1)} m` : length.toFixed(2));
 
 function ticks(longest) {
@@ -116,61 +116,41 @@ export function drawPlane(canvas, mass, present, found) {
     pen.fillStyle = colour(share / most);
     pen.fillRect(x * wide, y * tall, wide + 0.5, tall + 0.5);
   }));
+  scale(pen, width, height, wide, tall);
   if (!present) return;
-  pen.strokeStyle = RING;
-  pen.lineWidth = 2;
   for (const { cells, reach } of found) {
     const x = (cells.x + 0.5) * wide, y = (cells.y + 0.5) * tall;
     pen.beginPath();
-    pen.ellipse(x, y, reach * wide, reach * tall, 0, 0, 2 * Math.PI);
-    pen.moveTo(x - 4, y);
-    pen.lineTo(x + 4, y);
-    pen.moveTo(x, y - 4);
-    pen.lineTo(x, y + 4);
-    pen.stroke();
+    if (reach !== null) pen.ellipse(x, y, reach * wide, reach * tall, 0, 0, 2 * Math.PI);
+    pen.moveTo(x - 5, y);
+    pen.lineTo(x + 5, y);
+    pen.moveTo(x, y - 5);
+    pen.lineTo(x, y + 5);
+    // Seen on the brightest cell, too.
+    for (const [style, thick] of [["#160b2b", 5], [RING, 2]]) {
+      pen.strokeStyle = style;
+      pen.lineWidth = thick;
+      pen.stroke();
+    }
   }
 }
 
-// Cells near each other are one source: the warmest first, each takes what is within reach.
-function clusters(rows) {
-  const near = Math.max(...room.cells.shape) / 14, found = [];
-  rows.flatMap((row, y) => row.map((share, x) => ({ share, x, y })))
-    .filter((cell) => cell.share > 0.002)
-    .sort((a, b) => b.share - a.share)
-    .forEach(({ share, x, y }) => {
-      let one = found.find((p) => Math.hypot(p.peak.x - x, p.peak.y - y) <= near);
-      if (!one) found.push((one = { peak: { x, y }, share: 0, x: 0, y: 0 }));
-      one.share += share;
-      one.x += share * x;
-      one.y += share * y;
-    });
-  return found.filter((p) => p.share >= 0.05).sort((a, b) => b.share - a.share).slice(0, 6)
-    .map((p) => ({ share: p.share, x: p.x / p.share, y: p.y / p.share }));
-}
-
-// How far round each source one has to go for this much of the chance that is nearest to it.
-function reaches(found, present, level) {
-  const near = found.map(() => []);
-  present.forEach((row, y) => row.forEach((chance, x) => {
-    if (!(chance > 0)) return;
-    const far = found.map((one) => Math.hypot(one.x - x, one.y - y));
-    const least = Math.min(...far);
-    near[far.indexOf(least)].push({ chance, far: least });
-  }));
-  return near.map((cells) => {
-    let left = level * cells.reduce((sum, { chance }) => sum + chance, 0);
-    if (!(left > 0)) return null;
-    cells.sort((a, b) => a.far - b.far);
-    return 0.5 + cells.find(({ chance }) => (left -= chance) <= 1e-9).far;
-  });
-}
-
-// The likely sources of a map: place, radius (null where nobody knows) and share of the warmth.
-export function sources(rows, present, level) {
-  const found = clusters(rows);
-  const reach = present && found.length ? reaches(found, present, level) : found.map(() => null);
-  return found.map((cells, i) => ({
-    cells, share: cells.share, reach: reach[i],
-    x: placeOf(cells.x), y: placeOf(cells.y), radius: reach[i] === null ? null : sideOf(reach[i]),
-  }));
+// Along the upper and the left edge of a plane, as the table of sources counts.
+function scale(pen, width, height, wide, tall) {
+  const words = (tick) => Number(tick.toFixed(2)) + (metres() ? " m" : "");
+  pen.fillStyle = "#d9d2ea";
+  pen.shadowColor = "#160b2b";
+  pen.shadowBlur = 4; // readable on a bright cell
+  for (const down of [false, true]) {
+    const end = down ? height : width, longest = sideOf(end / (down ? tall : wide));
+    pen.textAlign = down ? "left" : "center";
+    for (const tick of ticks(longest).slice(1)) {
+      const at = (tick / longest) * end;
+      if (at > end - 16) continue; // there is no room for it
+      pen.fillRect(down ? 0 : at, down ? at : 0, down ? 4 : 1, down ? 1 : 4);
+      pen.fillText(words(tick), down ? 8 : at, down ? at + 4 : 16);
+    }
+  }
+  pen.shadowBlur = 0;
+  pen.textAlign = "left";
 }

@@ -1,6 +1,7 @@
 // The map with its likely sources, and the dots of the wire.
 
-import { EDGE, across, axis, drawLine, drawPlane, fresh, metres, room, sources, written } from "./draw.js";
+import { EDGE, across, axis, drawLine, drawPlane, fresh, metres, room, written } from "./draw.js";
+import { sources } from "./sources.js";
 import { at, made, row } from "./words.js";
 
 // How many, how likely, and how far off the map expects to be.
@@ -36,7 +37,8 @@ export function showMap(event) {
   const solved = status === "solved" && total > 0;
   const found = picture(at("map"), event);
   at("empty").hidden = solved;
-  at("map-note").textContent = `Round ${number}, drawn in ${seconds.toFixed(2)} s`;
+  const took = seconds === null ? "" : ` ${seconds.toFixed(2)} s`;
+  at("map-note").textContent = solved ? `Round ${number}, drawn in${took}` : `Round ${number}: no map after${took}`;
   at("sure").textContent = solved && credible ? sureWords(credible) : "";
   at("sources").hidden = !found.length;
   at("places").replaceChildren();
@@ -64,6 +66,7 @@ export function showMap(event) {
 }
 
 export function showWire({ values, exponent }) {
+  at("wire").hidden = false;
   const { pen, width, height } = fresh(at("wire"));
   const known = values.filter((v) => v !== null);
   if (!known.length) return;

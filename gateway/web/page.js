@@ -5,6 +5,7 @@ import { follow, get } from "./link.js";
 import { showMap, showWire } from "./maps.js";
 import { showAlarms, showHealth, showLeft, showQuarantine, showReports } from "./panels.js";
 import { redrawPast, refreshPast } from "./past.js";
+import { refreshRounds } from "./rounds.js";
 import { refreshSensors } from "./sensors.js";
 import { at, items, plural } from "./words.js";
 
@@ -34,18 +35,20 @@ const show = {
 };
 
 // Pictures of the store, asked for when something has changed in it, and not for every event.
+// Not all pages at once: the gateway has its own work to do when a round has closed.
 let due = 0;
 function refreshSoon() {
   clearTimeout(due);
-  due = setTimeout(refresh, 400);
+  due = setTimeout(refresh, 300 + 500 * Math.random());
 }
 
 async function refresh() {
-  const health = await get("health");
-  if (health) showHealth(health);
+  const before = latest.health, health = await get("health");
+  // What was told while we asked is newer.
+  if (health && latest.health === before) showHealth(health);
   if (!health || !health.reads) return;
-  refreshSensors();
   refreshPast();
+  refreshSensors(await refreshRounds(() => latest.round || latest.reports));
 }
 
 function take(event) {

@@ -13,10 +13,9 @@ function stateOf(device, since_s) {
 }
 
 // The silent ones first, then by name: who is missing is what somebody looks for here.
-export async function refreshSensors() {
-  const [found, rounds] = await Promise.all([get("devices?limit=1000"), get("rounds?limit=5")]);
+export async function refreshSensors(closed) {
+  const found = await get("devices?limit=1000");
   if (!found || !found.devices.length) return;
-  const closed = rounds && rounds.rounds.find((one) => one.closed_s !== null);
   const since_s = closed ? closed.opened_s : 0;
   const lines = found.devices.map((device) => ({ device, state: stateOf(device, since_s) }));
   const silent = lines.filter(({ state }) => state[1] === "bad");
@@ -30,5 +29,8 @@ export async function refreshSensors() {
   )));
   const more = found.next === null ? "" : " or more";
   const hidden = order.length > SHOWN ? `; the first ${SHOWN} are shown` : "";
-  at("sensors-note").textContent = `${silent.length} of ${plural(order.length, "sensor")}${more} did not answer the last round that closed, or must not${hidden}.`;
+  const all = `${plural(order.length, "sensor")}${more}`;
+  at("sensors-note").textContent = silent.length
+    ? `${silent.length} of ${all} did not answer the last round that closed, or must not answer at all${hidden}.`
+    : `${all} answered the last round that closed${hidden}.`;
 }

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page as Tab
 
 import gateway.web
+from gateway import telling
 from gateway.operate.health import Health
 from gateway.web.server import Page
 
@@ -27,10 +28,17 @@ READY = {
 
 
 @pytest.fixture
-def live(known: Any) -> Iterator[Page]:
-    """Return a page over a known store, with a gateway whose broker can be lost."""
-    health = Health("broker")
+def health() -> Health:
+    """Return how a gateway is whose broker can be lost."""
+    health = Health("broker", "disk")
     health.say("broker", True)
+    health.say("disk", True)
+    return health
+
+
+@pytest.fixture
+def live(known: Any, health: Health) -> Iterator[Page]:
+    """Return a page over a known store."""
     with Page("127.0.0.1", 0, reader=known, health=health) as page:
         page.feed.put(READY)
         yield page
@@ -77,20 +85,60 @@ def test_a_source_has_a_radius_that_holds_nine_tenths(
 
 
 def test_what_does_not_work_is_on_top_and_goes_when_it_does(
-    live: Page, opened: Opened, until: Until
+    live: Page, health: Health, opened: Opened, until: Until
 ) -> None:
     """The part and the reason; a screen reader is told at once."""
     tab = opened(live.url)
-    lost = {"broker": {"ok": False, "why": "it does not answer"}, "disk": {"ok": True, "why": ""}}
-    live.feed.put({"kind": "health", "ready": False, "parts": lost})
+    health.say("broker", False, "it does not answer")
+    live.feed.put(telling.healthy(health))
     until(tab, "!document.getElementById('health').hidden")
     words, role = tab.inner_text("#faults"), tab.get_attribute("#health", "role")
-    found = {name: {"ok": True, "why": ""} for name in lost}
-    live.feed.put({"kind": "health", "ready": True, "parts": found})
+    health.say("broker", True)
+    live.feed.put(telling.healthy(health))
     until(tab, "document.getElementById('health').hidden")
 
     assert words == "Broker: it does not answer"
     assert role == "alert"
+
+
+def test_what_was_told_while_the_page_asked_is_newer(
+    live: Page, health: Health, opened: Opened, until: Until
+) -> None:
+    """An answer that was long on its way does not take back what has happened since."""
+    tab = opened(live.url)
+    until(tab, "document.getElementById('past').dataset.number == '6'")
+    late = []
+    tab.route("**/api/v1/health", lambda route: late.append(route))
+    live.feed.put({"kind": "quarantine", "devices": []})  # makes the page ask how all is
+    end_s = time.monotonic() + 5
+    while not late and time.monotonic() < end_s:
+        tab.wait_for_timeout(20)
+    answer = late[0].fetch()
+    health.say("disk", False, "it is full")
+    live.feed.put(telling.healthy(health))
+    until(tab, "!document.getElementById('health').hidden")
+    late[0].fulfill(response=answer)
+    tab.wait_for_timeout(300)
+
+    assert answer.json()["ready"]
+    assert tab.inner_text("#faults") == "Disk: it is full"
+
+
+def test_after_a_start_the_last_round_is_that_of_the_store(
+    live: Page, opened: Opened, until: Until
+) -> None:
+    """Nothing was asked since; how the last one went, and how long ago, is known anyway."""
+    tab = opened(live.url)
+    until(tab, "document.getElementById('age').textContent != ''")
+    before = [tab.inner_text(f"#{name}") for name in ("round-number", "reports-note")]
+    live.feed.put({"kind": "round", "number": 7, "name": "00", "enrolled": 4, "gather_s": 30})
+    until(tab, "document.getElementById('round-number').textContent == '7'")
+    live.feed.put({"kind": "quarantine", "devices": []})  # makes the page look into the store
+    tab.wait_for_timeout(1200)
+
+    assert before == ["6", "4 of 4 sensors answered"]
+    assert tab.inner_text("#age").startswith("Round 6 closed ")
+    assert tab.inner_text("#round-number") == "7"
 
 
 def test_a_page_opened_late_knows_what_is_wrong(known: Any, opened: Opened, until: Until) -> None:
@@ -141,8 +189,13 @@ def test_earlier_maps_are_a_slider_away(live: Page, opened: Opened, until: Until
     tab.keyboard.press("ArrowLeft")
     until(tab, "document.getElementById('past').dataset.number == '4'")
 
-    assert tab.inner_text("#past-note") == "Round 4, of 6 that were drawn"
-    assert tab.get_attribute("#when", "aria-valuetext") == "Round 4"
+    shut = time.localtime(1e9 + 4 + 30)
+    said = tab.inner_text("#past-note")
+    assert said.startswith("Round 4, ")
+    assert f"{shut.tm_year}" in said
+    assert f":{shut.tm_min:02}" in said
+    assert said.endswith("(6 can be looked at)")
+    assert said.startswith(tab.get_attribute("#when", "aria-valuetext") or "?")
     assert tab.get_attribute("#past", "aria-label") == "heat map: 75 % near 1.5 m, 25 % near 0.5 m"
 
 

@@ -336,3 +336,31 @@ def test_it_comes_back_after_the_gateway_was_away(browser: Browser, until: Until
         second.feed.put(drawn(7, 8))
         until(tab, "document.getElementById('map').dataset.number == '7'")
     tab.close()
+
+
+LIT = """([x, y, wide, high, light]) => {
+  const canvas = document.getElementById("map"), pen = canvas.getContext("2d");
+  const part = [canvas.width * x, canvas.height * y, canvas.width * wide, canvas.height * high];
+  const seen = pen.getImageData(...part.map(Math.round)).data;
+  let found = 0;
+  for (let i = 0; i < seen.length; i += 4)
+    if (light ? seen[i + 2] > 150 : seen[i] + seen[i + 1] + seen[i + 2] < 150) found += 1;
+  return found;
+}"""
+
+
+def test_a_plane_has_a_scale_and_a_mark_that_is_seen(
+    live: server.Page, tab: Page, until: Until
+) -> None:
+    """Where 1 m is is written at its edges, and a source's cross is not lost in its light."""
+    mass = [[1.0 if (x, y) == (4, 3) else 0.0 for x in range(8)] for y in range(6)]
+    live.feed.put({**READY, "shape": [8, 6], "sensors": [2, 2]})
+    live.feed.put({**sure(drawn(1, 0), mass), "mass": mass})
+    until(tab, "document.getElementById('map').dataset.number == '1'")
+    above, left = (tab.evaluate(LIT, [0, 0, *edge, True]) for edge in ((1, 0.08), (0.08, 1)))
+    nothing = tab.evaluate(LIT, [0.2, 0.8, 0.2, 0.15, True])
+    cross = tab.evaluate(LIT, [4.25 / 8, 3.25 / 6, 0.5 / 8, 0.5 / 6, False])
+
+    assert min(above, left) > 50
+    assert nothing == 0
+    assert cross > 10  # its dark edge on the brightest cell

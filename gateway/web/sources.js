@@ -1,0 +1,47 @@
+// From a map to its likely sources: where each is, how much of the warmth, and how sure that is.
+
+import { placeOf, room, sideOf } from "./draw.js";
+
+// Cells near each other are one source: the warmest first, each takes what is within reach.
+function clusters(rows) {
+  const near = Math.max(...room.cells.shape) / 14, found = [];
+  rows.flatMap((row, y) => row.map((share, x) => ({ share, x, y })))
+    .filter((cell) => cell.share > 0.002)
+    .sort((a, b) => b.share - a.share)
+    .forEach(({ share, x, y }) => {
+      let one = found.find((p) => Math.hypot(p.peak.x - x, p.peak.y - y) <= near);
+      if (!one) found.push((one = { peak: { x, y }, share: 0, x: 0, y: 0 }));
+      one.share += share;
+      one.x += share * x;
+      one.y += share * y;
+    });
+  return found.filter((p) => p.share >= 0.05).sort((a, b) => b.share - a.share).slice(0, 6)
+    .map((p) => ({ share: p.share, x: p.x / p.share, y: p.y / p.share }));
+}
+
+// How far round each source one has to go for this much of the chance that is nearest to it.
+function reaches(found, present, level) {
+  const near = found.map(() => []);
+  present.forEach((row, y) => row.forEach((chance, x) => {
+    if (!(chance > 0)) return;
+    const far = found.map((one) => Math.hypot(one.x - x, one.y - y));
+    const least = Math.min(...far);
+    near[far.indexOf(least)].push({ chance, far: least });
+  }));
+  return near.map((cells) => {
+    let left = level * cells.reduce((sum, { chance }) => sum + chance, 0);
+    if (!(left > 0)) return null;
+    cells.sort((a, b) => a.far - b.far);
+    return 0.5 + cells.find(({ chance }) => (left -= chance) <= 1e-9).far;
+  });
+}
+
+// The likely sources of a map: place, radius (null where nobody knows) and share of the warmth.
+export function sources(rows, present, level) {
+  const found = clusters(rows);
+  const reach = present && found.length ? reaches(found, present, level) : found.map(() => null);
+  return found.map((cells, i) => ({
+    cells, share: cells.share, reach: reach[i],
+    x: placeOf(cells.x), y: placeOf(cells.y), radius: reach[i] === null ? null : sideOf(reach[i]),
+  }));
+}
