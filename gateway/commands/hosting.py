@@ -18,6 +18,7 @@ from .. import config, logs
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices, load_devices
 from ..faults import OperatorFault
+from ..intake import garbage
 from ..operate.health import Health
 from ..operate.metrics import Metrics
 from ..operate.reloading import Reloading, reread
@@ -121,6 +122,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         manager,
     ):
         page.attach(reader=reader)
+        garbage.seldom()
         say(f"live page: {page.url}")
         if rounds is not None:  # who waits for them must not wait for a broker that never comes
             service.wait_connected()

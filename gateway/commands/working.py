@@ -12,6 +12,7 @@ from .. import config, logs
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices, load_devices
 from ..faults import OperatorFault
+from ..intake import garbage
 from ..operate.guard import Guard
 from ..operate.guarding import guard_of
 from ..operate.health import Health
@@ -95,6 +96,7 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
             f"working for site {deployment.site.name}, in {deployment.workers.partitions} parts, "
             "until Ctrl-C; SIGHUP has the devices loaded again"
         )
+        garbage.seldom()
         over.wait()
 
 

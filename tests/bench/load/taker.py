@@ -46,6 +46,7 @@ def main() -> None:
     from progress import Progress, memory
 
     from edge import wire
+    from gateway.intake import garbage
     from gateway.intake.writer import Intake
     from gateway.mqtt.pump import Pump
     from gateway.mqtt.service import Link
@@ -81,6 +82,7 @@ def main() -> None:
     rounds = 0
     if way == "outage":  # the session is there, and we are not
         link.close()
+    garbage.seldom()  # as `heatveil serve` does
     print("ready", flush=True)
     sys.stdin.readline()
     began, began_s, early = cpu(), time.monotonic(), 0.0
