@@ -19,10 +19,10 @@ from ..mqtt.service import Link
 from ..mqtt.session import Message
 from ..operating import Mqtt
 from .orders import MARK as MARK
-from .orders import Command, create, delete, disable, enable, password
+from .orders import Command, create, delete, disable, enable, password, role
 from .rights import CONTROL
 
-__all__ = ["Control", "create", "delete", "disable", "enable", "expect", "password"]
+__all__ = ["Control", "create", "delete", "disable", "enable", "expect", "password", "role"]
 
 PATIENCE_S = 3.0
 

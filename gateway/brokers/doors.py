@@ -22,6 +22,7 @@ from ..mqtt.service import Link
 from ..operating import Mqtt
 from . import control, dynamic
 from .control import Control, Silence
+from .known import is_device
 from .plain import Plain
 from .resting import Resting
 
@@ -57,7 +58,7 @@ class Running:
         Raises:
             OperatorFault: somebody else is, whom we have not let in.
         """
-        return dynamic.is_device(self.asked.clients().get(name), name)
+        return is_device(self.asked.clients().get(name), name)
 
     def add(self, name: str, password: str) -> str:
         again = control.delete(name)[:1] if self.knows(name) else []
@@ -93,8 +94,9 @@ class Running:
         return said
 
     def rotate(self, name: str, password: str) -> str:
-        answers = self.asked.ask(control.password(self._site, name, password))
-        if answers[0].error in GONE:
+        changed = control.password(self._site, name, password)
+        answers = self.asked.ask([*control.role(self._site, name), *changed])
+        if any(one.error in GONE for one in answers):
             return self.add(name, password)
         control.expect(answers)
         return "the broker has cut it off until it comes with the new password"

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..faults import OperatorFault
 from .mosquitto import SALT_BYTES, TURNS
 from .rights import CONTROL, Right, of_device, of_gateway
 
@@ -145,24 +144,6 @@ def lets_in(row: Mapping[str, Any], password: str) -> bool:
         return bool(row["password"] == _hashed(password, salt, turns))
     except (KeyError, ValueError, TypeError):
         return False
-
-
-def is_device(row: Mapping[str, Any] | None, name: str) -> bool:
-    """Return whether a client, if there is one, is a device that we have let in.
-
-    Raises:
-        OperatorFault: it is somebody else, whom the operator added.
-    """
-    if row is None:
-        return False
-    # The file has roles as tables, and the plugin's answer to a question too.
-    if any(one.get("rolename") == role_of(name) for one in row.get("roles", [])):
-        return True
-    raise OperatorFault(
-        f"the broker lets in somebody named {name} who is no device of ours; two of one name "
-        "could speak for each other. Choose another name, or take that one off with "
-        "mosquitto_ctrl dynsec"
-    )
 
 
 def _hashed(password: str, salt: bytes, turns: int) -> str:

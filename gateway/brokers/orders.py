@@ -42,6 +42,11 @@ def password(site: str, name: str, secret: str) -> list[Command]:
     ]
 
 
+def role(site: str, name: str) -> list[Command]:
+    """Return what gives a device the rights that one needs, whatever it had."""
+    return [{"command": "modifyRole", **dynamic.device_role(site, name)}]
+
+
 def disable(name: str) -> list[Command]:
     """Return what ends a device's connection and lets it in no more, with our mark."""
     return [

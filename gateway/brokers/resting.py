@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import control, dynamic, mosquitto
+from .known import is_device
 from .rights import session_of
 from .written import replace, unreadable
 
@@ -20,11 +21,11 @@ class Resting:
 
     def knows(self, name: str) -> bool:
         """Return whether a device of this name is let in; see `doors.Running.knows`."""
-        return dynamic.is_device(self._rows()[1].get(name), name)
+        return is_device(self._rows()[1].get(name), name)
 
     def add(self, name: str, password: str) -> str:
         def change(clients: Rows, roles: Rows) -> None:
-            dynamic.is_device(clients.get(name), name)
+            is_device(clients.get(name), name)
             role, salt = dynamic.role_of(name), chance.token_bytes(mosquitto.SALT_BYTES)
             session = session_of(self._site, name, password)
             clients[name] = dynamic.client(name, password, role, salt, session)

@@ -65,7 +65,7 @@ def check(path: Path, connect: bool, as_json: bool, say: Callable[[str], None]) 
 
 def findings(path: Path, connect: bool) -> Iterator[Finding]:
     """Yield everything that is found, in the order in which it is best mended."""
-    from . import checking_files, checking_links, checking_store
+    from . import checking_devices, checking_files, checking_links, checking_store
 
     try:
         deployment = config.load(path)
@@ -82,6 +82,7 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
         yield fault("devices", wrong)
     if devices is not None:
         yield from _devices(deployment, devices)
+        yield from checking_devices.findings(deployment, path, devices)
     yield from checking_files.findings(deployment, path)
     yield from checking_store.findings(deployment, query)
     yield from checking_links.findings(deployment, connect)

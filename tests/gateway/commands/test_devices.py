@@ -6,7 +6,8 @@ import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,10 +16,13 @@ import pytest
 from edge import budget, limits, slots, wire
 from edge.keys import Identity
 from gateway import config
+from gateway.asking import signed
 from gateway.brokers import dynamic
 from gateway.brokers.broker import free_port
 from gateway.enrolment import enrol
+from gateway.enrolment.granting import granted
 from gateway.faults import LinkFault, OperatorFault
+from gateway.mechanisms import named
 from gateway.mqtt import access
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -317,3 +321,168 @@ def test_devices_are_shut_out_and_let_back_by_hand(make: Callable[..., Site]) ->
         assert store.quarantined() == {}
         store.close()
         assert site.may_come("node-1", password)
+
+
+class Killed(BaseException):
+    """What nobody catches: as far as a command can tell, the end."""
+
+
+STEPS = {
+    "the broker": "gateway.commands.device_changes.Change._at_broker",
+    "the limits": "gateway.enrolment.tightened.save",
+    "the fleet": "gateway.enrolment.enrol.save_devices",
+    "its file": "gateway.commands.device_files.Halves.finish",
+    "its keys": "gateway.commands.device_files.Halves.drop",
+}
+
+
+def faults(site: Site) -> list[str]:
+    """Return what `heatveil check` finds wrong with the devices."""
+    said = site.heatveil("check", site.path).out.splitlines()
+    return [line for line in said if line.startswith("FAULT") and " devices: " in line]
+
+
+@pytest.mark.parametrize(
+    ("command", "before"),
+    [
+        (("add", "attic"), "the broker"),
+        (("add", "attic"), "the limits"),
+        (("add", "attic"), "the fleet"),
+        (("add", "attic"), "its file"),
+        (("add", "attic", "--virtual"), "the broker"),
+        (("add", "attic", "--virtual"), "the fleet"),
+        (("remove", "node-1"), "the fleet"),
+        (("remove", "node-1"), "its keys"),
+        (("rotate", "node-1"), "the broker"),
+        (("rotate", "node-1", "--keys"), "the broker"),
+        (("rotate", "node-1", "--keys"), "the fleet"),
+    ],
+)
+@pytest.mark.parametrize("runs", [True, False], ids=["running", "resting"])
+def test_a_kill_at_any_step_is_named_and_the_same_command_mends_it(
+    make: Callable[..., Site],
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    before: str,
+    runs: bool,
+) -> None:
+    """Killed between two of its files; `heatveil check` says so, and a repeat leaves nothing."""
+    site = make()
+    with site.broker() if runs else nullcontext():
+        if command[0] == "add":
+            assert site.run("remove", "node-3").status == 0
+        assert faults(site) == [], "nothing was killed yet"
+
+        def kill(*_: object, **__: object) -> None:
+            raise Killed
+
+        with monkeypatch.context() as patched:
+            patched.setattr(STEPS[before], kill)
+            with pytest.raises(Killed):
+                site.run(*command)
+        assert faults(site), f"killed before {before}, and nobody sees it"
+        again = site.run(*command)
+        assert (again.status, again.err) == (0, "")
+        assert faults(site) == []
+        name = command[1]
+        assert (name in site.devices.by_name) == (command[0] != "remove")
+        if command[0] == "remove" or not runs:
+            return
+        if "--virtual" in command or command[0] == "rotate":
+            (held,) = [one for one in site.secrets.devices if one.identity.name == name]
+            password = held.link_key.hex()
+            assert held.identity.key_id == site.devices.by_name[name].key_id
+        else:
+            password = site.board(name)["link"]["password"]
+            assert site.board(name)["key_id"] == site.devices.by_name[name].key_id.hex()
+        assert site.may_come(name, password)
+
+
+def test_what_never_came_can_be_taken_away_too(
+    make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attempt that nobody wants to finish leaves nothing at the broker or on the disk."""
+    site = make()
+    site.run("remove", "node-3")
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    with site.broker():
+        with monkeypatch.context() as patched:
+            patched.setattr("gateway.enrolment.enrol.save_devices", kill)
+            with pytest.raises(Killed):
+                site.run("add", "attic")
+        assert faults(site)
+        assert site.run("remove", "attic").status == 0
+        assert faults(site) == []
+        assert not list(site.path.parent.glob("attic.*"))
+        assert site.run("remove", "attic").status == 1, "now there is nothing left"
+
+
+def spend(site: Site, rounds: int) -> None:
+    """Charge so many rounds, as a gateway does."""
+    deployment = config.load(site.path)
+    planned = named(deployment.rounds.mechanism).plan(config.query(deployment), [])
+    with closing(Store.of(deployment)) as store:
+        for number in range(1, rounds + 1):
+            asked = signed(planned, number, site.devices)._replace(planned=b"%04d" % number)
+            assert store.open_round(asked, Fraction(10**6)) == ""
+
+
+def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
+    """What the room has paid is not promised again; unless the operator says so in so many words.
+
+    Of 24 readings 10 are asked: the new key has 14 of them, at the very price of each.
+    """
+    site = make()
+    whole = limits.Limits(*granted(config.query(config.load(site.path)), 3600.0))
+    price = limits.price(whole, whole.exponent, whole.variance)
+    assert whole.budget == 24 * price
+    spend(site, 10)
+    site.run("remove", "node-3")
+    assert site.run("add", "attic").status == 0
+    assert limits.Limits(*site.board("attic")["limits"]) == whole._replace(budget=14 * price)
+
+    def left(name: str) -> int:
+        (held,) = [one for one in site.secrets.devices if one.identity.name == name]
+        who = slots.Files(str(site.path.with_name("state")), name)
+        ledger = budget.Budget(who, held.identity.state_key)
+        ledger.boot()
+        return int(ledger.left)
+
+    assert left("node-0") == 24 * price, "the control: it has answered nothing"
+    assert site.run("rotate", "node-1", "--keys").status == 0
+    assert left("node-1") == 14 * price
+    assert site.run("rotate", "node-2", "--keys", "--new-budget").status == 0
+    assert left("node-2") == 24 * price
+    assert site.run("rotate", "node-2", "--new-budget").status == 2
+
+
+def test_nothing_left_is_no_device(make: Callable[..., Site]) -> None:
+    """A device without a single answer would be waited for in vain."""
+    site = make()
+    spend(site, 24)
+    before = site.secrets
+    said = site.run("rotate", "node-1", "--keys")
+    assert said.status == 1
+    assert "not one answer" in said.err
+    assert site.secrets == before
+
+
+def test_somebody_whom_the_operator_let_in_is_not_overwritten(make: Callable[..., Site]) -> None:
+    """A dashboard's name at the broker is not free for a device."""
+    site = make()
+    site.run("remove", "node-3")
+    path = site.path.with_name("broker") / dynamic.FILE
+    held = dynamic.parsed(path.read_text())
+    held["clients"].append(dynamic.client("dashboard", "sesame", "reads", bytes(12)))
+    path.write_text(dynamic.text(held))
+    resting = site.run("add", "dashboard")
+    with site.broker():
+        running = site.run("add", "dashboard")
+    for said in (resting, running):
+        assert said.status == 1
+        assert "no device of ours" in said.err
+    assert in_file(site, "dashboard", "sesame")
+    assert not list(site.path.parent.glob("dashboard.*"))
