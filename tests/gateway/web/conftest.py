@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -13,9 +14,12 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 from playwright.sync_api import Page as Tab
 
+from gateway.intake.outcomes import Asked, DeadLetter, Kept
 from gateway.ledger import Charge, Ledger
 from gateway.operate.health import Health
 from gateway.operate.metrics import Metrics
+from gateway.storage.reader import Reader
+from gateway.storage.store import Store
 from gateway.web.server import Page
 
 FLAGS = [
@@ -135,6 +139,35 @@ class Known:
 
     def refused_kinds(self) -> dict[str, int]:
         return {"late": 5}
+
+
+PRICE = Fraction(1, 7)
+
+
+def _name(number: int) -> bytes:
+    return number.to_bytes(4, "big")
+
+
+@pytest.fixture
+def stored(tmp_path: Path, home: Any) -> Iterator[Page]:
+    """Return a page over a store with two rounds that are closed and one that is open."""
+    path = tmp_path / "lab.sqlite"
+    store = Store(path, "lab")
+    for number in (1, 2, 3):
+        asked = Asked(_name(number), _name(number), home.round(number), b"message", PRICE)
+        assert store.open_round(asked, 4 * PRICE, enrolled=4) == ""
+        store.keep([Kept("north", 1, number, _name(number), b"SECRET-FRAME", b"key1")])
+    for number in (1, 2):
+        store.close_round(_name(number), [number, None], 1)
+    store.keep_map(_name(1), '{"number": 1, "status": "solved", "mass": [[1.0]], "total": 1.0}')
+    topic = "heatveil/1/lab/north/data"
+    store.keep([], [DeadLetter(topic, "it is no CBOR", b"SECRET-FRAME", "garbled")])
+    store.quarantine("north", "it floods")
+    reader = Reader(path)
+    with Page("127.0.0.1", 0, reader=reader) as page:
+        yield page
+    reader.close()
+    store.close()
 
 
 class Answer(NamedTuple):
