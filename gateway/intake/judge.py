@@ -2,9 +2,9 @@
 
 No I/O: what the store knows of these messages comes in, a verdict goes out. In order: has it
 come before, do its numbers go up, does it answer the open round (`rounds`). Numbers are used up
-by whatever is genuine, whether or not it counts: a device that goes back behind them, or uses
-them twice, is an alarm. A refused answer is charged when its device has answered that round
-before: it told more, open or not.
+by whatever is genuine, whether or not it counts: a device that goes back behind them, uses them
+twice, or leaps (`numbers`) is an alarm. A refused answer is charged when its device has answered
+that round before: it told more, open or not.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,8 @@ from ..ledger import Charge, price
 from ..rounds import OpenRound
 from .genuine import Arrival
 from .genuine import authenticate as authenticate
+from .numbers import NEVER, broken, missing
 from .outcomes import Again, Alarm, DeadLetter, Heard, Kept, Key, Known, Receipt, Seen, Who, digest
-
-NEVER = (0, 0)  # before the first (epoch, seq) of a device
 
 
 @dataclass
@@ -79,7 +78,7 @@ def judge(
             continue
         last = verdict.newest.get(who) or newest.get(who, NEVER)
         used = bool(before) or key in known.seen
-        kind, why = _broken(arrival, last, used)
+        kind, why = broken(arrival, last, used)
         if why:
             verdict.alarms.append(Alarm(*who, why))
         else:
@@ -88,9 +87,13 @@ def judge(
         if why:
             verdict.letters.append(DeadLetter(topic, why, frame, kind))
             verdict.late += kind == "late"
-            again = used or (name, sender) in answered or _counts(round, name, sender)
+            leapt = kind == "future"  # and is not remembered, so it is charged whatever came
+            again = leapt or used or (name, sender) in answered or _counts(round, name, sender)
             if again and name in prices:
                 verdict.extra.append(Again(name, Charge(prices[name], sender), frame))
+            if leapt:
+                before[frame] = False
+                continue
             verdict.heard.append(Heard(sender, epoch, seq, name, frame, key_id))
         else:
             verdict.taken[sender] = report
@@ -98,7 +101,7 @@ def judge(
         answered.add((name, sender))
         before[frame] = not why
         if (epoch, seq) > last:
-            verdict.missing += _missing(last, epoch, seq)
+            verdict.missing += missing(last, epoch, seq)
             verdict.newest[who] = epoch, seq
     return verdict
 
@@ -113,35 +116,6 @@ def _came_before(frame: bytes, batch: Mapping[bytes, bool], stored: Seen | None)
 def _counts(round: OpenRound | None, name: bytes, sender: str) -> bool:
     """Return whether an answer of this device counts in the round that is open."""
     return round is not None and name == round.name and sender in round.reports
-
-
-def _broken(arrival: Arrival, last: tuple[int, int], used: bool) -> tuple[str, str]:
-    """Return the kind and why the device needs a new key, or nothing.
-
-    Args:
-        last: the greatest numbers of the device so far.
-        used: its numbers came before, with other bytes.
-    """
-    sender, epoch, seq = arrival.report[1:4]
-    if used:
-        return "changed", (
-            f"{sender} sent message {epoch}.{seq} before with other bytes: two readings under "
-            "one noise give away their difference. Give the device a new key"
-        )
-    if (epoch, seq) <= last:
-        return "replayed", (
-            f"{sender} sent message {epoch}.{seq} after {last[0]}.{last[1]}: its memory was set "
-            "back, it has a double, or the broker held a message back. Look which; if it may be "
-            "one of the first two, give the device a new key"
-        )
-    return "", ""
-
-
-def _missing(last: tuple[int, int], epoch: int, seq: int) -> int:
-    """Return how many numbers a device has skipped; none before the first that we heard of."""
-    if last == NEVER:
-        return 0
-    return max(seq - last[1] - 1 if epoch == last[0] else seq - 1, 0)
 
 
 def _refusal(

@@ -78,6 +78,7 @@ KINDS = (
     "version",  # a frame of another version
     "forged",  # the MAC does not hold
     "replayed",  # numbers that its device has passed
+    "future",  # numbers that no device comes to
     "changed",  # numbers that came before, with other bytes
     "late",  # the round is over
     "other-round",  # no round that we asked
