@@ -41,8 +41,11 @@ def health(
         page = config.load(path).page
         url, token_file = f"http://{_reachable(page.host)}:{page.port}/", page.token_file
     assert_http(str(url))
+    token, shut_out = _token(token_file), []
     try:
-        found = _asked(str(url).rstrip("/") + "/readyz", _token(token_file), patience_s)
+        found = _asked(str(url).rstrip("/") + "/readyz", token, patience_s)
+        if found.get("reads"):
+            shut_out = _shut_out(str(url).rstrip("/"), token, patience_s)
     except (OSError, ValueError) as fault:
         reason = getattr(fault, "reason", fault)
         why = f"nobody answers at {url} ({getattr(reason, 'strerror', None) or reason})"
@@ -50,10 +53,12 @@ def health(
         say(json.dumps(down) if as_json else f"down: {why}")
         return False
     if as_json:
-        say(json.dumps(found))
+        say(json.dumps({**found, "shut_out": shut_out}))
         return bool(found["ready"])
     for name, part in found["parts"].items():
         say(f"{'ok  ' if part['ok'] else 'DOWN'}  {name}{': ' * bool(part['why'])}{part['why']}")
+    for one in shut_out:
+        say(f"note  {one['device']} is shut out: {one['why']}")
     say("ready" if found["ready"] else f"not ready: {found['why'] or 'see above'}")
     return bool(found["ready"])
 
@@ -78,6 +83,23 @@ def _asked(url: str, token: str | None, patience_s: float) -> dict[str, Any]:
         OSError: nobody answers.
         ValueError: somebody else does.
     """
+    found = _got(url, token, patience_s)
+    if not isinstance(found, dict) or not {"ready", "parts"} <= found.keys():
+        raise ValueError("what answers there is no gateway")
+    return {"why": "", **found}
+
+
+def _shut_out(url: str, token: str | None, patience_s: float) -> list[dict[str, Any]]:
+    """Return the devices that are in quarantine, and why; a gateway works without them."""
+    try:
+        found = _got(f"{url}/api/v1/quarantine", token, patience_s)
+        return [{"device": str(one["device"]), "why": str(one["why"])} for one in found["devices"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []  # one that is just starting has nothing to tell yet
+
+
+def _got(url: str, token: str | None, patience_s: float) -> Any:
+    """Return what is answered, as JSON."""
     asked = urllib.request.Request(url)
     if token:
         asked.add_header("Authorization", f"Bearer {token}")
@@ -90,10 +112,7 @@ def _asked(url: str, token: str | None, patience_s: float) -> dict[str, Any]:
         if refused.code != 503:  # which is how a gateway says that it is not ready
             why = "it wants another token" if refused.code in (401, 403) else refused.reason
             raise ValueError(f"HTTP {refused.code}, {why}") from refused
-    found = json.loads(body)
-    if not isinstance(found, dict) or not {"ready", "parts"} <= found.keys():
-        raise ValueError("what answers there is no gateway")
-    return {"why": "", **found}
+    return json.loads(body)
 
 
 def _token(path: Path | None) -> str | None:

@@ -11,6 +11,10 @@ import pytest
 
 from gateway import config
 from gateway.operate.health import Health
+from gateway.storage.places import place_of
+from gateway.storage.reader import Reader
+from gateway.storage.store import Store
+from gateway.telling import shut_out
 from gateway.web.server import Page
 
 Heatveil = Callable[..., Any]
@@ -127,3 +131,24 @@ def test_one_gateway_must_be_meant(heatveil: Heatveil, words: tuple[str, ...]) -
 
     assert said.status == 1
     assert said.err.startswith("heatveil: ")
+
+
+def test_who_is_shut_out_is_told_and_is_no_trouble(site: Path, heatveil: Heatveil) -> None:
+    """A gateway works without a device that floods, but somebody should look after it."""
+    deployment = config.load(site)
+    store = Store.of(deployment)
+    reader = Reader(place_of(deployment))
+    health, page = Health("store"), deployment.page
+    with Page(page.host, page.port, health=health, reader=reader) as running:
+        health.say("store", True)
+        before = heatveil("health", "--config", site)
+        running.feed.put(shut_out({"node-3": ("it rings at night", 1.0)}))
+        told = heatveil("health", "--config", site)
+        as_json = json.loads(heatveil("health", "--config", site, "--json").out)
+    reader.close()
+    store.close()
+
+    assert "shut out" not in before.out
+    assert told.status == 0
+    assert "note  node-3 is shut out: it rings at night\nready\n" in told.out
+    assert as_json["shut_out"] == [{"device": "node-3", "why": "it rings at night"}]
