@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from ..intake.outcomes import KINDS
+
+OUTCOMES = ("closed", "silent")
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -51,14 +54,27 @@ class Metrics:
         self.disk_free = gauge("disk_free_bytes", "Room where the store is")
         self.viewers = gauge("viewers", "Live pages that are open")
         self.ready = gauge("ready", "1 while every part works")
+        # From nought, all of them: in a series that begins at one, no alert sees a rise.
+        for kind in KINDS:
+            self.refused.labels(kind)
+        for outcome in OUTCOMES:
+            self.rounds.labels(outcome)
         self._refresh: list[Callable[[], None]] = []
 
     def before_reading(self, refresh: Callable[[], None]) -> None:
         """Call this each time that somebody reads: for gauges that are only then looked up."""
         self._refresh.append(refresh)
 
-    def text(self) -> bytes:
-        """Return all series in Prometheus' own format."""
+    def refresh(self) -> None:
+        """Look up what is only looked up when somebody reads; it may wait for the disk."""
         for refresh in self._refresh:
             refresh()
+
+    def said(self) -> bytes:
+        """Return all series in Prometheus' own format, as they are known now."""
         return bytes(generate_latest(self.registry))
+
+    def text(self) -> bytes:
+        """Return all series, looked up."""
+        self.refresh()
+        return self.said()

@@ -5,9 +5,11 @@
 /metrics   Prometheus' text
 """
 
+import asyncio
 import time
 
 import msgspec
+import structlog
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -15,10 +17,13 @@ from starlette.routing import Route
 from .answers import Part, Standing
 from .parts import Parts
 from .reading import Reading
-from .refusals import STARTING
+from .refusals import STARTING, Refusal
 
 PROMETHEUS = "text/plain; version=1.0.0; charset=utf-8; escaping=allow-utf-8"
+LOOK_S = 2.0  # for what is looked up in the store; Prometheus waits for ten
 UNKNOWN = "nobody has told the page yet how the gateway is; it is about to start, or stands alone"
+
+log = structlog.get_logger()
 
 
 def routes(parts: Parts, reading: Reading) -> list[Route]:
@@ -35,9 +40,16 @@ def routes(parts: Parts, reading: Reading) -> list[Route]:
     async def metrics(request: Request) -> Response:
         if parts.metrics is None:
             raise STARTING
+        # When the store hangs, the other series are what shows it.
+        try:
+            await asyncio.wait_for(reading.run(parts.metrics.refresh), LOOK_S)
+        except (TimeoutError, Refusal):
+            pass
+        except Exception:
+            log.exception("a gauge could not be looked up")
         parts.metrics.viewers.set(parts.feed.viewers)
         parts.metrics.ready.set(standing(parts).ready)
-        return Response(await reading.run(parts.metrics.text), media_type=PROMETHEUS)
+        return Response(parts.metrics.said(), media_type=PROMETHEUS)
 
     return [Route("/livez", alive), Route("/readyz", ready), Route("/metrics", metrics)]
 
