@@ -37,11 +37,11 @@ DENIED = {
 }
 
 
-def plugin(places: Iterable[str] = PLACES) -> Path | None:
-    """Return where the plugin is on this machine, or None."""
+def plugin(places: Iterable[str] = PLACES, name: str = PLUGIN) -> Path | None:
+    """Return where the plugin, or another of mosquitto's, is on this machine, or None."""
     for pattern in places:
         for folder in sorted(Path("/").glob(pattern.lstrip("/"))):
-            if os.access(found := folder / PLUGIN, os.R_OK):
+            if os.access(found := folder / name, os.R_OK):
                 return found
     return None
 

@@ -59,7 +59,8 @@ log_type notice
 connection_messages true
 """
 
-# What lets people in, by the plugin or by the two files; mosquitto 2.1 deprecates the files.
+# What lets people in, by the plugin or by two files; from mosquitto 2.1 on plugins of their own
+# read those, and the older keys are deprecated.
 BY_PLUGIN = """\
 plugin {plugin}
 plugin_opt_config_file {folder}/dynamic-security.json
@@ -68,6 +69,13 @@ BY_FILES = """\
 password_file {folder}/passwords
 acl_file {folder}/acl
 """
+BY_FILE_PLUGINS = """\
+plugin {passwords}
+plugin_opt_password_file {folder}/passwords
+plugin {acl}
+plugin_opt_acl_file {folder}/acl
+"""
+PASSWORDS_PLUGIN, ACL_PLUGIN = "mosquitto_password_file.so", "mosquitto_acl_file.so"
 
 
 def configuration(
@@ -78,6 +86,7 @@ def configuration(
     user: str,
     plugin: Path | None = None,
     devices: int = 0,
+    readers: tuple[Path, Path] | None = None,
 ) -> str:
     """Return mosquitto.conf for a broker that goes by these hosts; folder is absolute.
 
@@ -87,12 +96,15 @@ def configuration(
     Args:
         plugin: where dynamic security is; None for the two files of `access_list` and `passwords`.
         devices: how many are to come, four times as many may, for some come back before they left.
+        readers: where mosquitto 2.1 has the plugins for the two files; None for its older keys.
     """
     known_as = list(hosts)
     listen = f"{port} {'::1' if known_as == ['::1'] else '127.0.0.1'}"
     if not all(map(is_loopback, known_as)):
         listen = str(port)
     by = BY_FILES.format(folder=folder)
+    if readers is not None:
+        by = BY_FILE_PLUGINS.format(folder=folder, passwords=readers[0], acl=readers[1])
     if plugin is not None:
         by = BY_PLUGIN.format(folder=folder, plugin=plugin)
     return CONFIGURATION.format(

@@ -31,6 +31,14 @@ def plugin_of(files: Files, plain: bool) -> Path | None:
     return None
 
 
+def readers() -> tuple[Path, Path] | None:
+    """Return the plugins that read the two files, where mosquitto is 2.1 or later."""
+    found = [
+        dynamic.plugin(name=name) for name in (mosquitto.PASSWORDS_PLUGIN, mosquitto.ACL_PLUGIN)
+    ]
+    return (found[0], found[1]) if found[0] and found[1] else None
+
+
 def by_plugin(
     files: Files, site: str, gateway: str, everybody: Mapping[str, str], prefix: str
 ) -> list[str]:

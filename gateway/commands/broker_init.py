@@ -65,7 +65,14 @@ def init(
     files.text(
         "mosquitto.conf",
         lambda: mosquitto.configuration(
-            site, files.folder, names, port, user, plugin, len(devices)
+            site,
+            files.folder,
+            names,
+            port,
+            user,
+            plugin,
+            len(devices),
+            broker_access.readers() if plugin is None else None,
         ),
     )
     files.write("data")

@@ -31,7 +31,7 @@ def init(
     """Return the command, on a machine that has the plugin."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / dynamic.PLUGIN).touch()
-    monkeypatch.setattr(dynamic.plugin, "__defaults__", ((f"{tmp_path}/li*",),))
+    monkeypatch.setattr(dynamic.plugin, "__defaults__", ((f"{tmp_path}/li*",), dynamic.PLUGIN))
     return lambda *words: heatveil("broker", "init", "--config", site, *words)
 
 
@@ -57,7 +57,7 @@ def test_without_the_plugin_the_two_files_are_written(
     init: Any, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By itself, and said."""
-    monkeypatch.setattr(dynamic.plugin, "__defaults__", (("/nowhere",),))
+    monkeypatch.setattr(dynamic.plugin, "__defaults__", (("/nowhere",), dynamic.PLUGIN))
     said = init()
     folder = site.parent / "broker"
 
@@ -65,6 +65,25 @@ def test_without_the_plugin_the_two_files_are_written(
     assert "only not listened to" in said.out
     assert f"acl_file {folder}/acl" in (folder / "mosquitto.conf").read_text()
     assert not (folder / dynamic.FILE).exists()
+
+
+def test_mosquitto_21_reads_the_two_files_by_its_plugins(
+    init: Any, site: Path, tmp_path: Path
+) -> None:
+    """It deprecates the keys of 2.0; where both plugins are, those are used and no older key."""
+    for name in ("mosquitto_password_file.so", "mosquitto_acl_file.so"):
+        (tmp_path / "lib" / name).touch()
+    assert init("--plain").status == 0
+    folder = site.parent / "broker"
+    settings = (folder / "mosquitto.conf").read_text().splitlines()
+    lines = [line for line in settings if line.startswith(("plugin", "acl_file", "password_file"))]
+
+    assert lines == [
+        f"plugin {tmp_path}/lib/mosquitto_password_file.so",
+        f"plugin_opt_password_file {folder}/passwords",
+        f"plugin {tmp_path}/lib/mosquitto_acl_file.so",
+        f"plugin_opt_acl_file {folder}/acl",
+    ]
 
 
 def test_everything_is_denied_but_what_a_role_names(init: Any, site: Path) -> None:
