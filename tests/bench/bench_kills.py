@@ -14,6 +14,7 @@ and leaves the site where it says, to be looked through.
 import argparse
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -133,9 +134,7 @@ def run(store: str, kills: int, seed: int, devices: int) -> list[str]:
     done, bad = 0, list[str]()
     with ExitStack() as stack:
         site = stack.enter_context(staged(mosquitto() or "", folder, sensors=devices, **rounds))
-        cluster = stack.enter_context(Cluster(POSTGRES[-1])) if store == "postgresql" else None
-        if cluster is not None:
-            site.keep_in(cluster.start().words)
+        cluster = site.keep_in(Cluster(POSTGRES[-1])) if store == "postgresql" else None
         stranger = stack.enter_context(Stranger(site.broker.port))
         killing = Killing(site, cluster, seed)
         columns = f"{store:10}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
@@ -190,6 +189,7 @@ def main() -> int:
     given.add_argument("--devices", type=int, default=16)
     given.add_argument("--store", choices=("sqlite", "postgresql", "both"), default="both")
     asked = given.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and leave no process behind
     if mosquitto() is None:
         print("mosquitto is not here: apt-get install mosquitto")
         return 1

@@ -11,6 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from harness.clusters import Cluster  # noqa: E402
 from harness.sizes import FULL  # noqa: E402
 from harness.stage import Stage, staged  # noqa: E402
 
@@ -27,13 +28,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def stage(need: Callable[[str], str], tmp_path: Path) -> Iterator[Callable[..., Stage]]:
-    """Return what puts a site on stage: `stage(sensors=300, readings=3)`."""
+    """Return what puts a site on stage: `stage(sensors=300, readings=3, store="postgresql")`."""
     program, stack = need("mosquitto"), ExitStack()
 
-    def make(**given: Any) -> Stage:
+    def make(*, store: str = "sqlite", **given: Any) -> Stage:
         folder = tmp_path / f"site-{len(list(tmp_path.iterdir()))}"
         folder.mkdir()
-        return stack.enter_context(staged(program, folder, **given))
+        site = stack.enter_context(staged(program, folder, **given))
+        if store == "postgresql":
+            site.keep_in(Cluster(need("postgres")))
+        return site
 
     with stack:
         yield make

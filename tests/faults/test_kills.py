@@ -4,13 +4,16 @@ import random
 import time
 from collections.abc import Callable
 
+import pytest
 from harness.children import eventually
+from harness.clusters import Cluster
 from harness.sizes import sized, takes_long
 from harness.stage import Stage
 
 Staged = Callable[..., Stage]
 SENSORS = sized(200, 400)
 KILLS = sized(2, 20)
+STORES = sized(["sqlite"], ["sqlite", "postgresql"])
 
 
 def exact(site: Stage, rounds: int) -> None:
@@ -20,9 +23,10 @@ def exact(site: Stage, rounds: int) -> None:
     assert spent == rounds * site.price
 
 
-def test_gateway_kill_9_in_mid_round(stage: Staged) -> None:
+@pytest.mark.parametrize("store", STORES)
+def test_gateway_kill_9_in_mid_round(stage: Staged, store: str) -> None:
     """Devices that trust the broker alone lose nothing: no message is let go before its commit."""
-    site, world = stage(sensors=SENSORS, readings=KILLS), random.Random(1)
+    site, world = stage(sensors=SENSORS, readings=KILLS, store=store), random.Random(1)
     gateway, _ = site.gateway("slow_store"), site.hurried(frees="puback", resend_s=0, pace_s=0.5)
     for kill in range(KILLS):
         assert eventually(lambda kill=kill: site.stored() > (kill + 0.2) * SENSORS)
@@ -37,24 +41,75 @@ def test_gateway_kill_9_in_mid_round(stage: Staged) -> None:
     exact(site, KILLS)
 
 
+def with_all_in_its_hands(site: Stage, *switches: str) -> int:
+    """Kill a gateway that was given everything, and has committed nothing; return what is lost."""
+    gate = site.folder / "gate"
+    gate.touch()
+    gateway = site.gateway("gated", *switches)
+    site.hurried(frees="puback", resend_s=0)
+    assert eventually(lambda: site.freed() == SENSORS, 60)
+    time.sleep(0.3)  # the broker has told everybody by now
+    assert site.stored() == 0
+    gateway.kill()
+    gate.unlink()
+    gateway.start()
+    eventually(lambda: site.asked(), 30)
+    return site.settled(5 if switches else 40).lost
+
+
+def test_gateway_kill_9_with_all_in_its_hands(stage: Staged) -> None:
+    """What it has not committed, the broker gives it again."""
+    assert with_all_in_its_hands(stage(sensors=SENSORS, readings=2)) == 0
+
+
 def test_gateway_kill_9_in_mid_round_control(stage: Staged) -> None:
     """Acknowledged before its commit, a reading is gone with the gateway."""
-    site = stage(sensors=SENSORS, readings=2)
-    gateway = site.gateway("early_ack", "slow_store")
-    site.hurried(frees="puback", resend_s=0, pace_s=0.5)
-    assert eventually(lambda: site.stored() > 0.2 * SENSORS)
-    time.sleep(0.15)
-    gateway.kill()
-    gateway.start()
+    lost = with_all_in_its_hands(stage(sensors=SENSORS, readings=2), "early_ack")
 
-    assert site.settled(5).lost > 0
+    assert lost > 0.9 * SENSORS
+
+
+def database_killed(stage: Staged, program: str, *switches: str) -> Stage:
+    """kill -9 of PostgreSQL in mid-batch, which would take its time to write to the disk."""
+    site = stage(sensors=SENSORS)
+    lazy = "synchronous_commit=off", "wal_writer_delay=10s"
+    cluster = site.keep_in(Cluster(program, *lazy))
+    gateway = site.gateway(*switches)
+    site.hurried(frees="puback", resend_s=0, pace_s=1.0)
+    for part in sized((0.3,), (0.1, 0.3, 0.5, 0.7, 0.9)):
+        assert eventually(lambda part=part: site.stored() > part * SENSORS)
+        cluster.kill()
+        cluster.start()
+    assert eventually(lambda: len(site.said()) == SENSORS)
+    assert gateway.alive
+    return site
+
+
+def test_database_killed(stage: Staged, need: Callable[[str], str]) -> None:
+    """The gateway asks again until it is back, and has told nobody what was not on its disk."""
+    site = database_killed(stage, need("postgres"))
+    found = site.settled(60)
+
+    assert found.whole, found
+    assert found.counted == SENSORS
+    assert eventually(lambda: site.released() == 1)
+    assert site.charges()[::2] == (1, 0)
 
 
 @takes_long
-def test_gateway_broker_and_edge_kill_9(stage: Staged) -> None:
+@pytest.mark.parametrize("switched", ["undurable", "impatient"])
+def test_database_killed_control(stage: Staged, need: Callable[[str], str], switched: str) -> None:
+    """Told as committed before it is on the disk, or asked for once, a reading is gone."""
+    assert database_killed(stage, need("postgres"), switched).settled(10).lost > 0
+
+
+@takes_long
+@pytest.mark.parametrize("store", STORES)
+def test_gateway_broker_and_edge_kill_9(stage: Staged, store: str) -> None:
     """What is in a broker's memory and what is on its way is sent again until the receipt."""
     kills, sensors = sized(2, 12), 40
-    site, world = stage(sensors=sensors, readings=3 * kills, every_s=0.5), random.Random(2)
+    given = {"sensors": sensors, "readings": 3 * kills, "every_s": 0.5, "store": store}
+    site, world = stage(**given), random.Random(2)
     gateway, edges = site.gateway("slow_store"), site.edges()
     for kill in range(kills):
         assert eventually(lambda kill=kill: len(site.said()) > (kill + 0.3) * sensors)
@@ -85,7 +140,7 @@ def queued_and_killed(site: Stage, frees: str) -> int:
         one.kill()
     for one in (site.broker, gateway, edges):
         one.start()
-    return site.settled(sized(8, 15)).lost
+    return site.settled(40 if frees == "receipt" else 15).lost
 
 
 def test_gateway_broker_and_edge_kill_9_while_the_broker_holds_all(stage: Staged) -> None:

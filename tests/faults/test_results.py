@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 
+import pytest
 from harness.children import eventually
 from harness.dying import STEPS
 from harness.radio import Listener
@@ -38,10 +39,11 @@ def died_at(site: Stage, *points: str) -> None:
     site.gateway()
 
 
-def test_kill_between_draw_store_publish(stage: Staged) -> None:
+@pytest.mark.parametrize("store", sized(["sqlite"], ["sqlite", "postgresql"]))
+def test_kill_between_draw_store_publish(stage: Staged, store: str) -> None:
     """Drawn once more is a second result, with the first already out; so it is written first."""
     rounds = sized(2, 8)
-    site = stage(readings=rounds)
+    site = stage(readings=rounds, store=store)
     site.hurried(resend_s=1.0)
     with Listener(site.broker.port, f"heatveil/1/{SITE}/#") as listener:
         died_at(site, *POINTS)

@@ -5,9 +5,8 @@ import socket
 import time
 from pathlib import Path
 
-from gateway.brokers.broker import free_port
-
 from .children import Child
+from .ports import own_port
 
 LIMITS = """\
 max_inflight_messages 500
@@ -25,7 +24,7 @@ class Broker(Child):
         self, program: str, folder: Path, *, persistent: bool = True, more: str = OPEN + LIMITS
     ) -> None:
         """Write its files; persistent as `heatveil broker init` makes it."""
-        self.port = free_port()
+        self.port = own_port()
         folder.mkdir(exist_ok=True)
         kept = f"persistence true\npersistence_location {folder}/\nautosave_interval 60\n"
         user = "user root\n" if os.getuid() == 0 else ""  # else it could not read our folder

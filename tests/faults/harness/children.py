@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 MB = 1 << 20
 
 
-def eventually(true: Callable[[], Any], patience_s: float = 20.0) -> bool:
+def eventually(true: Callable[[], Any], patience_s: float = 60.0) -> bool:
     """Wait until it is true; return whether it came to that."""
     until_s = time.monotonic() + patience_s
     while not (found := true()) and time.monotonic() < until_s:

@@ -13,17 +13,16 @@ from typing import Any
 
 import psycopg
 
-from gateway.brokers.broker import free_port
-
 from .children import Child, eventually
+from .ports import own_port
 
 
 class Cluster(Child):
     """The server and its processes; `start` returns once it takes statements."""
 
-    def __init__(self, program: str) -> None:
-        """Make its files, in a folder that its user may read."""
-        programs, self.port = Path(program).resolve().parent, free_port()
+    def __init__(self, program: str, *settings: str) -> None:
+        """Make its files, in a folder that its user may read; settings as name=value."""
+        programs, self.port = Path(program).resolve().parent, own_port()
         self.folder = Path(tempfile.mkdtemp(prefix="heatveil-faults-"))
         who: dict[str, Any] = {"cwd": self.folder}
         if os.getuid() == 0:  # it refuses to be run by root
@@ -33,7 +32,8 @@ class Cluster(Child):
         subprocess.run([*made, "--no-sync"], check=True, stdout=subprocess.DEVNULL, **who)
         options = f"-c unix_socket_directories={self.folder} -c listen_addresses=127.0.0.1"
         run = [programs / "postgres", "-D", self.folder / "data", *options.split()]
-        super().__init__([*run, "-p", str(self.port)], self.folder / "postgres.txt")
+        more = [word for setting in settings for word in ("-c", setting)]
+        super().__init__([*run, "-p", str(self.port), *more], self.folder / "postgres.txt")
         self.how = who
         self.words = f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
 

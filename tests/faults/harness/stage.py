@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from gateway import config
-from gateway.brokers.broker import free_port
 from gateway.commands import virtual
 from gateway.ledger import price
 from gateway.mechanisms import named
@@ -17,6 +16,8 @@ from gateway.mechanisms import named
 from . import truth
 from .brokers import Broker
 from .children import Child, eventually, python
+from .clusters import Cluster
+from .ports import own_port
 from .truth import Truth
 
 SITE = "stage"
@@ -63,7 +64,7 @@ class Stage:
         self, folder: Path, broker: Broker, stack: ExitStack, port: int | None, **given: Any
     ) -> None:
         self.folder, self.broker, self._stack = folder, broker, stack
-        self.page = free_port()
+        self.page = own_port()
         self.path = folder / "gateway.toml"
         self._given, self.more, self.login = {**DEFAULTS, **given}, "", ""
         self.write(port or broker.port)
@@ -77,11 +78,13 @@ class Stage:
         values = {**self._given, **given, "port": port, "page": self.page, "login": self.login}
         self.path.write_text(DEPLOYMENT.format(**values) + self.more)
 
-    def keep_in(self, words: str) -> None:
-        """Keep everything in this database of PostgreSQL, and in no file."""
-        self.more += f'[store]\npostgresql = "{words}"\n'
+    def keep_in(self, cluster: Cluster) -> Cluster:
+        """Keep everything in a PostgreSQL, and in no file; start it."""
+        self._stack.enter_context(cluster).start()
+        self.more += f'[store]\npostgresql = "{cluster.words}"\n'
         self.write(self.broker.port)
-        self.database = words
+        self.database = cluster.words
+        return cluster
 
     def gateway(self, *switches: str, rounds: int | None = None, start: bool = True) -> Child:
         """Start the gateway, with these defences switched off."""
@@ -111,6 +114,11 @@ class Stage:
     def said(self) -> dict[truth.Numbers, bytes]:
         """Return what devices have written down."""
         return truth.said(self.folder.glob("*.log"))
+
+    def freed(self) -> int:
+        """Return how many readings a fleet in a hurry has let go of."""
+        logs = [log.read_text() for log in self.folder.glob("*.log")]
+        return sum(line.startswith("-") for log in logs for line in log.splitlines())
 
     def charges(self) -> tuple[int, Fraction, int]:
         """Return rounds, everything that was charged, and charges beside those of rounds."""

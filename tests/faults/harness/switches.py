@@ -42,6 +42,30 @@ def slow_commit() -> None:
     slow_store(2.0)
 
 
+def gated() -> None:
+    """No defence: nothing is committed while there is a file named "gate" beside the store."""
+    import sys
+    from pathlib import Path
+
+    from gateway.storage import store
+
+    keep, gate = store.Store.keep, Path(sys.argv[1]).with_name("gate")
+
+    def late(*args: Any, **words: Any) -> None:
+        while gate.exists():
+            time.sleep(0.01)
+        keep(*args, **words)
+
+    store.Store.keep = late  # type: ignore[method-assign, assignment]
+
+
+def undurable() -> None:
+    """What PostgreSQL calls committed is what its own file calls so."""
+    from gateway.storage import postgres
+
+    postgres.DURABLE = "SELECT 1"
+
+
 def impatient() -> None:
     """A store that does not answer is asked once, and never again."""
     from gateway.intake import writer
@@ -204,6 +228,8 @@ SWITCHES: dict[str, Callable[[], None]] = {
         early_ack,
         slow_store,
         slow_commit,
+        gated,
+        undurable,
         impatient,
         untagged,
         short_keepalive,
