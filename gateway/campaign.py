@@ -17,7 +17,7 @@ from edge import wire
 from edge.records import Release
 
 from . import config, drawing, telling
-from .asking import opening, signed, taken_back
+from .asking import signed, taken_back
 from .deployment import Deployment
 from .enrolment.enrol import Devices
 from .faults import OperatorFault
@@ -131,10 +131,9 @@ class Campaign:
                 self.store.open_round, asked, self._budget, paid=paid, enrolled=enrolled
             ):
                 return why
-            pause.begin()
-            self.steps.post(opening(asked, self.devices))
             self._tell_ledger()
             closed = self.steps.gather(asked, self.devices, self.deployment.rounds.gather_s)
+            pause.begin(self.steps.out_s)
             releases.append(self.steps.release(self._mechanism, closed, self.devices, self._due))
             self._tell_ledger()
             if releases[-1].reports:  # else there is nothing new to be drawn

@@ -23,9 +23,12 @@ class Pause:
         if opened_s is not None:
             self._opened_s = time.monotonic() - max(time.time() - opened_s, 0)
 
-    def begin(self) -> None:
-        """A round opens now."""
-        self._opened_s = time.monotonic()
+    def begin(self, out_s: float) -> None:
+        """Count from the moment at which the broker had a round, by the monotonic clock.
+
+        By that devices reckon when they may be asked again, however long it waited before.
+        """
+        self._opened_s = out_s
 
     def wait_s(self, rounds: Rounds) -> float:
         """Return after how long to ask again; 0 when a round may open now."""

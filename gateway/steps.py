@@ -13,7 +13,7 @@ from edge.entropy import sealed
 from edge.records import Release
 
 from . import drawing, telling
-from .asking import opened, taken_back
+from .asking import opened, opening, taken_back
 from .enrolment.enrol import Devices
 from .intake.gatherer import Gatherer
 from .intake.outcomes import Asked, Letter
@@ -48,6 +48,7 @@ class Steps:
     tell: Callable[[telling.Event], None]
     stopping: threading.Event = field(default_factory=threading.Event)
     moved_s: float = field(default_factory=time.monotonic)  # when the thread last showed itself
+    out_s: float = 0.0  # when the broker had the round that was asked last
     late: int = 0  # reports that came after the end of the round that was gathered last
 
     def post(self, letter: Letter) -> None:
@@ -56,17 +57,20 @@ class Steps:
         self.outbox.wake()
 
     def gather(self, asked: Asked, devices: Devices, gather_s: float) -> OpenRound:
-        """Return a round that waits in the outbox with its answers, closed.
+        """Ask a round that is written, and return it with its answers, closed.
 
         Raises:
             Stopped: the round stays retained and open, for the next start.
         """
         stored = self.kept(self.store.answers, asked.name)
-        # It has no deadline before it is out: who cannot be asked is not late.
+        # It has no deadline before it is out: who cannot be asked is not late. And it is open
+        # before it is out: who answers at once would else answer no round.
         self.intake.open(opened(asked, devices, stored, inf))
+        self.post(opening(asked, devices))
         while not self.outbox.wait_empty(GLANCE_S):
             self.glance()
-        closes_s = time.monotonic() + gather_s
+        self.out_s = time.monotonic()
+        closes_s = self.out_s + gather_s
         if round := self.intake.standing():
             self.tell(telling.asked(round, gather_s))
         while (left_s := closes_s - time.monotonic()) > 0:
