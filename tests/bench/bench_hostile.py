@@ -1,11 +1,12 @@
 """Ten million bad messages among good ones: none raises, none stops a good one, each has a reason.
 
-Run it: `python tests/bench/bench_hostile.py [payloads] [seed]`; ten million take about ten minutes
-of one core. Half of them are signed, as a device can that somebody has opened: mutations of real
-frames, random CBOR, deep nesting, lengths that lie, indefinite lengths, tags, floats, bignums, text
-that is none, numbers that go back or leap; the others are sent by who has no key at all, on any
-topic. The door, the judge and what the store is asked are the gateway's own; the store is one that
-remembers everything in memory. Every ten seconds it says on standard error how far it is.
+Run it: `python tests/bench/bench_hostile.py [payloads] [seed]`; ten million take about ten
+minutes of one core. Half of them are signed, as a device can that somebody has opened: mutations
+of real frames, random CBOR, deep nesting, lengths that lie, indefinite lengths, tags, floats,
+bignums, text that is none, numbers that go back or leap; the others are sent by who has no key at
+all, on any topic. The door, the judge and what the store is asked are the gateway's own; the
+store is one that remembers everything in memory. Every ten seconds it says on standard error how
+far it is.
 """
 
 import random
