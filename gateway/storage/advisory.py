@@ -20,14 +20,15 @@ from .opening import unusable
 from .places import Database
 
 LOOK_S = 1.0
+# Of the server: a leader whose machine has lost its power says no goodbye, and a server that does
+# not ask whether it is still there would keep its lock, two hours by default.
+NOTICED = {"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 2, "tcp_keepalives_count": 3}
 log = structlog.get_logger()
 
 
 @contextmanager
-def held_at(
-    database: Database, part: int | None, taken: str, lost: Callable[[], None] | None
-) -> Iterator[None]:
-    """Hold the lock of a site's gateway, or of a part, for as long as the block lasts.
+def held_at(database: Database, taken: str, lost: Callable[[], None] | None) -> Iterator[None]:
+    """Hold the lock of a site's gateway for as long as the block lasts.
 
     Raises:
         OperatorFault: another holds it (`TakenFault`), or the database cannot be reached.
@@ -36,12 +37,12 @@ def held_at(
     over = threading.Event()
     try:
         try:
-            connection = _taken(engine, part)
+            connection = _taken(engine)
         except DBAPIError as fault:
             raise unusable(database, fault) from fault
         if connection is None:
             raise TakenFault(taken)
-        words = (engine, connection, part, over, lost)
+        words = (engine, connection, over, lost)
         keeper = threading.Thread(target=_keep, args=words, name="lock", daemon=True)
         keeper.start()
         try:
@@ -53,13 +54,15 @@ def held_at(
         engine.dispose()
 
 
-def _taken(engine: Engine, part: int | None) -> Connection | None:
+def _taken(engine: Engine) -> Connection | None:
     """Return a connection that holds the lock, or None where another does."""
     connection = engine.connect()
     try:
         where = connection.scalar(text("SELECT current_schema()"))
-        words = f"heatveil/{where}/{'' if part is None else part}".encode()
-        key = int.from_bytes(sha256(words).digest()[:8], "big", signed=True)
+        digest = sha256(f"heatveil/{where}/".encode()).digest()
+        key = int.from_bytes(digest[:8], "big", signed=True)
+        for name, value in NOTICED.items():
+            connection.execute(text(f"SET {name} = {value}"))
         ours = connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": key})
     except BaseException:
         connection.close()
@@ -73,7 +76,6 @@ def _taken(engine: Engine, part: int | None) -> Connection | None:
 def _keep(
     engine: Engine,
     connection: Connection | None,
-    part: int | None,
     over: threading.Event,
     lost: Callable[[], None] | None,
 ) -> None:
@@ -84,7 +86,7 @@ def _keep(
             if connection is not None:
                 connection.scalar(text("SELECT 1"))
                 continue
-            connection = _taken(engine, part)
+            connection = _taken(engine)
         except DBAPIError:
             _let_go(connection)
             connection = None

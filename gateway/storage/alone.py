@@ -37,36 +37,32 @@ def held(lock: Path, unusable: str, taken: str) -> Iterator[None]:
 
 
 @contextmanager
-def alone(
-    place: Place, part: int | None = None, *, lost: Callable[[], None] | None = None
-) -> Iterator[None]:
+def alone(place: Place, *, lost: Callable[[], None] | None = None) -> Iterator[None]:
     """Hold a site's store against every other gateway, for as long as the block lasts.
 
     In a folder the lock is on a file beside the database: SQLite's own are on it, and come and
     go. At PostgreSQL it is an advisory lock, which goes with our connection.
 
     Args:
-        part: hold only this part of the devices, as workers do that share a database.
         lost: called, on another thread, when another gateway took the lock while PostgreSQL was
             out of reach.
 
     Raises:
         OperatorFault: another gateway holds it, or there is no such place.
     """
-    whose = "the database" if part is None else f"part {part} of the database"
     taken = (
-        f"another gateway runs on {whose} {place}; one at a time may, for two would "
+        f"another gateway runs on the database {place}; one at a time may, for two would "
         "throw each other off the broker and open rounds behind each other's back. Stop the "
         "other one first"
     )
     if not isinstance(place, Path):
         from .advisory import held_at
 
-        with held_at(place, part, taken, lost):
+        with held_at(place, taken, lost):
             yield
         return
     real = place.resolve()
-    beside = real.with_name(real.name + ("" if part is None else f".{part}") + ".lock")
+    beside = real.with_name(real.name + ".lock")
     unusable = (
         f"the database {place} cannot be locked: {beside} cannot be written ({{why}}); the "
         "lock keeps a second gateway off, which would throw the first off the broker. Mend "
