@@ -55,7 +55,7 @@ class Stage:
             heat={"spread_m2": 0.05},
             sensors={"count": SENSORS},
             privacy={"epsilon": "10/1", "delta": "1/100000", "readings": 2},
-            rounds={"gather_s": 5, "every_s": 0, **rounds},
+            rounds={"gather_s": 60, "every_s": 0, **rounds},
         )
         query = config.query(self.deployment)
         made, place = enrol.make(SITE, SENSORS), budgets.in_memory()
