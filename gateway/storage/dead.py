@@ -12,6 +12,7 @@ from .schema import refused
 REFUSED_KEPT = 100_000  # dead letters in all, and on one topic:
 REFUSED_EACH = 1000  # whoever has one device's password must not flush the evidence of others
 EVIDENCE_BYTES = 512  # of a refused frame
+LONGEST = 512  # of a topic or a reason: a broker lets topics of 65,535 bytes through
 
 _SPARE = (
     select(refused.c.id)
@@ -52,5 +53,9 @@ def newest(connection: Any, limit: int) -> list[DeadLetter]:
 
 
 def _plain(text: str) -> str:
-    """Return a text that every database takes: no half of a character, and no character 0."""
-    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    """Return a text that every database takes and every terminal shows as it is, cut short.
+
+    Whoever may publish names the topic: nothing of it may move a cursor, end a line, turn the
+    direction of writing, or fill the disk.
+    """
+    return "".join(one if one.isprintable() else "\ufffd" for one in text[:LONGEST])
