@@ -87,7 +87,7 @@ def _results(deployment: Deployment) -> dict[str, Message]:
         "share",
         icon="mdi:fire",
         unit_of_measurement="%",
-        suggested_display_precision=1,
+        suggested_display_precision=0,
     )
     found["sources"] = _sensor("Likely warm sources", "sources", icon="mdi:account-multiple")
     found["error"] = _sensor("Expected error of the map", "error", icon="mdi:ruler", **length)

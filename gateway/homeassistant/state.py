@@ -1,7 +1,9 @@
 """What Home Assistant shows: values taken from the events that the service tells.
 
 Only what has passed the veil: maps, counts, times of rounds, the budget, and the gateway's own
-parts. No value here is of a single thermometer, whatever else an event holds.
+parts. No value here is of a single thermometer, whatever else an event holds, and what comes of
+all of them is rounded: a cell, a whole per cent, two digits. Full digits of a map, over rounds,
+would be as many equations for what each device sent.
 """
 
 import math
@@ -73,10 +75,10 @@ def _warmest(mass: Any, grid: Any) -> dict[str, Any]:
     return {
         "x": round(float(place[0]), 3),
         "y": round(float(place[1]), 3) if is_plane(grid) else None,
-        "share": round(100 * float(shares[cell]) / total, 1),
+        "share": round(100 * float(shares[cell]) / total),
     }
 
 
 def _error(credible: Event | None) -> float | None:
     error = None if credible is None else credible["expected_error"]
-    return None if error is None or not math.isfinite(error) else round(error, 3)
+    return None if error is None or not math.isfinite(error) else float(f"{error:.2g}")

@@ -99,9 +99,9 @@ def test_a_map_is_told_in_metres_and_per_cent(
     assert found == {
         "x": 2.5,
         "y": None,
-        "share": 60.0,
+        "share": 60,
         "sources": 1,
-        "error": 0.412,
+        "error": 0.41,
         "round": 7,
         "sensors": 5,
         "rounds_left": 17,
