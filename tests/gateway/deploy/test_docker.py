@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -65,17 +66,71 @@ def test_it_runs_as_a_user_without_rights_and_with_a_check() -> None:
     assert of(last, "STOPSIGNAL") == ["SIGTERM"]
 
 
+def ignored(path: str) -> bool:
+    """Return whether a file of the checkout is kept from the build, by the last rule that fits."""
+    found = False
+    for rule in (HERE / "Dockerfile.dockerignore").read_text().splitlines():
+        if not rule or rule.startswith("#"):
+            continue
+        bare = rule.removeprefix("!")
+        deep = bare.startswith("**/")
+        names = path.split("/") if deep else [path.split("/")[0]]
+        if any(fnmatch(name, bare.removeprefix("**/")) for name in names):
+            found = not rule.startswith("!")
+    return found
+
+
+def test_everything_that_is_copied_is_there_and_comes_to_the_build() -> None:
+    """A COPY of what is not there, or of what .dockerignore keeps back, ends the build."""
+    build, _ = stages()
+    copied = [word for one in of(build, "COPY") for word in one.split()[:-1]]
+
+    assert len(copied) > 5
+    for source in copied:
+        assert (ROOT / source).exists(), source
+        assert not ignored(source), source
+    for package in ("edge", "physics", "recovery", "gateway"):
+        kept = [one for one in (ROOT / package).rglob("*") if one.is_file()]
+        needed = [one for one in kept if one.suffix not in (".pyc", ".nbi", ".nbc")]
+        lost = [str(one) for one in needed if ignored(str(one.relative_to(ROOT)))]
+        assert lost == []
+    assert ignored("site/devices.json")
+    assert ignored("gateway/secrets.json")
+    # What pyproject reads when it builds, beside the packages.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["readme"] in copied
+    assert "LICENSE" in copied
+
+
+def test_the_check_of_its_health_is_a_command_with_these_flags() -> None:
+    """As it is typed, against the program itself: a usage error would be "unhealthy" for ever."""
+    _, last = stages()
+    check = json.loads(of(last, "HEALTHCHECK")[0].partition("CMD ")[2])
+    serve = json.loads(of(last, "CMD")[0])
+    program = Path(sys.executable).with_name("heatveil")
+    for words, flags in ((check[1:], check), (serve, serve)):
+        ran = subprocess.run([program, words[0], "--help"], capture_output=True, text=True)
+        assert ran.returncode == 0
+        assert [one for one in flags if one.startswith("--") and one not in ran.stdout] == []
+    asked = subprocess.run([program, *check[1:]], capture_output=True, text=True)
+    assert asked.returncode == 1  # no such file here: our word, and no usage error, which is 2
+    assert check[-1] == serve[-1]
+    options = of(last, "HEALTHCHECK")[0].partition(" CMD")[0].split()
+    assert {one.partition("=")[0] for one in options} == {
+        *("--interval", "--timeout", "--start-period", "--retries")
+    }
+
+
 def test_no_secret_can_come_into_a_layer() -> None:
     """What is copied is named, nothing is fetched from an address, and no variable is a secret."""
     for stage in stages():
         assert of(stage, "ADD") == of(stage, "ARG") == []
         assert "." not in [word for one in of(stage, "COPY") for word in one.split()[:-1]]
         assert not re.search(r"(?i)(password|secret|token|key)\s*=", " ".join(of(stage, "ENV")))
-    ignored = (HERE / "Dockerfile.dockerignore").read_text().split("\n")
-    assert ignored[1] == "*"
+    assert (HERE / "Dockerfile.dockerignore").read_text().split("\n")[1] == "*"
     for name in ("devices.json", "secrets.json", "keyholder.json", "x.sqlite", "ca.key", "a.pem"):
-        rules = [one.removeprefix("**/") for one in ignored if one.startswith("**/")]
-        assert any(fnmatch(name, rule) for rule in rules), name
+        assert ignored(name), name
+        assert ignored(f"gateway/web/{name}"), name
 
 
 @pytest.mark.slow

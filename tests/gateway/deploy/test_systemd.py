@@ -13,6 +13,7 @@ from gateway import deploy
 from gateway.config import load, sample
 
 HERE = Path(deploy.__file__).parent
+NO_KEYS = ("HEATVEIL_LOG", "HEATVEIL_COMPILED")  # of the program, and of no table
 UNITS = ["heatveil-gateway.service", "heatveil-worker@.service"]
 ALL = [*UNITS, "heatveil-broker.service"]
 PROGRAM = Path(sys.executable).with_name("heatveil")
@@ -92,7 +93,7 @@ def test_what_the_units_set_is_what_the_program_knows(
     for line in settings(unit, "#?Environment"):
         for word in line.split():
             name, _, value = word.partition("=")
-            if not name.startswith("HEATVEIL_") or name == "HEATVEIL_LOG":
+            if not name.startswith("HEATVEIL_") or name in NO_KEYS:
                 continue
             table, key = name.removeprefix("HEATVEIL_").lower().split("__")
             assert hasattr(getattr(loaded, table), key), name
@@ -121,6 +122,37 @@ def test_the_words_of_the_commands_are_those_of_the_program() -> None:
         ran = subprocess.run([PROGRAM, words[1], "--help"], capture_output=True, text=True)
         assert ran.returncode == 0
         assert all(word in ran.stdout for word in words if word.startswith("--"))
+
+
+LOCKED = """
+import ctypes, sys
+PR_SET_MDWE, REFUSE_EXEC_GAIN = 65, 1  # prctl(2), Linux 6.3: what MemoryDenyWriteExecute does
+if ctypes.CDLL(None).prctl(PR_SET_MDWE, REFUSE_EXEC_GAIN, 0, 0, 0):
+    sys.exit(77)
+import cvxpy, psycopg, uvicorn
+from gateway import serving
+from recovery import compiled
+from recovery.kernels import active_set
+print(compiled.tier(active_set, worth=True) is active_set)
+"""
+
+
+@pytest.mark.parametrize("said", ["0", "1"])
+def test_where_nothing_may_be_compiled_maps_are_drawn_all_the_same(said: str) -> None:
+    """What a map needs, under the lock of the unit; without the unit's word numba would raise."""
+    assert "0" in [
+        one.removeprefix("HEATVEIL_COMPILED=") for one in settings(UNITS[0], "Environment")
+    ]
+    environment = os.environ | {"HEATVEIL_COMPILED": said}
+    command = [sys.executable, "-W", "ignore", "-c", LOCKED]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if ran.returncode == 77:
+        pytest.skip("this kernel has no PR_SET_MDWE: it needs Linux 6.3")
+    if said == "1":
+        pytest.importorskip("numba")
+        assert "cannot allocate executable memory" in ran.stderr
+    else:
+        assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
 
 
 def test_no_secret_stands_in_a_unit() -> None:
