@@ -31,7 +31,7 @@ def opened(place: Place, site: str) -> tuple[Engine, Engine]:
         with reads.begin() as connection:  # where all is well, whoever writes is not kept waiting
             there = inspect(connection).has_table("about")
         if not there:
-            _made(engine, site)
+            _made(engine, place, site)
         with reads.begin() as connection:
             found = _schema(connection)
             if found in range(OLDEST, SCHEMA):
@@ -48,13 +48,24 @@ def opened(place: Place, site: str) -> tuple[Engine, Engine]:
     return engine, reads
 
 
-def _made(engine: Engine, site: str) -> None:
-    """Make the tables of a new store."""
+def _made(engine: Engine, place: Place, site: str) -> None:
+    """Make the tables of a new store.
+
+    Raises:
+        OperatorFault: others are there: of a database that many use, by the names of ours.
+    """
     with engine.begin() as connection:
         _lock(connection)
-        if not inspect(connection).has_table("about"):  # and nobody else was quicker
-            METADATA.create_all(connection)
-            connection.execute(insert(about).values(schema=SCHEMA, site=site))
+        found = set(inspect(connection).get_table_names())
+        if "about" in found:
+            return  # somebody else was quicker
+        if others := found if isinstance(place, Path) else found & METADATA.tables.keys():
+            raise OperatorFault(
+                f"the database {place} holds another program's tables ({min(others)}) and must "
+                f"hold ours alone: neither would understand the other. Name another {_under(place)}"
+            )
+        METADATA.create_all(connection)
+        connection.execute(insert(about).values(schema=SCHEMA, site=site))
 
 
 def _brought_up(engine: Engine, place: Place, found: int) -> None:
