@@ -62,7 +62,8 @@ def _made(engine: Engine, place: Place, site: str) -> None:
         if others := found if isinstance(place, Path) else found & METADATA.tables.keys():
             raise OperatorFault(
                 f"the database {place} holds another program's tables ({min(others)}) and must "
-                f"hold ours alone: neither would understand the other. Name another {_under(place)}"
+                "hold ours alone: neither would understand the other. Name another "
+                f"{_under(place)}"
             )
         METADATA.create_all(connection)
         connection.execute(insert(about).values(schema=SCHEMA, site=site))
