@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from edge.records import Release
 from edge.thermal import Params
@@ -111,7 +111,10 @@ def crowded(releases: Sequence[Release], share: float, own_noise_k: float = 0.0)
     seen, noise = _seen(releases, own_noise_k)
     times = np.count_nonzero(~np.isnan(seen), axis=0)
     level, error = np.full(seen.shape[1], np.nan), np.full(seen.shape[1], math.inf)
-    low, high = noise * float(ndtri(_LOW)), noise * float(ndtri(_LOW / (1 - share)))
+    low, high = (
+        noise * float(scipy.special.ndtri(_LOW)),
+        noise * float(scipy.special.ndtri(_LOW / (1 - share))),
+    )
     # Where the law is thinnest that it can be there, the quantile is off the most.
     thin = min((1 - share) * math.exp(-((x / noise) ** 2) / 2) for x in (low, high))
     thin /= noise * math.sqrt(2 * math.pi)

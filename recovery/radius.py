@@ -2,7 +2,7 @@
 
 import math
 
-from scipy.special import gammaincinv
+import scipy  # its parts are loaded when they are used
 
 
 def chi_radius(directions: int, failure: float) -> float:
@@ -18,4 +18,4 @@ def chi_radius(directions: int, failure: float) -> float:
     >>> round(chi_radius(50, 0.05), 4)
     8.2161
     """
-    return math.sqrt(2 * float(gammaincinv(directions / 2, 1 - failure)))
+    return math.sqrt(2 * float(scipy.special.gammaincinv(directions / 2, 1 - failure)))

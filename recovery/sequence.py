@@ -6,8 +6,8 @@ always the same ones. Nothing private may ever be blurred with them.
 """
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def uniforms(count: int, stream: int = 0) -> Floats:
 
 def normals(count: int, stream: int = 0) -> Floats:
     """Return so many numbers of one stream, (count,), spread as a standard normal is."""
-    return np.asarray(ndtri(uniforms(count, stream)))
+    return np.asarray(scipy.special.ndtri(uniforms(count, stream)))
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -14,8 +14,8 @@ from typing import Any
 
 import clarabel
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy import sparse
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def least_l1(operator: Floats, readings: Floats, radius: float, upper: float | F
     most = float(np.max(upper))
     size = float(np.linalg.norm(readings))
     scale = radius if radius > 1e-6 * size else size
-    blocks = [[_box(cells)], [sparse.csc_array((1, cells))], [operator * (upper / scale)]]
+    blocks = [[_box(cells)], [scipy.sparse.csc_array((1, cells))], [operator * (upper / scale)]]
     limits = np.concatenate([_box_limits(cells), [radius / scale], readings / scale])
     cost = np.broadcast_to(upper, cells) / most
     answer = _solve(cost, blocks, limits, len(readings))
@@ -88,7 +88,7 @@ def least_residual(operator: Floats, readings: Floats, upper: float | Floats) ->
     # One more unknown, last: the distance to the readings, which the cone keeps honest.
     blocks = [
         [_box(cells), None],
-        [None, sparse.csc_array(np.array([[-1.0]]))],
+        [None, scipy.sparse.csc_array(np.array([[-1.0]]))],
         [operator * (upper / size), None],
     ]
     limits = np.concatenate([_box_limits(cells), [0.0], readings / size])
@@ -100,18 +100,18 @@ def _solve(cost: Floats, blocks: list[list[Any]], limits: Floats, rows: int) -> 
     """Minimise cost'x subject to limits - A x in the box's half-lines and one cone."""
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    constraints = sparse.csc_matrix(sparse.block_array(blocks))
+    constraints = scipy.sparse.csc_matrix(scipy.sparse.block_array(blocks))
     cones = [
         clarabel.NonnegativeConeT(len(limits) - rows - 1),
         clarabel.SecondOrderConeT(rows + 1),
     ]
-    nothing = sparse.csc_matrix((len(cost), len(cost)))
+    nothing = scipy.sparse.csc_matrix((len(cost), len(cost)))
     return clarabel.DefaultSolver(nothing, cost, constraints, limits, cones, settings).solve()
 
 
 def _box(cells: int) -> Any:
-    eye = sparse.eye_array(cells)
-    return sparse.vstack([-eye, eye])
+    eye = scipy.sparse.eye_array(cells)
+    return scipy.sparse.vstack([-eye, eye])
 
 
 def _box_limits(cells: int) -> Floats:

@@ -10,8 +10,8 @@ import math
 from functools import lru_cache
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from ..sequence import uniforms
 
@@ -47,7 +47,9 @@ def sketched(matrix: Floats) -> tuple[Floats, Floats, float] | None:
         size = float(np.abs(seen).max())
         if not (math.isfinite(size) and size > 0):
             return None
-        basis, factor, _ = qr(seen[:, :looks], mode="economic", pivoting=True, check_finite=False)
+        basis, factor, _ = scipy.linalg.qr(
+            seen[:, :looks], mode="economic", pivoting=True, check_finite=False
+        )
         depth = np.abs(np.diagonal(factor))
         rank = max(1, int((depth > RANK_TOLERANCE * depth[0]).sum()))
         if rank < looks - 4:

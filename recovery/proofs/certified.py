@@ -16,8 +16,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2
 
 from ..uncertainty import Band
 from .certified_input import checked
@@ -80,7 +80,7 @@ def certified_band(
     matrix, target, limits, span = checked(operator, readings, sigma, total, upper, level)
     open_cells = np.flatnonzero(limits)
     basis = directions(matrix[:, open_cells], sigma, span)
-    radius = sigma * math.sqrt(chi2.ppf(level, basis.shape[1]))
+    radius = sigma * math.sqrt(scipy.stats.chi2.ppf(level, basis.shape[1]))
     heats = Explaining(
         basis.T @ matrix[:, open_cells],
         basis.T @ target,

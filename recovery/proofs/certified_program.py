@@ -17,8 +17,8 @@ from typing import Any
 
 import clarabel
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
-from scipy import sparse
 
 Floats = NDArray[np.float64]
 
@@ -67,10 +67,12 @@ def nearest(heats: Explaining) -> float:
     cells, rows = heats.operator.shape[1], len(heats.readings)
     size = float(np.linalg.norm(heats.readings)) or 1.0
     one = np.ones((1, cells))
-    box = sparse.vstack([-sparse.eye_array(cells), sparse.eye_array(cells)])
+    box = scipy.sparse.vstack([-scipy.sparse.eye_array(cells), scipy.sparse.eye_array(cells)])
     far = -np.eye(2 * cells + 3 + rows, 1, k=-(2 * cells + 2))  # the cone's first row
-    cone = sparse.csc_array(np.vstack([np.zeros((1, cells)), -heats.operator / size]))
-    matrix = sparse.hstack([sparse.vstack([box, -one, one, cone]), sparse.csc_array(far)])
+    cone = scipy.sparse.csc_array(np.vstack([np.zeros((1, cells)), -heats.operator / size]))
+    matrix = scipy.sparse.hstack(
+        [scipy.sparse.vstack([box, -one, one, cone]), scipy.sparse.csc_array(far)]
+    )
     least, most = heats.total
     limits = np.concatenate(
         [np.zeros(cells), heats.upper, [-least, most, 0.0], -heats.readings / size]
@@ -91,18 +93,18 @@ def _multipliers(heats: Explaining, before: NDArray[np.bool_]) -> tuple[Floats, 
     known = least == most
     # The unknowns are g and, in the unit 1 / most, t; what bounds g from above may not bind.
     binding = np.flatnonzero(heats.upper < most)
-    shares = sparse.eye_array(cells, format="csr")
+    shares = scipy.sparse.eye_array(cells, format="csr")
     equal = [np.append(np.ones(cells), 0.0)] + [np.append(np.zeros(cells), 1.0)] * known
     unequal = [
-        sparse.hstack([-shares, sparse.csr_array((cells, 1))]),
-        sparse.hstack([shares[binding], -heats.upper[binding, None] / most]),
+        scipy.sparse.hstack([-shares, scipy.sparse.csr_array((cells, 1))]),
+        scipy.sparse.hstack([shares[binding], -heats.upper[binding, None] / most]),
     ]
     spare = [] if known else [np.eye(1, cells + 1, cells), -np.eye(1, cells + 1, cells)]
     cone = np.zeros((1 + rows, cells + 1))
     cone[0, -1] = -1 / most
     cone[1:, :-1] = -heats.operator / heats.radius
     cone[1:, -1] = heats.readings / heats.radius / most
-    matrix = sparse.vstack([np.array(equal), *unequal, *spare, cone])
+    matrix = scipy.sparse.vstack([np.array(equal), *unequal, *spare, cone])
     limits = np.concatenate(
         [
             np.ones(1 + known),
@@ -167,7 +169,7 @@ def _solver(cost: Floats, matrix: Any, limits: Floats, cones: list[Any]) -> Any:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.presolve_enable = False  # or the costs could not be exchanged
-    nothing = sparse.csc_matrix((len(cost), len(cost)))
+    nothing = scipy.sparse.csc_matrix((len(cost), len(cost)))
     return clarabel.DefaultSolver(
-        nothing, cost, sparse.csc_matrix(matrix), limits, cones, settings
+        nothing, cost, scipy.sparse.csc_matrix(matrix), limits, cones, settings
     )
