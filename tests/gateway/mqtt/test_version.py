@@ -88,7 +88,7 @@ def test_a_session_that_is_not_to_last_does_not(mosquitto: Mqtt, pump: Pump, ver
 def test_filters_of_an_earlier_time_are_unsubscribed(
     mosquitto: Mqtt, pump: Pump, version: str
 ) -> None:
-    """A session keeps them for ever; the control is the second link, which leaves them."""
+    """A session keeps them for ever: the first time round they are left there, as a control."""
     at, name = speaking(mosquitto, version), f"stale-{version}"
     Link(at, name, pump, subscribe=[f"{name}/old"]).wait().close()
     sender, came = Link(at, f"{name}-sender", pump).wait(), []
@@ -97,41 +97,14 @@ def test_filters_of_an_earlier_time_are_unsubscribed(
         link = Link(
             at, name, pump, subscribe=[f"{name}/new"], unsubscribe=stale, on_message=taker
         ).wait()
-        time.sleep(0.1)  # an UNSUBSCRIBE is on its way before the SUBSCRIBE is
         for topic in ("old", "new"):
             sender.publish(f"{name}/{topic}", topic.encode())
-        came.append(sorted(one.payload for one in taker.drained()))
+        found = taker.drained()
+        link.settle((), found)
+        came.append(sorted(one.payload for one in found))
         link.close()
-        Link(at, name, pump, subscribe=[]).wait().close()
 
-    assert came == [[b"new", b"old"], came[1]]
-    assert b"old" not in [one for one in came[1] if one != b"new"] or came[1].count(b"old") == 1
-    sender.close()
-
-
-def test_the_window_is_ours_and_nothing_beyond_it_comes_before_an_acknowledgement(
-    mosquitto: Mqtt, pump: Pump
-) -> None:
-    """The whole back-pressure: a store that stands still lets the broker keep the rest."""
-    at = speaking(mosquitto, "5", window=7)
-    taker = Taker()
-    link = Link(at, "window", pump, subscribe=["window"], on_message=taker).wait()
-    sender = Link(mosquitto, "window-sender", pump).wait()
-    for number in range(100):
-        sender.publish("window", b"%d" % number)
-    assert sender.sent(5)
-    held = taker.drained()
-    assert len(held) == 7
-
-    seen = list(held)
-    while held:
-        assert len(held) <= 7
-        link.settle((), held)
-        held = taker.drained(0.1)
-        seen += held
-
-    assert [int(one.payload) for one in seen] == list(range(100))
-    link.close()
+    assert came == [[b"new", b"old"], [b"new"]]
     sender.close()
 
 

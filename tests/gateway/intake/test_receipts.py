@@ -1,0 +1,80 @@
+"""Who gets which receipt, and who is told that which message is safe."""
+
+from typing import Any
+
+from edge import wire
+from gateway.intake import receipts
+from gateway.intake.judge import Verdict
+from gateway.intake.outcomes import Receipt
+from gateway.mqtt.session import Message
+
+SITE = "testsite"
+
+
+class Bearer:
+    """A link that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.settled: list[tuple[Any, Any]] = []
+        self.published: list[tuple[str, bytes]] = []
+
+    def settle(self, said: Any, messages: Any) -> None:
+        self.settled.append((list(said), [one.token for one in messages]))
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
+        assert not retain
+        self.published.append((topic, payload))
+
+
+def message(packet: int) -> Message:
+    return Message("t", b"", (1, packet))
+
+
+def test_a_receipt_is_what_the_device_takes_for_one_and_no_other_device_does(home: Any) -> None:
+    """Its own code reads it: numbers, and a MAC under its own key on its own topic."""
+    packer = receipts.Packer(home.devices)
+
+    [(topic, payload)] = packer.packed([Receipt("node-1", 7, 300, True)])
+
+    assert topic == wire.topic(SITE, "node-1", "receipt")
+    assert home.nodes["node-1"].receipted(payload) == (7, 300)
+    assert home.nodes["node-0"].receipted(payload) is None
+    for at in range(len(payload)):
+        forged = payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1 :]
+        assert home.nodes["node-1"].receipted(forged) is None
+
+
+def test_each_bearer_lets_go_of_its_own_messages_and_receipts_go_out_once(home: Any) -> None:
+    """Packet ids belong to a connection: another's would let go of what nobody has seen."""
+    one, two = Bearer(), Bearer()
+    verdict = Verdict(
+        None, receipts=[Receipt("node-0", 1, 1, True), Receipt("node-1", 1, 1, False)]
+    )
+    batch = [(one, message(1)), (two, message(2)), (one, message(3))]
+
+    receipts.settle(batch, verdict, receipts.Packer(home.devices))
+
+    said = [pair for bearer in (one, two) for pair in bearer.settled]
+    assert [tokens for _, tokens in said] == [[(1, 1), (1, 3)], [(1, 2)]]
+    assert sorted(topic for given, _ in said for topic, _ in given) == [
+        wire.topic(SITE, "node-0", "receipt"),
+        wire.topic(SITE, "node-1", "receipt"),
+    ]
+    assert one.published == two.published == []
+
+
+def test_a_receipt_that_was_lost_goes_out_so_that_the_broker_keeps_it(home: Any) -> None:
+    """At QoS 1, for the device was away: it sent again because the first never reached it."""
+    one, again = Bearer(), Receipt("node-0", 1, 4, True)
+
+    receipts.settle(
+        [(one, message(1))], Verdict(None, again=[again]), receipts.Packer(home.devices)
+    )
+
+    assert [topic for topic, _ in one.published] == [wire.topic(SITE, "node-0", "receipt")]
+    assert one.settled == [([], [(1, 1)])]
+
+
+def test_a_device_that_is_enrolled_no_longer_gets_none(home: Any) -> None:
+    """It was removed while its message was in the batch: no key is there to sign with."""
+    assert receipts.Packer(home.devices).packed([Receipt("gone", 1, 1, True)]) == []
