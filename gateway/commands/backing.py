@@ -25,6 +25,6 @@ def backup(config: Path, out: Path, say: Callable[[str], None]) -> None:
     files.backup(place, out)
     say(
         f"{out}: {out.stat().st_size:,} bytes, checked. Only where the store itself is lost, stop "
-        f"the gateway and put this in the place of {place}: what was charged after this moment "
-        "is forgotten then"
+        f"the gateway, move {place} away with the -wal and -shm beside it, and put this in its "
+        "place: what was charged after this moment is forgotten then"
     )

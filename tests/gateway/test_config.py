@@ -194,13 +194,6 @@ def test_secrets_for_the_broker_come_from_files(tmp_path: Path) -> None:
         access.tls(Mqtt(ca_file=tmp_path / "ca.pem"))
 
 
-def test_the_operators_page_shows_the_sample_as_it_is() -> None:
-    """A sample that has fallen behind would not load."""
-    page = Path(config.__file__).with_name("README.md").read_text("utf-8")
-
-    assert config.sample() in page
-
-
 def test_a_background_is_asked_for_in_the_file(tmp_path: Path) -> None:
     """Each of the three ways, as the comments of the sample say."""
     text = config.sample().replace("# background = ", "background = ")

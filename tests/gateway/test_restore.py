@@ -1,6 +1,9 @@
 """An old copy of the store brought back: what its ledger has forgotten, devices have not."""
 
+import re
+import shutil
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
@@ -10,9 +13,11 @@ from typing import Any
 import pytest
 
 from edge import wire
-from gateway import asking
+from gateway import asking, cli
+from gateway.storage import files
 from gateway.storage.store import Store
 
+PAGE = (Path(cli.__file__).parent / "README.md").read_text("utf-8")
 RHO = Fraction(1, 50)
 
 
@@ -70,3 +75,49 @@ def test_forgotten_rounds_are_asked_again_and_nobody_answers_them_anew(
     assert answers[2] not in (None, *frames)
     # One answer more was paid for, of four in all: what was asked again cost nothing.
     assert 3 * (left - node._budget.left) == whole - left
+
+
+def lost(home: Any, folder: Path) -> Path:
+    """Return a folder as a crash leaves it: a copy of after round 1, rounds 1 to 3 in the store.
+
+    Its newest rounds are in the log beside it, as they are while a gateway runs.
+    """
+    live, crashed = folder / "live", folder / "crashed"
+    live.mkdir()
+    store = Store(live / "heatveil.sqlite", "testsite")
+    asked(home, store, 1)
+    files.backup(live / "heatveil.sqlite", live / "copy-1.sqlite")
+    for plan in (2, 3):
+        asked(home, store, plan)
+    shutil.copytree(live, crashed)
+    store.close()
+    assert (crashed / "heatveil.sqlite-wal").stat().st_size > 0
+    return crashed
+
+
+def charged(place: Path) -> Fraction:
+    """Return what is in the ledger of a store."""
+    store = Store(place, "testsite")
+    found = sum((charge.rho for charge in store.charges()), Fraction(0))
+    store.close()
+    return found
+
+
+def test_the_restore_that_the_page_tells_brings_the_copy_back_and_nothing_else(
+    home: Any, tmp_path: Path
+) -> None:
+    """Its very lines, in a shell. The control: left beside the copy, an old log is read into it."""
+    block = PAGE[PAGE.index("**Restore only") :]
+    lines = re.findall(r"^((?:mkdir lost|cp copy-1).*?)(?: {2,}#.*)?$", block, re.M)
+    assert len(lines) == 2
+    (tmp_path / "told").mkdir()
+    told = lost(home, tmp_path / "told")
+    for line in lines:
+        subprocess.run(["sh", "-ec", line], cwd=told, check=True)
+    (tmp_path / "careless").mkdir()
+    careless = lost(home, tmp_path / "careless")
+    subprocess.run(["sh", "-ec", lines[1]], cwd=careless, check=True)
+
+    assert charged(told / "heatveil.sqlite") == RHO
+    assert charged(told / "lost" / "heatveil.sqlite") == 3 * RHO
+    assert charged(careless / "heatveil.sqlite") != RHO
