@@ -2,7 +2,7 @@
 
 import { ago, at, items, plural } from "./words.js";
 
-const PARTS = { store: "Store", disk: "Disk", broker: "Broker", solver: "Drawing of maps", rounds: "Rounds" };
+const PARTS = { store: "Store", disk: "Disk", broker: "Broker", solver: "Drawing of maps", rounds: "Rounds", workers: "Workers" };
 
 export function showHealth({ parts }) {
   const wrong = Object.entries(parts).filter(([, part]) => !part.ok);
