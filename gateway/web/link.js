@@ -3,7 +3,8 @@
 import { at } from "./words.js";
 
 const SILENT_MS = 30_000; // the gateway gives a sign of life every ten seconds
-let source = null, heard = 0, lastId = "", closing = null;
+const FIRST_MS = 500, LONGEST_MS = 4000; // before another try, and half as much again each time
+let source = null, heard = 0, lastId = "", closing = null, wait_ms = FIRST_MS;
 
 function state(name, words) {
   at("link").dataset.state = name;
@@ -58,7 +59,17 @@ async function enter(token, begin) {
 function again(begin) {
   state("lost", "connection lost, trying again");
   clearTimeout(closing);
-  closing = setTimeout(() => enter(undefined, begin), 500 + 1000 * Math.random());
+  closing = setTimeout(() => enter(undefined, begin), wait_ms * (0.75 + 0.5 * Math.random()));
+  wait_ms = Math.min(1.5 * wait_ms, LONGEST_MS);
+}
+
+// A token may hold a sign that an address has to write otherwise, and was perhaps not.
+function unwritten(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 // Hear events of these kinds until the page is closed; `fresh` is called when we are back.
@@ -68,7 +79,12 @@ export function follow(kinds, take, fresh) {
     source?.close();
     source = new EventSource(`/api/v1/events${lastId ? `?last_event_id=${encodeURIComponent(lastId)}` : ""}`);
     heard = Date.now();
-    source.onopen = () => { heard = Date.now(); state("live", "live"); fresh(); };
+    source.onopen = () => {
+      heard = Date.now();
+      wait_ms = FIRST_MS;
+      state("live", "live");
+      fresh();
+    };
     source.onerror = () => { source?.close(); source = null; again(begin); };
     source.addEventListener("beat", () => { heard = Date.now(); });
     for (const kind of kinds) {
@@ -87,5 +103,5 @@ export function follow(kinds, take, fresh) {
   setInterval(() => { if (source && Date.now() - heard > SILENT_MS) source.onerror(); }, 5000);
   const given = /^#token=(.+)$/.exec(location.hash);
   if (given) history.replaceState(null, "", location.pathname); // out of the history and of sight
-  enter(given ? decodeURIComponent(given[1]) : undefined, begin);
+  enter(given ? unwritten(given[1]) : undefined, begin);
 }

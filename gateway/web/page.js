@@ -43,6 +43,7 @@ function refreshSoon() {
 }
 
 async function refresh() {
+  if (document.hidden) return;
   const before = latest.health, health = await get("health");
   // What was told while we asked is newer.
   if (health && latest.health === before) showHealth(health);
@@ -65,6 +66,7 @@ function take(event) {
 
 follow([...Object.keys(show), "reset"], take, refreshSoon);
 setInterval(refresh, 60_000); // silence grows without an event
+document.addEventListener("visibilitychange", refreshSoon);
 window.addEventListener("resize", () => {
   drawn.forEach((kind) => latest[kind] && show[kind](latest[kind]));
   redrawPast();

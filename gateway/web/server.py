@@ -46,8 +46,13 @@ class Page:
             reader: reads the store beside the gateway; it may come later, by `attach`.
 
         Raises:
-            OperatorFault: the port is taken, or the host is not one of this machine's.
+            OperatorFault: the network could read it, the port is taken, or the host is another's.
         """
+        if token is None and not is_loopback(host):
+            raise OperatorFault(
+                f"the page was to listen on {host} without a token: it names devices, and whoever "
+                "is on that network could read it. Give it a token, or an address of this machine"
+            )
         self._parts = Parts()
         self._parts.attach(reader=reader, health=health, metrics=metrics)
         self.feed = self._parts.feed

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from gateway.faults import OperatorFault
 from gateway.operate.metrics import Metrics
 from gateway.web import links
 from gateway.web.app import FILES
@@ -144,6 +145,13 @@ def test_a_proxys_name_can_be_given(known: Any, ask: Ask) -> None:
         other = ask(page, "/api/v1/rounds", Host="heat.example.org")
 
     assert (named.status, other.status) == (200, 421)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.0.2.1"])
+def test_the_network_reads_nothing_without_a_token(host: str) -> None:
+    """The page names devices: it is for this machine, or for those who have the token."""
+    with pytest.raises(OperatorFault, match="without a token"):
+        Page(host, 0)
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/rounds", "/nothing", "/readyz", "/page.js"])

@@ -227,16 +227,19 @@ def test_a_phone_opens_it_with_the_token(known: Any, opened: Opened, until: Unti
     assert tab.is_visible("#map")
 
 
-def test_a_link_with_the_token_opens_it(known: Any, opened: Opened, until: Until) -> None:
+@pytest.mark.parametrize("secret", [TOKEN, "abc+/def=ghi%jkl&mno", "100%-sure-horse-battery"])
+def test_a_link_with_the_token_opens_it(
+    known: Any, opened: Opened, until: Until, secret: str
+) -> None:
     """From a QR code: what stands after # is never sent, and is gone from the address."""
-    with Page("127.0.0.1", 0, token=TOKEN, reader=known) as page:
+    with Page("127.0.0.1", 0, token=secret, reader=known) as page:
         page.feed.put(READY)
-        tab = opened(f"{page.url}#token={TOKEN}")
+        tab = opened(f"{page.url}#token={secret}")
         until(tab, "document.getElementById('link').dataset.state == 'live'")
 
         assert tab.url == page.url
         assert tab.said == []
-        assert not [url for url in tab.asked if TOKEN in url]
+        assert not [url for url in tab.asked if secret in url]
 
 
 @pytest.mark.parametrize("width", [400, 1280])

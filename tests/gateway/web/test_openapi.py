@@ -21,12 +21,12 @@ def _searched(page: Page, folder: Path) -> subprocess.CompletedProcess[str]:
     if not program.exists():
         pytest.skip("schemathesis is not here: install the extra `test`")
     words = f"--checks all --seed {SEED} --max-examples {CASES} --workers 1 --no-color"
-    words += " --exclude-path /api/v1/events --request-timeout 5"  # events never end
+    words += " --exclude-path /api/v1/events --request-timeout 20"  # events never end
     return subprocess.run(
         [program, "run", f"{page.url}api/v1/openapi.json", *words.split()],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         cwd=folder,
     )
 

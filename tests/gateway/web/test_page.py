@@ -1,6 +1,8 @@
 """The live page, in a real browser: it shows, it follows, and it asks nobody else."""
 
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -364,3 +366,15 @@ def test_a_plane_has_a_scale_and_a_mark_that_is_seen(
     assert min(above, left) > 50
     assert nothing == 0
     assert cross > 10  # its dark edge on the brightest cell
+
+
+def test_all_modules_come_at_once() -> None:
+    """One that the first page does not name is asked for only when another has come."""
+    folder = Path(server.__file__).parent
+    named = set(
+        re.findall(
+            r'(?:modulepreload" href|src)="/(\w+\.js)"', (folder / "index.html").read_text()
+        )
+    )
+
+    assert named == {path.name for path in folder.glob("*.js")}
