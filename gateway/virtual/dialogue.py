@@ -40,8 +40,8 @@ class Fleet(Protocol):
 class Spooling:
     """A node whose frames are in the spool before anybody else has them."""
 
-    def __init__(self, node: Any, spool: Spool) -> None:
-        self._node, self._spool = node, spool
+    def __init__(self, node: Any, spool: Spool, name: str) -> None:
+        self._node, self._spool, self._name = node, spool, name
         self._last: bytes | None = None
         self.prepare = node.prepare
 
@@ -49,8 +49,12 @@ class Spooling:
         """Return the node's frame, kept; the same one when the same Round comes again."""
         frame: bytes | None = self._node.answer(message, read, now_ms=now_ms)
         if frame is not None and frame != self._last:
+            before = self._spool.overwritten
             self._spool.put(frame)
             self._last = frame
+            if self._spool.overwritten > before:
+                lost = self._spool.overwritten
+                log.warning("a frame without a receipt made room", device=self._name, lost=lost)
         return frame
 
 
@@ -72,7 +76,7 @@ class Dialogue:
         self._name, self._say = name, say
         self._node, self._read = fleet.node(name), partial(fleet.read, name)
         self.spool = Spool() if spool is None else spool
-        self._ticker = Ticker(Spooling(self._node, self.spool), TICK_MS)
+        self._ticker = Ticker(Spooling(self._node, self.spool, name), TICK_MS)
         self._state = ""
         self._acks: list[bytes] = []  # that are said when the frame has gone
 

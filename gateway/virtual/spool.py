@@ -114,7 +114,7 @@ class Lasting(Spool):
             elif self._frames:
                 super().free()
             at = end + _SUM_BYTES
-        self._bytes = at
+        self._bytes, self.overwritten = at, 0  # what was pushed out before was counted before
         if at < len(found):
             os.truncate(self._path, at)
 

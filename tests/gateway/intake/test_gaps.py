@@ -1,0 +1,155 @@
+"""Messages that never came are seen where an operator looks: which they are, and how many."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog.testing
+
+from edge import wire
+from gateway.intake import doubts, receipts
+from gateway.intake.genuine import Arrival, authenticate
+from gateway.intake.judge import judge
+from gateway.mqtt.session import Message
+from gateway.rounds import OpenRound
+from gateway.storage.reader import Gap, Reader
+from gateway.storage.store import Store
+from gateway.virtual.dialogue import TICK_MS, Dialogue
+from gateway.virtual.spool import Spool
+
+SITE, NAME = "testsite", "node-1"
+
+
+class Gateway:
+    """Store and judge; `take` is a batch, `restart` forgets what is not on the disk."""
+
+    def __init__(self, home: Any, place: Path) -> None:
+        self.home, self.store, self.place, self.missing = home, Store(place, SITE), place, 0
+        self.packer = receipts.Packer(home.devices)
+        self.restart()
+
+    def restart(self) -> None:
+        self.newest = self.store.newest()
+
+    def take(self, frames: list[bytes], number: int) -> list[bytes]:
+        """Return the receipts for frames that come while that round is open."""
+        plan, topic = self.home.round(number), wire.topic(SITE, NAME, "data")
+        places = {name: device.place for name, device in self.home.devices.by_name.items()}
+        round = OpenRound(plan, wire.name_of(plan), 100.0, places)
+        arrivals = [authenticate(Message(topic, one, (1, 1)), self.home.devices) for one in frames]
+        assert all(isinstance(one, Arrival) for one in arrivals)
+        known: Any = doubts.known(self.store, arrivals, round, self.newest, 1.0)  # type: ignore[arg-type]
+        verdict = judge(arrivals, round, self.newest, known, 1.0)  # type: ignore[arg-type]
+        self.store.keep(
+            verdict.kept, verdict.letters, verdict.extra, verdict.heard, verdict.alarms
+        )
+        verdict.settle(self.newest)
+        self.missing += verdict.missing
+        said = self.packer.packed([*verdict.receipts, *verdict.again])
+        return [payload for _, payload in said]
+
+    def gaps(self) -> list[Gap]:
+        reader = Reader(self.place)
+        try:
+            return reader.gaps(NAME)
+        finally:
+            reader.close()
+
+
+@pytest.fixture
+def gateway(home: Any, tmp_path: Path) -> Iterator[Gateway]:
+    """Return a gateway with an empty store."""
+    gateway = Gateway(home, tmp_path / "store.sqlite")
+    yield gateway
+    gateway.store.close()
+
+
+def answers(home: Any, numbers: range) -> dict[int, bytes]:
+    return {number: home.answer(NAME, home.round(number)) for number in numbers}
+
+
+def test_what_comes_again_in_any_order_leaves_no_gap_and_is_not_counted_twice(
+    home: Any, gateway: Gateway
+) -> None:
+    """Devices and brokers send again until they know; a gateway restarts in between."""
+    frames = answers(home, range(1, 5))
+    for number, frame in frames.items():
+        gateway.take([frame], number)
+        gateway.take([frame, frame], number)
+        gateway.restart()
+        gateway.take([frames[1], frame], number)
+
+    assert gateway.gaps() == []
+    assert gateway.missing == 0
+
+
+def test_numbers_that_never_came_are_named_and_counted_once(home: Any, gateway: Gateway) -> None:
+    """In one batch or in two, and over a restart."""
+    frames = answers(home, range(1, 10))
+    gateway.take([frames[1], frames[4]], 4)
+    gateway.take([frames[4]], 4)
+    gateway.restart()
+    gateway.take([frames[8], frames[4]], 8)
+
+    assert gateway.gaps() == [Gap(1, 5, 7), Gap(1, 2, 3)]
+    assert gateway.missing == 5
+
+
+def test_one_that_overtook_another_leaves_the_gap_that_is_really_there(
+    home: Any, gateway: Gateway
+) -> None:
+    """What was held back is refused when it comes; it came, so only the other is missing."""
+    frames = answers(home, range(1, 5))
+    gateway.take([frames[1], frames[4], frames[2]], 4)
+
+    assert gateway.gaps() == [Gap(1, 3, 3)]
+    assert gateway.missing == 2  # as it looked when they were overtaken: a counter goes only up
+
+
+def test_a_spool_that_ran_over_is_seen_on_both_sides(home: Any, gateway: Gateway) -> None:
+    """The device says how many it lost, and the gateway says which."""
+    said: list[tuple[str, bytes]] = []
+
+    class Fleet:
+        names = (NAME,)
+
+        def node(self, name: str) -> Any:
+            return home.nodes[name]
+
+        def read(self, name: str, params: Any) -> tuple[int, ...]:
+            return (1000,)
+
+    spool = Spool(3)
+    device = Dialogue(Fleet(), NAME, lambda leaf, payload, _: said.append((leaf, payload)), spool)
+
+    def hear(number: int) -> None:
+        device.hear("round", home.message(home.round(number)), 1000 * number)
+        device.look(1000 * number + TICK_MS)
+
+    def deliver(number: int) -> None:
+        """Let all that the device says arrive, and its receipts reach it, until it is silent."""
+        while said:
+            came = [payload for leaf, payload in said if leaf == "data"]
+            said.clear()
+            for receipt in gateway.take(came, number):
+                device.hear("receipt", receipt, 1000 * number + 200)
+
+    hear(1)
+    deliver(1)
+    assert spool.oldest is None
+    with structlog.testing.capture_logs() as logged:
+        for number in range(2, 8):  # nobody answers: the gateway is away
+            hear(number)
+    kept = spool.frames()
+    said.clear()
+    device.resend()
+    deliver(7)
+
+    assert spool.overwritten == 3
+    assert [entry["lost"] for entry in logged if "made room" in entry["event"]] == [1, 2, 3]
+    assert len(kept) == 3
+    assert spool.oldest is None
+    assert gateway.gaps() == [Gap(1, 2, 4)]
+    assert gateway.missing == 3
+    assert [frame for _, frame in gateway.store.answers(wire.name_of(home.round(7)))] == kept[2:]
