@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy.dialects import postgresql
 
 from edge import thermal, wire
-from gateway.intake.outcomes import Asked, Kept
+from gateway.intake.outcomes import Asked, DeadLetter, Kept
 from gateway.rounds import OpenRound
 from gateway.storage import leases
 from gateway.storage.leases import Lease, LeaseLost, Leases
@@ -155,3 +155,32 @@ def test_sums_that_are_missing_are_made_of_the_reports(store: Store, home: Any) 
     found = summing.closed(store.engine, round, FOLD)
     assert sorted(found.devices) == sorted([first.device, second.device])
     assert found.release.reports == 2
+
+
+def test_late_ones_are_counted_whatever_the_clock_of_their_worker(
+    store: Store, home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row has the time of the machine that wrote it, which may be a day off."""
+    letters = [DeadLetter("heatveil/1/x/y/data", "it is late", b"", "late")]
+    store.keep([], letters)  # for a round before
+    began = summing.last_refused(store.engine)
+    store.keep([], [letters[0]._replace(kind="garbled")])
+    opened_with = summing.last_refused(store.engine)
+    real = time.time
+    for off_s in (-86400.0, 86400.0):
+        monkeypatch.setattr(time, "time", lambda off_s=off_s: real() + off_s)
+        store.keep([], letters)
+    assert summing.refusals(store.engine, began, opened_with) == (3, 2)
+
+
+def test_a_round_that_was_released_is_not_opened_again(store: Store, home: Any) -> None:
+    """Two leaders for a moment, as when the database was started anew: what is out is out."""
+    round = opened(store, home)
+    first, second, *_ = answers(home, round).values()
+    mine = part(store)
+    mine.keep([first])
+    found = summing.closed(store.engine, round, FOLD)
+    assert store.close_round(round.name, found.release.values, 1)
+    summing.opened(store.engine, round.name, FOLD)
+    with pytest.raises(RoundOver):
+        mine.keep([second])

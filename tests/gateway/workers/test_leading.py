@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
-from edge import thermal
+from edge import thermal, wire
 from gateway.brokers.broker import free_port
 from gateway.faults import TakenFault
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.mqtt.session import Message
+from gateway.operating import Mqtt
 from gateway.storage.places import Database
 from gateway.storage.store import Store
 from gateway.workers.leading import STANDBY, leading
@@ -56,6 +60,58 @@ def test_a_standby_goes_on_with_the_round_of_a_leader_that_died(
     assert store.refused() == []
     release = thermal.release(home.plan, home.payloads(frames), None)
     assert store.release(round) == (release.values, len(frames))
+
+
+# Kills its own process right before a step of the store, or right after it.
+DIES = """
+import os, signal
+from gateway.storage.store import Store
+do = Store.{step}
+def last(*args, **words):
+    if {before}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    do(*args, **words)
+    os.kill(os.getpid(), signal.SIGKILL)
+Store.{step} = last
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "before"), [("close_round", True), ("close_round", False), ("keep_map", False)]
+)
+def test_a_leader_that_dies_between_the_last_answer_and_the_map_has_an_heir(
+    site: Callable[[int], Any], store: Store, mosquitto: Mqtt, step: str, before: bool
+) -> None:
+    """Closed and not released, released and not drawn, drawn and not published: once each."""
+    home = site(24)
+    worker = home.start("work", "--name", "ada")
+    leader = home.start("serve", before=DIES.format(step=step, before=before))
+    assert eventually(lambda: len(home.listening(leader, worker)) == 6)
+    elsewhere = f"import os; os.environ['HEATVEIL_PAGE__PORT'] = '{free_port()}'"
+    heir = home.start("serve", before=elsewhere)
+    assert eventually(lambda: "standby" in home.log(heir))
+    round, frames = home.asked()
+    maps: list[bytes] = []
+
+    def came(link: Link, message: Message) -> None:
+        maps.append(message.payload)
+        link.ack(message)
+
+    with Pump("ear") as pump:
+        topic = wire.map_topic(home.name, "thermal")
+        ear = Link(mosquitto, "ear", pump, subscribe=[topic], on_message=came).wait()
+        home.say(frames)
+        assert leader.wait(timeout=60) == -signal.SIGKILL
+        assert eventually(lambda: maps), home.log(heir)
+        time.sleep(1)
+        ear.close()
+
+    release = thermal.release(home.plan, home.payloads(frames), None)
+    assert store.release(round) == (release.values, len(frames))
+    assert len(store.charges()) == 1
+    assert store.refused() == []
+    assert {payload.decode() for payload in maps} == {store.map_of(round)}
+    assert worker.poll() is None
 
 
 def test_a_file_has_no_standby_and_says_so(tmp_path: Path) -> None:

@@ -42,14 +42,21 @@ def shared_by(store: Store, *names: str) -> bool:
     )
 
 
+# The clock of its machine is so many seconds off.
+OFF = "import time; real = time.time; time.time = lambda: real() + {seconds}"
+
+
 def test_workers_die_and_stop_in_mid_round_and_nothing_is_lost_or_doubled(
     site: Callable[[int], Any], store: Store
 ) -> None:
-    """kill -9 of one, SIGSTOP of another beyond its lease: the parts change hands in time."""
+    """kill -9 of one, SIGSTOP of another beyond its lease: the parts change hands in time.
+
+    Their machines are a day apart from the leader's, each to its side: no clock of theirs counts.
+    """
     home = site(DEVICES)
     leader = home.start("serve", "--rounds", "1")
-    ada = home.start("work", "--name", "ada")
-    bob = home.start("work", "--name", "bob")
+    ada = home.start("work", "--name", "ada", before=OFF.format(seconds=86400))
+    bob = home.start("work", "--name", "bob", before=OFF.format(seconds=-86400))
     assert eventually(lambda: shared_by(store, "leader", "ada", "bob"))
     assert eventually(lambda: len(home.listening(leader, ada, bob)) == PARTITIONS)
     round, frames = home.asked()
