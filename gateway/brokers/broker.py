@@ -29,6 +29,7 @@ allow_anonymous true
 persistence false
 max_inflight_messages 500
 max_queued_messages 100000
+max_queued_bytes 67108864
 message_size_limit 4194304
 set_tcp_nodelay true
 log_type error
