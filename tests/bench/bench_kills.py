@@ -13,6 +13,7 @@ and leaves the site where it says, to be looked through.
 
 import argparse
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -91,7 +92,7 @@ class Killing:
         kind = self.world.choices(list(KINDS), list(KINDS.values()))[0]
         self.often[kind] += 1
         patient = self.world.random() < 0.5
-        before, struck = self.progress(), list(dict.fromkeys(self.children(kind)))
+        struck = list(dict.fromkeys(self.children(kind)))
         time.sleep(min(self.world.expovariate(2.5), 3))
         if kind == "database" and self.cluster is None:
             self._while_it_writes()
@@ -99,10 +100,9 @@ class Killing:
         for one in struck:
             one.kill()
         began_s = time.monotonic()
-        if patient:
-            before = self.progress()
         self.revive()
         if patient:
+            before = self.progress()
             if not self.until(lambda: self.progress() > before, STUCK_S):
                 raise RuntimeError(f"stuck after {kind}: {self.gateway.said()[-3000:]}")
             if kind == "gateway":
@@ -170,8 +170,11 @@ def run(store: str, kills: int, seed: int, devices: int) -> list[str]:
         if len(killing.firsts_s) > 1:
             cuts = quantiles(killing.firsts_s, n=100, method="inclusive")
             print(
-                f"  restart to first commit: p50 {cuts[49]:.2f} s, p99 {cuts[98]:.2f} s; goal 1 s"
+                f"  a gateway's kill to the next reading that counts: p50 {cuts[49]:.1f} s, p99 "
+                f"{cuts[98]:.1f} s; the end of a round, its map and another round lie between"
             )
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(f"  {(used.ru_utime + used.ru_stime) / max(done, 1):.1f} s of CPU a kill, or less")
         for why, times in killing.ended.items():
             print(f"  ended by itself {times} times: {why}")
     if done < kills:

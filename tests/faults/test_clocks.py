@@ -40,6 +40,8 @@ def test_clock_skew_on_device(stage: Staged, days: str) -> None:
 
     assert site.truth().whole
     assert site.stored() == 40
+    day = (site.folder / "spool.log").read_text().split("\n")[0].split()
+    assert abs(abs(float(day[1]) - time.time()) - 86_400) < 600  # they have another date indeed
 
 
 def stepped(site: Stage, steps: list[str], *switches: str) -> tuple[int, float]:

@@ -23,6 +23,7 @@ def exact(site: Stage, rounds: int) -> None:
     assert spent == rounds * site.price
 
 
+@takes_long
 @pytest.mark.parametrize("store", STORES)
 def test_gateway_kill_9_in_mid_round(stage: Staged, store: str) -> None:
     """Devices that trust the broker alone lose nothing: no message is let go before its commit."""

@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable
 
+import pytest
 from harness.children import eventually
 from harness.proxies import Proxy
 from harness.sizes import sized, takes_long
@@ -45,9 +46,10 @@ def test_gateway_frozen_8_s(stage: Staged) -> None:
 
 
 @takes_long
-def test_gateway_frozen_8_s_control(stage: Staged) -> None:
-    """With a keepalive of two seconds the broker gives it up, and nothing is lost even then."""
-    lost, often = frozen(stage(sensors=SENSORS), "gateway", 5, "short_keepalive")
+@pytest.mark.parametrize("which", ["gateway", "broker"])
+def test_frozen_8_s_control(stage: Staged, which: str) -> None:
+    """With a keepalive of two seconds one gives the other up, and nothing is lost even then."""
+    lost, often = frozen(stage(sensors=SENSORS), which, 8, "short_keepalive")
 
     assert lost == 0
     assert often > 1

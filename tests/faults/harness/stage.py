@@ -131,7 +131,7 @@ class Stage:
 
     def asked(self, rounds: int = 1) -> bool:
         """Wait until so many rounds are asked, and are on the broker."""
-        found = eventually(lambda: self.opened() >= rounds, 30)
+        found = eventually(lambda: self.opened() >= rounds)
         time.sleep(0.3)
         return found
 

@@ -1,0 +1,150 @@
+"""Traps that others fell into, as far as no other test would notice: see README.md."""
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from harness.brokers import LIMITS, OPEN, Broker
+from harness.children import ROOT, eventually
+from harness.radio import PUBLISH, Radio, packed, text
+from harness.sizes import takes_long
+from harness.stage import Stage
+
+from edge import wire
+from edge.records import Report
+from gateway.brokers import broker, mosquitto
+from gateway.enrolment.together import WIDEST, check_widths
+from gateway.faults import OperatorFault
+from gateway.mqtt.pump import Pump, Rider
+from gateway.mqtt.service import Link
+from gateway.operating import Mqtt
+
+Staged = Callable[..., Stage]
+TOLD = re.compile(r"Received PUBLISH from (\S+) \(d\d, q(\d), r(\d), m\d+, '([^']*)'")
+FILTER = re.compile(r"^.*?\t(heatveil/\S+) \(QoS (\d)\)", re.MULTILINE)
+PRESENCE = {"data", "receipt", "ack"}  # leaves that would show who was there when
+
+
+def published(said: str) -> list[tuple[str, int, bool, str]]:
+    """Return what a broker says that it was given: by whom, at which QoS, retained, where."""
+    return [(who, int(qos), kept == "1", on) for who, qos, kept, on in TOLD.findall(said)]
+
+
+@takes_long
+def test_1_and_13_nothing_at_qos_2_and_no_reading_retained(stage: Staged) -> None:
+    """A broker that tells everything tells of two rounds; and of a stranger who does both."""
+    site = stage(readings=2)
+    site.broker.stop()
+    more = f"{OPEN}{LIMITS}log_type all\n"
+    with Broker(site.broker.command[0], site.folder / "told", more=more) as told:
+        told.start()
+        site.write(told.port)
+        site.gateway()
+        site.edges()
+        assert eventually(lambda: site.released() == 2)
+        with Radio(told.port, "stranger") as radio:  # the control: it would be seen
+            body = text("heatveil/1/stage/node-00/data") + b"\0\1?"
+            radio._link.sendall(packed(PUBLISH, 1 | 4, body))
+            assert eventually(lambda: "from stranger (d0, q2, r1" in told.said())
+        said = told.said()
+    ours = [one for one in published(said) if one[0] != "stranger"]
+    reports = [one for one in ours if one[3].endswith("/data")]
+
+    assert len(reports) >= 40
+    assert {qos for _, qos, _, _ in reports} == {1}
+    assert {qos for _, qos, _, _ in ours} <= {0, 1}
+    assert not [on for _, _, kept, on in ours if kept and on.split("/")[-1] in PRESENCE]
+    assert {"data": "1", "receipt": "1", "round": "1"}.items() <= {
+        on.split("/")[3 if "/round/" in on else -1]: qos for on, qos in FILTER.findall(said)
+    }.items()
+
+
+@pytest.mark.parametrize("written", [mosquitto.__file__, broker.__file__])
+def test_3_queues_are_limited_in_messages_and_in_bytes(written: str) -> None:
+    """A thousand messages are too few for a gateway that is away, and no limit fills a memory."""
+    found = re.findall(r"^max_queued_(messages|bytes) (\d+)$", Path(written).read_text(), re.M)
+
+    assert {what: int(most) > 10_000 for what, most in found} == {"messages": True, "bytes": True}
+
+
+@pytest.mark.parametrize("sensors", [WIDEST, WIDEST + 16])
+def test_8_no_device_may_have_frames_that_are_never_taken(sensors: int) -> None:
+    """The widest that may be enrolled is read at its longest; a wider one is neither."""
+    report = Report(b"name", "one", (1 << 48) - 1, (1 << 48) - 1, [(1 << 48) - 1] + [-1] * sensors)
+    frame, device = wire.pack_report(report, bytes(32), "a topic", 32), SimpleNamespace()
+    device.place = SimpleNamespace(sensors=sensors)
+    devices: Any = SimpleNamespace(by_name={"one": device})
+    if sensors == WIDEST:
+        assert wire.unpack_report(frame, bytes(32), "a topic", "one") == report
+        check_widths(devices)
+    else:
+        with pytest.raises(OperatorFault, match="sent again for ever"):
+            check_widths(devices)
+        with pytest.raises(ValueError, match="a message of"):
+            wire.unpack_report(frame, bytes(32), "a topic", "one")
+
+
+def test_10_who_takes_a_message_and_fails_does_not_end_the_thread(stage: Staged) -> None:
+    """In paho's own thread an exception would be the end of all links."""
+    site, came = stage(), list[bytes]()
+
+    def take(link: Link, message: Any) -> None:
+        link.ack(message)
+        if message.payload == b"bad":
+            raise ZeroDivisionError
+        came.append(message.payload)
+
+    at = Mqtt(host="127.0.0.1", port=site.broker.port, insecure=True)
+    with Pump("trap") as pump, Radio(site.broker.port, "mouth") as radio:
+        link = Link(at, "trap", pump, subscribe=["trap"], on_message=take).wait()
+        for payload in (b"bad", b"good"):
+            assert radio.publish("trap", payload)
+            time.sleep(0.1)
+        assert eventually(lambda: came == [b"good"])
+        link.close()
+
+
+def test_11_no_two_devices_come_back_in_the_same_moment() -> None:
+    """Each waits for half as long to half as long again, and twice as long the next time."""
+    moments = []
+    for _ in range(200):
+
+        def refuse() -> None:
+            raise ConnectionRefusedError
+
+        rider = Rider(SimpleNamespace(reconnect=refuse), lambda _: None)  # type: ignore[arg-type]
+        wait_s, now_s = rider.wait_s, time.monotonic()
+        Pump._connect(None, rider)  # type: ignore[arg-type]
+        moments.append((rider.retry_at_s - now_s) / wait_s)
+        assert rider.wait_s == 2 * wait_s
+
+    assert 0.5 <= min(moments) < 0.7
+    assert 1.3 < max(moments) < 2.0
+    assert len({round(one, 3) for one in moments}) > 100
+
+
+def test_16_and_17_no_duckdb_in_the_service_and_no_strict_editable_install() -> None:
+    """One writes a row in 3 ms; with the other a new module is unseen."""
+    files = [file.read_text("utf-8") for file in (ROOT / "gateway").rglob("*.py")]
+    assert len(files) > 100
+    assert not [one for one in files if re.search(r"^\s*(import|from) duckdb", one, re.MULTILINE)]
+    for file in ("pyproject.toml", ".ci/venv.sh"):
+        assert "editable_mode" not in (ROOT / file).read_text()
+
+
+def test_18_no_test_listens_on_a_port_that_it_did_not_look_for() -> None:
+    """Two brokers on one fixed port collide."""
+    fixed = re.compile(r"listener [0-9]|bind\(\(.*, [1-9][0-9]+\)")
+    found = [
+        f"{file.name}: {line.strip()}"
+        for file in (ROOT / "tests").rglob("*.py")
+        for line in file.read_text("utf-8").splitlines()
+        if fixed.search(line) and "assert" not in line and "test_traps" not in file.name
+    ]
+
+    assert fixed.search("listener 1883")  # the control
+    assert found == []
