@@ -77,9 +77,8 @@ class Service:
             alarms = {who: found for who, found in store.alarms().items() if who in keys}
             self._guard = guard = guard_of(deployment, devices.by_name, store.opened_s())
             told: Any = deployment, store, devices, teller.progress, teller.alarmed
-            self._intake = intake = taker(
-                *told, metrics=metrics, guard=guard, health=vitals.health
-            )
+            kept: Any = {"metrics": metrics, "guard": guard, "health": vitals.health}
+            self._intake = intake = taker(*told, **kept)
             stack.callback(intake.stop)
             self._outbox: Outbox | None = None
             self._uplink = uplink = Uplink(
@@ -94,6 +93,7 @@ class Service:
             stack.callback(intake.stop)  # commit and send receipts before saying goodbye
             runs = intake, solver, self._outbox, teller.tell, vitals.say, vitals.hindrance
             self._campaign = Campaign(deployment, devices, store, *runs)
+            vitals.watch()
             self._look()
             chores = keeping(deployment.store, store, metrics)
             stack.enter_context(Chores(Chore(LOOK_S, self._look), *chores))
@@ -176,5 +176,5 @@ class Service:
         """Look at what changes by itself: room on the disk, and what others said of parts."""
         enough = self._vitals.room(self._store.free_bytes(), self._deployment.store.reserve_mb)
         self._intake.hold(not enough)
-        self._vitals.news()
+        self._vitals.look()
         self._uplink.tidy()

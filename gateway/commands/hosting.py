@@ -122,6 +122,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         manager,
     ):
         page.attach(reader=reader)
+        manager.moving = service.moving
         garbage.seldom()
         say(f"live page: {page.url}")
         if rounds is not None:  # who waits for them must not wait for a broker that never comes

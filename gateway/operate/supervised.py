@@ -6,7 +6,7 @@ can be asked why.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
@@ -22,9 +22,11 @@ log = structlog.get_logger()
 class Supervised:
     """Tells the service manager what the service tells; a context manager.
 
-    Where there is none it does nothing. A thread of ours that has died is no life: the manager
-    is told nothing more, and starts us anew.
+    Where there is none it does nothing. A thread of ours that has died, or stands still, is no
+    life: the manager is told nothing more, and starts us anew.
     """
+
+    moving: Callable[[], bool] = staticmethod(lambda: True)  # whether what must move has moved
 
     def __init__(self, notify: Notifier | None = None) -> None:
         """Begin.
@@ -84,6 +86,11 @@ class Supervised:
             if dead := [one.name for one in self._watched if not one.is_alive()]:
                 log.error(
                     "a thread has ended and must not; we are to be started anew", threads=dead
+                )
+                continue
+            if not self.moving():
+                log.error(
+                    "the rounds, the link or the writer stand still; we are to be started anew"
                 )
                 continue
             self._notify.watchdog()

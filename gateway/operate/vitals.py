@@ -15,6 +15,8 @@ from .health import Health
 PARTS = ("store", "disk", "broker", "solver", "rounds")
 NEEDED = ("broker", "disk")  # for a round to open: what cannot be waited for once it is paid
 MEGABYTE = 1_000_000
+# Threads without which nothing more is done, and the part that is then said not to work.
+WORK_OF = {"intake": "store", "gateway": "broker", "outbox": "broker"}
 
 log = structlog.get_logger()
 
@@ -31,6 +33,8 @@ class Vitals:
         self.health, self._tell = health, tell
         self._lock = threading.Lock()
         self._told: telling.Event | None = None
+        self._before = set(threading.enumerate())
+        self._watched: list[threading.Thread] = []
 
     def say(self, part: str, ok: bool, why: str = "") -> None:
         """Take how a part is now, and pass on what is news."""
@@ -50,6 +54,19 @@ class Vitals:
             news, self._told = event != self._told, event
         if news:
             self._tell(event)
+
+    def watch(self) -> None:
+        """Say from now on when a thread has ended that began after us and must not: `WORK_OF`."""
+        ours = set(threading.enumerate()) - self._before
+        self._watched = [thread for thread in ours if thread.name in WORK_OF]
+
+    def look(self) -> None:
+        """Pass on what others have said of parts, and say what nobody is left to say."""
+        for thread in self._watched:
+            if not thread.is_alive():
+                why = f"its thread {thread.name} has ended by a fault, which the log holds"
+                self.say(WORK_OF[thread.name], False, f"{why}. Start the gateway again")
+        self.news()
 
     def broker(self, up: bool, why: str) -> None:
         """Take how the link to the broker is."""

@@ -57,6 +57,23 @@ def vital() -> Iterator[Any]:
     over.set()
 
 
+def test_a_gateway_that_stands_still_is_not_said_to_live() -> None:
+    """A thread that hangs is as bad as one that died: the manager starts us anew."""
+    notify = Told(watchdog_s=0.01)
+    manager, moves = Supervised(notify), [True]
+    manager.moving = lambda: moves[0]
+    with manager:
+        until_s = time.monotonic() + 10
+        while "WATCHDOG=1" not in notify.said and time.monotonic() < until_s:
+            time.sleep(0.01)
+        assert "WATCHDOG=1" in notify.said
+        moves[0] = False
+        time.sleep(0.1)
+        before = len(notify.said)
+        time.sleep(0.2)
+        assert len(notify.said) == before
+
+
 def test_ready_is_told_once_and_not_before_the_broker_has_us() -> None:
     """Zigbee2MQTT shows as active while it is connected to nothing; its users asked why."""
     told = Told()
