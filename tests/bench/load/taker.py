@@ -117,7 +117,7 @@ def main() -> None:
         sample.labels["kind"]: sample.value
         for family in metrics.refused.collect()
         for sample in family.samples
-        if sample.name.endswith("_total")
+        if sample.name.endswith("_total") and sample.value
     }
     print(
         json.dumps(
