@@ -268,6 +268,36 @@ def test_everything_at_once_fits(
     assert [url for url in tab.asked if not url.startswith(live.url)] == []
 
 
+NAMELESS = """() => [...document.querySelectorAll(
+    "canvas,progress,input,button,section,[tabindex='0']")]
+  .filter((one) => !one.ariaLabel && !one.textContent.trim() && !one.labels?.length
+    && !document.getElementById(one.getAttribute("aria-labelledby"))?.textContent)
+  .map((one) => one.outerHTML)"""
+
+
+def test_it_can_be_used_by_ear_and_by_keyboard(live: Page, opened: Opened, until: Until) -> None:
+    """All that can be looked at or moved has a name; Tab goes to the map, tables and slider."""
+    tab = opened(live.url, reduced_motion="reduce")
+    until(tab, "document.getElementById('past').dataset.number == '6'")
+    nameless = tab.evaluate(NAMELESS)
+    tab.evaluate("document.body.append(document.createElement('canvas'))")
+    planted = tab.evaluate(NAMELESS)
+    walked = []
+    for _ in range(5):
+        tab.keyboard.press("Tab")
+        walked.append(
+            tab.evaluate(
+                "document.activeElement.id || document.activeElement.getAttribute("
+                "'aria-labelledby') || document.activeElement.className"
+            )
+        )
+
+    assert (nameless, planted) == ([], ["<canvas></canvas>"])
+    assert walked[:4] == ["skip", "sources-title", "sensors-title", "when"]
+    assert tab.evaluate("document.documentElement.lang") == "en"
+    assert tab.locator("th:not([scope])").count() == 0
+
+
 def test_the_page_is_small() -> None:
     """A hundred kilobytes in all: it opens in a cellar, too."""
     folder = Path(gateway.web.__file__).parent
