@@ -1,0 +1,184 @@
+"""Every known way to lose, double or give away something is rejected by a test of the gateway.
+
+The table beside this file lists them, one mistake a row, with the test that must see it. The
+mistake is made in a copy of the source, and the copy's own test is run there; it must fail by an
+assertion, for an exception that has nothing to do with the trap is no rejection.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = ("edge", "physics", "recovery", "gateway", "tests")
+SAYS = {"AssertionError", "Failed"}  # how a test says that something is not so
+WORKERS = 2
+
+
+class Mistake(NamedTuple):
+    """One mistake: what it means, where it is made, and the test that must reject it.
+
+    raises: an exception that is the rejection, where the code itself finds that it was misled.
+    needs: a program that the test is skipped without.
+    """
+
+    trap: str
+    file: str
+    old: str
+    new: str
+    test: str
+    raises: str = ""
+    needs: str = ""
+
+
+class Outcome(NamedTuple):
+    """What became of the tests of a copy."""
+
+    status: int
+    notes: dict[str, dict[str, str]]
+    words: str
+
+
+MISTAKES = [
+    Mistake(**row)
+    for row in tomllib.loads(Path(__file__).with_name("gateway.toml").read_text("utf-8"))[
+        "mistake"
+    ]
+]
+CONTROL = Mistake("nothing", "", "", "", "")
+
+
+def copied(folder: Path) -> None:
+    """Make a copy of what tests need, of hard links: nothing there is written in place."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, copy_function=os.link)
+    os.link(ROOT / "pyproject.toml", folder / "pyproject.toml")
+
+
+def plant(folder: Path, mistake: Mistake) -> None:
+    """Make the mistake in a copy.
+
+    Raises:
+        AssertionError: the text is not there exactly once, so the row is stale.
+    """
+    path = folder / mistake.file
+    source = path.read_text("utf-8")
+    count = source.count(mistake.old)
+    assert count == 1, (
+        f"{mistake.file} holds {mistake.old!r} {count} times but must hold it once, or this is "
+        "not the mistake that is meant. Mend the row"
+    )
+    changed = source.replace(mistake.old, mistake.new)
+    compile(changed, mistake.file, "exec")
+    path.unlink()  # a hard link to the checkout's own
+    path.write_text(changed, "utf-8")
+
+
+class Bench:
+    """A process that has other people's packages ready, and a copy to make mistakes in."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        copied(folder)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", Path(__file__).with_name("trial.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
+        )
+
+    def tried(self, mistake: Mistake) -> Outcome:
+        """Return what becomes of one mistake, which is taken back again."""
+        tests = [mistake.test] if mistake.file else sorted({one.test for one in MISTAKES})
+        if not mistake.file:
+            return self._run(tests)
+        path = self._folder / mistake.file
+        try:
+            plant(self._folder, mistake)
+            return self._run(tests)
+        finally:
+            path.unlink(missing_ok=True)
+            os.link(ROOT / mistake.file, path)
+
+    def _run(self, tests: list[str]) -> Outcome:
+        asked, answer = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answer is not None
+        notes, words = self._folder / "notes.json", self._folder / "said.txt"
+        for old in (notes, words):
+            old.unlink(missing_ok=True)
+        print(json.dumps([str(self._folder), *tests]), file=asked, flush=True)
+        status = int(answer.readline())
+        found = json.loads(notes.read_text()) if notes.exists() else {}
+        return Outcome(status, found, words.read_text()[-3000:])
+
+    def close(self) -> None:
+        """End it."""
+        self._process.communicate()
+
+
+@pytest.fixture(scope="session")
+def trials(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[Mistake, "Future[Outcome]"]]:
+    """Give the outcome of every mistake that was asked for, two of them tried at a time."""
+    wanted = [
+        item.callspec.params["mistake"]
+        for item in request.session.items
+        if "trials" in getattr(item, "fixturenames", ()) and hasattr(item, "callspec")
+    ]
+    home = tmp_path_factory.mktemp("safety")
+    idle: SimpleQueue[Bench] = SimpleQueue()
+    benches = [Bench(home / str(place)) for place in range(WORKERS)]
+    for one in benches:
+        idle.put(one)
+
+    def tried(mistake: Mistake) -> Outcome:
+        bench = idle.get()
+        try:
+            return bench.tried(mistake)
+        finally:
+            idle.put(bench)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        yield {mistake: pool.submit(tried, mistake) for mistake in wanted}
+        pool.shutdown(cancel_futures=True)
+    for one in benches:
+        one.close()
+    shutil.rmtree(home)
+
+
+@pytest.mark.parametrize("mistake", [CONTROL], ids=["untouched"])
+def test_the_untouched_copy_passes_every_test_of_the_table(mistake: Mistake, trials) -> None:
+    """What follows would mean nothing if they failed anyhow."""
+    outcome = trials[mistake].result()
+
+    assert [one for one, note in outcome.notes.items() if note["outcome"] != "passed"] == []
+    assert outcome.status == 0, outcome.words
+    assert len(outcome.notes) == len({one.test for one in MISTAKES}), outcome.words
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: one.trap)
+def test_a_planted_mistake_is_rejected(
+    mistake: Mistake, trials, need: Callable[[str], str]
+) -> None:
+    """Somebody made each of these, or will."""
+    if mistake.needs:
+        need(mistake.needs)
+    outcome = trials[mistake].result()
+    note = outcome.notes.get(mistake.test, {})
+
+    assert outcome.status == 1, f"it survived, or broke off: {mistake.trap}\n{outcome.words}"
+    assert (note["when"], note["outcome"]) == ("call", "failed"), outcome.words
+    assert note["raised"] in ({mistake.raises} if mistake.raises else SAYS), outcome.words
