@@ -18,6 +18,7 @@ from harness.web import get, told
 
 Staged = Callable[..., Stage]
 SENSORS = sized(200, 2000)
+LIMIT_MB = 8.0  # journal_size_limit is a little more
 
 
 @contextmanager
@@ -200,7 +201,7 @@ def test_reader_holds_the_database_12_s(stage: Staged) -> None:
 
 @takes_long
 def test_reader_holds_the_database_12_s_control(stage: Staged) -> None:
-    """Never truncated, the log stays as large as it ever was."""
+    """Never truncated, the log stays as large as it was, or as SQLite's own limit has it."""
     largest, after = read_slowly(stage(sensors=SENSORS, readings=sized(8, 14)), "no_checkpoint")
 
-    assert after > 0.9 * largest
+    assert after > min(0.9 * largest, LIMIT_MB)
