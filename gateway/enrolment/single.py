@@ -14,7 +14,7 @@ from . import keyfile
 from .enrol import Devices, Secret
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-TAKEN = {"round", "map", "ha"}  # what else stands at a device's place in a topic
+TAKEN = {"round", "map", "ha", "gateway"}  # what else stands at a device's place in a topic
 HOLDS = "everything of one device"
 
 
@@ -36,17 +36,17 @@ def check_name(name: str, devices: Devices, gateway: str | None) -> None:
     Raises:
         OperatorFault: it is no name, or somebody's.
     """
-    if not NAME.fullmatch(name) or ".." in name or name in TAKEN:
-        raise OperatorFault(
-            f"{name!r} cannot be a device's name; it stands in topics and names files, so it must "
-            "be letters, digits, dots, dashes and underscores, 63 at most, begin with a letter or "
-            f"digit, and be none of {', '.join(sorted(TAKEN))}. Choose another"
-        )
     if name in devices.by_name or name == gateway:
         whose = "enrolled already" if name in devices.by_name else "the gateway's at the broker"
         raise OperatorFault(
             f"the name {name} is {whose}; two of one name could speak for each other. Choose "
             f"another, or give the device that has it new keys: heatveil device rotate --keys"
+        )
+    if not NAME.fullmatch(name) or ".." in name or name in TAKEN:
+        raise OperatorFault(
+            f"{name!r} cannot be a device's name; it stands in topics and names files, so it must "
+            "be letters, digits, dots, dashes and underscores, 63 at most, begin with a letter or "
+            f"digit, and be none of {', '.join(sorted(TAKEN))}. Choose another"
         )
 
 
