@@ -58,6 +58,7 @@ def run(
     subprocess.run([*_client("createdb", postgres), name], check=True)
     asked: dict[str, Any] = {"devices": devices, "partitions": PARTITIONS, "lease_s": LEASE_S}
     asked |= {"rounds": rounds, "rate": 0, "cells": 1, "connections": 8, "seconds": PATIENCE_S}
+    asked |= {"way": "steady", "peer": False, "version": "5"}
     asked["postgresql"] = f"host=127.0.0.1 port={postgres} user=postgres dbname={name}"
     with broker.embedded("mosquitto") as address, tempfile.TemporaryDirectory() as folder:
         asked |= {"port": address.port, "out": f"{folder}/load"}
