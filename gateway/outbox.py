@@ -12,6 +12,7 @@ back it is told again what stands, with the bytes that it was told before.
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
@@ -24,6 +25,7 @@ from .storage.patience import Stopped, patiently
 BATCH = 100
 END_S = 0.2  # for what is under way when we end
 LOOK_S = 1.0  # for letters that somebody else has written
+AGAIN_S = 30.0  # after which a letter that the broker has not taken, or refused, goes once more
 
 log = structlog.get_logger()
 
@@ -60,7 +62,7 @@ class Outbox:
         """
         self._store, self._publish = store, publish
         self._changed = threading.Condition()
-        self._under_way: set[int] = set()
+        self._under_way: dict[int, float] = {}  # when each was handed over
         self._sent: deque[int] = deque()
         self._standing: dict[str, Letter] = {}  # the last of each retained topic, of this start
         self._again = False
@@ -126,7 +128,8 @@ class Outbox:
         gone = [self._sent.popleft() for _ in range(len(self._sent))]
         if gone:
             patiently(self._stopping, self._store.posted, gone)
-            self._under_way.difference_update(gone)
+            for one in gone:
+                self._under_way.pop(one, None)
 
     def _hand_over(self) -> None:
         """Publish what has not been handed over yet, oldest first."""
@@ -138,13 +141,17 @@ class Outbox:
                 if letter.topic not in newer:
                     self._publish(letter.topic, letter.payload, retain=True)
         for letter in waiting:
-            if letter.id not in self._under_way:
-                self._under_way.add(letter.id)
-                if letter.retain:
-                    self._standing[letter.topic] = letter
-                self._publish(
-                    letter.topic, letter.payload, retain=letter.retain, on_sent=self._heard(letter)
-                )
+            handed_s, now_s = self._under_way.get(letter.id), time.monotonic()
+            if handed_s is not None and now_s - handed_s < AGAIN_S:
+                continue
+            if handed_s is not None:
+                log.warning("the broker has not taken a letter; once more", topic=letter.topic)
+            if letter.retain:
+                self._standing[letter.topic] = letter
+            self._publish(
+                letter.topic, letter.payload, retain=letter.retain, on_sent=self._heard(letter)
+            )
+            self._under_way[letter.id] = now_s  # not before: what could not be is tried again
         with self._changed:
             self._empty = not waiting and not self._woken
             self._changed.notify_all()

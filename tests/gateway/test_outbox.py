@@ -106,3 +106,47 @@ def test_what_the_broker_did_not_acknowledge_waits_for_the_next_start(store: Sto
         box.switch(True)
         assert eventually(lambda: not store.letters())
     assert out == handed
+
+
+def test_a_letter_that_could_not_be_handed_over_is_tried_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Taken for under way it would never go, and its round wait for ever."""
+    monkeypatch.setattr("gateway.outbox.LOOK_S", 0.05)
+    store.post([letter(ROUND, b"one")])
+    tries: list[bytes] = []
+
+    def publish(topic: str, payload: bytes, *, retain: bool = False, on_sent: Any = None) -> None:
+        tries.append(payload)
+        if len(tries) < 3:
+            raise RuntimeError
+        on_sent()
+
+    with Outbox(store, publish, open=True) as box:
+        assert box.wait_empty(10)
+
+    assert tries == [b"one"] * 3
+    assert not store.letters()
+
+
+def test_a_letter_that_the_broker_refused_goes_once_more_with_the_same_bytes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker out of room says so once; nobody else would ever try again."""
+    monkeypatch.setattr("gateway.outbox.LOOK_S", 0.05)
+    monkeypatch.setattr("gateway.outbox.AGAIN_S", 0.3)
+    store.post([letter(ROUND, b"one")])
+    tries: list[float] = []
+
+    def publish(topic: str, payload: bytes, *, retain: bool = False, on_sent: Any = None) -> None:
+        assert (topic, payload, retain) == (ROUND, b"one", True)
+        tries.append(time.monotonic())
+        if len(tries) > 1:  # the first one is refused, and nothing more is heard of it
+            on_sent()
+
+    with Outbox(store, publish, open=True) as box:
+        assert box.wait_empty(10)
+
+    assert len(tries) == 2
+    assert tries[1] - tries[0] >= 0.3
+    assert not store.letters()
