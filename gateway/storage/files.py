@@ -90,7 +90,8 @@ def backup(place: Place, out: Path, *, again: bool = False) -> None:
 def _copied(place: Path, beside: Path) -> None:
     """Write the copy, and see that it is whole: SQLite's own check, and as many rows."""
     os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    with closing(sqlite3.connect(address(place), uri=True, timeout=10)) as source:
+    where, began = address(place), place.stat()
+    with closing(sqlite3.connect(where, uri=True, timeout=10)) as source:
         source.isolation_level = None
         source.execute("BEGIN")  # the copy and the count are of this one moment
         rows = _rows(source)
@@ -100,6 +101,10 @@ def _copied(place: Path, beside: Path) -> None:
             said = copy.execute("PRAGMA integrity_check").fetchone()[0]
             found = _rows(copy)
         source.execute("ROLLBACK")
+    ended = place.stat()
+    same = (began.st_mtime_ns, began.st_size) == (ended.st_mtime_ns, ended.st_size)
+    if where.endswith("immutable=1") and not (same and address(place) == where):
+        raise sqlite3.DatabaseError("a gateway was started meanwhile; try again")
     if said != "ok" or found != rows:
         raise sqlite3.DatabaseError(f"the copy is not whole: {said}")
     _flushed(beside)

@@ -134,3 +134,27 @@ def test_a_backup_is_for_nobody_else(site: Path, tmp_path: Path) -> None:
     store.close()
 
     assert (tmp_path / "copy.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_a_gateway_that_starts_while_its_store_is_copied_spoils_no_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody had it open, so it was read without a lock: what came meanwhile may be in by half."""
+    path, out = tmp_path / "heatveil.sqlite", tmp_path / "copy.sqlite"
+    Store(path, "lab").close()
+    real, started = files._rows, list[Store]()
+
+    def starting(connection: sqlite3.Connection) -> dict[str, int]:
+        if not started:
+            started.append(Store(path, "lab"))
+            started[0].keep(_batch(1))
+        return real(connection)
+
+    monkeypatch.setattr(files, "_rows", starting)
+    with pytest.raises(OperatorFault, match="a gateway was started meanwhile"):
+        files.backup(path, out)
+    assert not out.exists()
+    files.backup(path, out)  # while it runs
+    started[0].close()
+    with closing(sqlite3.connect(out)) as copy:
+        assert copy.execute("SELECT count(*) FROM reports").fetchone() == (50,)
