@@ -257,6 +257,73 @@ def test_nobody_hears_what_is_for_another(wall: Wall, pump: Pump) -> None:
         assert {topic.split("/")[-1] for topic, _ in ears.heard} == {"receipt", "x", "thermal"}
 
 
+def dies(wall: Wall, name: str, will: str) -> int:
+    """Come as a device over a bare socket, leave a last will, and die; return the broker's word.
+
+    Source: MQTT 3.1.1, sections 3.1 (CONNECT, with a retained will at QoS 0) and 3.2 (CONNACK).
+    """
+
+    def text(words: str) -> bytes:
+        return len(words.encode()).to_bytes(2, "big") + words.encode()
+
+    own = access.client_id(wall.device(name), session(wall.device(name)))
+    body = text("MQTT") + bytes([4, 0x80 | 0x40 | 0x20 | 0x04 | 0x02, 0, 30])
+    body += (
+        text(own) + text(will) + text("the last word") + text(name) + text(wall.passwords[name])
+    )
+    length = (
+        bytes([len(body) & 127 | 128, len(body) >> 7]) if len(body) > 127 else bytes([len(body)])
+    )
+    context = access.tls(wall.mqtt)
+    assert context is not None
+    with (
+        socket.create_connection((wall.mqtt.host, wall.mqtt.port)) as plain,
+        context.wrap_socket(plain, server_hostname=wall.mqtt.host) as link,
+    ):
+        link.sendall(b"\x10" + length + body)
+        return link.recv(4)[3]
+
+
+def test_a_last_will_is_no_way_around(wall: Wall, pump: Pump) -> None:
+    """What a device says when it dies is held to the same rights; its own state is the control."""
+    ears = Ears()
+    with links(pump, (wall.device("watcher"), ["#"], ears)):
+        for topic in (leaf("node-1", "state"), ROUND, RECEIPT, leaf("map", "thermal")):
+            dies(wall, "node-0", topic)
+        assert dies(wall, "node-0", leaf("node-0", "state")) == 0
+        heard = ears.wait(1)
+        time.sleep(0.2)
+
+        assert heard == [(leaf("node-0", "state"), b"the last word")]
+
+
+def test_a_shared_subscription_is_no_way_around(wall: Wall, pump: Pump) -> None:
+    """Nothing of another's is taken from the gateway by sharing it."""
+    ears, stolen = Ears(), Ears()
+    shared = [
+        f"$share/any/{leaf('+', 'data')}",
+        "$share/any/#",
+        f"$share/any/{leaf('round', '#')}",
+    ]
+    thief = Link(
+        wall.device("node-0"),
+        session(wall.device("node-0")),
+        pump,
+        subscribe=shared,
+        on_message=stolen,
+    )
+    with links(
+        pump, (wall.mqtt, [leaf("+", "data")], ears), (wall.device("node-1"), [], None)
+    ) as (_, other):
+        time.sleep(0.5)
+        for number in range(5):
+            other.publish(OTHERS, b"%d" % number)
+
+        assert ears.wait(5) == [(OTHERS, b"%d" % number) for number in range(5)]
+        assert stolen.heard == []
+        thief.close()
+
+
 def test_who_sends_too_much_at_once_is_cut_off_and_the_others_are_not(
     wall: Wall, pump: Pump
 ) -> None:
