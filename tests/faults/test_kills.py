@@ -81,7 +81,7 @@ def database_killed(stage: Staged, program: str, *switches: str) -> Stage:
         assert eventually(lambda part=part: site.stored() > part * SENSORS)
         cluster.kill()
         cluster.start()
-    assert eventually(lambda: len(site.said()) == SENSORS)
+    assert eventually(lambda: len(site.said()) >= SENSORS)
     assert gateway.alive
     return site
 
@@ -134,7 +134,7 @@ def queued_and_killed(site: Stage, frees: str) -> int:
     assert site.asked()
     gateway.freeze()
     edges.start()
-    assert eventually(lambda: len(site.said()) == 20)
+    assert eventually(lambda: len(site.said()) >= 20)
     time.sleep(0.5)  # a tick, and the broker's acknowledgement
     for one in (site.broker, gateway, edges):
         one.kill()

@@ -29,27 +29,30 @@ def frozen(site: Stage, which: str, frozen_s: float, *switches: str) -> tuple[in
     one.freeze()
     time.sleep(frozen_s)
     one.thaw()
-    assert eventually(lambda: len(site.said()) == SENSORS)
+    assert eventually(lambda: len(site.said()) >= SENSORS)
     return site.settled().lost, connections(site)
 
 
 @takes_long
 def test_broker_frozen_8_s(stage: Staged) -> None:
     """A broker that stood still is waited for, and not run away from."""
-    assert frozen(stage(sensors=SENSORS), "broker", sized(3, 8)) == (0, 1)
+    assert frozen(stage(sensors=SENSORS, readings=1, gather_s=60), "broker", sized(3, 8)) == (0, 1)
 
 
 @takes_long
 def test_gateway_frozen_8_s(stage: Staged) -> None:
     """A machine that stood still has its link when it wakes."""
-    assert frozen(stage(sensors=SENSORS), "gateway", sized(3, 8)) == (0, 1)
+    assert frozen(stage(sensors=SENSORS, readings=1, gather_s=60), "gateway", sized(3, 8)) == (
+        0,
+        1,
+    )
 
 
 @takes_long
 @pytest.mark.parametrize("which", ["gateway", "broker"])
 def test_frozen_8_s_control(stage: Staged, which: str) -> None:
     """With a keepalive of two seconds one gives the other up, and nothing is lost even then."""
-    site = stage(sensors=SENSORS)
+    site = stage(sensors=SENSORS, readings=1, gather_s=60)
     lost, _ = frozen(site, which, 12, "short_keepalive")  # mosquitto looks every 5 s
 
     assert lost == 0
@@ -66,13 +69,13 @@ def torn(site: Stage, proxy: Proxy, times: int, **options: object) -> int:
     for _ in range(times):
         proxy.reset()
         time.sleep(world.uniform(0.1, 0.5))
-    assert eventually(lambda: len(site.said()) == SENSORS)
+    assert eventually(lambda: len(site.said()) >= SENSORS)
     return site.settled(sized(15, 30)).lost
 
 
 def test_link_reset_6_times(stage: Staged) -> None:
     """What was under way when the link broke comes again, and counts once."""
-    site = stage(sensors=SENSORS)
+    site = stage(sensors=SENSORS, readings=1, gather_s=60)
     with Proxy(site.broker.port) as proxy:
         lost = torn(site, proxy, 6)
     found = site.truth()
@@ -85,7 +88,7 @@ def test_link_reset_6_times(stage: Staged) -> None:
 @takes_long
 def test_black_hole_6_s(stage: Staged) -> None:
     """A link that takes everything and carries nothing costs time and no reading."""
-    site = stage(sensors=SENSORS)
+    site = stage(sensors=SENSORS, readings=1, gather_s=60)
     with Proxy(site.broker.port) as proxy:
         site.write(proxy.port)
         site.gateway()
@@ -95,7 +98,7 @@ def test_black_hole_6_s(stage: Staged) -> None:
         time.sleep(sized(3, 6))
         proxy.swallows = False
         proxy.reset()  # as the network's own end of a dead connection
-        assert eventually(lambda: len(site.said()) == SENSORS)
+        assert eventually(lambda: len(site.said()) >= SENSORS)
         found = site.settled()
 
     assert found.whole, found
@@ -105,13 +108,13 @@ def test_black_hole_6_s(stage: Staged) -> None:
 @takes_long
 def test_black_hole_6_s_control(stage: Staged) -> None:
     """Said once and not again, what went into the hole is gone."""
-    site = stage(sensors=SENSORS, gather_s=8)
+    site = stage(sensors=SENSORS, readings=1, gather_s=8)
     with Proxy(site.broker.port) as proxy:
         site.gateway()
         site.hurried(proxy.port, pace_s=1.0, frees="sending", resend_s=0)
         assert eventually(lambda: site.stored() > 0)
         proxy.swallows = True
-        assert eventually(lambda: len(site.said()) == SENSORS)
+        assert eventually(lambda: len(site.said()) >= SENSORS)
         time.sleep(0.3)
         proxy.swallows = False
         proxy.reset()
@@ -124,13 +127,13 @@ def acked_late(site: Stage, *switches: str) -> int:
     gateway = site.gateway("slow_commit", *switches)
     assert site.asked()
     first = site.hurried(frees="puback", resend_s=0, names=[0, 100], log="first")
-    assert eventually(lambda: len(site.said()) == 100)
+    assert eventually(lambda: len(site.said()) >= 100)
     time.sleep(0.6)  # they are with the gateway, and wait for its disk
     site.broker.kill()
     first.kill()  # or it would send its own again
     site.broker.start()
     site.hurried(frees="puback", resend_s=0, names=[100, 200], log="second", asks_itself=True)
-    assert eventually(lambda: len(site.said()) == 200)
+    assert eventually(lambda: len(site.said()) >= 200)
     assert eventually(lambda: site.stored() >= 100)  # and now the old acknowledgements go out
     time.sleep(0.5)
     gateway.kill()

@@ -71,14 +71,14 @@ def begun(site: Stage, *switches: str, **options: Any) -> Child:
 
 def test_database_locked_7_s(stage: Staged) -> None:
     """Whoever holds the file is waited for, and memory stays as it was."""
-    site = stage(sensors=SENSORS)
+    site = stage(sensors=SENSORS, readings=1, gather_s=60)
     gateway = begun(site)
     before_mb = gateway.resident_mb()
     with held(site.database, "writing"):
         time.sleep(sized(3.5, 7))
         grown_mb = gateway.resident_mb() - before_mb
         assert site.truth().lost > 0  # it is held indeed
-    assert eventually(lambda: len(site.said()) == SENSORS)
+    assert eventually(lambda: len(site.said()) >= SENSORS)
     found = site.settled()
     print(f"{found}; memory grew by {grown_mb:.1f} MB")
 
@@ -90,10 +90,10 @@ def test_database_locked_7_s(stage: Staged) -> None:
 @takes_long
 def test_database_locked_7_s_control(stage: Staged) -> None:
     """Asked once and not again, the store misses what came meanwhile."""
-    site = stage(sensors=SENSORS)
+    site = stage(sensors=SENSORS, readings=1, gather_s=60)
     begun(site, "impatient")
     with held(site.database, "writing"):
-        assert eventually(lambda: len(site.said()) == SENSORS)
+        assert eventually(lambda: len(site.said()) >= SENSORS)
         time.sleep(5)
 
     assert site.settled(3).lost > 0
@@ -116,7 +116,7 @@ def test_disk_full_6_s(stage: Staged, small_disk: Callable[[int], Path]) -> None
     time.sleep(sized(2.5, 6))
     assert site.truth().lost > 0
     filler.unlink()
-    assert eventually(lambda: len(site.said()) == SENSORS)
+    assert eventually(lambda: len(site.said()) >= SENSORS)
     found = site.settled()
     print(f"{found}; {gateway.said().count('the store does not answer')} complaints")
 
