@@ -41,14 +41,13 @@ def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
         ledger = reader.ledger(budget)
     check_terms(promised, terms(guarantee))
     check_budget(least, budget)
-    left = int(ledger.left / rho)
-    told = (
-        f"{deployment.privacy.readings - left} of {deployment.privacy.readings} rounds are spent"
-    )
+    left, share = int(ledger.left / rho), float(ledger.spent / ledger.budget)
+    told = f"{share:.1%} of it is spent"
     if left:
-        yield ok("store", f"it is of this promise, and {told}")
+        more = f"{left} of {deployment.privacy.readings} rounds can be paid for"
+        yield ok("store", f"it is of this promise; {told}, and {more}")
     else:
-        yield note("store", f"{told}: nothing more is asked. A new promise is a new enrolment")
+        yield note("store", f"{told}, so nothing more is asked. A new promise is a new enrolment")
 
 
 def _room(deployment: Deployment, database: Path) -> Iterable[Finding]:

@@ -106,7 +106,7 @@ def charged(place: Path) -> Fraction:
 def test_the_restore_that_the_page_tells_brings_the_copy_back_and_nothing_else(
     home: Any, tmp_path: Path
 ) -> None:
-    """Its very lines, in a shell. The control: left beside the copy, an old log is read into it."""
+    """Its very lines, in a shell. The control: an old log that stays is read into the copy."""
     block = PAGE[PAGE.index("**Restore only") :]
     lines = re.findall(r"^((?:mkdir lost|cp copy-1).*?)(?: {2,}#.*)?$", block, re.M)
     assert len(lines) == 2

@@ -1,16 +1,28 @@
 """A deployment on the disk, enrolled, as an operator has it before the first start."""
 
+import json
+import math
 import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
 
+from edge.records import Release
+from edge.thermal import Params
+from gateway import asking, config, drawing
 from gateway.brokers.broker import free_port
+from gateway.enrolment.enrol import load_devices
+from gateway.intake.outcomes import Again
+from gateway.ledger import Charge, price
 from gateway.operating import Mqtt
+from gateway.storage.store import Store
+from recovery import thermal
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 
@@ -75,3 +87,36 @@ def fleet(living: Path) -> Iterator[subprocess.Popen[str]]:
         assert process.stdout.readline().startswith("6 devices")
         yield process
         process.kill()
+
+
+class Kept(NamedTuple):
+    """A site whose store holds a closed round with its map, and one that is open."""
+
+    path: Path
+    rho: Fraction
+    body: dict[str, Any]
+
+
+@pytest.fixture
+def kept(site: Path) -> Kept:
+    """Return a site that has run; the map is recovery's own, of a warm place at 2.5 m."""
+    deployment = config.load(site)
+    query, devices = config.query(deployment), load_devices(deployment.site.devices, "seen")
+    store = Store.of(deployment)
+    plan = thermal.plan(query, [])
+    rho = price(plan.guarantee)
+    asked = [asking.signed(plan._replace(number=n), n, devices) for n in (1, 2)]
+    for one in asked:
+        one = one._replace(planned=one.name)
+        assert store.open_round(one, 3 * rho, enrolled=6) == ""
+    scale = 2 ** Params(*plan.params).exponent
+    values = [round(2 * scale * math.exp(-((x - 1.5) ** 2) / 4)) for x in range(6)]
+    release = Release(asked[0].plan, values, 5)
+    solver = SimpleNamespace(recover=lambda _name, q, rs: thermal.recover(q, rs))
+    found = drawing.drawn(solver, "seen", query, [release], drawing.Turnout(5, 6, 0, 1))
+    assert found is not None
+    store.close_round(asked[0].name, values, 5)
+    store.keep_map(asked[0].name, found.body)
+    store.keep((), extra=[Again(asked[0].name, Charge(rho / 2, "node-3"), b"frame")])
+    store.close()
+    return Kept(site, rho, json.loads(found.body))

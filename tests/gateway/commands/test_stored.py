@@ -1,66 +1,24 @@
 """`heatveil ledger` and `heatveil show`: what a store knows, read beside a gateway."""
 
 import json
-import math
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
-from edge.records import Release
-from edge.thermal import Params
-from gateway import asking, config, drawing
+from gateway import config
 from gateway.commands.mosaic import BARS, mosaic
-from gateway.enrolment.enrol import load_devices
-from gateway.intake.outcomes import Again
-from gateway.ledger import Charge, price
-from gateway.storage.store import Store
-from recovery import thermal
 from recovery.heatmap import from_npz
 
 Heatveil = Callable[..., Any]
 
 
-class Kept(NamedTuple):
-    """A site whose store holds a closed round with its map, and one that is open."""
-
-    path: Path
-    rho: Fraction
-    body: dict[str, Any]
-
-
-@pytest.fixture
-def kept(site: Path) -> Kept:
-    """Return a site that has run; the map is recovery's own, of a warm place at 2.5 m."""
-    deployment = config.load(site)
-    query, devices = config.query(deployment), load_devices(deployment.site.devices, "seen")
-    store = Store.of(deployment)
-    plan = thermal.plan(query, [])
-    rho = price(plan.guarantee)
-    asked = [asking.signed(plan._replace(number=n), n, devices) for n in (1, 2)]
-    for one in asked:
-        one = one._replace(planned=one.name)
-        assert store.open_round(one, 3 * rho, enrolled=6) == ""
-    scale = 2 ** Params(*plan.params).exponent
-    values = [round(2 * scale * math.exp(-((x - 1.5) ** 2) / 4)) for x in range(6)]
-    release = Release(asked[0].plan, values, 5)
-    solver = SimpleNamespace(recover=lambda _name, q, rs: thermal.recover(q, rs))
-    found = drawing.drawn(solver, "seen", query, [release], drawing.Turnout(5, 6, 0, 1))
-    assert found is not None
-    store.close_round(asked[0].name, values, 5)
-    store.keep_map(asked[0].name, found.body)
-    store.keep((), extra=[Again(asked[0].name, Charge(rho / 2, "node-3"), b"frame")])
-    store.close()
-    return Kept(site, rho, json.loads(found.body))
-
-
-def test_the_ledger_is_exact(kept: Kept, heatveil: Heatveil) -> None:
+def test_the_ledger_is_exact(kept: Any, heatveil: Heatveil) -> None:
     """Two rounds and half of another device's: fractions that add up, not figures."""
     told = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
 
@@ -72,7 +30,7 @@ def test_the_ledger_is_exact(kept: Kept, heatveil: Heatveil) -> None:
     assert 0 < told["epsilon_spent"] <= 8
 
 
-def test_the_ledger_in_words(kept: Kept, heatveil: Heatveil) -> None:
+def test_the_ledger_in_words(kept: Any, heatveil: Heatveil) -> None:
     """For whoever is asked what it has cost the people in the room."""
     said = heatveil("ledger", "--config", kept.path)
     lines = said.out.splitlines()
@@ -85,7 +43,7 @@ def test_the_ledger_in_words(kept: Kept, heatveil: Heatveil) -> None:
 
 
 def test_a_larger_promise_in_the_file_does_not_make_more_left(
-    kept: Kept, heatveil: Heatveil
+    kept: Any, heatveil: Heatveil
 ) -> None:
     """What people were told first is what they are told again."""
     kept.path.write_text(kept.path.read_text().replace("readings = 3", "readings = 300"))
@@ -94,7 +52,7 @@ def test_a_larger_promise_in_the_file_does_not_make_more_left(
     assert Fraction(told["budget"]) == 3 * kept.rho
 
 
-def test_the_newest_map_is_shown_with_its_promise(kept: Kept, heatveil: Heatveil) -> None:
+def test_the_newest_map_is_shown_with_its_promise(kept: Any, heatveil: Heatveil) -> None:
     """As dark as it is warm, at the place where it is, with who answered and what is promised."""
     said = heatveil("show", "--config", kept.path)
     lines = said.out.splitlines()
@@ -112,13 +70,13 @@ def test_the_newest_map_is_shown_with_its_promise(kept: Kept, heatveil: Heatveil
     assert "Formally: epsilon 8, delta 1/100000." in lines
 
 
-def test_a_script_is_given_the_map_as_it_was_published(kept: Kept, heatveil: Heatveil) -> None:
+def test_a_script_is_given_the_map_as_it_was_published(kept: Any, heatveil: Heatveil) -> None:
     """The very body, on standard output and nothing beside it."""
     assert json.loads(heatveil("show", "--config", kept.path, "--json").out) == kept.body
 
 
 @pytest.mark.parametrize("ending", [".json", ".npz", ".png"])
-def test_a_map_is_written_as_its_ending_says(kept: Kept, heatveil: Heatveil, ending: str) -> None:
+def test_a_map_is_written_as_its_ending_says(kept: Any, heatveil: Heatveil, ending: str) -> None:
     """The same map each time, to the last digit where the file holds digits."""
     out = kept.path.parent / f"map{ending}"
     assert heatveil("show", "--config", kept.path, 1, "--out", out).status == 0
@@ -140,7 +98,7 @@ def test_a_map_is_written_as_its_ending_says(kept: Kept, heatveil: Heatveil, end
     ],
 )
 def test_what_cannot_be_shown_is_said_in_one_line(
-    kept: Kept, heatveil: Heatveil, words: tuple[Any, ...], reason: str
+    kept: Any, heatveil: Heatveil, words: tuple[Any, ...], reason: str
 ) -> None:
     """And why, and what would do."""
     said = heatveil("show", "--config", kept.path, *words)
@@ -161,7 +119,7 @@ def test_without_a_store_nothing_is_made(site: Path, heatveil: Heatveil, name: s
 
 
 def test_a_store_of_this_promise_passes_and_of_another_does_not(
-    kept: Kept, heatveil: Heatveil
+    kept: Any, heatveil: Heatveil
 ) -> None:
     """`heatveil check` finds it before `heatveil serve` would refuse to start."""
     good = heatveil("check", kept.path)
@@ -200,7 +158,7 @@ def test_a_map_fits_the_terminal_whatever_it_can_show(
     ],
 )
 def test_a_store_of_another_heatveil_or_site_is_told_apart(
-    kept: Kept, heatveil: Heatveil, change: str, status: int, words: str
+    kept: Any, heatveil: Heatveil, change: str, status: int, words: str
 ) -> None:
     """An older one is brought up by the gateway; the others must not be touched."""
     with closing(sqlite3.connect(config.load(kept.path).site.database)) as database:
