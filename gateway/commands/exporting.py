@@ -39,8 +39,9 @@ def export(
         since, until: of the round's opening, or the charge; a date, or a date and a time.
 
     Raises:
-        OperatorFault: the kind, the ending or a time is not known, a file is there already or
-            cannot be written, pyarrow is not there, or the store cannot be read.
+        OperatorFault: the kind, the ending or a time is not known, nothing is between the
+            times, a file is there already or cannot be written, pyarrow is not there, or the
+            store cannot be read.
     """
     if what not in KINDS:
         raise OperatorFault(

@@ -1,8 +1,10 @@
 """An export is what the store holds, in grains, with its promise, and nobody's formula."""
 
 import csv
+import importlib
 import json
 import sys
+import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 import pytest
 
 from edge import wire
+from gateway.commands import export_files
+from gateway.commands.export_rows import KINDS
 from gateway.intake.outcomes import Again, Asked, Kept
 from gateway.ledger import Charge, price
 from gateway.storage.store import Store
@@ -193,6 +197,10 @@ def test_nothing_is_written_over_and_nothing_half_is_left(
         (["--out", "a.csv", "--what", "report"], "did you mean reports?"),
         (["--out", "a.txt"], "ends in none of .csv, .jsonl, .parquet"),
         (["--out", "a.csv", "--since", "yesterday"], "--since is yesterday but"),
+        (
+            ["--out", "a.csv", "--since", "2026-12-01", "--until", "2026-11-01"],
+            "is not before --until 2026-11-01",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_said(
@@ -203,3 +211,32 @@ def test_what_cannot_be_meant_is_said(
 
     assert found.status == 1
     assert said in found.err
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_a_big_store_goes_through_little_memory(tmp_path: Path, ending: str) -> None:
+    """Four times the rounds need no more at once; and every row is there, in few groups."""
+    kind = KINDS["reports"]
+    peaks = []
+    if ending == ".parquet":
+        importlib.import_module("pyarrow.parquet")
+    for rounds in (400, 1600):
+        out = tmp_path / f"reports{rounds}{ending}"
+        rows = (
+            [(n, f"node-{i}", 1, n, 1e9 + n, i, 1000 * n + i, 8) for i in range(50)]
+            for n in range(rounds)
+        )
+        tracemalloc.start()
+        try:
+            assert export_files.written(out, kind, rows, {}) == (50 * rounds, rounds)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        found = _read(out)
+        assert len(found) == 50 * rounds
+        assert int(found[-1]["grains"]) == 1000 * (rounds - 1) + 49
+    assert peaks[1] < 1.5 * peaks[0] + 1_000_000
+    if ending == ".parquet":
+        from pyarrow import parquet
+
+        assert parquet.ParquetFile(out).num_row_groups == 4
