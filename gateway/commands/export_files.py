@@ -18,6 +18,7 @@ from ..faults import OperatorFault
 from .export_rows import Kind
 
 Rows = Iterable[list[tuple[Any, ...]]]
+GROUP = 20_000  # rows of Parquet that are held in memory, and found together in the file
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -81,9 +82,9 @@ def _parquet(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> No
     schema = pa.schema([(name, types[of]) for name, of in kind.columns.items()], metadata=told)
     with place.open("wb") as file:
         with parquet.ParquetWriter(file, schema) as writer:
-            for some in rows:
-                lines = [dict(zip(kind.columns, row, strict=True)) for row in some]
-                writer.write_table(pa.Table.from_pylist(lines, schema))
+            for some in _grouped(rows):
+                columns = [list(column) for column in zip(*some, strict=True)]
+                writer.write_table(pa.table(columns, schema=schema))
         _flushed(file)
 
 
@@ -92,6 +93,18 @@ FORMATS: dict[str, Callable[[Path, Kind, Rows, dict[str, Any]], None]] = {
     ".jsonl": _jsonl,
     ".parquet": _parquet,
 }
+
+
+def _grouped(rows: Rows) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows so many at a time: a group for each round would be slow to read."""
+    held: list[tuple[Any, ...]] = []
+    for some in rows:
+        held += some
+        if len(held) >= GROUP:
+            yield held
+            held = []
+    if held:
+        yield held
 
 
 def _cell(value: Any) -> Any:
