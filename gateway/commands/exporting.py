@@ -54,7 +54,13 @@ def export(
             "written. Name it by one of these"
         )
     deployment = deployments.load(config)
-    span = Span(_moment("since", since), _moment("until", until), deployment.site.name)
+    first, end = _moment("since", since), _moment("until", until)
+    if first is not None and end is not None and first >= end:
+        raise OperatorFault(
+            f"--since {since} is not before --until {until}, so nothing could be between them, and "
+            "an empty file would be taken for an empty store. Change one of them"
+        )
+    span = Span(first, end, deployment.site.name)
     kind = KINDS[what]
     with reading(deployment) as reader:
         promise = _promise(deployment, reader, what, kind.units, span)

@@ -204,9 +204,14 @@ def test_nothing_is_written_over_and_nothing_half_is_left(
     ],
 )
 def test_what_cannot_be_meant_is_said(
-    filled: Filled, heatveil: Callable[..., Any], words: list[str], said: str
+    filled: Filled,
+    heatveil: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    said: str,
 ) -> None:
     """One line each, and nothing written."""
+    monkeypatch.chdir(filled.config.parent)
     found = heatveil("export", "--config", filled.config, *words)
 
     assert found.status == 1
