@@ -57,7 +57,7 @@ def export(
     first, end = _moment("since", since), _moment("until", until)
     if first is not None and end is not None and first >= end:
         raise OperatorFault(
-            f"--since {since} is not before --until {until}, so nothing could be between them, and "
+            f"--since {since} is not before --until {until}, so nothing could be between, and "
             "an empty file would be taken for an empty store. Change one of them"
         )
     span = Span(first, end, deployment.site.name)
