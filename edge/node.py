@@ -115,15 +115,6 @@ class Node:
                 why = self._fail(fault)
         return {"verb": "limits", "version": version, "taken": not why, "why": why}
 
-    def receipted(self, message):
-        """Return (epoch, seq) of the report that a receipt is for, or None where it is none."""
-        who = self.identity
-        try:
-            where = wire.topic(who.site, who.name, "receipt")
-            return wire.unpack_receipt(message, who.config_key, where)[:2]
-        except BROKEN:  # a Fault is a ValueError
-            return None
-
     def state(self):
         """Return "ready", "exhausted" for ever when the budget is, or "alert" when it is lost."""
         if self._alert:

@@ -8,11 +8,6 @@
     Round   {0: version 1, 1: number, 2: mechanism, 3: [columns, rows, cell_mm], 4: [params],
              5: [epsilon num, den, delta num, den, rho num, den, neighbours, trust, unit,
                  unprotected]}      a pair of nulls where the promise is not made
-    Receipt {0: version 1, 1: seq, 2: epoch, 3: 1 when the report counts, else 0}
-
-A device forgets a report when its Receipt has come, so a Receipt is signed too: else whoever can
-write on the broker could make reports vanish. Its key is the config key, for what the gateway
-says to one device alone.
 
 Keys of the maps that are not known are ignored. The length of a report follows from the
 Round, the sensor and the counters alone, never from a reading or its noise. A Report is
@@ -30,7 +25,6 @@ VERSION = 1
 MAC_BYTES = 16
 ROUND_BYTES = 1024  # the longest message that a device reads: memory is short there
 REPORT_BYTES = 16384  # the longest that a gateway reads
-RECEIPT_BYTES = 64
 
 
 class Fault(ValueError):
@@ -73,16 +67,16 @@ def unpack_round(message, key, topic):
         guarantee = Guarantee(pairs[0], pairs[1], pairs[2], neighbours, trust, unit, unprotected)
         round = Round(body[1], body[2], Grid((columns, rows), cell_mm), tuple(body[4]), guarantee)
     except (KeyError, TypeError, ValueError, IndexError):
-        raise _fault("a Round misses a part", "the fields of wire.cddl") from None
+        raise fault("a Round misses a part", "the fields of wire.cddl") from None
     numbers = (round.number, columns, rows, cell_mm) + round.params
     for pair in pairs:
         numbers += pair or ()
     if not all([isinstance(number, int) for number in numbers]):
-        raise _fault("a Round holds something else than whole numbers", "whole numbers only")
+        raise fault("a Round holds something else than whole numbers", "whole numbers only")
     if not all([isinstance(text, str) for text in [body[2]] + words]):
-        raise _fault("a Round has a name or a promise that is no text", "text")
+        raise fault("a Round has a name or a promise that is no text", "text")
     if not 0 <= round.number < 1 << 48:
-        raise _fault("a Round's number is not below 2**48", "one that is")
+        raise fault("a Round's number is not below 2**48", "one that is")
     return round
 
 
@@ -106,31 +100,16 @@ def unpack_report(frame, key, topic, sender):
         name, values = body[3], body[4]
         counters = (body[1], body[2], body[5])
     except KeyError:
-        raise _fault("a report misses a part", "the fields of wire.cddl") from None
+        raise fault("a report misses a part", "the fields of wire.cddl") from None
     if not isinstance(name, bytes) or len(name) != 4 or not isinstance(values, list) or not values:
-        raise _fault("a report names no Round or holds no readings", "both")
+        raise fault("a report names no Round or holds no readings", "both")
     for number in counters:
         if not isinstance(number, int) or not 0 <= number < 1 << 48:
-            raise _fault("a counter is no whole number below 2**48", "one that is")
+            raise fault("a counter is no whole number below 2**48", "one that is")
     for value in values:
         if not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
-            raise _fault("a reading is no whole number of 32 bits", "one that is")
+            raise fault("a reading is no whole number of 32 bits", "one that is")
     return Report(name, sender, counters[1], counters[0], [counters[2]] + values)
-
-
-def pack_receipt(epoch, seq, taken, key, topic):
-    """Return the signed message that tells a device it need not send a report again."""
-    body = {0: VERSION, 1: seq, 2: epoch, 3: 1 if taken else 0}
-    return signed(cbor.encode(body), key, topic)
-
-
-def unpack_receipt(message, key, topic):
-    """Return (epoch, seq, taken) of a Receipt, or raise Fault."""
-    body = opened(message, key, topic, RECEIPT_BYTES)
-    for part in (1, 2, 3):
-        if not isinstance(body.get(part), int) or not 0 <= body[part] < 1 << 48:
-            raise _fault("a Receipt misses a counter below 2**48", "the fields of wire.cddl")
-    return body[2], body[1], body[3] == 1
 
 
 def _round_body(round):
@@ -163,7 +142,7 @@ def signed(body, key, topic):
 def opened(message, key, topic, longest):
     """Return the map in a message of at most `longest` bytes, or raise Fault."""
     if not MAC_BYTES < len(message) <= longest:
-        raise _fault("a message of %d bytes" % len(message), "17 to %d bytes" % longest)
+        raise fault("a message of %d bytes" % len(message), "17 to %d bytes" % longest)
     body, mac = bytes(message[:-MAC_BYTES]), bytes(message[-MAC_BYTES:])
     if not same_bytes(mac, _mac(body, key, topic)):
         raise Fault(
@@ -174,13 +153,14 @@ def opened(message, key, topic, longest):
     try:
         value = cbor.decode(body)
     except ValueError as why:
-        raise _fault("a signed message that is no CBOR of ours (%s)" % why, "wire.cddl") from None
+        raise fault("a signed message that is no CBOR of ours (%s)" % why, "wire.cddl") from None
     if not isinstance(value, dict) or value.get(0) != VERSION:
-        raise _fault("a message that is not of version 1", "version %d" % VERSION)
+        raise fault("a message that is not of version 1", "version %d" % VERSION)
     return value
 
 
-def _fault(given, needed):
+def fault(given, needed):
+    """Return the Fault that says what came and what was needed."""
     return Fault(
         "%s; needed: %s. It cannot be read safely. Bring sender and reader to one version"
         % (given, needed)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from edge import cbor, wire
+from edge import cbor, receipts, wire
 from edge.ticker import Ticker
 
 from .spool import Spool
@@ -102,7 +102,9 @@ class Dialogue:
             return
         if leaf == "receipt":
             oldest = self.spool.oldest
-            if oldest is not None and _numbers(oldest) == self._node.receipted(payload):
+            if oldest is not None and _numbers(oldest) == receipts.heard(
+                payload, self._node.identity
+            ):
                 self.spool.free()
                 self.resend()  # the next one's turn
             return

@@ -71,7 +71,7 @@ def run(seconds: float, guarded: bool) -> dict[str, Any]:
     """Return what became of honest devices, times in milliseconds."""
     import numpy as np
 
-    from edge import wire
+    from edge import receipts, wire
     from edge.records import Report
     from gateway.brokers.control import Control
     from gateway.enrolment import enrol
@@ -124,7 +124,7 @@ def run(seconds: float, guarded: bool) -> dict[str, Any]:
 
             def take(link: Any, message: Any) -> None:
                 link.ack(message)
-                _, seq, _ = wire.unpack_receipt(message.payload, key, topic)
+                _, seq, _ = receipts.unpack(message.payload, key, topic)
                 taken.setdefault((name, seq), time.monotonic())
 
             return take

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge import cbor, wire
+from edge import cbor, receipts, wire
 from edge.entropy import Tape
 from edge.records import Grid, Guarantee, Reading, Report, Round
 
@@ -129,22 +129,22 @@ def test_a_receipt_comes_back_and_is_bound_to_its_device(
 ) -> None:
     """Nobody without the device's key can make it forget a report, nor use another's receipt."""
     where = wire.topic("lab", "n001", "receipt")
-    message = wire.pack_receipt(epoch, seq, taken, KEY, where)
+    message = receipts.pack(epoch, seq, taken, KEY, where)
 
-    assert wire.unpack_receipt(message, KEY, where) == (epoch, seq, taken)
+    assert receipts.unpack(message, KEY, where) == (epoch, seq, taken)
     assert cbor2.loads(message[:-16]) == {0: 1, 1: seq, 2: epoch, 3: int(taken)}
     for key, topic in ((b"x" * 32, where), (KEY, TOPIC), (KEY, where.replace("1", "2"))):
         with pytest.raises(wire.Fault):
-            wire.unpack_receipt(message, key, topic)
+            receipts.unpack(message, key, topic)
     with pytest.raises(wire.Fault):
-        wire.unpack_receipt(message[:3] + bytes([message[3] ^ 1]) + message[4:], KEY, where)
+        receipts.unpack(message[:3] + bytes([message[3] ^ 1]) + message[4:], KEY, where)
 
 
 @pytest.mark.parametrize("body", [{0: 1}, {0: 1, 1: 1, 2: 1}, {0: 1, 1: -1, 2: 1, 3: 1}, {0: 2}])
 def test_a_signed_receipt_that_misses_something_is_a_fault(body: dict[int, int]) -> None:
     """Not a receipt for another message, and no crash."""
     with pytest.raises(wire.Fault):
-        wire.unpack_receipt(wire.signed(cbor.encode(body), KEY, TOPIC), KEY, TOPIC)
+        receipts.unpack(wire.signed(cbor.encode(body), KEY, TOPIC), KEY, TOPIC)
 
 
 def test_signed_rubbish_is_a_fault_and_never_anything_else() -> None:

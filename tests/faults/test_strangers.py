@@ -16,7 +16,7 @@ from harness.sizes import sized, takes_long
 from harness.stage import SITE, Stage
 from harness.truth import ask
 
-from edge import wire
+from edge import receipts
 from gateway.brokers import dynamic
 
 Staged = Callable[..., Stage]
@@ -146,7 +146,7 @@ class Honest(threading.Thread):
                 self.waits_since_s = time.monotonic()
                 radio.send(forge.topic(name), forge.frame(name, plan, 1, seq, seq))
                 while not self.over:
-                    said = [wire.unpack_receipt(one, key, where)[1] for _, one in radio.next()]
+                    said = [receipts.unpack(one, key, where)[1] for _, one in radio.next()]
                     if seq in said:
                         break
                 self.took_s.append(time.monotonic() - self.waits_since_s)

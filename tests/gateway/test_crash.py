@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from edge import thermal, wire
+from edge import receipts, thermal, wire
 from edge.limits import Limits
 from edge.node import Node
 from gateway.enrolment import budgets, enrol
@@ -66,7 +66,7 @@ def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
     known = enrol.known(secrets)
     enrol.save_devices(known, tmp_path / "devices.json")
     path = tmp_path / "heatveil.sqlite"
-    receipts: set[str] = set()
+    heard: set[str] = set()
     rounds: list[bytes] = []
 
     def take(link: Link, message: Message) -> None:
@@ -74,8 +74,8 @@ def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
         if message.topic.endswith("/receipt"):
             name = message.topic.split("/")[3]
             key = known.by_name[name].config_key
-            assert wire.unpack_receipt(message.payload, key, message.topic) == (1, 1, True)
-            receipts.add(name)
+            assert receipts.unpack(message.payload, key, message.topic) == (1, 1, True)
+            heard.add(name)
         elif message.payload:
             rounds.append(message.payload)
 
@@ -110,10 +110,10 @@ def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
             store = Store(path, SITE)
             committed = {device for device, _ in store.answers(plan)}
             store.close()
-            assert receipts <= committed, "a receipt went out before its commit"
+            assert heard <= committed, "a receipt went out before its commit"
             child = gateway()
         assert child.wait(timeout=60) == 0
-        assert eventually(lambda: receipts == set(names), 5)
+        assert eventually(lambda: heard == set(names), 5)
         fleet.close()
 
     store = Store(path, SITE)

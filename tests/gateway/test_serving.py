@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import structlog.testing
 
-from edge import wire
+from edge import receipts, wire
 from edge.records import Report
 from gateway import config, telling
 from gateway.brokers import broker
@@ -418,13 +418,13 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
         for name, device in room.devices.by_name.items():
             where = wire.topic(room.site, name, "receipt")
             asker.publish(where, json.dumps({"epoch": 1, "seq": 1, "taken": True}).encode())
-            asker.publish(where, wire.pack_receipt(1, 1, True, device.mac_key, where))
+            asker.publish(where, receipts.pack(1, 1, True, device.mac_key, where))
         assert asker.sent(5)
         time.sleep(0.2)  # for the devices to hear what nobody signed
         kept = nodes.unreceipted
         for name, device in room.devices.by_name.items():
             where = wire.topic(room.site, name, "receipt")
-            asker.publish(where, wire.pack_receipt(1, 1, True, device.config_key, where))
+            asker.publish(where, receipts.pack(1, 1, True, device.config_key, where))
         released = eventually(lambda: not nodes.unreceipted)
         asker.close()
 

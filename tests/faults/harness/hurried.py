@@ -30,7 +30,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edge import thermal, wire
+from edge import receipts, thermal, wire
 from edge.records import Report
 from gateway.enrolment import enrol
 from gateway.mqtt.pump import Pump
@@ -174,7 +174,7 @@ class Hurried:
         if name not in self.by_name or self.frees != "receipt":
             return
         key = self.by_name[name].config_key
-        epoch, seq, _ = wire.unpack_receipt(message.payload, key, message.topic)
+        epoch, seq, _ = receipts.unpack(message.payload, key, message.topic)
         self._free(name, epoch, seq)
 
     def _free(self, name: str, epoch: int, seq: int) -> None:

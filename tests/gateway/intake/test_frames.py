@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edge import cbor, wire
+from edge import cbor, receipts, wire
 from edge.records import Report
 from gateway.intake import frames
 from gateway.intake.genuine import Arrival, authenticate
@@ -127,8 +127,8 @@ def test_receipts_are_those_of_the_wire() -> None:
             for taken in (True, False):
                 packed = frames.receipt(epoch, seq, taken, KEY, frames.prefix(topic))
 
-                assert packed == bytes(wire.pack_receipt(epoch, seq, taken, KEY, topic))
-                assert wire.unpack_receipt(packed, KEY, topic) == (epoch, seq, taken)
+                assert packed == bytes(receipts.pack(epoch, seq, taken, KEY, topic))
+                assert receipts.unpack(packed, KEY, topic) == (epoch, seq, taken)
 
 
 def test_a_mac_that_differs_in_one_bit_does_not_hold() -> None:

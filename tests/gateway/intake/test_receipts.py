@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from edge import receipts as signed
 from edge import wire
 from gateway.intake import receipts
 from gateway.intake.judge import Verdict
@@ -37,11 +38,11 @@ def test_a_receipt_is_what_the_device_takes_for_one_and_no_other_device_does(hom
     [(topic, payload)] = packer.packed([Receipt("node-1", 7, 300, True)])
 
     assert topic == wire.topic(SITE, "node-1", "receipt")
-    assert home.nodes["node-1"].receipted(payload) == (7, 300)
-    assert home.nodes["node-0"].receipted(payload) is None
+    assert signed.heard(payload, home.nodes["node-1"].identity) == (7, 300)
+    assert signed.heard(payload, home.nodes["node-0"].identity) is None
     for at in range(len(payload)):
         forged = payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1 :]
-        assert home.nodes["node-1"].receipted(forged) is None
+        assert signed.heard(forged, home.nodes["node-1"].identity) is None
 
 
 def test_each_bearer_lets_go_of_its_own_messages_and_receipts_go_out_once(home: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edge import wire
+from edge import receipts, wire
 from edge.limits import Limits, pack_limits, topic
 from gateway.enrolment import enrol
 from gateway.enrolment.enrol import Devices
@@ -56,7 +56,7 @@ def receipt(seq: int) -> bytes:
     made = enrol.make(SITE, SENSORS, fresh=random.Random(7).randbytes)  # as `home` does
     where = wire.topic(SITE, "node-1", "receipt")
     key = made.secrets.devices[1].identity.config_key
-    return bytes(wire.pack_receipt(1, seq, True, key, where))
+    return bytes(receipts.pack(1, seq, True, key, where))
 
 
 def limits(devices: Devices, new: Limits) -> bytes:

@@ -1,0 +1,38 @@
+"""A device forgets a report when its Receipt has come: here it is made, and believed or not.
+
+    Receipt {0: version 1, 1: seq, 2: epoch, 3: 1 when the report counts, else 0}
+
+It is signed like a Round (`wire`), else whoever can write on the broker could make reports
+vanish. Its key is the config key, for what the gateway says to one device alone.
+"""
+
+from . import cbor, wire
+
+LONGEST = 64  # bytes of a Receipt
+
+
+def pack(epoch, seq, taken, key, topic):
+    """Return the signed message that tells a device it need not send a report again."""
+    body = {0: wire.VERSION, 1: seq, 2: epoch, 3: 1 if taken else 0}
+    return wire.signed(cbor.encode(body), key, topic)
+
+
+def unpack(message, key, topic):
+    """Return (epoch, seq, taken) of a Receipt, or raise `wire.Fault`."""
+    body = wire.opened(message, key, topic, LONGEST)
+    for part in (1, 2, 3):
+        if not isinstance(body.get(part), int) or not 0 <= body[part] < 1 << 48:
+            raise wire.fault("a Receipt misses a counter below 2**48", "the fields of wire.cddl")
+    return body[2], body[1], body[3] == 1
+
+
+def heard(message, identity):
+    """Return (epoch, seq) of the report that a message to this device is a Receipt for, or None.
+
+    identity: its `keys.Identity`.
+    """
+    try:
+        where = wire.topic(identity.site, identity.name, "receipt")
+        return unpack(message, identity.config_key, where)[:2]
+    except (ValueError, TypeError, MemoryError, OverflowError, RuntimeError):
+        return None
