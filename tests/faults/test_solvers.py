@@ -31,7 +31,7 @@ def solvers(gateway: Child) -> list[int]:
 def test_solver_hangs_or_dies(stage: Staged, fault: str) -> None:
     """A map that cannot be drawn is a result, and a new program draws the next."""
     site = stage(readings=3, every_s=2)
-    site.path.write_text(site.path.read_text().replace("[rounds]", "[rounds]\nsolve_s = 2"))
+    site.path.write_text(site.path.read_text().replace("[rounds]", "[rounds]\nsolve_s = 10"))
     gateway = site.gateway()
     with Listener(site.broker.port, f"heatveil/1/{SITE}/map/#") as listener:
         site.hurried()
