@@ -19,7 +19,7 @@ from gateway import config
 from gateway.asking import signed
 from gateway.brokers import dynamic
 from gateway.brokers.broker import free_port
-from gateway.enrolment import enrol
+from gateway.enrolment import enrol, tightened
 from gateway.enrolment.granting import granted
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mechanisms import named
@@ -443,6 +443,9 @@ def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
     site.run("remove", "node-3")
     assert site.run("add", "attic").status == 0
     assert limits.Limits(*site.board("attic")["limits"]) == whole._replace(budget=14 * price)
+    given = tightened.load(site.path.with_name("devices.json"), site.devices)
+    assert given["attic"].before == 10 * price
+    assert given["node-0"].before == 0
 
     def left(name: str) -> int:
         (held,) = [one for one in site.secrets.devices if one.identity.name == name]
