@@ -489,3 +489,17 @@ def test_somebody_whom_the_operator_let_in_is_not_overwritten(make: Callable[...
         assert "no device of ours" in said.err
     assert in_file(site, "dashboard", "sesame")
     assert not list(site.path.parent.glob("dashboard.*"))
+
+
+def test_rights_that_somebody_widened_are_named_and_mended(make: Callable[..., Site]) -> None:
+    """A device that may write everywhere is a hole, whoever made it."""
+    site = make()
+    path = site.path.with_name("broker") / dynamic.FILE
+    held = dynamic.parsed(path.read_text())
+    (role,) = [one for one in held["roles"] if one["rolename"] == dynamic.role_of("node-1")]
+    role["acls"].append({"acltype": "publishClientSend", "topic": "#", "allow": True})
+    path.write_text(dynamic.text(held))
+    (found,) = faults(site)
+    assert "other rights for node-1" in found
+    assert site.run("rotate", "node-1").status == 0
+    assert faults(site) == []
