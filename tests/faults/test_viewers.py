@@ -24,8 +24,13 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 # A page whose browser does not ask again: what stands in for an EventSource ends with its link.
 GIVES_UP = """
 const Real = window.EventSource;
+let over = false;
 window.EventSource = class extends Real {
-  constructor(...given) { super(...given); this.addEventListener("error", () => this.close()); }
+  constructor(...given) {
+    super(...given);
+    if (over) this.close();
+    this.addEventListener("error", () => { over = true; this.close(); });
+  }
 };
 """
 
