@@ -13,8 +13,8 @@ overflows at epsilon 10**6 and nothing vanishes at delta 10**-300.
 import math
 from collections.abc import Callable
 
-from scipy.optimize import brentq
-from scipy.special import erfc, erfcx
+from .normal import crossing, erfcx
+from .parameters import check_delta, check_epsilon
 
 # What floats lose of a logarithm of delta is under 1e-10, see the tests. Every answer is checked
 # with twice that against it, so neither sigma, epsilon nor delta can be below the truth.
@@ -28,13 +28,13 @@ def gaussian_log_delta(epsilon: float, mu: float) -> float:
     near = (epsilon / mu - mu / 2) / math.sqrt(2)
     far = (epsilon / mu + mu / 2) / math.sqrt(2)
     if near < -5:  # delta is almost 1, and the scaled function would overflow
-        return math.log((erfc(near) - math.exp(-near * near) * erfcx(far)) / 2)
-    gap = float(erfcx(near) - erfcx(far))
+        return math.log((math.erfc(near) - math.exp(-near * near) * erfcx(far)) / 2)
+    gap = erfcx(near) - erfcx(far)
     if far - near < 1e-5:  # the difference of two near values is better taken as a slope
         middle = (near + far) / 2
-        gap = (far - near) * (2 / math.sqrt(math.pi) - 2 * middle * float(erfcx(middle)))
+        gap = (far - near) * (2 / math.sqrt(math.pi) - 2 * middle * erfcx(middle))
     # Where even the slope is lost to rounding, the first of the two terms bounds delta.
-    bound = gap if gap > 0 else float(erfcx(near))
+    bound = gap if gap > 0 else erfcx(near)
     return math.log(bound / 2) - near * near if bound > 0 else -math.inf
 
 
@@ -105,24 +105,6 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> fl
     )
 
 
-def check_delta(delta: float) -> None:
-    """Refuse a delta outside (0, 1) with a ValueError."""
-    if not 0 < delta < 1:
-        raise ValueError(
-            f"delta is {delta:g} but must lie between 0 and 1, both excluded: it is the chance "
-            "that the promise fails. 1/100000 is customary."
-        )
-
-
-def check_epsilon(epsilon: float, lowest: float) -> None:
-    """Refuse an epsilon below the lowest, or none at all, with a ValueError."""
-    if not lowest <= epsilon < math.inf:
-        raise ValueError(
-            f"epsilon is {epsilon:g} but must be {'positive' if lowest else 'at least 0'} and "
-            "finite: it bounds how far the odds of a guess may move. 1/1 is customary."
-        )
-
-
 def _mu(sigma: float, sensitivity: float) -> float:
     for name, value in (("sigma", sigma), ("sensitivity", sensitivity)):
         if not 0 < value < math.inf:
@@ -149,4 +131,4 @@ def _root(increasing: Callable[[float], float]) -> float:
         low = max(2 * low, -700.0)
     while increasing(high) < 0 and high < 700:
         high = min(2 * high, 700.0)
-    return float(brentq(increasing, low, high, xtol=1e-14, rtol=1e-14))
+    return crossing(increasing, low, high)

@@ -6,7 +6,8 @@ delta = 1/10 it stops being private at epsilon 39, for delta = 1/2 at epsilon 7.
 
 import math
 
-from .gaussian import check_delta, check_epsilon, gaussian_delta, gaussian_epsilon
+from .gaussian import gaussian_delta, gaussian_epsilon
+from .parameters import check_delta, check_epsilon
 
 # Lemma 3 as printed is private for every epsilon up to 39 where delta is at most this.
 PAPER_DELTA_MAX = 0.1

@@ -9,8 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from scipy.special import ndtr
-
+from .normal import ndtr
 from .ratio import Ratio, lowest
 from .responses import displacement
 from .spreads import felt
@@ -58,8 +57,8 @@ def converter(query: Query) -> Converter:
     seen = apart * math.sqrt(query.readings) / 2
     return Converter(
         with_step.sigma / without.sigma,
-        float(ndtr(seen / with_step.sigma)),
-        float(ndtr(seen / without.sigma)),
+        ndtr(seen / with_step.sigma),
+        ndtr(seen / without.sigma),
     )
 
 

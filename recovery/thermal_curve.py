@@ -8,9 +8,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import scipy  # its parts are loaded when they are used
-
 from .following import sent_square
+from .normal import ndtr
 from .ratio import check_ratio
 from .responses import coming, displacement, most_sent
 from .settle import Calibration, delivered, exact_epsilon, moved
@@ -59,7 +58,7 @@ def curve(query: Query, cells: Iterable[int] | None = None) -> list[Distance]:
     for distance, change, square in zip(asked, continuous, squares, strict=True):
         epsilon = exact_epsilon(square, made.variance, made.readings, delta)
         apart = math.sqrt(square * made.readings / made.variance)
-        found.append(Distance(distance, change, epsilon, float(scipy.special.ndtr(apart / 2))))
+        found.append(Distance(distance, change, epsilon, ndtr(apart / 2)))
     return found
 
 

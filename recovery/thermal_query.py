@@ -15,8 +15,8 @@ from physics.response import Response
 from .backgrounds import check_background
 from .estimators.table import ESTIMATORS
 from .furniture import Rectangle, check_furniture, free_cells
-from .gaussian import check_delta
 from .paper import paper_sigma
+from .parameters import check_delta
 from .ratio import Ratio, check_ratio
 from .responses import check_response
 from .thermal_grid import cell_m as cell_m

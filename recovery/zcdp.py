@@ -15,12 +15,11 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from scipy.optimize import minimize_scalar
-
-from .gaussian import check_delta, check_epsilon
+from .parameters import check_delta, check_epsilon
 
 # Each term is computed to a few parts in 10**16; a sum is moved up by this much of its terms.
 _HAIR = 1e-14
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def zcdp_epsilon(rho: float | Fraction, delta: float) -> float:
@@ -120,7 +119,11 @@ def _sum(*terms: float) -> float:
 
 def _least(cost: Callable[[float], float]) -> float:
     """Return the least cost over alpha - 1 > 0; it has one valley in its logarithm."""
-    found = minimize_scalar(
-        lambda t: cost(math.exp(t)), bounds=(-20.0, 60.0), options={"xatol": 1e-10}
-    )
-    return float(found.fun)
+    low, high = -20.0, 60.0
+    while high - low > 1e-9:  # golden sections; at its bottom the valley is flat to rounding
+        step = _GOLDEN * (high - low)
+        if cost(math.exp(high - step)) < cost(math.exp(low + step)):
+            high = low + step
+        else:
+            low = high - step
+    return cost(math.exp((low + high) / 2))

@@ -239,9 +239,22 @@ def running(pid: int) -> bool:
         return False
 
 
-def test_the_gateway_itself_never_imports_a_convex_solver() -> None:
-    """cvxpy would cost the ingest process a second and a hundred megabytes."""
-    script = "import sys, gateway.serving; print('cvxpy' in sys.modules)"
-    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+def test_the_gateway_itself_loads_nothing_that_only_a_map_needs(tmp_path: Path) -> None:
+    """They would cost the ingest process seconds and hundreds of megabytes; planning is no map."""
+    script = """
+import sys
+import gateway.commands.hosting
+from gateway import config
+from gateway.commands.promise import in_words
+from gateway.mechanisms import named
+from pathlib import Path
+Path(sys.argv[1]).write_text(config.sample())
+query = config.query(config.load(sys.argv[1]))
+print(len(in_words(query, named("thermal").plan(query, []).guarantee)) > 1)
+heavy = "cvxpy matplotlib pandas numba alembic scipy.special scipy.optimize scipy.linalg".split()
+print([name for name in heavy if name in sys.modules])
+"""
+    words = [sys.executable, "-c", script, str(tmp_path / "site.toml")]
+    out = subprocess.run(words, capture_output=True, text=True)
 
-    assert out.stdout == "False\n", out.stderr
+    assert out.stdout == "True\n[]\n", out.stderr
