@@ -10,8 +10,8 @@ from typing import Protocol
 from ..mqtt.session import Message
 
 BATCH = 500
-LINGER_S = 0.05  # how long the first message of a batch waits for others
-QUIET_S = 0.005  # a gap this long ends the batch sooner
+LINGER_S = 0.02  # how long the first message of a batch waits for others
+QUIET_S = 0.006  # a gap this long ends the batch sooner
 END_S = 0.8  # how long messages are still given out after the end was asked for
 
 
