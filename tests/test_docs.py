@@ -83,7 +83,7 @@ def test_the_operators_page_can_be_typed_as_it_stands(
     Whatever it leaves out, an operator would have to find out for himself.
     """
     page = (ROOT / "gateway" / "README.md").read_text()
-    commands = re.findall(r"^((?:heatveil|mosquitto) .*?)\s*(?:#.*)?$", page, re.M)[:5]
+    commands = re.findall(r"^((?:heatveil|mosquitto) .*?)\s*(?:#.*)?$", page, re.M)[:6]
     ports = free_port(), free_port()
     environment = os.environ | {
         "HEATVEIL_MQTT__PORT": str(ports[0]),
@@ -91,16 +91,11 @@ def test_the_operators_page_can_be_typed_as_it_stands(
         "HEATVEIL_PRIVACY__READINGS": "1",
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
     }
-    sample = re.search(r"```toml\n(.*?)```", page, re.S)
-    assert sample is not None
-    (tmp_path / "gateway.toml").write_text(sample[1])
-    need("mosquitto")
+    mosquitto = need("mosquitto")
     started: list[subprocess.Popen[str]] = []
     with ExitStack() as stack:
         for command in commands:
-            words = command.split()
-            if words[0] == "mosquitto":
-                words[0] = need("mosquitto")
+            words = ["sh", "-c", "exec " + command.replace("mosquitto", mosquitto, 1)]
             log = stack.enter_context((tmp_path / f"{len(started)}.log").open("w"))
             ran = subprocess.Popen(
                 words, cwd=tmp_path, env=environment, stdout=log, stderr=log, text=True
@@ -108,17 +103,14 @@ def test_the_operators_page_can_be_typed_as_it_stands(
             stack.callback(ran.wait)
             stack.callback(ran.kill)
             started.append(ran)
-            if len(started) < 3:  # keys and broker are made; what follows stays
+            if len(started) < 4:  # file, keys and broker are made; what follows stays
                 assert ran.wait(30) == 0, (tmp_path / log.name).read_text()
             else:
                 time.sleep(0.5)
         state = _state(ports[1], "done")
-    said = "".join((tmp_path / f"{number}.log").read_text() for number in range(5))
+    said = "".join((tmp_path / f"{number}.log").read_text() for number in range(6))
 
-    assert [words.split()[:2] for words in commands[:2]] == [
-        ["heatveil", "enrol"],
-        ["heatveil", "broker"],
-    ]
+    assert [words.split()[1] for words in commands[:3]] == ["config", "enrol", "broker"]
     assert state["release"]["reports"] == 50
     assert state["map"]["status"] == "solved"
     assert state["ready"]["insecure"] is False
