@@ -154,12 +154,11 @@ class Link:
         have not seen, so it is dropped. The broker sends such a message again.
         """
         stream, now = self._client.stream, self._standing.connections
-        tokens = [one.token for one in messages]
-        acks = [packet for number, packet in tokens if packet and number == now]
-        if stream is not None and (acks or self._session.ready):
-            stream.make_room(len(acks))
+        ours = [packet for number, packet in (one.token for one in messages) if number == now]
+        if stream is not None and (ours or self._session.ready):
+            stream.make_room(len(ours))  # at QoS 0 too, where there is nothing to acknowledge
             said = packets.publishes(receipts, five=stream.version5)
-            stream.push(said + packets.acknowledgements(acks))
+            stream.push(said + packets.acknowledgements(filter(None, ours)))
             self._pump.nudge(self._rider)
 
     def close(self, patience_s: float = 1.0) -> None:

@@ -141,7 +141,7 @@ class Stream:
             message = None
             if first & 0xF0 == PUBLISH and first & 6 < 4:
                 message = packets.published(data, first, body, min(stop, end), self.version5)
-            if message is not None and message.packet and len(came) >= self.room:
+            if message is not None and len(came) >= self.room:
                 self._again = True
                 break
             if message is not None:
@@ -155,5 +155,5 @@ class Stream:
         if len(self._raw) > 5 and packets.length(self._raw, 1)[1] == 0:
             self._rest, self._raw = self._rest + self._raw, b""  # no MQTT: the client says so
         if came:
-            self.make_room(-sum(1 for message in came if message.packet))
+            self.make_room(-len(came))
             self._came(came)

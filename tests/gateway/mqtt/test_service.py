@@ -212,3 +212,20 @@ def test_a_broker_that_will_not_have_us_is_another_clear_line(
             ).wait()
 
     assert "will not have unwelcome (Not authorized)" in str(caught.value)
+
+
+@pytest.mark.parametrize("acknowledge", [True, False])
+def test_a_window_holds_for_messages_at_qos_0_and_moves_on(
+    mosquitto: Mqtt, pump: Pump, acknowledge: bool
+) -> None:
+    """Who lets go of them makes room, as for others; the control lets go of none."""
+    own, name = mosquitto.model_copy(update={"window": 20}), f"window-{acknowledge}"
+    sender, taker = Link(mosquitto, f"{name}-sender", pump).wait(), Taker(acknowledge=acknowledge)
+    link = Link(own, name, pump, subscribe=[name], on_message=taker).wait()
+    sender.settle([(name, b"%d" % number) for number in range(50)], ())
+    count = 50 if acknowledge else 20
+
+    assert taker.payloads(count) == [b"%d" % number for number in range(count)]
+    assert taker.nothing_more()
+    link.close()
+    sender.close()

@@ -197,3 +197,18 @@ def test_who_is_paused_still_says_that_it_lives() -> None:
     assert through.held(111.0)
     through.flush()
     assert through._socket.sent == packets.PING * 2
+
+
+def test_what_nobody_waits_for_takes_room_too() -> None:
+    """A flood at QoS 0, while the disk will not, would else fill the memory."""
+    came: list[Came] = []
+    whole = b"".join(publish(b"a", b"%d" % number, 0, five=True) for number in range(10))
+    through = Stream(Wire([whole]), came.extend)
+    through.version5, through.room = True, 3
+    for room in (0, 2, 0):
+        through.make_room(room)
+        with suppress(BlockingIOError):
+            through.recv(100)
+
+    assert [int(one.payload) for one in came] == [0, 1, 2, 3, 4]
+    assert through.paused
