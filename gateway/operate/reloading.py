@@ -11,12 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from .. import config
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices, load_devices
 from ..enrolment.together import check_together
 from ..faults import OperatorFault
 from ..mechanisms import named
+
+log = structlog.get_logger()
 
 # What may change while we run: whole tables, or the keys of one.
 LIVE: dict[str, set[str] | None] = {
@@ -100,4 +104,7 @@ class Reloading:
             self._asked.clear()
             if self._over:
                 return
-            self._do()
+            try:
+                self._do()
+            except Exception:  # the next request must find somebody
+                log.exception("what was asked for could not be done")

@@ -217,3 +217,24 @@ def test_a_request_while_it_is_done_is_done_again_and_one_after_the_end_is_not()
     reloading.ask()
 
     assert done == [1, 1]
+
+
+def test_a_request_that_fails_does_not_end_those_after_it() -> None:
+    """A thief's key would be believed until the next start, whatever the operator asks for."""
+    done: list[int] = []
+    again = threading.Event()
+
+    def do() -> None:
+        done.append(len(done))
+        again.set()
+        if len(done) == 1:
+            raise RuntimeError("a bug of ours")
+
+    with Reloading(do) as reloading:
+        for _ in range(2):
+            again.clear()
+            reloading.ask()
+            assert again.wait(5)
+            time.sleep(0.05)
+
+    assert done == [0, 1]
