@@ -90,11 +90,13 @@ class Lasting(Spool):
         record = _record(kind, frame)
         opened = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            if os.write(opened, record) < len(record):  # no room: cut off what is half there
-                os.ftruncate(opened, self._bytes)
+            if os.write(opened, record) < len(record):
                 raise OSError(28, "No space left for a frame")
             if durably:
                 os.fsync(opened)
+        except OSError:  # nobody is told that it was kept: cut off what is there of it
+            os.ftruncate(opened, self._bytes)
+            raise
         finally:
             os.close(opened)
         self._bytes += len(record)

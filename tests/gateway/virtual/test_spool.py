@@ -122,3 +122,28 @@ def test_a_new_key_begins_a_new_spool(tmp_path: Path) -> None:
 
     assert spools("node-1", b"new!").frames() == []
     assert spools("node-1", b"old!").frames() == [FRAMES[0]]
+
+
+def test_what_could_not_be_flushed_is_not_left_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was not kept, so the next short write must not cut off what was, in its place."""
+    path = tmp_path / "one.spool"
+    spool = Lasting(path)
+    spool.put(FRAMES[0])
+
+    def broken(file: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("os.fsync", broken)
+    with pytest.raises(OSError, match="Input/output"):
+        spool.put(FRAMES[1])
+    monkeypatch.undo()
+    spool.put(FRAMES[2])
+    real: Any = __import__("os").write
+    monkeypatch.setattr("os.write", lambda file, data: real(file, data[:7]))
+    with pytest.raises(OSError, match="No space"):
+        spool.put(FRAMES[3])
+    monkeypatch.undo()
+
+    assert Lasting(path).frames() == spool.frames() == [FRAMES[0], FRAMES[2]]
