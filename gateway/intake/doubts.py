@@ -7,13 +7,16 @@ others everything. Within a batch the judge remembers by itself.
 
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Protocol
+
+import structlog
 
 from ..rounds import OpenRound
 from ..storage.patience import Stopped, patiently
 from .genuine import Arrival
 from .outcomes import Key, Known, Who
+
+log = structlog.get_logger()
 
 
 class Store(Protocol):
@@ -50,5 +53,9 @@ def recall(stopping: threading.Event, store: Store, newest: dict[Who, tuple[int,
 
     Without that its messages, handed over again, would pass for new, and the store refuse them.
     """
-    with suppress(Stopped):
+    try:
         newest.update(patiently(stopping, store.newest))
+    except Stopped:
+        pass
+    except Exception:  # the writer must go on: the next batch that fails asks again
+        log.exception("it is not known which numbers were used")

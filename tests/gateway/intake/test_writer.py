@@ -335,3 +335,25 @@ def test_a_closed_round_holds_exactly_what_is_in_the_store(desk: Desk) -> None:
     assert closed is not None
     assert sorted(closed.reports) == desk.answers()
     assert len(desk.answers()) + len(desk.store.refused()) == 4
+
+
+def test_a_store_that_cannot_even_say_what_it_has_does_not_end_the_writer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a batch made fail is asked for once more, and that may fail as well."""
+    keep, newest, left = desk.store.keep, desk.store.newest, [1, 1]
+
+    def failing(at: int, do: Any, *rows: Any) -> Any:
+        if left[at]:
+            left[at] -= 1
+            raise IntegrityError("SELECT", {}, sqlite3.IntegrityError("constraint failed"))
+        return do(*rows)
+
+    monkeypatch.setattr(desk.store, "keep", lambda *rows: failing(0, keep, *rows))
+    monkeypatch.setattr(desk.store, "newest", lambda: failing(1, newest))
+    desk.open()
+    desk.bring("node-0", desk.home.answer("node-0", desk.plan), 1)
+    desk.diary.wait("ack", 1)
+
+    assert left == [0, 0]
+    assert desk.answers() == ["node-0"]
