@@ -31,17 +31,20 @@ def on_signal(
         if number == signal.SIGHUP and reload is not None and terminal == has_terminal():
             reload()
             return
+        if number in ignored:
+            return
         if told:
             raise KeyboardInterrupt
         told = True
         for stop in calls:
             stop()
 
-    # Under nohup the closing of a terminal is to be ignored, and is.
+    # Under nohup the closing of a terminal is to be ignored, and is; who asks to reload has it.
+    ignored = {number for number in SIGNALS if signal.getsignal(number) == signal.SIG_IGN}
     before: dict[Any, Any] = {
         number: signal.signal(number, handler)
         for number in SIGNALS
-        if signal.getsignal(number) != signal.SIG_IGN
+        if number not in ignored or (number == signal.SIGHUP and reload is not None)
     }
     try:
         yield calls

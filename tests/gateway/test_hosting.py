@@ -182,6 +182,17 @@ def test_under_nohup_a_closed_terminal_is_ignored() -> None:
     assert asked == []
 
 
+def test_under_nohup_a_reload_is_one() -> None:
+    """A gateway that somebody left running by nohup takes up a new device when told."""
+    asked, before = [], signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with hosting.on_signal(lambda: asked.append("stop"), reload=lambda: asked.append("reload")):
+        signal.raise_signal(signal.SIGHUP)
+    now = signal.signal(signal.SIGHUP, before)
+
+    assert asked == ["reload"]
+    assert now == signal.SIG_IGN
+
+
 def test_who_asks_twice_need_not_wait() -> None:
     """The first Ctrl-C is a request, the second one an order."""
     asked = []
