@@ -24,14 +24,19 @@ def signed(planned: Any, number: int, devices: Devices) -> Asked:
 def opened(
     asked: Asked, devices: Devices, stored: Iterable[tuple[str, bytes]], closes_s: float
 ) -> OpenRound:
-    """Return the open round, with the answers (device, frame) that were stored before a start."""
+    """Return the open round, with the answers (device, frame) that were stored before a start.
+
+    An answer under a key that is no more does not count, and its device has answered all the same.
+    """
+    stored = list(stored)
     places = {name: device.place for name, device in devices.by_name.items()}
     found = [
         authenticate(Message(wire.topic(devices.site, name, "data"), frame, (0, 0)), devices)
         for name, frame in stored
     ]
     answers = {one.report.sender: one.report for one in found if isinstance(one, Arrival)}
-    return OpenRound(asked.plan, asked.name, closes_s, places, answers)
+    before = frozenset(name for name, _ in stored if name in places) - answers.keys()
+    return OpenRound(asked.plan, asked.name, closes_s, places, answers, before=before)
 
 
 def opening(asked: Asked, devices: Devices) -> Letter:

@@ -51,12 +51,13 @@ class OpenRound:
     places: Mapping[str, Place]
     reports: dict[str, Any] = field(default_factory=dict)
     late: int = 0
+    before: frozenset[str] = frozenset()  # who has answered under a key that is no more
     summed: Any = None  # the release, where it was summed up as the reports came
 
     @property
     def complete(self) -> bool:
-        """True when every enrolled device has answered."""
-        return len(self.reports) == len(self.places)
+        """True when every enrolled device has answered, under whatever key."""
+        return len(self.reports) + len(self.before) == len(self.places)
 
     def take(self, report: Any, now_s: float) -> Accepted | Refused:
         """Take one report, if it counts, and return what became of it."""
@@ -88,7 +89,7 @@ class OpenRound:
         if now_s >= self.closes_s:
             ago_s = now_s - self.closes_s
             return Refused(sender, f"round {self.plan.number} closed {ago_s:.1f} s ago", "late")
-        if sender in self.reports or (taken and sender in taken):
+        if sender in self.reports or sender in self.before or (taken and sender in taken):
             why = f"{sender} has already answered round {self.plan.number}"
             return Refused(sender, why, "second")
         place = self.places.get(sender)
