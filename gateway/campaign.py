@@ -24,7 +24,7 @@ from .faults import OperatorFault
 from .intake.gatherer import Gatherer
 from .ledger import Charge, Ledger, paid_at_release, price, terms
 from .mechanisms import named
-from .pause import GLANCE_S, Pause
+from .pause import GLANCE_S, Changes, Pause
 from .steps import Outgoing, Steps
 from .storage.patience import Stopped
 from .storage.store import Store
@@ -60,7 +60,7 @@ class Campaign:
         """
         self._mechanism = named(self.deployment.rounds.mechanism)
         self._query = config.query(self.deployment)
-        self._change: Callable[[], None] | None = None
+        self._changes = Changes()
         self.steps = Steps(
             self.store, self.intake, self.solver, self.outbox, self.tell, self.stopping
         )
@@ -81,7 +81,11 @@ class Campaign:
 
     def between_rounds(self, change: Callable[[], None]) -> None:
         """Have this called on the campaign's thread, before another round opens."""
-        self._change = change
+        self._changes.ask(change)
+
+    def changed(self) -> bool:
+        """Make the changes that were asked for; return whether there were any."""
+        return self._changes.made()
 
     def renew(self, deployment: Deployment, devices: Devices) -> None:
         """Go on with another deployment of the same promise; between rounds alone."""
@@ -151,9 +155,7 @@ class Campaign:
         """
         while True:
             self.steps.glance()
-            if (change := self._change) is not None:
-                self._change = None
-                change()
+            if self.changed():
                 return False
             rounds, why = self.deployment.rounds, self.hindrance()
             wait_s = GLANCE_S if why else 0.0 if known else pause.wait_s(rounds)

@@ -1,7 +1,10 @@
 """What lies between two rounds: the pause, the hours of the day, and what stands in the way."""
 
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
+from queue import Empty, SimpleQueue
 
 from .operate import schedule
 from .operating import Rounds
@@ -46,3 +49,23 @@ class Pause:
 def _wall() -> datetime:
     """Return what the clock on the wall shows here."""
     return datetime.now().astimezone()
+
+
+class Changes:
+    """What is to change between two rounds; any thread asks, and nothing asked for is lost."""
+
+    def __init__(self) -> None:
+        self._asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def ask(self, change: Callable[[], None]) -> None:
+        """Have this called by whoever makes the changes."""
+        self._asked.put(change)
+
+    def made(self) -> bool:
+        """Make the changes, in the order of asking; return whether there were any."""
+        made = 0
+        with suppress(Empty):
+            while True:
+                self._asked.get_nowait()()
+                made += 1
+        return made > 0

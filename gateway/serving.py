@@ -126,6 +126,7 @@ class Service:
             self._vitals.say("rounds", False, "the rounds have failed: see the log")
             raise
         self._over = True
+        self._campaign.changed()  # what was asked for while the last round ended
         self._intake.begin()  # with no round at all, what comes is refused, not kept waiting
         self._vitals.say("rounds", True, why)
         self._teller.tell({"kind": "done", "why": why})
@@ -144,11 +145,7 @@ class Service:
         return self._campaign.ledger()
 
     def renew(self, deployment: Deployment, devices: Devices) -> None:
-        """Go on with another deployment of the same promise, from the next round on.
-
-        Args:
-            deployment, devices: as `operate.reloading.reread` lets them pass.
-        """
+        """Go on with what `operate.reloading.reread` lets pass, from the next round on."""
 
         def change() -> None:
             self._campaign.renew(deployment, devices)
@@ -160,7 +157,7 @@ class Service:
 
         self._campaign.between_rounds(change)
         if self._over:  # there will be no other round
-            change()
+            self._campaign.changed()
 
     def moving(self) -> bool:
         """Return whether the threads that must move have moved lately."""
