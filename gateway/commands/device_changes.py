@@ -24,7 +24,7 @@ from ..storage.alone import held
 from ..storage.store import Store
 from .device_enrolling import Places, enrolled
 from .device_files import Halves
-from .device_spent import spent
+from .device_spent import check_promise, spent
 from .device_standing import at_broker, has_store, known
 
 RELOAD = "A gateway that runs takes it up when it is told to reload (SIGHUP), else at its start"
@@ -162,7 +162,8 @@ class Change:
     def _enrol(
         self, made: Newcomer, virtual: bool, let_in: Callable[[Doors], str], anew: bool = False
     ) -> None:
-        before = 0 if anew else spent(self._deployment, self._name)
+        check_promise(self._deployment)
+        before = 0 if anew else spent(self._deployment, self._devices.by_name.keys() - {self._name})
         halves = Halves(self._deployment, self._secrets, self._out)
         places = Places(self._path, self._deployment, halves)
         enrolled(

@@ -22,6 +22,8 @@ from gateway.brokers.broker import free_port
 from gateway.enrolment import enrol, tightened
 from gateway.enrolment.granting import granted
 from gateway.faults import LinkFault, OperatorFault
+from gateway.intake.outcomes import Again
+from gateway.ledger import Charge, price
 from gateway.mechanisms import named
 from gateway.mqtt import access
 from gateway.mqtt.pump import Pump
@@ -420,14 +422,15 @@ def test_what_never_came_can_be_taken_away_too(
         assert site.run("remove", "attic").status == 1, "now there is nothing left"
 
 
-def spend(site: Site, rounds: int) -> None:
-    """Charge so many rounds, as a gateway does."""
+def spend(site: Site, rounds: int, *, exactly: bool = False) -> None:
+    """Charge so many rounds, as a gateway does; exactly: within the budget of the deployment."""
     deployment = config.load(site.path)
     planned = named(deployment.rounds.mechanism).plan(config.query(deployment), [])
+    whole = price(planned.guarantee) * deployment.privacy.readings
     with closing(Store.of(deployment)) as store:
         for number in range(1, rounds + 1):
             asked = signed(planned, number, site.devices)._replace(planned=b"%04d" % number)
-            assert store.open_round(asked, Fraction(10**6)) == ""
+            assert store.open_round(asked, whole if exactly else Fraction(10**6)) == ""
 
 
 def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
@@ -460,6 +463,39 @@ def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
     assert site.run("rotate", "node-2", "--keys", "--new-budget").status == 0
     assert left("node-2") == 24 * price
     assert site.run("rotate", "node-2", "--new-budget").status == 2
+
+
+def test_another_name_does_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
+    """What a device said beyond the rounds, its sensor has said: its successor has less."""
+    site = make()
+    whole = limits.Limits(*granted(config.query(config.load(site.path)), 3600.0))
+    price = limits.price(whole, whole.exponent, whole.variance)
+    spend(site, 10)
+    with closing(Store.of(config.load(site.path))) as store:
+        for name in ("node-2", "node-3"):
+            one = Charge(store.charges()[0].rho, name)
+            store.keep([], [], [Again(b"%04d" % 1, one, name.encode())])
+    site.run("remove", "node-3")
+    assert site.run("add", "attic").status == 0
+
+    assert limits.Limits(*site.board("attic")["limits"]) == whole._replace(budget=13 * price)
+
+
+def test_more_than_was_promised_is_given_to_no_device(make: Callable[..., Site]) -> None:
+    """The gateway would not start on such a file; a board would keep what it was given."""
+    site = make()
+    spend(site, 10, exactly=True)
+    text = site.path.read_text()
+    site.path.write_text(re.sub(r"(?m)^readings = \d+", "readings = 48", text))
+    assert config.load(site.path).privacy.readings == 48
+    before = site.secrets
+    for words in (("node-1", "--keys"), ("node-1", "--keys", "--new-budget")):
+        said = site.run("rotate", *words)
+        assert said.status == 1
+        assert "was promised" in said.err
+    assert site.secrets == before
+    site.path.write_text(text)
+    assert site.run("rotate", "node-1", "--keys").status == 0
 
 
 def test_nothing_left_is_no_device(make: Callable[..., Site]) -> None:
