@@ -163,7 +163,7 @@ class Change:
         self, made: Newcomer, virtual: bool, let_in: Callable[[Doors], str], anew: bool = False
     ) -> None:
         check_promise(self._deployment)
-        before = 0 if anew else spent(self._deployment, self._devices.by_name.keys() - {self._name})
+        before = 0 if anew else spent(self._deployment, {*self._devices.by_name} - {self._name})
         halves = Halves(self._deployment, self._secrets, self._out)
         places = Places(self._path, self._deployment, halves)
         enrolled(
