@@ -9,6 +9,7 @@ from typing import Any
 from ..deployment import Deployment
 from ..faults import OperatorFault
 from ..ledger import check_budget, check_terms, price, terms
+from ..storage.looking import MADE
 from .checking import Finding, fault, note, ok
 from .choices import first_round
 
@@ -24,9 +25,9 @@ def findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
     try:
         yield from _spent(deployment, query)
     except OperatorFault as wrong:
-        # An older store is no fault: the gateway sees to it when it starts.
-        older = "brings it up to date" in str(wrong)
-        yield note("store", str(wrong)) if older else fault("store", wrong)
+        # A store that is older, or not made yet, is no fault: the gateway sees to it at its start.
+        later = any(words in str(wrong) for words in ("brings it up to date", MADE))
+        yield note("store", str(wrong)) if later else fault("store", wrong)
 
 
 def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:

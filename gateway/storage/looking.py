@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, select
+from sqlalchemy import Engine, create_engine, event, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
@@ -12,8 +12,10 @@ from ..faults import OperatorFault
 from . import postgres
 from .files import address
 from .opening import unusable
-from .places import Place
+from .places import Database, Place
 from .schema import SCHEMA, about
+
+MADE = "heatveil serve makes it"
 
 
 def looking(place: Place) -> Engine:
@@ -23,14 +25,16 @@ def looking(place: Place) -> Engine:
         OperatorFault: it is not there, is no store, or of another heatveil's schema.
     """
     if isinstance(place, Path) and not place.exists():
-        raise OperatorFault(
-            f"there is no store at {place} yet, so there is nothing to be read; heatveil serve "
-            "makes it. Start that first, or mend [site] database in the deployment file"
-        )
+        raise _unmade(f"at {place}", "[site] database")
     engine = _file(place) if isinstance(place, Path) else postgres.engine(place, read_only=True)
     try:
         with engine.connect() as connection:
+            if isinstance(place, Database) and not inspect(connection).get_table_names():
+                raise _unmade(str(place), "[store] postgresql")
             found = connection.scalar(select(about.c.schema))
+    except OperatorFault:
+        engine.dispose()
+        raise
     except SQLAlchemyError as fault:
         engine.dispose()
         raise unusable(place, fault) from fault
@@ -43,6 +47,13 @@ def looking(place: Place) -> Engine:
             f"it would misread what was spent. {way}"
         )
     return engine
+
+
+def _unmade(place: str, key: str) -> OperatorFault:
+    return OperatorFault(
+        f"there is no store {place} yet, so there is nothing to be read; {MADE}. Start that "
+        f"first, or mend {key} in the deployment file"
+    )
 
 
 def _file(path: Path) -> Engine:

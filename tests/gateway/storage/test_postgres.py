@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from gateway.faults import OperatorFault
 from gateway.intake.outcomes import Asked, Kept
 from gateway.storage import patience
+from gateway.storage.looking import MADE, looking
 from gateway.storage.places import Database
 from gateway.storage.store import Store
 
@@ -160,3 +161,9 @@ def test_a_lock_that_another_holds_is_waited_for_only_so_long(
         assert patience.of_the_disk(caught.value)
         assert 1 < time.monotonic() - began_s < 10
     store.close()
+
+
+def test_an_empty_database_is_one_where_serve_has_not_been_yet(database: Database) -> None:
+    """Whoever looks before the first start is told what makes the tables, and has no fault."""
+    with pytest.raises(OperatorFault, match=MADE):
+        looking(database)
