@@ -129,7 +129,7 @@ def _listening(host: str, port: int) -> socket.socket:
         raise OperatorFault(
             f"the page cannot listen on {host} port {port} ({why}); it needs a port that nobody "
             "has, on an address of this machine. Stop what is there, or choose another port "
-            "(--port, or port under [page])"
+            "(port under [page], or --port where a command has it)"
         ) from fault
     return listener
 
