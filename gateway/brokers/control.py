@@ -133,7 +133,7 @@ class Control:
             found = {
                 str(one["correlationData"]): one for one in answers if "correlationData" in one
             }
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return
         with self._changed:
             for mark in found.keys() & self._waiting.keys():

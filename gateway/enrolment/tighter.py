@@ -33,7 +33,7 @@ class Answers:
         try:
             said = json.loads(message.payload)
             verb, version, taken, why = (said[key] for key in ("verb", "version", "taken", "why"))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return
         if verb != "limits" or name not in self._sent:
             return
