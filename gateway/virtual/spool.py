@@ -75,7 +75,8 @@ class Lasting(Spool):
         self._append(_PUT, frame, durably=True)
         super().put(frame)
         if self._bytes > LONGEST_BYTES:
-            self._rewrite()
+            with suppress(OSError):  # it is kept as it is, and the next one tries again
+                self._rewrite()
 
     def free(self) -> None:
         """Forget the oldest: its receipt has come."""

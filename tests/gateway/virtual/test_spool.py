@@ -147,3 +147,24 @@ def test_what_could_not_be_flushed_is_not_left_in_the_file(
     monkeypatch.undo()
 
     assert Lasting(path).frames() == spool.frames() == [FRAMES[0], FRAMES[2]]
+
+
+def test_a_frame_is_kept_though_the_file_cannot_be_made_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is on the disk already; to say that it is not would have it made and sent twice."""
+    path = tmp_path / "one.spool"
+    spool = Lasting(path)
+    monkeypatch.setattr("gateway.virtual.spool.LONGEST_BYTES", 1)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", full)
+        spool.put(FRAMES[0])
+        spool.put(FRAMES[1])
+    assert Lasting(path).frames() == spool.frames() == FRAMES[:2]
+
+    spool.put(FRAMES[2])
+    assert Lasting(path).frames() == spool.frames() == FRAMES[:3]
