@@ -32,18 +32,20 @@ class Vitals:
         """
         self.health, self._tell = health, tell
         self._lock = threading.Lock()
+        self._down: set[str] = set()  # as the log has it: at the start no part works *again*
         self._told: telling.Event | None = None
         self._before = set(threading.enumerate())
         self._watched: list[threading.Thread] = []
 
     def say(self, part: str, ok: bool, why: str = "") -> None:
         """Take how a part is now, and pass on what is news."""
-        was = self.health.parts().get(part)
         if not self.health.say(part, ok, why):
             return
         if not ok:
+            self._down.add(part)
             log.warning("a part does not work", part=part, why=why)
-        elif was is not None and not was.ok and self._told is not None:
+        elif part in self._down:
+            self._down.discard(part)
             log.info("a part works again", part=part)
         self.news()
 
