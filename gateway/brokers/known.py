@@ -31,8 +31,12 @@ def is_device(row: Mapping[str, Any] | None, name: str) -> bool:
         return False
     if has_role(row, name):
         return True
-    raise OperatorFault(
+    raise stranger(name, "mosquitto_ctrl dynsec")
+
+
+def stranger(name: str, off: str) -> OperatorFault:
+    """Return the fault of a name that somebody else has; off: what takes it off."""
+    return OperatorFault(
         f"the broker lets in somebody named {name} who is no device of ours; two of one name "
-        "could speak for each other. Choose another name, or take that one off with "
-        "mosquitto_ctrl dynsec"
+        f"could speak for each other. Choose another name, or take that one off with {off}"
     )

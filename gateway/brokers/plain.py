@@ -3,7 +3,10 @@
 import secrets as chance
 from pathlib import Path
 
+from edge import wire
+
 from . import mosquitto
+from .known import stranger
 from .written import replace, unreadable
 
 SIGHUP = "mosquitto reads it when it starts, or now on SIGHUP (pkill -HUP mosquitto)"
@@ -16,11 +19,21 @@ class Plain:
         self._site, self._folder = site, folder
 
     def knows(self, name: str) -> bool:
-        """Return whether somebody of this name is let in."""
-        return name in mosquitto.names("".join(self._lines(self._folder / "passwords")))
+        """Return whether a device of this name is let in.
+
+        Raises:
+            OperatorFault: somebody else is, whom the operator added.
+        """
+        if name not in mosquitto.names("".join(self._lines(self._folder / "passwords"))):
+            return False
+        says = f"topic write {wire.topic(self._site, name, 'data')}"
+        if any(line.strip() == says for line in self._lines(self._folder / "acl")):
+            return True
+        raise stranger(name, f"mosquitto_passwd -D and out of {self._folder / 'acl'}")
 
     def add(self, name: str, password: str) -> str:
         """Let a device in; its access first, for a password without it may do nothing."""
+        self.knows(name)
         self._access(name, mosquitto.access_of(self._site, name))
         salt = chance.token_bytes(mosquitto.SALT_BYTES)
         return self._password(name, mosquitto.passwords({name: password}, [salt]))
@@ -42,7 +55,8 @@ class Plain:
     def _password(self, name: str, row: str) -> str:
         path = self._folder / "passwords"
         kept = [line for line in self._lines(path) if line.split(":", 1)[0] != name]
-        replace(path, "".join(kept) + row)
+        ended = "".join(kept).rstrip("\n") + "\n" if kept else ""
+        replace(path, ended + row)
         return f"{path} says so; {SIGHUP}"
 
     def _access(self, name: str, rules: str) -> None:

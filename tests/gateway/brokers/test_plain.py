@@ -92,3 +92,24 @@ def test_files_that_are_none_are_told(folder: Path) -> None:
         Plain("lab", folder).add("attic", "sesame")
 
     assert "attic" not in (folder / "passwords").read_text()
+
+
+def test_somebody_whom_the_operator_let_in_is_not_overwritten(folder: Path) -> None:
+    """Else a device of that name would take her place, and to remove it would cut her off."""
+    files = [folder / "passwords", folder / "acl"]
+    files[0].write_text(files[0].read_text() + mosquitto.passwords({"ada": "x"}, [bytes(12)]))
+    before, door = [file.read_text() for file in files], Plain("lab", folder)
+    for do in (lambda: door.knows("ada"), lambda: door.add("ada", "sesame")):
+        with pytest.raises(OperatorFault, match="no device of ours"):
+            do()
+
+    assert [file.read_text() for file in files] == before
+
+
+def test_a_last_line_without_an_end_keeps_its_password(folder: Path) -> None:
+    """A file that somebody wrote in an editor: two names in one line would let neither in."""
+    path = folder / "passwords"
+    path.write_text(path.read_text().rstrip("\n"))
+    Plain("lab", folder).add("attic", "sesame")
+
+    assert mosquitto.holds(path.read_text(), {**WORDS, "attic": "sesame"})
