@@ -108,3 +108,18 @@ def test_a_mountain_is_left_to_the_broker_at_the_end(monkeypatch: Any) -> None:
     inbox.end()
 
     assert inbox.batch() == ([], True)
+
+
+def test_who_is_held_with_a_batch_in_hand_gives_it_to_nobody_at_the_end() -> None:
+    """There is no room to write it; the broker keeps it for the next start."""
+    inbox, found = filled(BATCH), list[Any]()
+    inbox.hold(True)
+    taker = threading.Thread(target=lambda: found.append(inbox.batch()), daemon=True)
+    taker.start()
+    until_s = time.monotonic() + PATIENCE_S
+    while inbox.waiting and time.monotonic() < until_s:
+        time.sleep(0.001)
+    inbox.end()
+    taker.join(PATIENCE_S)
+
+    assert found == [([], True)]
