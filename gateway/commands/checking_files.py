@@ -94,7 +94,8 @@ def _words(deployment: Deployment) -> Iterable[Finding]:
             word = path.read_text("utf-8").strip()
         except (OSError, ValueError) as wrong:
             why = getattr(wrong, "strerror", None) or str(wrong)
-            yield fault(table, f"{key} {path} cannot be read ({why}). Mend the path or the file")
+            way = "Run heatveil broker init, or mend" if table == "mqtt" else "Mend"
+            yield fault(table, f"{key} {path} cannot be read ({why}). {way} the path or the file")
             continue
         if not word or (table == "page" and len(word) < SECRET_LEAST):
             yield fault(
