@@ -20,6 +20,7 @@ from typing import Any
 
 import structlog
 
+from recovery.ahead import load
 from recovery.compiled import on_compiling
 from recovery.heatmap import Heatmap, Unresolved
 
@@ -30,8 +31,7 @@ IMPORT_S = 60.0  # longest time to come up, on a busy machine; the same for all 
 # One thread: matrices here are small, and a second core is the reports' and not ours. Who has
 # set something else meant it.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-# What the worker says of a compilation.
-_BEGUN, _OVER = "compiling", "compiled"
+_BEGUN, _OVER = "compiling", "compiled"  # what the worker says
 
 log = structlog.get_logger()
 
@@ -49,8 +49,7 @@ class Solver:
             on_state: hears whether there was one, or why not.
         """
         self._limit_s, self._on_state = limit_s, on_state
-        self._lock = threading.Lock()
-        self._stopped = False
+        self._lock, self._stopped = threading.Lock(), False
         self._begin()
 
     def __enter__(self) -> "Solver":
@@ -157,6 +156,7 @@ def work(pipe: Connection, limit_s: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, 2 * (IMPORT_S if begun else limit_s) + 1)
 
     on_compiling(compiling)
+    load()
     pipe.send("ready")
     while True:
         try:
