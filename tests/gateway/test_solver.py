@@ -181,7 +181,7 @@ import slow_for_a_test
 # A compilation as it is on a small machine.
 plain = dispatcher._FunctionCompiler.compile
 def slowly(self, *given):
-    time.sleep(1.0)
+    time.sleep(3.0)
     return plain(self, *given)
 dispatcher._FunctionCompiler.compile = slowly
 
@@ -196,7 +196,7 @@ solver.work(Connection(int(sys.argv[2])), float(sys.argv[3]))
 """
 
 
-@pytest.mark.parametrize(("rest_s", "drawn"), [(0.0, True), (1.5, False)])
+@pytest.mark.parametrize(("rest_s", "drawn"), [(0.0, True), (3.0, False)])
 def test_a_first_compilation_is_not_the_maps_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest_s: float, drawn: bool
 ) -> None:
@@ -212,11 +212,11 @@ def test_a_first_compilation_is_not_the_maps_time(
         return popen([sys.executable, "-c", COMPILES, str(tmp_path), *command[-2:]], **rest)
 
     monkeypatch.setattr(subprocess, "Popen", other)
-    with Solver(limit_s=0.8) as solver:
+    with Solver(limit_s=2.0) as solver:
         found = solver.recover("thermal", replace(QUERY, drift=rest_s), releases())
 
     assert (found == 2) == drawn
-    assert drawn or "within 0.8 s" in found.why
+    assert drawn or "within 2 s" in found.why
 
 
 def test_the_worker_leaves_the_other_cores_alone(monkeypatch: pytest.MonkeyPatch) -> None:
