@@ -27,7 +27,7 @@ from .device_files import Halves
 from .device_spent import check_promise, spent
 from .device_standing import at_broker, has_store, known
 
-RELOAD = "A gateway that runs takes it up when it is told to reload (SIGHUP), else at its start"
+RELOAD = "A gateway takes it up at its start, or when told to reload (SIGHUP; systemd: restart)"
 FEWER = (
     "the map has fewer sensors from now on. What was promised still holds for the others, since "
     "each device's noise is its own"

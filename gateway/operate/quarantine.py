@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import structlog
+from sqlalchemy.exc import SQLAlchemyError
 
 from ..brokers import control as broker
 from ..brokers.control import Control, Silence
@@ -108,7 +109,11 @@ class Quarantine:
         while not self._stopping.is_set():
             try:
                 self._look()
-            except Exception:  # the disk or the broker is in trouble: the guard holds meanwhile
+            except OSError as fault:  # the broker is in trouble: the guard holds meanwhile
+                log.warning("the quarantine could not be kept", why=str(fault))
+            except SQLAlchemyError as fault:  # the store is
+                log.warning("the quarantine could not be kept", why=type(fault).__name__)
+            except Exception:
                 log.exception("the quarantine could not be kept")
             self._woken.wait(LOOK_S)
             self._woken.clear()
