@@ -1,0 +1,1 @@
+"""What touches pins, radios and sleep: the only files of edge that know a board."""

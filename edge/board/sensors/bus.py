@@ -1,0 +1,102 @@
+"""What every driver does with a bus: ask it once, and say nothing of what it said.
+
+A driver's fault is one of two sentences, GONE or RUBBISH. Neither holds a number, for what a
+sensor says must not leave by way of a traceback.
+
+i2c: whatever has the methods of MicroPython's `machine.I2C` that are called here: `writeto`,
+`readfrom_into`, `writeto_mem` and `readfrom_mem_into`. On Linux that is `edge.linux.i2c`.
+"""
+
+import time
+
+GONE = "the sensor does not answer; look at its wires, its power and its address"
+RUBBISH = "the sensor answers what it cannot measure; look at its wires and its power"
+
+
+def write(i2c, address, register, data):
+    """Write bytes to a register; OSError where nobody is there."""
+    try:
+        i2c.writeto_mem(address, register, data)
+        return
+    except Exception:  # a bus that hangs up half way is as gone as one that times out
+        pass
+    raise OSError(GONE)
+
+
+def fill(i2c, address, register, buffer):
+    """Read registers, from this one on, into the buffer, and return it; OSError if gone."""
+    try:
+        i2c.readfrom_mem_into(address, register, buffer)
+        return buffer
+    except Exception:
+        pass
+    raise OSError(GONE)
+
+
+def ask(i2c, address, command, wait_ms, buffer):
+    """Send a command, wait, and read the answer into the buffer; OSError if gone."""
+    try:
+        i2c.writeto(address, command)
+        pause(wait_ms)
+        i2c.readfrom_into(address, buffer)
+        return buffer
+    except Exception:
+        pass
+    raise OSError(GONE)
+
+
+def signed(number, bits):
+    """Return a number of so many bits as two's complement means it."""
+    number &= (1 << bits) - 1
+    return number - (1 << bits) if number >> (bits - 1) else number
+
+
+def possible(counts, low, high):
+    """Return the counts; ValueError where the sensor, in any room at all, cannot give them.
+
+    The bounds are the sensor's own and far from what a room shows. So that an answer failed
+    tells of a broken wire and of nothing that happened in front of it.
+    """
+    try:
+        rubbish = [None for count in counts if not low <= count <= high]
+    except TypeError:  # no number at all
+        rubbish = counts
+    if rubbish:
+        raise ValueError(RUBBISH)
+    return counts
+
+
+def level(empty, usual, sensors):
+    """Return the counts of the empty room: those given, or the sensor's usual one.
+
+    empty: one whole number for all sensors, a list of one each, or None.
+    """
+    if empty is None:
+        empty = usual
+    if isinstance(empty, int):
+        empty = (empty,) * sensors
+    if len(empty) != sensors or not all([isinstance(count, int) for count in empty]):
+        raise ValueError(
+            "the empty room is given for %d sensors but this one has %d, each with a whole "
+            "count of its own: grains are counted from there. Record it again, or leave it out"
+            % (len(empty), sensors)
+        )
+    return tuple(empty)
+
+
+def pause(wait_ms):
+    """Wait so many milliseconds."""
+    if hasattr(time, "sleep_ms"):
+        time.sleep_ms(wait_ms)
+    else:
+        time.sleep(wait_ms / 1000)  # the one float of this folder, and no reading is in it
+
+
+def crc8(data, start):
+    """Return the CRC of eight bits with the polynomial x**8 + x**5 + x**4 + 1, high bit first."""
+    crc = start
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc << 1 ^ 0x31) & 255 if crc & 128 else crc << 1
+    return crc

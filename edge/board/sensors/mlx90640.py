@@ -1,0 +1,48 @@
+"""Melexis MLX90640: 32 by 24 pixels, through the library that its computer has.
+
+The chip sends what its calibration, some hundred numbers a pixel, makes into degrees; that is
+done by Adafruit's `adafruit_mlx90640` on a Raspberry Pi, or by a firmware of one's own. Those
+compute with floats. Here they become whole hundredths of a kelvin, rounded down, before anything
+else looks at them: that is this sensor's converter, and `step` says so.
+
+camera: whatever has `getFrame(list)`, which fills 768 places with degrees Celsius.
+
+Source: Melexis, MLX90640 data sheet, section 1; Adafruit's library for what `getFrame` does.
+"""
+
+from ...pixels import above
+from . import bus
+
+LOWEST, HIGHEST = -100, 500  # degrees: it measures from -40 to 300
+
+
+class Sensor:
+    """The array. empty: its counts of the empty room, or None for 20 degrees."""
+
+    step = (1, 100)
+    sensors = 768
+
+    def __init__(self, camera, empty=None):
+        self._camera = camera
+        self._empty = bus.level(empty, 2000, self.sensors)
+        self._degrees = [None] * self.sensors
+
+    def counts(self):
+        """Return 768 counts, row by row, in hundredths of a degree Celsius."""
+        found = self._degrees
+        for i in range(self.sensors):
+            found[i] = None  # a place that is not filled must not show the frame before
+        try:
+            self._camera.getFrame(found)
+        except Exception:
+            found = None
+        if found is None:
+            raise OSError(bus.GONE)
+        if None in found or len(found) != self.sensors:
+            raise ValueError(bus.RUBBISH)
+        bus.possible(found, LOWEST, HIGHEST)  # and what is no number is not between them
+        return [int((degrees - LOWEST) * 100) + LOWEST * 100 for degrees in found]
+
+    def read(self, params):
+        """Return the grains of each pixel above the empty room."""
+        return above(self.counts(), self._empty, params.exponent, self.step)

@@ -1,0 +1,45 @@
+"""Texas Instruments TMP117: one sensor, a 128th of a kelvin a count.
+
+Registers, of two bytes each, the high one first: 0x00 the result, sixteen bits in two's
+complement, which is 0x8000 till the first conversion ends; 0x0F the identity, whose lower twelve
+bits are 0x117. It converts by itself, eight times averaged, once a second.
+
+Source: Texas Instruments, TMP117 data sheet SNOSD82D, sections 7.3 and 7.6.
+"""
+
+from ...pixels import above
+from . import bus
+
+ADDRESS = 0x48  # to 0x4B, as ADD0 is wired
+RESULT, IDENTITY = 0x00, 0x0F
+LOWEST, HIGHEST = -60 << 7, 155 << 7  # it measures from -55 to 150 degrees
+
+
+class Sensor:
+    """The sensor, known to be one. empty: its count of the empty room, or None for 20 degrees."""
+
+    step = (1, 128)
+    sensors = 1
+
+    def __init__(self, i2c, empty=None, address=ADDRESS):
+        self._i2c = i2c
+        self._address = address
+        self._empty = bus.level(empty, 20 << 7, self.sensors)
+        self._raw = bytearray(2)
+        if self._word(IDENTITY) & 0xFFF != 0x117:
+            raise ValueError(
+                "what answers at this address is no TMP117; another chip's bytes would be "
+                "taken for degrees. Mend the address, or name the driver of what is there"
+            )
+
+    def counts(self):
+        """Return the count, in 128ths of a degree Celsius."""
+        return bus.possible((bus.signed(self._word(RESULT), 16),), LOWEST, HIGHEST)
+
+    def read(self, params):
+        """Return the grains above the empty room."""
+        return above(self.counts(), self._empty, params.exponent, self.step)
+
+    def _word(self, register):
+        raw = bus.fill(self._i2c, self._address, register, self._raw)
+        return raw[0] << 8 | raw[1]

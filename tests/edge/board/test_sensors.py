@@ -1,0 +1,220 @@
+"""Drivers against the tables of the data sheets, on every interpreter and on simulated chips.
+
+The expected numbers are the tables' degrees in exact fractions, and no line of a driver.
+"""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+CHIPS = (Path(__file__).parent / "chips.py").read_text("utf-8")
+
+# Degrees and words, as printed in the data sheets: temperature tables of each.
+GRIDEYE = {125: 0x1F4, 25: 0x064, "0.25": 0x001, 0: 0x000, "-0.25": 0xFFF, -25: 0xF9C}
+TMP117 = {100: 0x3200, 25: 0x0C80, 1: 0x0080, "0.125": 0x0010, "0.0078125": 0x0001}
+TMP117 |= {0: 0x0000, "-0.015625": 0xFFFE, "-0.125": 0xFFF0, -25: 0xF380}
+DS18B20 = {125: 0x07D0, "25.0625": 0x0191, "10.125": 0x00A2, "0.5": 0x0008, 0: 0x0000}
+DS18B20 |= {"-0.5": 0xFFF8, "-10.125": 0xFF5E, "-25.0625": 0xFE6F, -55: 0xFC90}
+
+
+def grains(degrees: object, exponent: int = 8) -> int:
+    """Return a temperature in grains of 2**-exponent, the nearest, ties up."""
+    return (Fraction(str(degrees)) * 2**exponent * 2 + 1) // 2
+
+
+def told(values: object) -> str:
+    """Return what the script prints of whole numbers."""
+    return " ".join(map(str, values)) + "\n"  # type: ignore[call-overload]
+
+
+def test_a_grideye_is_its_data_sheet(interpreter) -> None:
+    """All 64 pixels, low byte first, twelve bits signed; before its reset it says nothing."""
+    words = [list(GRIDEYE.values())[i % len(GRIDEYE)] for i in range(64)]
+    script = f"""
+from edge.board.sensors.amg8833 import Sensor
+chip = GridEye({words})
+sensor = Sensor(Bus(x69=chip), 0)
+print(*sensor.read(Params))
+print(sensor.step, sensor.sensors, all([type(v) is int for v in sensor.read(Params)]))
+print(*Sensor(Bus(x68=chip), {list(range(64))}, 0x68).counts()[:4])
+chip.started = False
+print(fault_of(sensor.read, Params))
+"""
+    cycle = [grains(degrees) for degrees in GRIDEYE]
+    expected = told(cycle[i % len(cycle)] for i in range(64))
+    expected += "(1, 4) 64 True\n500 100 1 0\n"
+    expected += "ValueError: the sensor answers what it cannot measure; look at its wires and "
+
+    assert interpreter.run(CHIPS + script).startswith(expected)
+
+
+def test_a_tmp117_is_its_data_sheet(interpreter) -> None:
+    """High byte first, sixteen bits signed, and nobody else's identity."""
+    script = f"""
+from edge.board.sensors.tmp117 import Sensor
+chip = Tmp117(0)
+sensor = Sensor(Bus(x48=chip), 0)
+for word in {list(TMP117.values())}:
+    chip.words[0] = word
+    print(*sensor.read(Params))
+chip.words[0] = 0x8000
+print(fault_of(sensor.read, Params)[:40])
+print(fault_of(Sensor, Bus(x48=Tmp117(0, 0x0075)))[:46])
+"""
+    expected = "".join(told([grains(degrees)]) for degrees in TMP117)
+    expected += "ValueError: the sensor answers what it c\n"
+    expected += "ValueError: what answers at this address is no\n"
+
+    assert interpreter.run(CHIPS + script) == expected
+
+
+def test_an_sht4x_is_its_data_sheet(interpreter) -> None:
+    """The data sheet's example of the CRC, 0x92 for 0xBEEF, and each byte of it matters."""
+    count = 0xBEEF
+    degrees = -45 + Fraction(175 * count, 65535)
+    script = """
+from edge.board.sensors.sht4x import Sensor
+print(*Sensor(Bus(x44=Sht4x(0xBE, 0xEF, 0x92, 0xBE, 0xEF, 0x92)), 0).read(Params))
+for i in range(6):
+    said = [0xBE, 0xEF, 0x92, 0xBE, 0xEF, 0x92]
+    said[i] ^= 1
+    print(fault_of(Sensor, Bus(x44=Sht4x(*said)))[:30])
+"""
+    shown = interpreter.run(CHIPS + script).splitlines()
+
+    assert int(shown[0]) == grains(degrees + 45)  # 0 counts are -45 degrees
+    assert shown[1:] == ["ValueError: the sensor answers"] * 6
+
+
+def test_a_ds18b20_is_its_data_sheet(interpreter) -> None:
+    """Low byte first; the CRC holds; a coarser sensor is set to twelve bits; 85 is no reading."""
+    script = f"""
+from edge.board.sensors import bus, ds18b20
+bus.pause = lambda wait_ms: print("waits", wait_ms)
+print(ds18b20.crc8_low_first(bytes([0x02, 0x1C, 0xB8, 1, 0, 0, 0, 0xA2])))
+words = {list(DS18B20.values())}
+pads = {{bytes([i]): pad(word) for i, word in enumerate(words)}}
+wire = Wire(pads)
+sensor = ds18b20.Sensor(wire, [bytes([i]) for i in range(len(words))], 0)
+print(*sensor.read(Params))
+print(wire.converted, wire.written, sensor.sensors)
+wire.pads[b"\\x00"] = pad(0x0550)
+print(fault_of(sensor.read, Params)[:40])
+for k in range(9):
+    broken = bytearray(pad(0x0191))
+    broken[k] ^= 4
+    wire.pads[b"\\x00"] = broken
+    print(fault_of(sensor.read, Params)[:30])
+wire.pads[b"\\x00"] = pad(0x0190, 0x1F)
+ds18b20.Sensor(wire, [b"\\x00"])
+print(wire.written)
+"""
+    shown = interpreter.run(CHIPS + script).splitlines()
+    kept = [line for line in shown if line != "waits 750"]
+
+    assert kept[0] == "0"
+    assert kept[1] + "\n" == told(map(grains, DS18B20))
+    assert kept[2:4] == ["1 [] 9", "ValueError: the sensor answers what it c"]
+    assert kept[4:13] == ["ValueError: the sensor answers"] * 9
+    assert kept[13] == "[(b'\\x00', b'\\x00\\x00\\x7f')]"
+
+
+def test_an_mlx90640_gives_whole_hundredths(interpreter) -> None:
+    """What a library computed as floats is rounded down once, and a pixel that is none refused."""
+    script = """
+from edge.board.sensors.mlx90640 import Sensor
+
+class Camera:
+    degrees = [21.25, -10.5, 0.0, 36.75] * 192
+    def getFrame(self, places):
+        for i in range(len(self.degrees)):
+            places[i] = self.degrees[i]
+
+camera = Camera()
+sensor = Sensor(camera, 0)
+print(len(sensor.counts()), *sensor.counts()[:4])
+print(all([type(value) is int for value in sensor.read(Params)]))
+for bad in (float("nan"), float("inf"), 501.0, "warm", None):
+    camera.degrees = [bad] + [21.0] * 767
+    print(fault_of(sensor.read, Params)[:17])
+camera.degrees = [21.0] * 767
+print(fault_of(sensor.read, Params)[:17])
+"""
+    shown = interpreter.run(CHIPS + script).splitlines()
+
+    assert shown[:2] == ["768 2125 -1050 0 3675", "True"]
+    assert all(line == "ValueError: the s" for line in shown[2:])
+    assert len(shown) == 8
+
+
+OPENED = """
+from edge.board.sensors import amg8833, ds18b20, mlx90640, sht4x, tmp117
+from edge.board.sensors import bus
+bus.pause = lambda wait_ms: None
+line = Bus(x69=GridEye([0x64] * 64), x48=Tmp117(0x0C80),
+    x44=Sht4x(0xBE, 0xEF, 0x92, 0xBE, 0xEF, 0x92))
+wire = Wire({b"r": pad(0x0191)})
+class Camera:
+    def getFrame(self, places):
+        if not wire.pads:
+            raise RuntimeError("2125 too many retries")
+        for i in range(768):
+            places[i] = 21.25
+held = [amg8833.Sensor(line), tmp117.Sensor(line), sht4x.Sensor(line),
+    ds18b20.Sensor(wire, [b"r"]), mlx90640.Sensor(Camera())]
+"""
+
+
+def test_a_sensor_that_vanishes_raises_one_plain_sentence(interpreter) -> None:
+    """Whatever the bus raised, with bytes in it or without, comes out as the same words."""
+    script = """
+print(*[len(sensor.read(Params)) for sensor in held])
+line.chips.clear()
+wire.pads.clear()
+print(len({fault_of(sensor.read, Params) for sensor in held}), fault_of(held[0].read, Params))
+"""
+    printed = interpreter.run(CHIPS + OPENED + script)
+
+    assert printed.startswith("64 1 1 1 768\n1 OSError: the sensor does not answer")
+    assert not any(digit in printed.splitlines()[1][2:] for digit in "0123456789")
+
+
+def test_no_driver_lets_a_number_out_in_its_fault(interpreter) -> None:
+    """A stuck bus of every byte value: a reading or a sentence without a digit, each time."""
+    script = """
+class Stuck:
+    def load(self, register, size):
+        return bytes([0x01, 0x17]) if register == 0x0F else bytes([byte]) * size
+    said = lambda self, size: bytes([byte]) * size
+    told = lambda self, data: None
+for byte in range(256):
+    for address in line.chips:
+        line.chips[address] = Stuck()
+    for sensor in held[:3]:
+        try:
+            sensor.read(Params)
+        except (OSError, ValueError) as why:
+            if any([digit in str(why) for digit in "0123456789"]):
+                print("a number", byte)
+print("done")
+"""
+    assert interpreter.run(CHIPS + OPENED + script) == "done\n"
+
+
+@pytest.mark.parametrize("empty", [[1, 2], [21.5], ["x"]])
+def test_an_empty_room_must_fit_the_sensor(empty: list[object]) -> None:
+    """Counts of another array, or degrees in place of counts, would shift every reading."""
+    from edge.board.sensors.yours import Sensor
+
+    with pytest.raises(ValueError, match="whole"):
+        Sensor(lambda: 215, empty)
+
+
+def test_the_template_reads() -> None:
+    """Ten lines are enough for a sensor of one's own."""
+    from types import SimpleNamespace
+
+    from edge.board.sensors.yours import Sensor
+
+    assert Sensor(lambda: 215).read(SimpleNamespace(exponent=8)) == (384,)
