@@ -45,6 +45,16 @@ def os_entropy(size):
     return os.urandom(size)
 
 
+def spread(most):
+    """Return a whole number below `most`, 65536 at most, that is not the neighbour's.
+
+    For waiting, so that not all come back at once, and for nothing else: where the port has no
+    source of entropy it is the clock's.
+    """
+    held = os_entropy(2)
+    return (held[0] << 8 | held[1] if held else _ticks()) % most
+
+
 def same_bytes(a, b):
     """True if a equals b, in a time that does not depend on where they differ."""
     if len(a) != len(b):
@@ -86,6 +96,15 @@ def _ticks_between(later, earlier):
     return later - earlier
 
 
+def no_delay(stream):
+    """Let what is written to an asyncio stream go out at once, where the port can (RFC 896)."""
+    if not hasattr(stream, "transport"):  # CPython's has it already
+        try:
+            stream.s.setsockopt(6, 1, 1)  # IPPROTO_TCP, TCP_NODELAY: lwIP and Linux agree
+        except (AttributeError, OSError):  # in TLS, or too old: one write a packet does well too
+            pass
+
+
 def write_durably(path, data):
     """Write a whole file and return when it is on the medium, not merely on its way there.
 
@@ -107,6 +126,17 @@ def write_durably(path, data):
         os.close(folder)
     if not hasattr(os, "fsync") and hasattr(os, "sync"):
         os.sync()  # some ports keep a cache below the file system
+
+
+def add_durably(path, data):
+    """Add to the end of a file and return when it is on the medium; `write_durably` makes it."""
+    with open(path, "ab") as file:
+        file.write(data)
+        file.flush()
+        if hasattr(os, "fsync"):
+            os.fsync(file.fileno())
+    if not hasattr(os, "fsync") and hasattr(os, "sync"):
+        os.sync()
 
 
 def read_whole(path, longest):

@@ -76,10 +76,21 @@ class Door:
         except (ValueError, OSError) as caught:
             sock.close()
             why = caught
+        raise self.judged(why)
+
+    def wrap_bio(self, incoming, outgoing, server_side=False, server_hostname=None):
+        """Return CPython's TLS without a socket, which is how its asyncio wants it."""
+        return self._inner.wrap_bio(incoming, outgoing, server_hostname=self.host)
+
+    def judged(self, why):
+        """Return a ValueError that says so where `why` is a certificate's fault, else `why`.
+
+        For asyncio, which shakes hands after `wrap_socket` has returned.
+        """
         if not isinstance(why, ValueError):
-            raise why
+            return why
         # CPython's is an OSError too, and a caller must not take it for one.
-        raise ValueError(
+        return ValueError(
             "the broker %s shows a certificate that is not accepted (%s); it must be made for "
             "that host, by the authority given, and be valid today, or whoever answers would "
             "be believed. Give the right ca.pem, renew the certificate or set the clock"

@@ -29,7 +29,10 @@ class Rule(NamedTuple):
 
 RULES = (
     Rule(
-        "edge holds no float, no true division and nothing that makes one", rules.inexact, "edge"
+        "edge holds no float, no true division and nothing that makes one, but where it sleeps",
+        rules.inexact,
+        "edge",
+        ("pause.py",),
     ),
     Rule(
         "edge takes random bits through the one door, entropy, and no experiment's tape",
