@@ -17,7 +17,17 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from .commands import devices, flags, looking, owning, questions, running, simulating, taking
+from .commands import (
+    boards,
+    devices,
+    flags,
+    looking,
+    owning,
+    questions,
+    running,
+    simulating,
+    taking,
+)
 from .faults import OperatorFault
 
 app = typer.Typer(
@@ -98,6 +108,7 @@ app.command()(questions.play)
 app.command()(questions.recover)
 app.command()(questions.calibrate)
 app.command()(simulating.simulate)
+app.command()(boards.budget)
 
 
 def main(words: list[str] | None = None) -> None:

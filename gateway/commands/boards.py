@@ -1,0 +1,52 @@
+"""The commands for a board in one's hand: budget, provision, doctor, rotate.
+
+Only the flags are here; the work is in the module that each imports when it runs.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Optional = Annotated[
+    Path | None, typer.Option("--config", help="Take variance and cadence from a deployment.")
+]
+
+
+def budget(
+    config: Optional = None,
+    sensor: Annotated[
+        str, typer.Option(help="ds18b20, tmp117, sht4x, amg8833 or mlx90640.")
+    ] = "ds18b20",
+    readings: Annotated[
+        int | None, typer.Option(min=1, help="In one frame; all that the sensor has else.")
+    ] = None,
+    every: Annotated[float, typer.Option(help="Seconds from one answer to the next.")] = 60.0,
+    variance: Annotated[int, typer.Option(help="Of the noise, in grains squared.")] = 250_000,
+    battery: Annotated[float, typer.Option(help="What it holds, in mAh.")] = 2500.0,
+    sampler: Annotated[str, typer.Option(help="exact, table or viper.")] = "exact",
+    awake: Annotated[bool, typer.Option("--awake", help="It never sleeps.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Without TLS.")] = False,
+    own: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A figure of your own board."),
+    ] = None,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="List what it rests on, with the sources.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say how long a battery lasts, and what memory, flash and bytes a board needs."""
+    from ..kit.asked import Plan
+    from ..kit.figures import SENSORS
+    from .budgeting import budget, of_deployment, own_figures
+
+    known = SENSORS.get(sensor)
+    count = readings if readings is not None else known.readings if known else 1
+    plan = Plan(sensor, count, every, variance, battery, sampler, not plain, not awake)
+    promised = None
+    if config is not None:
+        found, promised = of_deployment(config)
+        plan = plan._replace(**found)
+    plan = plan._replace(own=own_figures(own or []))
+    budget(plan, as_json, figures, promised, typer.echo)

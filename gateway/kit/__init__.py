@@ -1,0 +1,1 @@
+"""From a bare board to a device that may report, and what a board will need."""

@@ -1,0 +1,82 @@
+"""What is asked about a board: its sensor, how often, how much noise, on which battery."""
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ..faults import OperatorFault, suggestion
+from .figures import FIGURES, SAMPLERS, SENSORS, SLOWER, Sensor
+
+DAY_S = 86_400.0
+
+
+class Plan(NamedTuple):
+    """What is asked about. variance in grains squared; readings of the array in one frame."""
+
+    sensor: str
+    readings: int
+    every_s: float
+    variance: int
+    battery_mah: float
+    sampler: str = "exact"
+    tls: bool = True
+    sleeps: bool = True
+    site: str = "lab"
+    name: str = "n001"
+    own: Mapping[str, float] = MappingProxyType({})
+
+    def figure(self, name: str) -> float:
+        """Return a figure of the table, or what was measured on one's own board instead."""
+        return self.own.get(name, FIGURES[name].value)
+
+
+def checked(plan: Plan) -> Sensor:
+    """Return the sensor of a plan that a board can carry out.
+
+    Raises:
+        OperatorFault: none can.
+    """
+    if plan.sensor not in SENSORS:
+        raise OperatorFault(
+            f"the sensor {plan.sensor!r} is not known; its currents are needed, or the days of a "
+            f"battery mean nothing. Take the nearest of {', '.join(SENSORS)}"
+        )
+    if plan.sampler not in SAMPLERS:
+        raise OperatorFault(
+            f"the sampler {plan.sampler!r} is not known; a board draws by one of "
+            f"{', '.join(SAMPLERS)}, and each takes its own time. Name one of them"
+        )
+    if not 1 <= plan.variance < 1 << 62 or plan.readings < 1:
+        raise OperatorFault(
+            f"{plan.readings} readings with a variance of {plan.variance} came; at least one, and "
+            "noise from 1 to 2**62 grains squared, are needed, for less hides nothing. Take both "
+            "from `heatveil calibrate`"
+        )
+    if not 0.1 <= plan.every_s <= 366 * DAY_S or not 0 < plan.battery_mah < 1e9:
+        raise OperatorFault(
+            f"an answer each {plan.every_s:g} s from {plan.battery_mah:g} mAh came; from 0.1 s to "
+            "a year, and a battery that holds something, are needed, or no day can be reckoned. "
+            "Is the cadence in seconds?"
+        )
+    if unknown := [name for name in plan.own if name not in FIGURES]:
+        raise OperatorFault(
+            f"the figure {unknown[0]!r} is not in the table; only what is reckoned with can be "
+            f"set, or it would do nothing unnoticed; {suggestion(unknown[0], FIGURES)}"
+        )
+    sensor = SENSORS[plan.sensor]
+    busy_s = sensor.converts_s + plan.readings * draw_ms(plan) / 1000
+    if busy_s > plan.every_s:
+        raise OperatorFault(
+            f"an answer takes {busy_s:.3g} s to read and to blur, and one each {plan.every_s:g} s "
+            "is asked for: the board would never come to its end. Ask less often, read fewer "
+            "pixels, or draw by the table"
+        )
+    return sensor
+
+
+def draw_ms(plan: Plan) -> float:
+    """Return the time of one draw; only the exact sampler's depends on the variance."""
+    sd = math.isqrt(plan.variance)
+    slower = next(times for upto, times in SLOWER if sd <= upto)
+    return plan.figure(SAMPLERS[plan.sampler]) * (slower if plan.sampler == "exact" else 1.0)

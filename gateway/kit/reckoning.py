@@ -1,0 +1,163 @@
+"""What a board with this sensor, cadence and noise needs: charge, memory, flash, bytes.
+
+Bytes of a frame are not reckoned but counted, on a frame that `edge.wire` makes. All else rests
+on the table in `figures`, whose energies are estimates: trust how two plans compare, and measure
+your own board before you promise anybody a year.
+"""
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import edge
+from edge import thermal, wire
+from edge.host.post import REPORT_BYTES
+from edge.records import Grid, Guarantee, Report, Round
+
+from ..faults import OperatorFault
+from .asked import DAY_S, Plan, checked, draw_ms
+from .figures import Sensor
+
+CLAMP = 8000  # grains: 31 K either way in grains of 2**-8 K
+KEY = bytes(wire.MAC_BYTES * 2)
+
+
+class Bytes(NamedTuple):
+    """What goes over the air. frame and packet are counted; the day has estimated headers."""
+
+    frame: int
+    packet: int
+    day: int
+
+
+class Memory(NamedTuple):
+    """Of a 32-bit board, in bytes."""
+
+    running: int
+    table: int
+    load_source: int
+    load_mpy: int
+    flash_source: int
+    flash_mpy: int
+    erasures_year: float
+
+
+class Energy(NamedTuple):
+    """Charge of one answer by what takes it, in milliampere-seconds, and what follows from it."""
+
+    parts: dict[str, float]
+    answer_mas: float
+    answer_j: float
+    day_mah: float
+    days: float
+
+
+class Needs(NamedTuple):
+    """The whole answer."""
+
+    plan: Plan
+    noise_ms: float
+    awake_s: float
+    bytes: Bytes
+    memory: Memory
+    energy: Energy
+
+
+def needs(plan: Plan) -> Needs:
+    """Return what a plan needs of its board.
+
+    Raises:
+        OperatorFault: the plan is of no board, or no frame can carry it.
+    """
+    sensor = checked(plan)
+    noise_ms = plan.readings * draw_ms(plan)
+    frame = _frame(plan)
+    energy, awake_s = _energy(plan, sensor, noise_ms)
+    return Needs(plan, noise_ms, awake_s, _air(plan, frame), _memory(plan), energy)
+
+
+def _frame(plan: Plan) -> int:
+    """Return how long a frame is, the longest that this plan's board sends."""
+    promise = Guarantee((1, 1), (1, 100_000), (1, 8), "a move", "local", "a day", "presence")
+    params = thermal.Params(plan.readings, 8, -CLAMP, CLAMP, plan.variance, 1, 0)
+    try:
+        bits = thermal.bits(Round(1, thermal.NAME, Grid((1, 1), 0), tuple(params), promise))
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    full = (1 << (bits - 1)) - 1
+    report = Report(bytes(4), plan.name, 70_000, 70_000, [0] + [full] * plan.readings)
+    frame = len(wire.pack_report(report, KEY, _topic(plan, "data"), bits))
+    if frame > REPORT_BYTES:
+        raise OperatorFault(
+            f"a frame of {plan.readings} readings has {frame} bytes and a gateway takes "
+            f"{REPORT_BYTES} at most, or it could be flooded. Sum pixels into fewer readings"
+        )
+    return frame
+
+
+def _topic(plan: Plan, what: str) -> str:
+    return str(wire.topic(plan.site, plan.name, what))
+
+
+def _air(plan: Plan, frame: int) -> Bytes:
+    inside = 2 + len(_topic(plan, "data")) + 2 + frame  # the topic's length; the packet's number
+    packet = 1 + (1 if inside < 128 else 2 if inside < 16_384 else 3) + inside
+    around = plan.figure("segment_b") + (plan.figure("record_b") if plan.tls else 0)
+    # The frame and the broker's word on it; the Round; the gateway's receipt and our word.
+    one = packet + 4 + 400 + 60 + 4 + 4 * around
+    if plan.sleeps:
+        one += 2 * around + 150 + (plan.figure("opening_b") if plan.tls else 0)
+    return Bytes(frame, packet, round(one * DAY_S / plan.every_s))
+
+
+def _memory(plan: Plan) -> Memory:
+    sources = sum(file.stat().st_size for file in sources_of_edge())
+    files = len(sources_of_edge())
+    block = plan.figure("block_b")
+    entries = math.ceil(8.88 * math.isqrt(plan.variance)) if plan.sampler != "exact" else 0
+    table = round(entries * plan.figure("table_entry_b"))
+    array = 3 * 4 * plan.readings  # readings, noise and payload, a word each
+    tls = plan.figure("tls_kb") * 1024 if plan.tls else 0
+    rest = round(table + array + tls)
+    answers = 365 * DAY_S / plan.every_s
+    return Memory(
+        running=round(plan.figure("heap_kb") * 1024) + rest,
+        table=table,
+        load_source=round(plan.figure("load_kb") * 1024) + rest,
+        load_mpy=round(plan.figure("load_mpy_kb") * 1024) + rest,
+        flash_source=round(sources + files * block / 2 + 4 * block),
+        flash_mpy=round(sources * plan.figure("mpy_share") + files * block / 2 + 4 * block),
+        erasures_year=answers / plan.figure("lease") * plan.figure("erasures"),
+    )
+
+
+def sources_of_edge() -> list[Path]:
+    """Return the modules of `edge` that every board is given, in order."""
+    return sorted(Path(str(edge.__file__)).parent.glob("*.py"))
+
+
+def _energy(plan: Plan, sensor: Sensor, noise_ms: float) -> tuple[Energy, float]:
+    """Return charge and days, and how long a board is awake for an answer."""
+    work_s = (noise_ms + plan.figure("pack_ms") * max(plan.readings, 1) / 64) / 1000
+    radio_s = plan.figure("publish_ms") / 1000
+    parts = {
+        "noise": noise_ms / 1000 * plan.figure("awake_ma"),
+        "sensor": sensor.converts_s * (sensor.active_ma + plan.figure("awake_ma")),
+        "frame": (work_s - noise_ms / 1000) * plan.figure("awake_ma")
+        + radio_s * plan.figure("radio_ma"),
+    }
+    awake_s = work_s + sensor.converts_s + radio_s
+    if plan.sleeps:
+        joined_s = plan.figure("join_s") + (plan.figure("handshake_s") if plan.tls else 0)
+        parts["join"] = joined_s * plan.figure("radio_ma")
+        parts["start"] = plan.figure("start_s") * plan.figure("awake_ma")
+        awake_s += joined_s + plan.figure("start_s")
+    idle_s = max(plan.every_s - awake_s, 0.0)
+    resting = plan.figure("sleep_ma") if plan.sleeps else plan.figure("listen_ma")
+    parts["rest"] = idle_s * resting + (plan.every_s - sensor.converts_s) * sensor.idle_ma
+    total = sum(parts.values())
+    day_mah = total / 3600 * DAY_S / plan.every_s
+    held = plan.battery_mah * plan.figure("usable")
+    faded = plan.battery_mah * plan.figure("fade_year") / 365
+    days = held / (day_mah + faded)
+    return Energy(parts, total, total / 1000 * plan.figure("supply_v"), day_mah, days), awake_s

@@ -1,0 +1,145 @@
+"""`heatveil budget`: what it says, held against frames that a real node makes."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from edge import limits, slots, thermal, wire
+from edge.budget import Budget
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
+from edge.node import Node
+from edge.records import Grid, Guarantee, Round
+from gateway.faults import OperatorFault
+from gateway.kit.asked import Plan
+from gateway.kit.figures import FIGURES, SENSORS
+from gateway.kit.reckoning import Needs, needs
+
+PLAN = Plan("ds18b20", 1, 60, 250_000, 2500)
+FAR = PLAN._replace(every_s=3600)
+
+
+@dataclass
+class Sent:
+    """What a real device sent."""
+
+    frame: bytes
+
+
+def sent(readings: int, variance: int) -> Sent:
+    root, key = bytes(range(32)), bytes(32)
+    who = rootkeys.identity("lab", "n001", root, key, 0, "sealed", readings)
+    place = slots.Ram()
+    held = limits.Limits(1, 8, 1, variance, 10**12, 0)
+    provision(place, who.state_key, rootkeys.first_chain(root), held)
+    budget = Budget(place, who.state_key)
+    budget.boot()
+    promise = Guarantee((1, 1), (1, 100_000), (1, 8), "a move", "local", "a day", "presence")
+    params = thermal.Params(readings, 8, -8000, 8000, variance, 1, 0)
+    asked = Round(1, "thermal", Grid((10, 1), 100), tuple(params), promise)
+    message = post.pack_round(asked, key, wire.round_topic("lab", "thermal"))
+    frame = Node(who, budget).answer(message, lambda _: [0] * readings)
+    assert frame is not None
+    return Sent(bytes(frame))
+
+
+@pytest.mark.parametrize(("readings", "variance"), [(1, 250_000), (64, 250_000), (1, 1 << 40)])
+def test_a_frame_is_as_long_as_it_says(readings: int, variance: int) -> None:
+    """Its counters are told at their longest; a young device's are some bytes shorter."""
+    told = needs(PLAN._replace(readings=readings, variance=variance)).bytes
+    real = len(sent(readings, variance).frame)
+
+    assert real <= told.frame <= real + 8
+    topic = len("heatveil/1/lab/n001/data")
+    assert told.packet - told.frame - topic in (6, 7)
+
+
+def mah(found: Needs) -> float:
+    return found.energy.day_mah
+
+
+def test_the_laws_of_a_battery() -> None:
+    """More of anything costs more; twice the charge lasts twice as long but for its fading."""
+    assert mah(needs(FAR)) < mah(needs(PLAN))
+    assert mah(needs(PLAN)) < mah(needs(PLAN._replace(sleeps=False)))
+    assert mah(needs(PLAN._replace(tls=False))) < mah(needs(PLAN))
+    assert mah(needs(PLAN)) < mah(needs(PLAN._replace(sensor="mlx90640")))
+    slow, fast = (needs(PLAN._replace(readings=64, sampler=s)) for s in ("exact", "viper"))
+    assert slow.noise_ms > fast.noise_ms
+    twice = needs(PLAN._replace(battery_mah=5000)).energy.days
+    assert twice == pytest.approx(2 * needs(PLAN).energy.days, rel=0.01)
+
+
+def test_its_parts_are_the_whole() -> None:
+    """By hand: asleep for an hour at a milliampere, and nothing else but what waking costs."""
+    found = needs(FAR._replace(own={"sleep_ma": 1.0})).energy
+
+    assert sum(found.parts.values()) == pytest.approx(found.answer_mas)
+    assert found.answer_mas == pytest.approx(3600 + 282.7, rel=0.002)
+    assert found.day_mah == pytest.approx(24 * found.answer_mas / 3600)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"sensor": "dht11"}, "dht11"),
+        ({"sampler": "quick"}, "sampler"),
+        ({"variance": 0}, "hides nothing"),
+        ({"readings": 0}, "at least one"),
+        ({"every_s": 0.0}, "seconds"),
+        ({"every_s": float("nan")}, "seconds"),
+        ({"battery_mah": -1.0}, "battery"),
+        ({"every_s": 0.5}, "never come to its end"),
+        ({"readings": 9000, "every_s": 600}, "16384"),
+        ({"variance": 1 << 61}, "coarser grain"),
+        ({"own": {"slep_ma": 1.0}}, "did you mean sleep_ma"),
+    ],
+)
+def test_what_is_of_no_board_is_refused(wrong: dict[str, Any], says: str) -> None:
+    """A number for a board that cannot be would be believed."""
+    with pytest.raises(OperatorFault, match=says):
+        needs(PLAN._replace(**wrong))
+
+
+def test_every_figure_has_a_source() -> None:
+    """A number without one is somebody's guess."""
+    assert all(figure.source for figure in FIGURES.values())
+    assert all(sensor.source for sensor in SENSORS.values())
+    assert {figure.measured for figure in FIGURES.values()} == {True, False}
+
+
+def test_the_command_says_it(heatveil) -> None:
+    """In lines for people, what is measured apart from what is not; in JSON for programs."""
+    lines = heatveil("budget", "--sensor", "amg8833", "--every", 300, "--battery", 3000)
+    assert lines.status == 0
+    assert "64 readings of amg8833" in lines.out
+    assert "estimated" in lines.out
+    assert "counted" in lines.out
+
+    told = json.loads(heatveil("budget", "--json", "--set", "sleep_ma=0.02").out)
+    assert told["energy"]["days"] > 15
+    assert told["figures"]["sleep_ma"]["source"] == "your own"
+    assert not told["figures"]["radio_ma"]["measured"]
+    assert "energy" in told["estimated"]
+
+    assert "emulated RP2040" in heatveil("budget", "--figures").out
+    for bad in ("sleep_ma", "sleep_ma=much", "sleep_ma=-1"):
+        refused = heatveil("budget", "--set", bad)
+        assert (refused.status, "NAME=VALUE" in refused.err) == (1, True)
+
+
+def test_a_deployment_says_its_noise(heatveil, tmp_path) -> None:
+    """Then nobody has to copy a variance, and the life of the promise is said beside it."""
+    path = tmp_path / "site.toml"
+    path.write_text(
+        "[room]\ncells = 40\nlength_m = 10.0\n[heat]\nspread_m2 = 1.0\n[sensors]\ncount = 6\n"
+        '[privacy]\nepsilon = "8/1"\ndelta = "1/100000"\nreadings = 3\n[rounds]\nevery_s = 90\n'
+        "[mqtt]\ninsecure = true\n"
+    )
+    found = heatveil("budget", "--config", path)
+
+    assert found.status == 0, found.err
+    assert "promise is for 3 readings" in found.out
+    assert "each 90 s" in found.out
