@@ -1,0 +1,127 @@
+"""What one device is told once, by its host: a file of JSON, read strictly, word by word.
+
+    site, name, sensor, sensors, mode, key_id         who it is (`keys.Identity`)
+    site_key, mac_key, config_key, state_key          its keys, in hexadecimal
+    link     host, port, tls, client_id, username, password; with tls also ca, the text of ca.pem
+    wifi     ssid, password; country of two letters, if the board must know it. None: a cable
+    driver   name, one of `drivers`; empty, counts of the empty room; and the pins that it has
+    tick_ms  how long a tick is, 100 if not said; longer than the sensor takes, and than a draw
+    wake_s   asleep so long between answers, 0 (never) if not said
+    led      a pin's number or name, None for no light
+
+A root or a chain key is refused: a device holds no root, and of the chain only what its budget
+holds, or whoever finds the file has the noise of all boots. A word too many is refused as well:
+it is one that somebody thought would do something.
+"""
+
+import json
+from binascii import unhexlify
+from collections import namedtuple
+
+from ..compat import read_whole
+from ..keys import Identity
+
+PLACE = "/heatveil.json"
+LONGEST = 16384  # bytes: an array of 768 pixels and its empty room, and a certificate
+KEYS = ("site_key", "mac_key", "config_key", "state_key")
+LINK = {"host": str, "port": int, "tls": bool, "client_id": str, "username": str, "password": str}
+DRIVER = {"name": str, "empty": (int, list), "address": int, "bus": int, "sda": int, "scl": int}
+DRIVER.update({"pin": int, "roms": list, "khz": int})
+
+Config = namedtuple("Config", ("identity", "link", "wifi", "driver", "tick_ms", "wake_s", "led"))
+
+
+def load(path=PLACE):
+    """Return the Config that the file holds; ValueError says what is wrong with it, and where.
+
+    No fault holds what stands in the file: it has the keys in it.
+    """
+    text = read_whole(path, LONGEST + 1)
+    if not text:
+        raise fault(path, "is not there, or empty", "one that heatveil provision wrote")
+    if len(text) > LONGEST:
+        raise fault(path, "is too long", "%d bytes at most" % LONGEST)
+    try:
+        body = json.loads(text)
+    except Exception:  # what a port calls it, with the text in it
+        body = None
+    if not isinstance(body, dict):
+        raise fault(path, "is no JSON object", "whole: its writing was cut off, perhaps")
+    return checked(body, path)
+
+
+def checked(body, path=PLACE):
+    """Return the Config of what the file's JSON says."""
+    for secret in ("root", "chain"):
+        if secret in body:
+            raise fault(path, "holds a %s key" % secret, "without it: no device may keep one")
+    text, whole = {"site": str, "name": str, "mode": str, "key_id": str}, {}
+    text.update({key: str for key in KEYS})
+    whole.update({"sensor": int, "sensors": int, "link": dict, "driver": dict})
+    whole.update(text)
+    more = {"wifi": dict, "tick_ms": int, "wake_s": int, "led": (int, str)}
+    told = _words(body, whole, more, path, "")
+    if told["mode"] not in ("sealed", "keyholder"):
+        raise fault(path, "has another mode", "sealed or keyholder")
+    for word, least, most in (("sensor", 0, 65535), ("sensors", 1, 1024)):
+        _between(told, word, least, most, path)
+    for word, usual, least, most in (("tick_ms", 100, 10, 60000), ("wake_s", 0, 0, 86400)):
+        told[word] = usual if told[word] is None else told[word]
+        _between(told, word, least, most, path)
+    link = _words(told["link"], LINK, {"ca": str}, path, "link.")
+    _between(link, "port", 1, 65535, path)
+    if bool(link["ca"]) != link["tls"]:
+        raise fault(path, "has tls or ca, one without the other", "both or neither under link")
+    wifi = told["wifi"]
+    if wifi is not None:
+        wifi = _words(wifi, {"ssid": str, "password": str}, {"country": str}, path, "wifi.")
+    optional = {word: kind for word, kind in DRIVER.items() if word != "name"}
+    driver = _words(told["driver"], {"name": str}, optional, path, "driver.")
+    keys = [_key(told, key, 32, path) for key in KEYS]
+    identity = Identity(
+        *([told[word] for word in ("site", "name", "sensor", "sensors", "mode")] + keys),
+        _key(told, "key_id", 4, path),
+    )
+    return Config(identity, link, wifi, driver, told["tick_ms"], told["wake_s"], told["led"])
+
+
+def fault(path, found, needed):
+    """Return the ValueError of a file."""
+    return ValueError(
+        "%s %s; it must be %s, or the device would not be who it was enrolled as. Write it again "
+        "with heatveil provision" % (path, found, needed)
+    )
+
+
+def _words(table, needed, optional, path, where):
+    """Return the table's words, None for an optional one that is not there; no others."""
+    said = {}
+    for word in table:
+        if word not in needed and word not in optional:
+            raise fault(path, "has a word too many under %s" % (where or "it"), "without it")
+    for kinds in (needed, optional):
+        for word in kinds:
+            said[word] = table.get(word)
+            if said[word] is None and kinds is optional:
+                continue
+            right = isinstance(said[word], kinds[word])
+            if kinds[word] is not bool and isinstance(said[word], bool):
+                right = False  # true is no number, though it would pass for one
+            if not right or said[word] == "":
+                raise fault(path, "has no %s%s, or not as it must be" % (where, word), "whole")
+    return said
+
+
+def _between(told, word, least, most, path):
+    if not least <= told[word] <= most:
+        raise fault(path, "has a %s that is none" % word, "from %d to %d" % (least, most))
+
+
+def _key(told, word, size, path):
+    try:
+        key = unhexlify(told[word])
+    except Exception:  # with the key in it
+        key = b""
+    if len(key) != size:
+        raise fault(path, "has no whole %s" % word, "%d bytes in hexadecimal" % size)
+    return key

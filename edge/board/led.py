@@ -1,0 +1,56 @@
+"""What the light says, for somebody who stands before the board and has no screen.
+
+    on all the time       it starts, or hangs in its start
+    5 times a second      it looks for the Wi-Fi
+    twice a second        it has the network and looks for the broker
+    1 flash, long dark    ready
+    2 flashes             its budget is spent, for the life of its key (exhausted)
+    3 flashes             its budget cannot be written or trusted (alert)
+    4 flashes             its config or its sensor is not as it must be; the console says which
+    dark                  asleep, or without power
+
+Nothing that it says depends on a reading, nor on when a frame was made: who looks at it through
+the window learns what `state` says in public.
+"""
+
+FLASH_MS = 60
+BEAT_MS = 400  # from one flash of a group to the next
+ROUND_MS = 4000  # from one group to the next
+FLASHES = {"ready": 1, "exhausted": 2, "alert": 3, "fault": 4, "sleeping": 0}
+EVEN_MS = {"joining": 200, "disconnected": 500, "lost": 500}
+
+
+def lit(word, now_ms):
+    """Return 1 where the light is on at that millisecond, 0 where it is dark."""
+    if word in EVEN_MS:
+        return 1 if 2 * (now_ms % EVEN_MS[word]) < EVEN_MS[word] else 0
+    if word not in FLASHES:
+        return 1
+    beat, since_ms = divmod(now_ms % ROUND_MS, BEAT_MS)
+    return 1 if beat < FLASHES[word] and since_ms < FLASH_MS else 0
+
+
+class Led:
+    """A light, or none. pin: whatever has `value(0 or 1)`, or None."""
+
+    def __init__(self, pin=None):
+        self.word = "starting"
+        self._pin = pin
+        self._level = None
+
+    def show(self, word):
+        """Say this from now on: a state of the device, or joining, starting, fault."""
+        self.word = word
+
+    def look(self, now_ms):
+        """Set the light as it must be now."""
+        level = lit(self.word, now_ms)
+        if self._pin is not None and level != self._level:
+            self._pin.value(level)
+        self._level = level
+
+    async def run(self, clock, sleep_ms):
+        """Keep the light going, for ever. sleep_ms: waits so many milliseconds, async."""
+        while True:
+            self.look(clock.now_ms())
+            await sleep_ms(FLASH_MS // 2)

@@ -1,0 +1,108 @@
+"""The Wi-Fi: joined within a bounded time, looked after, and started anew where it hangs.
+
+A radio can say that it is connected while nothing gets through, or never say anything again. So
+no wait is for ever; a join that fails turns the radio off and on; and who finds that the broker
+is silent for long calls `renew`. Between two tries lies a wait that doubles from 1 to 60 s, a
+half of it by chance, lest a hundred boards knock together when the power comes back. How long
+waits are depends on nothing that was read.
+"""
+
+from ..compat import spread
+
+LOOK_MS = 200
+JOIN_MS = 20000  # a join takes 1 to 5 s; the address may take as long again
+LEAST_MS, MOST_MS = 1000, 60000
+
+
+class Station:
+    """A station of one network.
+
+    radio: `network.WLAN`, as a station. wifi: of the Config. sleep_ms: waits so many
+    milliseconds, async. feed: feeds the watchdog, whose patience is shorter than a join.
+    """
+
+    def __init__(self, radio, wifi, sleep_ms, feed=None):
+        self.joins = 0  # how often it came in
+        self.failures = 0  # in a row
+        self._radio = radio
+        self._wifi = wifi
+        self._sleep_ms = sleep_ms
+        self._feed = feed
+
+    @property
+    def connected(self):
+        """Say whether the radio thinks that it is in."""
+        try:
+            return bool(self._radio.isconnected())
+        except OSError:
+            return False
+
+    async def join(self):
+        """Return True when it is in, False when it could not within `JOIN_MS`: a try."""
+        try:
+            if not self.connected:
+                self._radio.active(True)
+                awake(self._radio)
+                self._radio.connect(self._wifi["ssid"], self._wifi["password"])
+            for _ in range(JOIN_MS // LOOK_MS):
+                if self.connected:
+                    self.failures = 0
+                    self.joins += 1
+                    return True
+                await self._rest(LOOK_MS)
+        except OSError:  # a driver that refuses; never with the password in a message
+            pass
+        self.failures += 1
+        await self.renew()
+        return False
+
+    async def renew(self):
+        """Turn the radio off: the next `join` begins with a fresh one."""
+        for step in (self._radio.disconnect, self._off):
+            try:
+                step()
+            except OSError:
+                pass
+        await self._rest(LOOK_MS)
+
+    async def keep(self, show):
+        """Join, and join again whenever it is lost, for ever. show: is told "joining" or not."""
+        while True:
+            if not self.connected:
+                show("joining")
+                if await self.join():
+                    show("disconnected")  # from the broker, as yet
+                else:
+                    await self._rest(pause_ms(self.failures))
+                    continue
+            await self._rest(1000)
+
+    def _off(self):
+        self._radio.active(False)
+
+    async def _rest(self, wait_ms):
+        """Wait, and feed the watchdog while a wait is longer than its patience."""
+        while wait_ms > 0:
+            if self._feed is not None:
+                self._feed()
+            await self._sleep_ms(min(wait_ms, 1000))
+            wait_ms -= 1000
+
+
+def pause_ms(failures):
+    """Return how long to wait after so many failures in a row, a half of it by chance."""
+    whole = min(LEAST_MS << min(failures - 1, 6), MOST_MS) if failures > 0 else LEAST_MS
+    return whole // 2 + spread(whole // 2)
+
+
+def awake(radio):
+    """Keep the radio from sleeping, where it can be told: asleep it misses what is sent to it.
+
+    A Pico W that saves power goes quiet after hours; ports that know no `pm` sleep otherwise.
+    """
+    none = getattr(radio, "PM_NONE", None)
+    if none is not None:
+        try:
+            radio.config(pm=none)
+        except (OSError, ValueError, TypeError):
+            pass
