@@ -1,0 +1,110 @@
+"""The table is the same everywhere, fits a small heap, and machine code finds the same noise."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# One text for what plain Python finds and what machine code does, in many small and odd tables.
+BOTH = """
+import sys
+sys.path.insert(0, ".")
+from edge import table
+from edge.compat import sha256
+from edge.entropy import Tape
+for num, bits in ((1, 56), (7, 84), (2500, 56), (2500, 84), (6000, 56), (50, 112)):
+    made = table.Table(num, 1, bits)
+    one, other = [0] * 333, [0] * 333
+    made.fill(one, Tape(b"both"))
+    print(made._search is not table.search)
+    made._search = table.search
+    made.fill(other, Tape(b"both"))
+    print(one == other and len(set(one)) > 3)
+"""
+
+# What a table holds and what is drawn from it, as text: an array's bytes follow the processor.
+GOLDEN = """
+import sys
+sys.path.insert(0, ".")
+import binascii
+from edge.compat import sha256
+from edge.entropy import keyed
+from edge.table import Table
+def digest(numbers):
+    seen = b""
+    for number in numbers:
+        seen = sha256(seen + str(number).encode())
+    return binascii.hexlify(seen).decode()[:24]
+for num, den, bits in ((1, 1, 56), (9, 2, 84), (2500, 1, 56), (2500, 1, 84)):
+    made, out = Table(num, den, bits), [0] * 200
+    made.fill(out, keyed(bytes(range(32)), "node-007", 3, 41, 12))
+    print(digest(made.thresholds), digest(out))
+"""
+# A change here is one of what key holders can read: it goes under Privacy in CHANGELOG.md.
+DIGESTS = """
+3c44c23fc5117d93e04efb04 24b354a8d6a083ff9ec0e940
+4fef590c371d334f7520fb87 b336e5db5a00bc6df905d2a3
+37340c38d9ab38987e2a6a56 46741fc8b7210bce0de23967
+4318e44aa5a6b315b0828cc0 ff7d1cb6c2e19dc03959fbf0
+"""
+
+
+def test_one_digest_everywhere(interpreter) -> None:
+    """Years later, on another Python, a key holder must draw the very same noise."""
+    assert interpreter.run(GOLDEN).split() == DIGESTS.split()
+
+
+# On a board with nothing but this kit's noise loaded.
+SMALL = """
+import gc, sys
+sys.path.insert(0, ".")
+from edge.table import Table
+from edge.entropy import Tape
+gc.collect()
+before = gc.mem_alloc()
+made, out = Table(VARIANCE), [0] * 64
+made.fill(out, Tape(b"small"))
+gc.collect()
+print(len(made), gc.mem_alloc() - before)
+"""
+
+
+def ran(program: str, heap_kb: int, script: str) -> list[str]:
+    """Return the words that a MicroPython with this heap prints."""
+    command = [program, "-X", f"heapsize={heap_kb}k", "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("port", ["micropython", "micropython-i386"])
+def test_machine_code_finds_the_same_noise(port: str, need: Callable[[str], str]) -> None:
+    """An accelerator that differs in one sample would lose that reading for its key holder."""
+    assert ran(need(port), 160, BOTH) == ["True"] * 12
+
+
+def test_without_machine_code_plain_python_stays(interpreter) -> None:
+    """CPython and WebAssembly have no viper; nothing breaks and nothing differs there."""
+    words = interpreter.run(BOTH).split()
+
+    assert words[1::2] == ["True"] * 6
+    assert set(words[::2]) == {"True" if interpreter.name in ("unix", "i386") else "False"}
+
+
+@pytest.mark.parametrize("sigma", [10, 50, 100])
+def test_a_table_fits_the_heap_of_a_small_board(sigma: int, need: Callable[[str], str]) -> None:
+    """64 KB with 32-bit words: eight bytes a threshold, nine thresholds a grain of sigma."""
+    script = SMALL.replace("VARIANCE", str(sigma * sigma))
+    count, used = map(int, ran(need("micropython-i386"), 64, script))
+
+    assert used < 8 * count + 2048
+
+
+def test_a_heap_that_is_too_small_is_noticed(need: Callable[[str], str]) -> None:
+    """The meter above must be able to say no."""
+    with pytest.raises(RuntimeError, match="MemoryError"):
+        ran(need("micropython-i386"), 24, SMALL.replace("VARIANCE", "10000"))
