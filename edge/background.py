@@ -31,17 +31,6 @@ is not offered: it is private too, and one pixel that changes moves all of them.
 """
 
 
-class Recorded:
-    """The level of the empty room, which is in the readings already: nothing moves."""
-
-    def less(self, values, exponent):
-        """Return the readings as they are."""
-        return values
-
-    def follow(self):
-        """Move nothing."""
-
-
 class Follower:
     """The levels of a device's sensors. 4 bytes a sensor on a board, and no float.
 

@@ -15,31 +15,13 @@ receives its frames sees the epoch fall back, and must say so.
 """
 
 from .keys import checked, ratchet
-from .limits import Limits, looser, objection
+from .limits import Limits
 from .pair import Lost as Lost
 from .pair import Pair
 from .wire import Fault
 
 UNBOOTED = "it has not started, so nothing says what is left; call boot first"
 UNFINISHED = "a write was not finished, so what the slots hold is not known; start it again"
-
-
-def provision(slots, state_key, chain, limits):
-    """Write the first record of a newly enrolled device into both slots, on the host.
-
-    chain is `keys.first_chain`. ValueError if the slots hold anything, for that could be all
-    that is known of what was already answered.
-    """
-    if why := objection(limits):
-        raise ValueError(why)
-    for i in (0, 1):
-        if slots.read(i):
-            raise ValueError(
-                "slot %d already holds a budget but must be empty: writing over it would forget "
-                "what was spent. Give the device a new root key and slots of its own" % i
-            )
-    pair = Pair(slots, checked(state_key, "state key"))
-    pair.put(0, 0, -1, checked(chain, "chain key"), limits)
 
 
 class Budget:
@@ -143,6 +125,8 @@ class Budget:
         self._ready()
         if limits == self.limits:
             return
+        from .tightening import looser  # seldom needed, and memory is short
+
         if why := looser(self.limits, limits):
             raise Fault(why)
         self._put(self.epoch, self._end, self.round, self.chain, limits)

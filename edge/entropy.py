@@ -67,7 +67,7 @@ def keyed(root_key, device, epoch, seq, channel):
     """Return the noise stream of one reading, repeatable by who holds the 32-byte key.
 
     root_key is the root of the boot's noise: on a device the chain key of that boot
-    (`keys.chain_at`). device is a name of at most 255 bytes, epoch the boot counter, seq the
+    (`rootkeys.chain_at`). device is a name of at most 255 bytes, epoch the boot counter, seq the
     message counter, channel the index of the sensor: no two readings may ever share all four.
     """
     return opened(epoch_key(root_key, epoch), device, epoch, seq, channel)

@@ -14,15 +14,12 @@ A Round that comes again gets the same bytes and costs nothing. How long the noi
 must not show in when the frame goes out: see `ticker`, which every device needs around this.
 """
 
-from . import limits, thermal, wire
+from . import limits, veil, wire
 from .ahead import Ahead
-from .background import Recorded
 from .records import Reading, Report
 from .refusals import EXHAUSTED, objection
 
-MECHANISMS = {thermal.NAME: thermal}
-# What a hostile message can cause beside a Fault, on a board with little memory.
-BROKEN = (ValueError, TypeError, MemoryError, OverflowError, RuntimeError)
+MECHANISMS = {veil.NAME: veil}
 VERSION = "0.1.0"
 
 
@@ -44,7 +41,7 @@ class Node:
         self.refusal = ""  # why the last Round was not answered
         self._budget = budget
         self._step = step
-        self._follower = follower or Recorded()
+        self._follower = follower
         self._ahead = Ahead(identity, budget)
         self._variance = budget.limits.variance  # till a Round came, which tells the next one's
         self._round = self._name = self._frame = None  # of the last answer
@@ -55,13 +52,13 @@ class Node:
     def prepare(self):
         """Draw the noise of the next frame, if it is not there; call it when nothing is due."""
         if self.state() == "ready":
-            self._ahead.prepare(thermal, self._variance)
+            self._ahead.prepare(veil, self._variance)
 
-    def answer(self, message, read, mechanism=thermal.NAME, now_ms=None):
+    def answer(self, message, read, mechanism=veil.NAME, now_ms=None):
         """Return the frame that answers a Round's message, or None and say why in `refusal`.
 
         read(params) must return one whole number a sensor, in grains (params as in
-        `thermal.Params`). It is called once for each Round. now_ms, of a clock that only goes
+        `veil.Params`). It is called once for each Round. now_ms, of a clock that only goes
         forward, is when the message came: answers are then kept apart as the limits say.
         """
         self.refusal = ""
@@ -75,7 +72,7 @@ class Node:
                 self.refusal = self._objection(round, mechanism, now_ms) or self._charge(round)
         except wire.Fault as why:
             self.refusal = str(why)
-        except BROKEN as why:
+        except wire.BROKEN as why:
             self.refusal = "it cannot be read on this device (%s)" % type(why).__name__
         if self.refusal:
             return None
@@ -83,7 +80,8 @@ class Node:
             self._paid, self._paid_ms = round, now_ms
         try:
             frame = self._fresh(round, name, MECHANISMS[mechanism], read)
-            self._follower.follow()  # only now: an answer that was not made moves nothing
+            if self._follower is not None:
+                self._follower.follow()  # only now: an answer that was not made moves nothing
         except Exception:  # whatever a sensor does; never with the number in it
             self.refusal = "the sensor did not give %d whole numbers" % self.identity.sensors
             return None
@@ -95,24 +93,17 @@ class Node:
 
         They are on the medium before this returns. A message that comes again changes nothing.
         """
-        why, version = "", None
-        try:
-            where = limits.topic(self.identity.site, self.identity.name)
-            asked = limits.unpack_limits(message, self.identity.config_key, where)
-            version = asked.version
-            if asked != self._budget.limits:
-                why = limits.looser(self._budget.limits, asked)
-                if not why:  # what was paid for under the old limits is not answered under them
-                    self._paid = None
-        except wire.Fault as fault:
-            why = str(fault)
-        except BROKEN as fault:
-            why = "it cannot be read on this device (%s)" % type(fault).__name__
+        from . import tightening  # seldom needed, and memory is short
+
+        asked, why = tightening.asked(message, self.identity, self._budget.limits)
         if not why:
+            if asked != self._budget.limits:  # what was paid for under the old limits is
+                self._paid = None  # not answered under them
             try:
                 self._budget.tighten(asked)
             except Exception as fault:
                 why = self._fail(fault)
+        version = None if asked is None else asked.version
         return {"verb": "limits", "version": version, "taken": not why, "why": why}
 
     def state(self):
@@ -137,7 +128,7 @@ class Node:
             "limits": held,
         }
         if self._round is not None:
-            params = thermal.Params(*self._round.params)
+            params = veil.Params(*self._round.params)
             said["exponent"], said["variance"] = params.exponent, params.variance
             said["calibration"] = "".join(["%02x" % b for b in wire.name_of(self._round)])
         return said
@@ -156,7 +147,7 @@ class Node:
 
     def _charge(self, round):
         """Pay for an answer; return nothing, or why it cannot be paid for."""
-        params = thermal.Params(*round.params)
+        params = veil.Params(*round.params)
         cost = limits.price(self._budget.limits, params.exponent, params.variance)
         try:
             return "" if self._budget.charge(cost, round.number) else EXHAUSTED
@@ -169,12 +160,13 @@ class Node:
         return self._alert
 
     def _fresh(self, round, name, mechanism, read):
-        params = thermal.Params(*round.params)
+        params = veil.Params(*round.params)
         self._variance = params.variance
         noise = self._ahead.take(mechanism, params.variance)
         values = tuple(read(params))
-        told = Reading(self.identity.sensor, self._follower.less(values, params.exponent))
-        payload = mechanism.veil(round, told, noise)
+        if self._follower is not None:
+            values = self._follower.less(values, params.exponent)
+        payload = mechanism.veil(round, Reading(self.identity.sensor, values), noise)
         report = Report(name, self.identity.name, self._budget.epoch, self._ahead.seq, payload)
         where = wire.topic(self.identity.site, self.identity.name, "data")
         return wire.pack_report(report, self.identity.mac_key, where, mechanism.bits(round))

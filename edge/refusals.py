@@ -5,7 +5,7 @@ alone: the Round's, and the limits that the device was enrolled with. What a for
 lower is the noise (`Limits.variance`), what it cannot understate the price.
 """
 
-from . import thermal
+from . import veil
 from .limits import NANO, price
 
 # The same words whatever was asked and seen, for everybody may hear them.
@@ -22,9 +22,9 @@ def objection(round, identity, limits, newest, step=None):
     newest is the greatest number of a Round that it answered in this boot or an earlier one,
     step its converter's step, (num, den) of a kelvin, or None for one finer than any grain.
     """
-    if len(round.params) != thermal.PARAMS:
-        return "it has %d params instead of %d" % (len(round.params), thermal.PARAMS)
-    params = thermal.Params(*round.params)
+    if len(round.params) != veil.PARAMS:
+        return "it has %d params instead of %d" % (len(round.params), veil.PARAMS)
+    params = veil.Params(*round.params)
     if not -EXPONENTS <= params.exponent <= EXPONENTS:
         return "its grains of 2**%d kelvin are none that a sensor has" % -params.exponent
     if round.number <= newest:
@@ -38,7 +38,7 @@ def objection(round, identity, limits, newest, step=None):
         )
     if params.keyholder != (1 if identity.mode == "keyholder" else 0):
         return "its guarantee is not that of a %s device" % identity.mode
-    thermal.bits(round)
+    veil.bits(round)
     return _too_quiet(params, limits) or _too_cheap(round, params, limits) or _coarse(params, step)
 
 

@@ -1,4 +1,4 @@
-"""Rounds and reports to bytes and back, each with a MAC, and the topics they travel on.
+"""What a device reads and writes: Rounds in, reports out, each with a MAC, on their topics.
 
     message = CBOR map || MAC
     MAC     = first 16 bytes of HMAC-SHA256(key, len(topic), 2 bytes || topic || map)
@@ -13,18 +13,21 @@ Keys of the maps that are not known are ignored. The length of a report follows 
 Round, the sensor and the counters alone, never from a reading or its noise. A Report is
 made of noised numbers; there is no way in here for what a sensor saw.
 
-wire.cddl states the same for other languages.
+The other half, which a gateway needs, is in `host.post`. wire.cddl states the same for other
+languages.
 """
 
 from . import cbor
 from .compat import hmac_sha256, same_bytes, sha256
-from .keys import mac_key as mac_key  # its home is there; the name here goes when none asks
-from .records import Grid, Guarantee, Report, Round
+from .records import Grid, Guarantee, Round
 
 VERSION = 1
 MAC_BYTES = 16
 ROUND_BYTES = 1024  # the longest message that a device reads: memory is short there
-REPORT_BYTES = 16384  # the longest that a gateway reads
+
+
+# What a hostile message can cause beside a Fault, on a board with little memory.
+BROKEN = (ValueError, TypeError, MemoryError, OverflowError, RuntimeError)
 
 
 class Fault(ValueError):
@@ -41,19 +44,9 @@ def round_topic(site, mechanism):
     return "heatveil/1/%s/round/%s" % (site, mechanism)
 
 
-def map_topic(site, mechanism):
-    """Return the topic where the latest map of a mechanism is retained."""
-    return "heatveil/1/%s/map/%s" % (site, mechanism)
-
-
 def name_of(round):
     """Return the four bytes by which reports name a Round: its calibration, hashed."""
-    return sha256(_round_body(round))[:4]
-
-
-def pack_round(round, key, topic):
-    """Return the signed message of a Round; the key is the site's, which every device has."""
-    return signed(_round_body(round), key, topic)
+    return sha256(round_body(round))[:4]
 
 
 def unpack_round(message, key, topic):
@@ -93,26 +86,8 @@ def pack_report(report, key, topic, bits):
     return signed(cbor.encode(body), key, topic)
 
 
-def unpack_report(frame, key, topic, sender):
-    """Return the Report in a frame from `sender`, or raise Fault."""
-    body = opened(frame, key, topic, REPORT_BYTES)
-    try:
-        name, values = body[3], body[4]
-        counters = (body[1], body[2], body[5])
-    except KeyError:
-        raise fault("a report misses a part", "the fields of wire.cddl") from None
-    if not isinstance(name, bytes) or len(name) != 4 or not isinstance(values, list) or not values:
-        raise fault("a report names no Round or holds no readings", "both")
-    for number in counters:
-        if not isinstance(number, int) or not 0 <= number < 1 << 48:
-            raise fault("a counter is no whole number below 2**48", "one that is")
-    for value in values:
-        if not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
-            raise fault("a reading is no whole number of 32 bits", "one that is")
-    return Report(name, sender, counters[1], counters[0], [counters[2]] + values)
-
-
-def _round_body(round):
+def round_body(round):
+    """Return the map of a Round, encoded: always the same bytes for the same Round."""
     promise = round.guarantee
     ratios = []
     for ratio in (promise.epsilon, promise.delta, promise.rho):

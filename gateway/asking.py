@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from edge import wire
+from edge.host import post
 
 from .enrolment.enrol import Devices
 from .intake.genuine import Arrival, authenticate
@@ -17,7 +18,7 @@ def signed(planned: Any, number: int, devices: Devices) -> Asked:
     """Return a planned round as it is sent, under a number that no device has passed."""
     plan = planned._replace(number=number)
     topic = wire.round_topic(devices.site, plan.mechanism)
-    message = wire.pack_round(plan, devices.site_key, topic)
+    message = post.pack_round(plan, devices.site_key, topic)
     return Asked(wire.name_of(planned), wire.name_of(plan), plan, message, price(plan.guarantee))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
-from edge import wire
+from edge.host import post
 from recovery.heatmap import Heatmap, Unresolved
 
 from . import telling
@@ -72,7 +72,7 @@ def drawn(
 
 def kept(site: str, mechanism: str, body: str) -> Drawn:
     """Return a map that was drawn before, to be published in the very bytes that it was then."""
-    letter = Letter(0, wire.map_topic(site, mechanism), body.encode(), True)
+    letter = Letter(0, post.map_topic(site, mechanism), body.encode(), True)
     return Drawn(body, json.loads(body), letter)
 
 

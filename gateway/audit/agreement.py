@@ -17,13 +17,15 @@ Side = Literal["device", "holder"]
 SCRIPT = """
 import binascii, hashlib, time
 from edge import budget, entropy, keys, limits, noise, slots
+from edge.host import rootkeys
+from edge.host.enrol import provision
 
 ROOT, NAME, SENSOR = bytes(range(32)), "attic-3", 4
 
 def device(boot, readings):
-    kept, state_key = slots.Ram(), keys.state_key(ROOT)
+    kept, state_key = slots.Ram(), rootkeys.state_key(ROOT)
     most = limits.Limits(1, 8, 1, 1, 1, 0)
-    budget.provision(kept, state_key, keys.first_chain(ROOT), most)
+    provision(kept, state_key, rootkeys.first_chain(ROOT), most)
     for _ in range(boot):
         own = budget.Budget(kept, state_key)
         own.boot()
@@ -32,7 +34,7 @@ def device(boot, readings):
         yield entropy.opened(key, NAME, own.epoch, seq, SENSOR)
 
 def holder(boot, readings):
-    chain = keys.chain_at(ROOT, boot)
+    chain = rootkeys.chain_at(ROOT, boot)
     for seq in range(1, readings + 1):
         yield entropy.keyed(chain, NAME, boot, seq, SENSOR)
 

@@ -7,8 +7,10 @@ itself must be able to read years later.
 
 SCRIPT = """
 import binascii
-from edge import cbor, entropy, grid, keys, limits, noise, thermal, wire
-from edge.budget import Budget, provision
+from edge import cbor, entropy, grid, keys, limits, noise, thermal, wire, tightening
+from edge.host import post, rootkeys
+from edge.budget import Budget
+from edge.host.enrol import provision
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Ram
@@ -39,14 +41,14 @@ for value in (0, -1, 24, -65537, 2**64 - 1, [None, "\\u00e9", b"7"], {1: [2], 0:
 for bits in (16, 32):
     print("typed", hexed(cbor.encode(cbor.Typed(bits, [0, 1, -1, 32767, -32768]))))
 for epoch in (1, 2, 70):
-    chain = keys.chain_at(ROOT, epoch)
+    chain = rootkeys.chain_at(ROOT, epoch)
     print("keys", hexed(chain), hexed(keys.epoch_key(chain, epoch)))
 
 promise = Guarantee((1, 1), (1, 100000), (3721, 8000000), "one moves", "local", "a day", "\\u00e9")
 held = limits.Limits(1, 8, 232, 250000, 10**9, 0)
 slots = Ram()
-who = keys.identity("lab", "n001", ROOT, SITE_KEY, 2, "keyholder", 3)
-provision(slots, who.state_key, keys.first_chain(ROOT), held)
+who = rootkeys.identity("lab", "n001", ROOT, SITE_KEY, 2, "keyholder", 3)
+provision(slots, who.state_key, rootkeys.first_chain(ROOT), held)
 number = 0
 for boot in range(2):
     budget = Budget(slots, who.state_key)
@@ -56,19 +58,19 @@ for boot in range(2):
         number += 1
         params = tuple(thermal.Params(50, 8, -4000, 40000, variance, 1, 1))
         asked = Round(number, "thermal", Grid((100, 1), 100), params, promise)
-        message = wire.pack_round(asked, SITE_KEY, wire.round_topic("lab", "thermal"))
+        message = post.pack_round(asked, SITE_KEY, wire.round_topic("lab", "thermal"))
         print("round", hexed(message), hexed(wire.name_of(asked)))
         device.prepare()
         frame = device.answer(message, lambda params: (-7, 300 * number, 50000))
         print("frame", device.refusal or hexed(frame))
         if frame:
             topic = wire.topic("lab", "n001", "data")
-            report = wire.unpack_report(frame, who.mac_key, topic, "n001")
-            chain = keys.chain_at(ROOT, report.epoch)
+            report = post.unpack_report(frame, who.mac_key, topic, "n001")
+            chain = rootkeys.chain_at(ROOT, report.epoch)
             stream = entropy.keyed(chain, "n001", report.epoch, report.seq, 2)
             print("unveiled", list(thermal.unveil(asked, report.payload, stream).values))
     tighter = limits.Limits(2 + boot, 8, 232, 250001 + boot, 10**9, boot)
-    order = limits.pack_limits(tighter, who.config_key, limits.topic("lab", "n001"))
+    order = post.pack_limits(tighter, who.config_key, tightening.topic("lab", "n001"))
     print("limits", hexed(order), device.tighten(order)["taken"])
     print("price", limits.price(tighter, 9, 3000001), budget.spent, budget.epoch, device.state())
     print("slots", hexed(slots.read(0)), hexed(slots.read(1)))

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge import keys, limits, wire
-from edge.budget import Budget, provision
+from edge import limits, tightening, wire
+from edge.budget import Budget
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
 from edge.node import Node
 from edge.slots import Ram
 
@@ -44,12 +46,12 @@ class Device:
     ) -> None:
         params = round.params
         self.mode = "keyholder" if params[6] else "sealed"
-        self.identity = keys.identity(SITE, name, root, SITE_KEY, first, self.mode, sensors)
+        self.identity = rootkeys.identity(SITE, name, root, SITE_KEY, first, self.mode, sensors)
         num, den = round.guarantee.rho
         square = num * 2 * params[4] // den
         self.limits = limits.Limits(*[1, params[1], square, params[4], budget, 0])
         self.slots = Ram() if slots is None else slots
-        provision(self.slots, self.identity.state_key, keys.first_chain(root), self.limits)
+        provision(self.slots, self.identity.state_key, rootkeys.first_chain(root), self.limits)
         self.boot()
 
     def boot(self) -> None:
@@ -66,8 +68,8 @@ class Device:
 
     def order(self, asked: Any) -> bytes:
         """Return the signed message that gives it other limits."""
-        return limits.pack_limits(
-            asked, self.identity.config_key, limits.topic(SITE, self.identity.name)
+        return post.pack_limits(
+            asked, self.identity.config_key, tightening.topic(SITE, self.identity.name)
         )
 
     def opened(self, frame: bytes | None) -> Any:
@@ -79,7 +81,7 @@ class Device:
         if frame is None:
             raise RuntimeError(f"the device did not answer: {self.node.refusal}")
         topic = wire.topic(SITE, self.identity.name, "data")
-        return wire.unpack_report(frame, self.identity.mac_key, topic, self.identity.name)
+        return post.unpack_report(frame, self.identity.mac_key, topic, self.identity.name)
 
 
 def message(
@@ -87,7 +89,7 @@ def message(
 ) -> tuple[Any, bytes]:
     """Return the Round under another number, and the site's signed message of it."""
     asked = round._replace(number=number)
-    return asked, wire.pack_round(asked, site_key, wire.round_topic(site, round.mechanism))
+    return asked, post.pack_round(asked, site_key, wire.round_topic(site, round.mechanism))
 
 
 def releases(

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from edge import limits
+from edge import limits, tightening
+from edge.host import post
 
 from .bench import SITE, Device
 from .claim import Claim, Effort, at_most, true
@@ -50,7 +51,7 @@ def looser(old: Any, new: Any) -> list[str]:
 def _limits(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Claim]:
     rng, tries = effort.tape("limits", name), effort.pick(600, 20_000)
     device = Device(round, root, budget=FEW)
-    topic, key = limits.topic(SITE, device.identity.name), device.identity.config_key
+    topic, key = tightening.topic(SITE, device.identity.name), device.identity.config_key
     loosened: list[str] = []
     unsaid, taken, sent = 0, 0, []
     for turn in range(tries):
@@ -58,7 +59,7 @@ def _limits(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Clai
         asked = _near(rng, held)
         if limits.objection(asked):
             continue
-        sent.append(limits.pack_limits(asked, key, topic))
+        sent.append(post.pack_limits(asked, key, topic))
         again = rng.below(4) == 0
         ack = device.node.tighten(sent[rng.below(len(sent))] if again else sent[-1])
         now = device.budget.limits

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from edge import keys
+from edge.host import rootkeys
 from edge.node import Node
 
 from .. import config
@@ -87,11 +87,13 @@ def _files(mode: str, folder: Path, roots: Sequence[bytes]) -> Iterator[Claim]:
         detail=f"found in {', '.join(sorted(kept)) or 'no file'}",
     )
     ours = found.get("devices.json", b"")
-    noise = [keys.first_chain(root) for root in roots] + [keys.state_key(root) for root in roots]
+    noise = [rootkeys.first_chain(root) for root in roots] + [
+        rootkeys.state_key(root) for root in roots
+    ]
     yield true(
         f"the gateway's file of {mode} devices has no key of their noise or their memory",
-        any(_in(keys.mac_key(root), ours) for root in roots)
-        and not any(_in(key, ours) for key in (*noise, *map(keys.link_key, roots))),
+        any(_in(rootkeys.mac_key(root), ours) for root in roots)
+        and not any(_in(key, ours) for key in (*noise, *map(rootkeys.link_key, roots))),
         samples=len(roots),
     )
     readable = [

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from edge import wire
+from edge.host import post
 
 from . import suited
 from .bench import SITE, SITE_KEY, Device, message
@@ -45,7 +46,7 @@ def _rounds(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Clai
 
     for _ in range(tries):
         asked = _forged(round, rng, device.budget.round)
-        signed = wire.pack_round(asked, SITE_KEY, wire.round_topic(SITE, round.mechanism))
+        signed = post.pack_round(asked, SITE_KEY, wire.round_topic(SITE, round.mechanism))
         spent, newest, looked = device.budget.spent, device.budget.round, reads[0]
         frame, name_of_it = device.node.answer(signed, read), wire.name_of(asked)
         if name_of_it == last[0] and frame == last[1]:

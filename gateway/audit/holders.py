@@ -7,7 +7,8 @@ root, and whether a board's own entropy is any good.
 from collections.abc import Iterator
 from typing import Any
 
-from edge import entropy, keys, thermal
+from edge import entropy, thermal
+from edge.host import rootkeys
 
 from .bench import Device, message
 from .claim import Claim, Effort, at_most, true
@@ -76,7 +77,7 @@ def _unveiled(round: Any, root: bytes, mode: str) -> int:
         readings = [number * sensor % 7 for sensor in range(params[0])]
         planned, signed = message(asked, number)
         report = device.opened(device.answer(signed, readings))
-        chain = keys.chain_at(root, report.epoch)
+        chain = rootkeys.chain_at(root, report.epoch)
         for stream in (
             entropy.keyed(chain, device.identity.name, report.epoch, report.seq, 0),
             entropy.Stream(chain, b""),

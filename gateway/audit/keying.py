@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from edge import entropy, keys
+from edge.host import rootkeys
 
 from .bench import SITE, SITE_KEY, Device
 from .claim import Claim, Effort, true
@@ -42,7 +43,7 @@ def made(key: bytes, *parts: bytes) -> bytes:
 
 
 def _documented(root: bytes) -> Claim:
-    device = keys.identity(SITE, "n", root, SITE_KEY, 0)
+    device = rootkeys.identity(SITE, "n", root, SITE_KEY, 0)
     chain = made(root, LABELS["chain"])
     third = made(made(chain, b"heatveil-ratchet-v1"), b"heatveil-ratchet-v1")
     noise = made(third, b"heatveil-noise-v1")
@@ -50,10 +51,10 @@ def _documented(root: bytes) -> Claim:
         "mac": (device.mac_key, made(root, LABELS["mac"])),
         "config": (device.config_key, made(root, LABELS["config"])),
         "state": (device.state_key, made(root, LABELS["state"])),
-        "link": (keys.link_key(root), made(root, LABELS["link"])),
+        "link": (rootkeys.link_key(root), made(root, LABELS["link"])),
         "id": (device.key_id, made(root, b"heatveil-id-v1")[:4]),
-        "first chain": (keys.first_chain(root), chain),
-        "third chain": (keys.chain_at(root, 3), third),
+        "first chain": (rootkeys.first_chain(root), chain),
+        "third chain": (rootkeys.chain_at(root, 3), third),
         "epoch": (keys.epoch_key(third, 3), made(noise, (3).to_bytes(8, "big"))),
     }
     wrong = [name for name, (found, right) in wanted.items() if found != right]
@@ -70,13 +71,13 @@ def _apart(root: bytes, other: bytes) -> Claim:
         one
         for start in (root, other)
         for one in (
-            keys.mac_key(start),
-            keys.config_key(start),
-            keys.state_key(start),
-            keys.link_key(start),
-            *(keys.chain_at(start, epoch) for epoch in range(1, 6)),
-            *(keys.epoch_key(keys.chain_at(start, epoch), epoch) for epoch in range(1, 6)),
-            *(keys.epoch_key(keys.chain_at(start, 1), epoch) for epoch in range(2, 6)),
+            rootkeys.mac_key(start),
+            rootkeys.config_key(start),
+            rootkeys.state_key(start),
+            rootkeys.link_key(start),
+            *(rootkeys.chain_at(start, epoch) for epoch in range(1, 6)),
+            *(keys.epoch_key(rootkeys.chain_at(start, epoch), epoch) for epoch in range(1, 6)),
+            *(keys.epoch_key(rootkeys.chain_at(start, 1), epoch) for epoch in range(2, 6)),
             start,
         )
     ]
@@ -88,12 +89,12 @@ def _refused(root: bytes) -> Claim:
     """Keys that are too short to be safe must be refused everywhere."""
     short, taken = root[:31], []
     uses: dict[str, Callable[[], Any]] = {
-        "mac key": lambda: keys.mac_key(short),
-        "first chain": lambda: keys.first_chain(short),
+        "mac key": lambda: rootkeys.mac_key(short),
+        "first chain": lambda: rootkeys.first_chain(short),
         "noise": lambda: entropy.keyed(short, "n", 1, 1, 0),
         "epoch": lambda: entropy.opened(short, "n", 1, 1, 0),
         "sealed": lambda: entropy.sealed(short),
-        "site key": lambda: keys.identity(SITE, "n", root, short, 0),
+        "site key": lambda: rootkeys.identity(SITE, "n", root, short, 0),
     }
     for name, use in uses.items():
         try:
@@ -112,7 +113,7 @@ def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
             device.boot()
         kept = device.slots.read(0) + device.slots.read(1)
         held = _reachable(device.node) | _reachable(device.budget)
-        old = [(e, keys.chain_at(root, e)) for e in range(1, boot)]
+        old = [(e, rootkeys.chain_at(root, e)) for e in range(1, boot)]
         for where, bytes_held in (("slot", [kept]), ("memory", held)):
             if any(root in one for one in bytes_held):
                 left.append(f"the root in its {where} at boot {boot}")
@@ -126,7 +127,7 @@ def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
         samples=boots,
         detail="; ".join(left[:3]),
     )
-    chains = [keys.chain_at(root, epoch) for epoch in range(1, boots + 2)]
+    chains = [rootkeys.chain_at(root, epoch) for epoch in range(1, boots + 2)]
     yield true(
         "each boot has the chain key of its number",
         device.budget.epoch == boots and device.budget.chain == chains[boots - 1],

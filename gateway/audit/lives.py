@@ -8,11 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from edge.budget import Budget, Lost, provision
+from edge.budget import Budget, Lost
 from edge.entropy import Tape
-from edge.keys import first_chain, ratchet, state_key
-from edge.limits import Limits, looser, price
+from edge.host.enrol import provision
+from edge.host.rootkeys import first_chain, state_key
+from edge.keys import ratchet
+from edge.limits import Limits, price
 from edge.pair import unpack
+from edge.tightening import looser
 
 from .flash import Flash, PowerCut
 

@@ -9,7 +9,8 @@ import hmac
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from edge import cbor, keys, limits, wire
+from edge import cbor, tightening, wire
+from edge.host import post, rootkeys
 from edge.records import Reading
 
 from .bench import SITE, SITE_KEY, Device, message
@@ -37,20 +38,20 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     who = device.identity
     _, asked = message(round, 1)
     frame = device.answer(asked, (1, 2)) or b""
-    data, orders = wire.topic(SITE, who.name, "data"), limits.topic(SITE, who.name)
+    data, orders = wire.topic(SITE, who.name, "data"), tightening.topic(SITE, who.name)
     tighter = device.limits._replace(version=2)
     kinds = (
         Kind("frame", frame, who.mac_key, data, _as_report(who.name)),
         Kind("Round", asked, SITE_KEY, wire.round_topic(SITE, round.mechanism), wire.unpack_round),
         Kind(
             "limits message",
-            limits.pack_limits(tighter, who.config_key, orders),
+            post.pack_limits(tighter, who.config_key, orders),
             who.config_key,
             orders,
-            limits.unpack_limits,
+            tightening.unpack_limits,
         ),
     )
-    others = {who.mac_key, who.config_key, who.state_key, SITE_KEY, keys.link_key(root), root}
+    others = {who.mac_key, who.config_key, who.state_key, SITE_KEY, rootkeys.link_key(root), root}
     others |= {device.budget.chain, bytes(32)}
     for kind in kinds:
         yield _genuine(kind)
@@ -59,7 +60,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 
 def _as_report(name: str) -> Callable[[bytes, bytes, str], Any]:
-    return lambda frame, key, topic: wire.unpack_report(frame, key, topic, name)
+    return lambda frame, key, topic: post.unpack_report(frame, key, topic, name)
 
 
 def _opens(kind: Kind, sent: bytes, key: bytes, topic: str) -> bool:
@@ -115,7 +116,7 @@ def _unpackable(round: Any) -> Claim:
     packs: tuple[Callable[[], bytes], ...] = (
         lambda: wire.pack_report(reading, SITE_KEY, "t", 16),
         lambda: wire.pack_report(round, reading, SITE_KEY, "t"),
-        lambda: wire.pack_round(reading, SITE_KEY, "t"),
+        lambda: post.pack_round(reading, SITE_KEY, "t"),
         lambda: cbor.encode(reading),
         lambda: cbor.encode({1: [0, reading]}),
     )

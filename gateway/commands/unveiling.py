@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from edge.keys import mac_key
+from edge.host.rootkeys import mac_key
 
 from .. import config
 from ..enrolment import ringfile

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from edge import budget, keys, slots
+from edge import budget, slots
+from edge.host import enrol, rootkeys
 
 from ..faults import OperatorFault
 from ..storage.alone import held
@@ -73,9 +74,9 @@ def provision(made: Enrolment, limits: Any, place: Place) -> None:
 
     def first(secret: Secret) -> None:
         who = secret.identity
-        chain = keys.first_chain(made.roots[who.name])
+        chain = rootkeys.first_chain(made.roots[who.name])
         try:
-            budget.provision(place(who.name), who.state_key, chain, limits)
+            enrol.provision(place(who.name), who.state_key, chain, limits)
         except (OSError, ValueError) as fault:
             raise OperatorFault(
                 f"the budget of {who.name} cannot be made ({fault}); a device without one never "

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edge import keys
+from edge.host import rootkeys
 
 from ..faults import OperatorFault
 from ..rounds import Place
@@ -77,8 +78,8 @@ def make(
     roots = {f"node-{index:0{width}}": fresh(keyfile.KEY_BYTES) for index in range(sensors)}
     site_key = fresh(keyfile.KEY_BYTES)
     devices = tuple(
-        Secret(keys.identity(site, name, root, site_key, sensor, mode), keys.link_key(root))
-        for sensor, (name, root) in enumerate(roots.items())
+        Secret(rootkeys.identity(site, name, root, site_key, i, mode), rootkeys.link_key(root))
+        for i, (name, root) in enumerate(roots.items())
     )
     return Enrolment(Secrets(site, site_key, devices), roots)
 
@@ -158,7 +159,7 @@ def load_secrets(path: Path, site: str) -> Secrets:
 def save_roots(enrolment: Enrolment, path: Path) -> None:
     """Write what takes the noise off a keyholder fleet, for its owner alone."""
     rows = [
-        {"name": name, "key_id": keys.key_id(root), "root": root}
+        {"name": name, "key_id": rootkeys.key_id(root), "root": root}
         for name, root in enrolment.roots.items()
     ]
     keyfile.write(path, "owner's keys", enrolment.secrets.site, rows)
@@ -171,7 +172,7 @@ def _device(_: Row, row: Row) -> Device:
 
 def _secret(head: Row, row: Row) -> Secret:
     name, mode = str(row["name"]), str(row["mode"])
-    if Path(name).name != name or mode not in keys.MODES:
+    if Path(name).name != name or mode not in rootkeys.MODES:
         raise ValueError(f"a device {name!r} of mode {mode!r}")
     ours: list[Any] = [head["site"], name, int(row["sensor"]), int(row["sensors"]), mode]
     ours += [key(head, "site_key"), *(key(row, job) for job in ("mac_key", "config_key"))]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from edge import keys
+from edge.host import rootkeys
 
 from ..faults import OperatorFault
 
@@ -38,7 +39,7 @@ class Chain:
     @classmethod
     def of(cls, root: bytes) -> "Chain":
         """Return all boots of a root."""
-        return cls(bytes(keys.key_id(root)), 1, bytes(keys.first_chain(root)), root)
+        return cls(bytes(rootkeys.key_id(root)), 1, bytes(rootkeys.first_chain(root)), root)
 
     def chain_at(self, epoch: int) -> bytes | None:
         """Return the chain key of a boot, None when it was shredded or is too far ahead."""

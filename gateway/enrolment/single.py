@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge import keys
+from edge.host import rootkeys
 
 from ..faults import OperatorFault
 from ..operating import Mqtt
@@ -94,8 +94,8 @@ def enrolled(
 ) -> Newcomer:
     """Return a device with keys of its own."""
     root, mode = fresh(keyfile.KEY_BYTES), "keyholder" if keyholder else "sealed"
-    who = keys.identity(devices.site, name, root, devices.site_key, sensor, mode, sensors)
-    return Newcomer(Secret(who, keys.link_key(root)), root)
+    who = rootkeys.identity(devices.site, name, root, devices.site_key, sensor, mode, sensors)
+    return Newcomer(Secret(who, rootkeys.link_key(root)), root)
 
 
 def link_of(broker: Mqtt, name: str, password: str, session: str) -> dict[str, Any]:
@@ -121,14 +121,14 @@ def link_of(broker: Mqtt, name: str, password: str, session: str) -> dict[str, A
 def save_board(path: Path, made: Newcomer, limits: Any, link: Mapping[str, Any]) -> None:
     """Write all that a board is given, for its owner alone; there is no second copy.
 
-    chain is for its first budget: `edge.budget.provision`. See `refuse_old`.
+    chain is for its first budget: `edge.host.enrol.provision`. See `refuse_old`.
 
     Raises:
         OperatorFault: the file cannot be written.
     """
     row = {key: value for key, value in made.secret.identity._asdict().items() if key != "site"}
     site_key = row.pop("site_key")
-    row |= {"chain": keys.first_chain(made.root), "limits": list(limits), "link": dict(link)}
+    row |= {"chain": rootkeys.first_chain(made.root), "limits": list(limits), "link": dict(link)}
     keyfile.write(path, HOLDS, made.secret.identity.site, [row], site_key=site_key)
 
 

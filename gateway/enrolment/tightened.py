@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edge.limits import FIELDS, Limits, looser, objection
+from edge.limits import FIELDS, Limits, objection
+from edge.tightening import looser
 
 from ..faults import OperatorFault
 from . import keyfile

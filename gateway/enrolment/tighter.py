@@ -5,7 +5,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from edge import limits, wire
+from edge import tightening, wire
+from edge.host import post
 
 from ..faults import LinkFault
 from ..mqtt.pump import Pump
@@ -74,8 +75,8 @@ def exchange(
         ).wait()
         try:
             for name, one in sent.items():
-                where = limits.topic(site, name)
-                message = limits.pack_limits(one, devices.by_name[name].config_key, where)
+                where = tightening.topic(site, name)
+                message = post.pack_limits(one, devices.by_name[name].config_key, where)
                 link.publish(where, message, retain=True)
             answers.wait(patience_s)
             if not link.sent(SENT_S):

@@ -4,7 +4,7 @@ from math import prod
 
 import structlog
 
-from edge import wire
+from edge.host import post
 
 from .. import config
 from ..deployment import Deployment
@@ -14,7 +14,7 @@ from .enrol import Devices, check_fleet
 from .exposed import exposed
 from .granting import check_held, check_pace
 
-WIDEST = (wire.REPORT_BYTES - 64) // 4  # sensors of one device: 32 bits each, and all the rest
+WIDEST = (post.REPORT_BYTES - 64) // 4  # sensors of one device: 32 bits each, and all the rest
 
 log = structlog.get_logger()
 

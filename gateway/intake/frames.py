@@ -61,7 +61,7 @@ def report(frame: bytes, sender: str) -> Any:
 
 
 def receipt(epoch: int, seq: int, taken: bool, key: bytes, before: bytes) -> bytes:
-    """Return what `edge.receipts.pack` does; before is the topic's `prefix`."""
+    """Return what `edge.host.post.pack_receipt` does; before is the topic's `prefix`."""
     body = b"".join((b"\xa4\x00\x01\x01", _head(seq), b"\x02", _head(epoch), b"\x03"))
     body += b"\x01" if taken else b"\x00"
     return body + hmac.digest(key, before + body, "sha256")[: wire.MAC_BYTES]

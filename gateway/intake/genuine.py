@@ -7,6 +7,7 @@ topic and frame hold, is it a report (`edge.wire` says what one is).
 from typing import Any, NamedTuple
 
 from edge import cbor, wire
+from edge.host import post
 
 from ..enrolment.enrol import Device, Devices
 from ..mqtt.session import Message
@@ -80,7 +81,7 @@ def opened(message: Message, name: str, sender: Sender) -> Arrival | DeadLetter:
     """Return the report in a message on a device's topic, or why it is not genuine."""
     topic, payload, _ = message
     device, before = sender
-    if not wire.MAC_BYTES < len(payload) <= wire.REPORT_BYTES:
+    if not wire.MAC_BYTES < len(payload) <= post.REPORT_BYTES:
         kind = "oversized" if len(payload) > wire.MAC_BYTES else "garbled"
     elif not frames.genuine(payload, device.mac_key, before):
         kind = "forged"
@@ -89,7 +90,7 @@ def opened(message: Message, name: str, sender: Sender) -> Arrival | DeadLetter:
     try:
         report = None if kind else frames.report(payload, name)
         if report is None:
-            report = wire.unpack_report(payload, device.mac_key, topic, name)
+            report = post.unpack_report(payload, device.mac_key, topic, name)
     except Exception as fault:  # whatever bytes do to a decoder, the next message is waiting
         why = f"it is not a frame of {name}: {fault}"
         return DeadLetter(topic, why, payload, kind or _kind(payload))

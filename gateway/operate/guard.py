@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from edge.wire import REPORT_BYTES
+from edge.host.post import REPORT_BYTES
 
 from ..operating import Guard as Settings
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.background import Recorded
 from edge.pixels import above
 from edge.records import Reading
 from edge.thermal import Params
@@ -48,7 +47,7 @@ def ask(
     rounds: list[Asked] = []
     ratio = (query.step or FINEST).as_integer_ratio()
     levels = _levels(query, read, baseline_c)
-    followers: list[Any] = [follower(query) or Recorded() for _ in levels]
+    followers: list[Any] = [follower(query) for _ in levels]
     learnt = query.empty_readings
     for at_s in moments_s:
         round = mechanism.plan(query, [asked.release for asked in rounds])
@@ -61,9 +60,11 @@ def ask(
                 continue  # a device without a reading makes no frame
             values = above([count], [level], exponent, ratio)
             own = followers[sensor]
-            reading = Reading(sensor, own.less(values, exponent))
-            payloads.append(mechanism.report(round, reading, rng))
-            own.follow()
+            if own is not None:
+                values = own.less(values, exponent)
+            payloads.append(mechanism.report(round, Reading(sensor, values), rng))
+            if own is not None:
+                own.follow()
         release = mechanism.release(round, payloads, rng)
         known = less(release, known_grains(query, lived, step, exponent))
         stage(f"drawing the maps, {len(rounds) + 1} of {len(moments_s)}")

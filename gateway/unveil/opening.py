@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from edge import entropy, thermal, wire
+from edge.host import post
 
 from ..enrolment.enrol import Devices
 from .readings import CLAMPED, CUT, LeftOut, Row
@@ -74,7 +75,7 @@ class Opening:
             return STRANGER
         topic = wire.topic(self._devices.site, device.name, "data")
         try:
-            report = wire.unpack_report(stored.frame, device.mac_key, topic, device.name)
+            report = post.unpack_report(stored.frame, device.mac_key, topic, device.name)
         except Exception:  # whatever bytes do to a decoder, the next frame is waiting
             return FORGED if stored.key_id == device.key_id else OLDER
         if (report.epoch, report.seq, report.round) != stored[1:4]:

@@ -125,6 +125,7 @@ def run(payloads: int, seed: int) -> Found:
 def _hostile(world: random.Random, known: Any, round: Any, frames: list[bytes]) -> Any:
     """Return the topic and the payload of a bad message."""
     from edge import wire
+    from edge.host import post
 
     bad = known.by_name[f"node-{BAD}"]
     topic = wire.topic(SITE, bad.name, "data")
@@ -143,7 +144,7 @@ def _hostile(world: random.Random, known: Any, round: Any, frames: list[bytes]) 
     if way == 2:
         return topic, world.randbytes(world.choice((0, 1, 16, 17, 100)))
     if way == 3:
-        return topic, bytes(wire.REPORT_BYTES + 1 + world.randrange(1000))
+        return topic, bytes(post.REPORT_BYTES + 1 + world.randrange(1000))
     if way == 4:
         return "/".join(world.choices(("heatveil", "1", SITE, "", "data", "\ufffd"), k=9)), b"x"
     if way == 5:

@@ -115,13 +115,14 @@ def _round(store: Any, link: Any, known: Any, number: int, victim: Any) -> float
     import fleet
 
     from edge import wire
+    from edge.host import post
     from gateway.intake.outcomes import Asked
     from gateway.storage import tallies
     from gateway.workers import folds, standing, summing
 
     plan, name = fleet.plan(number), _name(number)
     topic = wire.round_topic(fleet.SITE, "thermal")
-    message = wire.pack_round(plan, known.site_key, topic)
+    message = post.pack_round(plan, known.site_key, topic)
     asked = Asked(name, name, plan, message, Fraction(1, 10**6))
     if why := store.open_round(asked, Fraction(1000)):
         raise SystemExit(why)

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from edge.budget import Budget, Lost, provision
-from edge.keys import chain_at, first_chain, ratchet, state_key
+from edge.budget import Budget, Lost
+from edge.host.enrol import provision
+from edge.host.rootkeys import chain_at, first_chain, state_key
+from edge.keys import ratchet
 from edge.limits import Limits, price
 from edge.pair import SIZE, Pair, Record, pack, unpack
 from edge.slots import Ram

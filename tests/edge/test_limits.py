@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge import limits, wire
-from edge.limits import LEAST, MOST, NAMES, Limits, looser, pack_limits, price, unpack_limits
+from edge import limits, tightening, wire
+from edge.host.post import pack_limits
+from edge.limits import LEAST, MOST, NAMES, Limits, price
+from edge.tightening import looser, unpack_limits
 
 KEY = bytes(range(32))
-TOPIC = limits.topic("lab", "n007")
+TOPIC = tightening.topic("lab", "n007")
 GIVEN = Limits(3, 8, 4000, 200_000, 10**9, 60_000)
 anything = st.builds(Limits, *[st.integers(a, b) for a, b in zip(LEAST, MOST, strict=True)])
 
@@ -123,7 +125,7 @@ def test_the_message_is_the_documented_map() -> None:
     message = pack_limits(GIVEN, KEY, TOPIC)
 
     assert cbor2.loads(message[: -wire.MAC_BYTES]) == dict(enumerate([1, *GIVEN]))
-    assert len(message) <= limits.LONGEST
+    assert len(message) <= tightening.LONGEST
     assert NAMES == GIVEN._fields
 
 
@@ -156,7 +158,7 @@ def test_only_the_config_key_and_the_device_s_own_topic_count() -> None:
     flipped = bytes([message[0] ^ 1]) + message[1:]
     for bad, key, topic in (
         (message, bytes(32), TOPIC),
-        (message, KEY, limits.topic("lab", "n008")),
+        (message, KEY, tightening.topic("lab", "n008")),
         (flipped, KEY, TOPIC),
         (message[:-1], KEY, TOPIC),
         (b"", KEY, TOPIC),

@@ -6,13 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
-from edge import entropy, keys, thermal, wire
-from edge.background import Follower, Recorded
-from edge.budget import Budget, provision
-from edge.limits import Limits, pack_limits, price, topic
+from edge import entropy, thermal, veil, wire
+from edge.background import Follower
+from edge.budget import Budget
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
+from edge.host.post import pack_limits
+from edge.limits import Limits, price
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Ram
+from edge.tightening import topic
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 TOPIC = wire.round_topic("lab", "thermal")
@@ -59,15 +63,15 @@ def message(
     params = tuple(thermal.Params(50, exponent, 0, 4000, variance, step, keyholder))
     promise = Guarantee((1, 1), (1, 100000), rho, "n", "local", "u", "p")
     round = Round(number, "thermal", Grid((100, 1), 0), params, promise)
-    return bytes(wire.pack_round(round, SITE_KEY, TOPIC))
+    return bytes(post.pack_round(round, SITE_KEY, TOPIC))
 
 
 def booted(limits: Limits = LIMITS, slots: Ram | None = None) -> Budget:
     """Return a budget in its first boot, or in the next one of slots that were used before."""
     if slots is None or not slots.read(0):
         slots = slots or Ram()
-        provision(slots, keys.state_key(ROOT), keys.first_chain(ROOT), limits)
-    budget = Budget(slots, keys.state_key(ROOT))
+        provision(slots, rootkeys.state_key(ROOT), rootkeys.first_chain(ROOT), limits)
+    budget = Budget(slots, rootkeys.state_key(ROOT))
     budget.boot()
     return budget
 
@@ -75,12 +79,12 @@ def booted(limits: Limits = LIMITS, slots: Ram | None = None) -> Budget:
 def node(
     mode: str = "sealed", sensor: int = 7, budget: Budget | None = None, **more: object
 ) -> Node:
-    who = keys.identity("lab", "n007", ROOT, SITE_KEY, sensor, mode)
+    who = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, sensor, mode)
     return Node(who, budget or booted(), **more)
 
 
 def readings(frame: bytes | None) -> list[int]:
-    return list(wire.unpack_report(frame, keys.mac_key(ROOT), DATA, "n007").payload)
+    return list(post.unpack_report(frame, rootkeys.mac_key(ROOT), DATA, "n007").payload)
 
 
 @pytest.mark.parametrize("mode", ["sealed", "keyholder"])
@@ -121,7 +125,7 @@ def test_it_pays_then_draws_then_reads(monkeypatch: pytest.MonkeyPatch) -> None:
         order.append("sensor")
         return (5,)
 
-    monkeypatch.setattr(thermal, "draw", noted)
+    monkeypatch.setattr(veil, "draw", noted)
     device.answer(message(), read)
 
     assert order == ["write", "write", "noise", "sensor"]
@@ -139,7 +143,7 @@ def test_noise_that_lies_ready_is_used_for_one_frame_and_no_second(
         drawn.append(variance)
         return draw(variance, count, rng)
 
-    monkeypatch.setattr(thermal, "draw", noted)
+    monkeypatch.setattr(veil, "draw", noted)
     device, sent = node(mode), []
     for number in (1, 2, 3):
         device.prepare()
@@ -158,7 +162,7 @@ def test_noise_of_another_variance_is_thrown_away_unused() -> None:
     asked = message(variance=640000, keyholder=1)
     frame = device.answer(asked, Thermometer(value=1234))
     round = wire.unpack_round(asked, SITE_KEY, TOPIC)
-    rng = entropy.keyed(keys.first_chain(ROOT), "n007", 1, 1, 7)
+    rng = entropy.keyed(rootkeys.first_chain(ROOT), "n007", 1, 1, 7)
 
     assert thermal.unveil(round, readings(frame), rng).values == (1234,)
 
@@ -325,7 +329,7 @@ def test_answers_keep_the_pace_of_the_limits() -> None:
 
 def tightening(new: Limits, root: bytes = ROOT) -> bytes:
     where = topic("lab", "n007")
-    return bytes(pack_limits(new, keys.config_key(root), where))
+    return bytes(pack_limits(new, rootkeys.config_key(root), where))
 
 
 def test_limits_are_tightened_by_a_signed_message_and_stay_so() -> None:
@@ -394,10 +398,10 @@ def test_meta_tells_mode_key_and_limits_and_nothing_secret_or_seen() -> None:
     device.answer(message(keyholder=1), Thermometer(value=3999))
     after = device.meta()
     text = json.dumps([before, after])
-    secrets = [ROOT, SITE_KEY, keys.first_chain(ROOT), *device.identity[5:9]]
+    secrets = [ROOT, SITE_KEY, rootkeys.first_chain(ROOT), *device.identity[5:9]]
 
     assert before["mode"] == "keyholder"
-    assert before["key"] == keys.key_id(ROOT).hex()
+    assert before["key"] == rootkeys.key_id(ROOT).hex()
     assert before["boot"] == 1
     assert after["variance"] == 250000
     assert after["limits"] == {**LIMITS._asdict(), "left": 999_000_000}
@@ -419,16 +423,16 @@ def test_meta_does_not_depend_on_what_is_seen() -> None:
 def test_a_device_is_not_made_without_a_booted_budget() -> None:
     """An epoch that is not on the medium could come again, and with it the noise."""
     slots = Ram()
-    provision(slots, keys.state_key(ROOT), keys.first_chain(ROOT), LIMITS)
+    provision(slots, rootkeys.state_key(ROOT), rootkeys.first_chain(ROOT), LIMITS)
     with pytest.raises(ValueError, match="the budget of n007 cannot be used"):
-        node(budget=Budget(slots, keys.state_key(ROOT)))
+        node(budget=Budget(slots, rootkeys.state_key(ROOT)))
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: keys.identity("lab", "n", ROOT, SITE_KEY, 0, "open"), "sealed"),
-        (lambda: keys.identity("lab", "n", b"short", SITE_KEY, 0), "32"),
+        (lambda: rootkeys.identity("lab", "n", ROOT, SITE_KEY, 0, "open"), "sealed"),
+        (lambda: rootkeys.identity("lab", "n", b"short", SITE_KEY, 0), "32"),
     ],
 )
 def test_a_device_is_not_enrolled_without_protection(
@@ -441,7 +445,7 @@ def test_a_device_is_not_enrolled_without_protection(
 
 def test_a_name_too_long_for_a_stream_is_refused_when_the_device_is_made() -> None:
     """Not at its first round, in the field."""
-    who = keys.identity("lab", "n" * 256, ROOT, SITE_KEY, 0, "keyholder")
+    who = rootkeys.identity("lab", "n" * 256, ROOT, SITE_KEY, 0, "keyholder")
     with pytest.raises(ValueError, match="256 bytes"):
         Node(who, booted())
 
@@ -453,8 +457,8 @@ def test_a_keyholder_s_frame_opens_with_the_root_key_in_every_boot() -> None:
         device = node("keyholder", budget=booted(slots=slots))
         asked = message(boot, keyholder=1)
         frame = device.answer(asked, Thermometer(value=1234))
-        report = wire.unpack_report(frame, keys.mac_key(ROOT), DATA, "n007")
-        chain = keys.chain_at(ROOT, report.epoch)
+        report = post.unpack_report(frame, rootkeys.mac_key(ROOT), DATA, "n007")
+        chain = rootkeys.chain_at(ROOT, report.epoch)
         rng = entropy.keyed(chain, "n007", report.epoch, report.seq, report.payload[0])
 
         assert report.epoch == boot
@@ -491,7 +495,7 @@ def test_a_sensor_that_gives_rubbish_makes_no_frame(value: object) -> None:
     assert reason == "the sensor did not give 1 whole numbers"
     assert budget.spent == spent == 1_000_000
     # The noise of the frame that never was is not used for another one.
-    stream = entropy.keyed(keys.first_chain(ROOT), "n007", 1, 2, 7)
+    stream = entropy.keyed(rootkeys.first_chain(ROOT), "n007", 1, 2, 7)
     assert drawn[1] - 2000 == thermal.draw(250000, 1, stream)[0]
 
 
@@ -573,9 +577,9 @@ def test_a_draw_that_breaks_off_leaves_no_noise_of_another_variance(
         drawn.append(variance)
         return draw(variance, count, rng)
 
-    monkeypatch.setattr(thermal, "draw", full)
+    monkeypatch.setattr(veil, "draw", full)
     assert device.answer(asked, Thermometer()) is None
-    monkeypatch.setattr(thermal, "draw", noted)
+    monkeypatch.setattr(veil, "draw", noted)
 
     assert device.answer(asked, Thermometer()) is not None
     assert drawn == [10**10]
@@ -589,8 +593,8 @@ def test_two_nodes_on_one_budget_never_read_one_stream() -> None:
         for device in pair:
             device.prepare()
         frame = pair[number % 3 == 0].answer(message(number, keyholder=1), Thermometer())
-        report = wire.unpack_report(frame, keys.mac_key(ROOT), DATA, "n007")
-        stream = entropy.keyed(keys.first_chain(ROOT), "n007", 1, report.seq, 7)
+        report = post.unpack_report(frame, rootkeys.mac_key(ROOT), DATA, "n007")
+        stream = entropy.keyed(rootkeys.first_chain(ROOT), "n007", 1, report.seq, 7)
         seen.append(report.seq)
 
         assert report.payload[1] - 2000 == thermal.draw(250000, 1, stream)[0]
@@ -609,10 +613,13 @@ def test_two_sealed_nodes_on_one_budget_share_their_stream(
     assert len({readings(frame)[1] for frame in frames}) == 6
 
 
-class Counted(Recorded):
-    """Counts how often it is to move."""
+class Counted:
+    """Counts how often it is to move, and stays where it is."""
 
     moved = 0
+
+    def less(self, values: tuple[int, ...], exponent: int) -> tuple[int, ...]:
+        return values
 
     def follow(self) -> None:
         self.moved += 1

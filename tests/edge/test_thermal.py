@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge import thermal
+from edge import thermal, veil
 from edge.entropy import Tape, keyed
 from edge.records import Grid, Guarantee, Reading, Round
 
@@ -119,7 +119,7 @@ def test_noise_is_never_stretched_over_more_readings() -> None:
 
 def test_a_sum_that_would_not_fit_its_frame_is_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception would tell that the noise was large; the clip looks at public numbers only."""
-    monkeypatch.setattr(thermal, "dgauss", lambda num, den, rng: 10**6)
+    monkeypatch.setattr(veil, "dgauss", lambda num, den, rng: 10**6)
     payload = thermal.report(a_round(), Reading(0, (4000,)), Tape(b""))
 
     assert payload == [0, (1 << 15) - 1]

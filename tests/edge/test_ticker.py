@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import entropy, keys, thermal, wire
-from edge.budget import Budget, provision
+from edge import entropy, thermal, wire
+from edge.budget import Budget
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
 from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
@@ -72,17 +74,17 @@ class Undrawn(Ticker):
 def device(seed: int, limits: Limits = LIMITS) -> Node:
     """Return a device; each seed is another key and so other noise."""
     root, slots = bytes([seed] * 32), Ram()
-    provision(slots, keys.state_key(root), keys.first_chain(root), limits)
-    budget = Budget(slots, keys.state_key(root))
+    provision(slots, rootkeys.state_key(root), rootkeys.first_chain(root), limits)
+    budget = Budget(slots, rootkeys.state_key(root))
     budget.boot()
-    return Node(keys.identity("lab", "n", root, SITE_KEY, 3, "keyholder"), budget)
+    return Node(rootkeys.identity("lab", "n", root, SITE_KEY, 3, "keyholder"), budget)
 
 
 def message(number: int, variance: int = 250000) -> bytes:
     params = tuple(thermal.Params(50, 8, 0, 4000, variance, 1, 1))
     promise = Guarantee((1, 1), (1, 100000), (1, 1), "n", "local", "u", "p")
     round = Round(number, "thermal", Grid((100, 1), 0), params, promise)
-    return bytes(wire.pack_round(round, SITE_KEY, TOPIC))
+    return bytes(post.pack_round(round, SITE_KEY, TOPIC))
 
 
 def read(params: object) -> tuple[int, ...]:
@@ -109,8 +111,8 @@ def published(
         while (frame := ticker.due(clock.ms)) is None:
             clock.ms += 1
         sent.append(clock.ms - at_ms)
-        key = keys.mac_key(bytes([seed] * 32))
-        report = wire.unpack_report(frame, key, wire.topic("lab", "n", "data"), "n")
+        key = rootkeys.mac_key(bytes([seed] * 32))
+        report = post.unpack_report(frame, key, wire.topic("lab", "n", "data"), "n")
         noise.append(report.payload[1] - 2000)
     return sent, noise
 

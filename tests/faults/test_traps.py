@@ -15,6 +15,7 @@ from harness.sizes import takes_long
 from harness.stage import Stage
 
 from edge import wire
+from edge.host import post
 from edge.records import Report
 from gateway.brokers import broker, mosquitto
 from gateway.enrolment.together import WIDEST, check_widths
@@ -79,13 +80,13 @@ def test_8_no_device_may_have_frames_that_are_never_taken(sensors: int) -> None:
     device.place = SimpleNamespace(sensors=sensors)
     devices: Any = SimpleNamespace(by_name={"one": device})
     if sensors == WIDEST:
-        assert wire.unpack_report(frame, bytes(32), "a topic", "one") == report
+        assert post.unpack_report(frame, bytes(32), "a topic", "one") == report
         check_widths(devices)
     else:
         with pytest.raises(OperatorFault, match="sent again for ever"):
             check_widths(devices)
         with pytest.raises(ValueError, match="a message of"):
-            wire.unpack_report(frame, bytes(32), "a topic", "one")
+            post.unpack_report(frame, bytes(32), "a topic", "one")
 
 
 def test_10_who_takes_a_message_and_fails_does_not_end_the_thread(stage: Staged) -> None:

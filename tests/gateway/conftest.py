@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from edge import wire
+from edge.host import post
 from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
@@ -106,7 +107,7 @@ class Home(NamedTuple):
     def message(self, plan: Any) -> bytes:
         """Return the signed bytes of a round."""
         topic = wire.round_topic(SITE, "thermal")
-        return bytes(wire.pack_round(plan, self.devices.site_key, topic))
+        return bytes(post.pack_round(plan, self.devices.site_key, topic))
 
     def answer(self, name: str, plan: Any) -> bytes:
         """Return what a device answers, always with the same warmth."""

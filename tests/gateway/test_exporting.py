@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from edge import wire
+from edge.host import post
 from gateway.commands import export_files
 from gateway.commands.export_rows import KINDS
 from gateway.intake.outcomes import Again, Asked, Kept
@@ -52,7 +53,7 @@ class Filled:
             for device, node in home.devices.by_name.items():
                 frame = home.answer(device, plan)
                 topic = wire.topic("testsite", device, "data")
-                report = wire.unpack_report(frame, node.mac_key, topic, device)
+                report = post.unpack_report(frame, node.mac_key, topic, device)
                 self.sent[number, device] = report
                 kept.append(Kept(device, report.epoch, report.seq, name, frame, node.key_id))
             again = Again(name, Charge(Fraction(1, 50), EVIL), b"again")

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import structlog.testing
 
-from edge import receipts, wire
+from edge import wire
+from edge.host import post
 from edge.records import Report
 from gateway import config, telling
 from gateway.brokers import broker
@@ -410,7 +411,7 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
     monkeypatch.setattr("gateway.virtual.nodes.RESEND_S", 0.1)
     plan = named("thermal").plan(config.query(room.deployment()), [])
     topic = wire.round_topic(room.site, "thermal")
-    asked = wire.pack_round(plan, room.devices.site_key, topic)
+    asked = post.pack_round(plan, room.devices.site_key, topic)
     with room.listener("+/data") as heard, room.nodes() as nodes, Pump("asker") as pump:
         asker = Link(room.mqtt, f"asker-{room.site}", pump).wait()
         asker.publish(topic, asked)
@@ -418,13 +419,13 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
         for name, device in room.devices.by_name.items():
             where = wire.topic(room.site, name, "receipt")
             asker.publish(where, json.dumps({"epoch": 1, "seq": 1, "taken": True}).encode())
-            asker.publish(where, receipts.pack(1, 1, True, device.mac_key, where))
+            asker.publish(where, post.pack_receipt(1, 1, True, device.mac_key, where))
         assert asker.sent(5)
         time.sleep(0.2)  # for the devices to hear what nobody signed
         kept = nodes.unreceipted
         for name, device in room.devices.by_name.items():
             where = wire.topic(room.site, name, "receipt")
-            asker.publish(where, receipts.pack(1, 1, True, device.config_key, where))
+            asker.publish(where, post.pack_receipt(1, 1, True, device.config_key, where))
         released = eventually(lambda: not nodes.unreceipted)
         asker.close()
 

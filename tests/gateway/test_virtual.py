@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edge import keys
+from edge.host import rootkeys
 from gateway import config
 from gateway.commands import virtual
 from gateway.enrolment import enrol
@@ -72,7 +72,7 @@ def test_a_keyholder_s_roots_go_to_a_file_of_their_own(
     }
 
     assert path.stat().st_mode & 0o77 == 0
-    assert {name: keys.mac_key(root) for name, root in roots.items()} == {
+    assert {name: rootkeys.mac_key(root) for name, root in roots.items()} == {
         name: device.mac_key for name, device in devices.by_name.items()
     }
     others = names(site.parent) - {"keyholder.json"}

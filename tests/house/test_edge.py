@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from edge import thermal, wire
+from edge.host import post
 from edge.records import Grid, Guarantee, Reading, Round
 from gateway.audit import guards, lint, rules
 from gateway.audit.claim import Effort
@@ -175,4 +176,4 @@ def test_nothing_packs_a_reading() -> None:
     with pytest.raises((AttributeError, ValueError)):
         wire.pack_report(plan, reading, key, "heatveil/1/lab/n001/data")
     with pytest.raises((AttributeError, ValueError)):
-        wire.pack_round(reading, key, "heatveil/1/lab/round/thermal")
+        post.pack_round(reading, key, "heatveil/1/lab/round/thermal")

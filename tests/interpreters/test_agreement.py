@@ -37,7 +37,7 @@ def test_a_device_and_its_key_holder_agree_to_the_bit(interpreter, held: list[st
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("epoch_key(own.chain,", "epoch_key(keys.first_chain(ROOT),"),  # no step at a boot
+        ("epoch_key(own.chain,", "epoch_key(rootkeys.first_chain(ROOT),"),  # no step at a boot
         ("own.epoch, seq, SENSOR", "own.epoch, seq, 0"),
         ("own.epoch, seq, SENSOR", "own.epoch, seq - 1, SENSOR"),
     ],

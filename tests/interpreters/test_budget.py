@@ -15,17 +15,21 @@ from edge.slots import Ram
 LIFE = """
 import os
 from edge import keys
-from edge.budget import Budget, Lost, provision
+from edge.host import rootkeys
+from edge.budget import Budget, Lost
+from edge.host.enrol import provision
 from edge.compat import sha256
-from edge.limits import Limits, pack_limits, unpack_limits
+from edge.limits import Limits
+from edge.host.post import pack_limits
+from edge.tightening import unpack_limits
 from edge.slots import Files, Ram
 
-ROOT, KEY = bytes(range(32)), keys.state_key(bytes(range(32)))
+ROOT, KEY = bytes(range(32)), rootkeys.state_key(bytes(range(32)))
 LIMITS = Limits(1, -3, 4000, 1 << 40, (1 << 63) - 1, 1000)
 TIGHT = Limits(2, 8, 4000 << 22, 1 << 62, 70, 1000)
 
 def life(slots):
-    provision(slots, KEY, keys.first_chain(ROOT), LIMITS)
+    provision(slots, KEY, rootkeys.first_chain(ROOT), LIMITS)
     for lease in (1, 3):
         budget = Budget(slots, KEY, lease)
         budget.boot()
@@ -83,11 +87,13 @@ def test_files_keep_the_same_as_memory(interpreter, tmp_path: Path) -> None:
 POWER = r"""
 import gc, os
 from edge import keys
-from edge.budget import Budget, Lost, provision
+from edge.host import rootkeys
+from edge.budget import Budget, Lost
+from edge.host.enrol import provision
 from edge.limits import Limits
 from edge.slots import Blocks, Files
 
-ROOT, KEY = bytes(range(32)), keys.state_key(bytes(range(32)))
+ROOT, KEY = bytes(range(32)), rootkeys.state_key(bytes(range(32)))
 LIMITS = Limits(1, 8, 4000, 200000, 1000, 0)
 TIGHT = Limits(2, 8, 4000, 200001, 1000, 0)
 SIZE = 512
@@ -186,7 +192,7 @@ def wrong(slots, said):
         return "lost" if "new key" in str(why) else "not writable"
     except OSError:
         return "not mounted"
-    if budget.epoch <= said["epoch"] or budget.chain != keys.chain_at(ROOT, budget.epoch):
+    if budget.epoch <= said["epoch"] or budget.chain != rootkeys.chain_at(ROOT, budget.epoch):
         return "epoch again"
     if budget.spent < said["spent"]:
         return "counts too little"
@@ -199,7 +205,7 @@ disk = Disk(COUNT, BARE, WHOLE, {})
 if VFS is not None:
     VFS.mkfs(disk)
 slots = mounted(disk)
-provision(slots, KEY, keys.first_chain(ROOT), LIMITS)
+provision(slots, KEY, rootkeys.first_chain(ROOT), LIMITS)
 Budget(slots, KEY).boot()
 unmounted()
 image = disk.blocks
@@ -260,11 +266,11 @@ disk = Disk(COUNT, BARE, WHOLE, {})
 if VFS is not None:
     VFS.mkfs(disk)
 slots = mounted(disk)
-provision(slots, KEY, keys.first_chain(ROOT), LIMITS)
+provision(slots, KEY, rootkeys.first_chain(ROOT), LIMITS)
 Budget(slots, KEY).boot()
 budget = Budget(slots, KEY, 1)
 budget.boot()
-old, leases = keys.first_chain(ROOT), 0
+old, leases = rootkeys.first_chain(ROOT), 0
 while any([bytes(disk.blocks[n]).find(old) >= 0 for n in disk.blocks]):
     budget.charge(1, leases)
     leases += 1

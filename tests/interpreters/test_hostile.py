@@ -10,7 +10,9 @@ import gc
 LONG = memoryview(bytes(4096))  # taken while the heap is still in one piece
 
 from edge import keys, thermal, wire
-from edge.budget import Budget, provision
+from edge.host import post, rootkeys
+from edge.budget import Budget
+from edge.host.enrol import provision
 from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
@@ -21,7 +23,7 @@ ROOT, KEY, TOPIC = bytes(32), bytes(32), wire.round_topic("lab", "thermal")
 promise = Guarantee((1, 1), (1, 100000), (1, 2), "n", "local", "u", "p")
 
 def signed(params):
-    return wire.pack_round(Round(1, "thermal", Grid((9, 1), 0), params, promise), KEY, TOPIC)
+    return post.pack_round(Round(1, "thermal", Grid((9, 1), 0), params, promise), KEY, TOPIC)
 
 def messages():
     """One at a time: they do not fit together."""
@@ -45,9 +47,9 @@ def messages():
     for size in (0, 1, 16, 17, 1024, 1025, 3000, 4096):
         yield LONG[:size]
 
-who = keys.identity("lab", "n", ROOT, KEY, 2, "keyholder")
+who = rootkeys.identity("lab", "n", ROOT, KEY, 2, "keyholder")
 slots = Ram()
-provision(slots, who.state_key, keys.first_chain(ROOT), Limits(1, 8, 500, 250000, 10**7, 50))
+provision(slots, who.state_key, rootkeys.first_chain(ROOT), Limits(1, 8, 500, 250000, 10**7, 50))
 budget = Budget(slots, who.state_key)
 budget.boot()
 device = Node(who, budget)

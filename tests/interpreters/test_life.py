@@ -17,9 +17,13 @@ if hasattr(gc, "threshold"):
     gc.threshold(2000)  # as a board's start does: loading leaves the heap in pieces otherwise
 
 from edge import entropy, keys, thermal, wire
-from edge.budget import Budget, provision
+from edge.host import post, rootkeys
+from edge.budget import Budget
+from edge.host.enrol import provision
 from edge.compat import Uptime, sha256
-from edge.limits import Limits, pack_limits, topic
+from edge.limits import Limits
+from edge.host.post import pack_limits
+from edge.tightening import topic
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Ram
@@ -36,9 +40,9 @@ def plan(number, variance=250000):
 # Ten answers of 0.001 in rho, or some more with more noise.
 limits = Limits(1, 8, 500, 250000, 10000000, 1000)
 tighter = Limits(2, 8, 500, 300000, 10000000, 1000)
-who = keys.identity("lab", "n", ROOT, KEY, 3, "keyholder", 64)
+who = rootkeys.identity("lab", "n", ROOT, KEY, 3, "keyholder", 64)
 slots = Ram()
-provision(slots, who.state_key, keys.first_chain(ROOT), limits)
+provision(slots, who.state_key, rootkeys.first_chain(ROOT), limits)
 clock, sent, number = Uptime(), b"", 0
 for boot in (1, 2, 3):
     budget = Budget(slots, who.state_key, 2)
@@ -51,18 +55,18 @@ for boot in (1, 2, 3):
         now = 2000 * turn
         gc.collect()  # for our own sake: what the script holds is not the device's
         ticker.due(now)
-        ticker.came(wire.pack_round(asked, KEY, TOPIC), lambda params: seen, now)
+        ticker.came(post.pack_round(asked, KEY, TOPIC), lambda params: seen, now)
         early, frame = ticker.due(now + 99), ticker.due(now + 100)
         if frame is None:
             print(boot, number, ticker.node.state(), ticker.node.refusal[:44])
             continue
-        report = wire.unpack_report(frame, keys.mac_key(ROOT), DATA, "n")
-        rng = entropy.keyed(keys.chain_at(ROOT, boot), "n", boot, report.seq, 3)
+        report = post.unpack_report(frame, rootkeys.mac_key(ROOT), DATA, "n")
+        rng = entropy.keyed(rootkeys.chain_at(ROOT, boot), "n", boot, report.seq, 3)
         if early or list(thermal.unveil(asked, report.payload, rng).values) != seen:
             print("wrong", boot, number)
         sent = sha256(sent + frame)
     if boot == 2:
-        message = pack_limits(tighter, keys.config_key(ROOT), topic("lab", "n"))
+        message = pack_limits(tighter, rootkeys.config_key(ROOT), topic("lab", "n"))
         print(boot, "tightened", ticker.node.tighten(message)["taken"])
 print(clock.now_ms() >= 0, "".join(["%02x" % b for b in sent[:8]]))
 """

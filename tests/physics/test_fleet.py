@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from edge import keys, thermal, wire
-from edge.budget import Budget, provision
+from edge import thermal, wire
+from edge.budget import Budget
 from edge.entropy import keyed
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
 from edge.limits import Limits
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Ram
@@ -51,7 +53,7 @@ def owned(
     site_key, made = bytes(range(32)), []
     for i in range(devices):
         root = fresh(32)
-        who = keys.identity(SITE, f"node-{i}", root, site_key, i * each, mode, each)
+        who = rootkeys.identity(SITE, f"node-{i}", root, site_key, i * each, mode, each)
         made.append(Owned(who, root))
     return made
 
@@ -61,7 +63,7 @@ def started(devices: list[Owned], limits: Limits = LIMITS) -> list[tuple[Any, Bu
     found = []
     for who, root in devices:
         slots = Ram()
-        provision(slots, who.state_key, keys.first_chain(root), limits)
+        provision(slots, who.state_key, rootkeys.first_chain(root), limits)
         budget = Budget(slots, who.state_key)
         budget.boot()
         found.append((who, budget))
@@ -74,7 +76,7 @@ def message(devices: list[Owned], number: int = 1, **changes: int) -> tuple[Roun
     keyholder = int(who.mode == "keyholder")
     params = thermal.Params(10, 10, -(1 << 14), 1 << 14, 40_000, 1, keyholder)._replace(**changes)
     plan = Round(number, thermal.NAME, GRID, tuple(params), PROMISE)
-    return plan, wire.pack_round(plan, who.site_key, wire.round_topic(SITE, thermal.NAME))
+    return plan, post.pack_round(plan, who.site_key, wire.round_topic(SITE, thermal.NAME))
 
 
 def fleet(devices: list[Owned], sensors: PointSensors | None = None, seed: int = 9) -> Fleet:
@@ -88,12 +90,12 @@ def fleet(devices: list[Owned], sensors: PointSensors | None = None, seed: int =
 def opened(device: Owned, frame: bytes | None) -> list[int]:
     """The payload of a frame, its MAC checked."""
     topic = wire.topic(SITE, device.name, "data")
-    return list(wire.unpack_report(frame, device.who.mac_key, topic, device.name).payload)
+    return list(post.unpack_report(frame, device.who.mac_key, topic, device.name).payload)
 
 
 def seen(device: Owned, plan: Round, frame: bytes | None) -> tuple[int, ...]:
     """The exact readings in a device's first frame, for the holder of its root."""
-    chain = keys.chain_at(device.root, 1)
+    chain = rootkeys.chain_at(device.root, 1)
     rng = keyed(chain, device.name, 1, 1, device.who.sensor)
     return tuple(thermal.unveil(plan, opened(device, frame), rng).values)
 

@@ -6,7 +6,9 @@ A case is a dict with `kind` and what that kind needs, bytes written as hexadeci
 
 import binascii
 
-from edge import budget, entropy, grid, keys, limits, node, noise, slots, thermal, wire
+from edge import budget, entropy, grid, limits, node, noise, slots, thermal, wire
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
 from edge.records import Grid, Guarantee, Round
 
 
@@ -54,7 +56,7 @@ def round_message(case):
     """Return a signed Round and its name."""
     round = round_of(case)
     where = wire.round_topic(case["site"], round.mechanism)
-    message = wire.pack_round(round, unhex(case["site_key"]), where)
+    message = post.pack_round(round, unhex(case["site_key"]), where)
     if wire.unpack_round(message, unhex(case["site_key"]), where) != round:
         return "does not come back"
     return [hexed(message), hexed(wire.name_of(round))]
@@ -65,21 +67,21 @@ def frame(case):
     round = round_of(case)
     site, name, root = case["site"], case["device"], unhex(case["root"])
     count, site_key = len(case["values"]), unhex(case["site_key"])
-    who = keys.identity(site, name, root, site_key, case["sensor"], "keyholder", count)
+    who = rootkeys.identity(site, name, root, site_key, case["sensor"], "keyholder", count)
     kept = slots.Ram()
     least = limits.Limits(1, round.params[1], 1, 1, 10**9, 0)
-    budget.provision(kept, who.state_key, keys.first_chain(root), least)
+    provision(kept, who.state_key, rootkeys.first_chain(root), least)
     for _ in range(case["epoch"]):
         ledger = budget.Budget(kept, who.state_key)
         ledger.boot()
     device = node.Node(who, ledger)
     where = wire.round_topic(site, round.mechanism)
-    made = device.answer(wire.pack_round(round, site_key, where), lambda params: case["values"])
+    made = device.answer(post.pack_round(round, site_key, where), lambda params: case["values"])
     if made is None:
         return device.refusal
     data = wire.topic(site, name, "data")
-    report = wire.unpack_report(made, keys.mac_key(root), data, name)
-    chain = keys.chain_at(root, report.epoch)
+    report = post.unpack_report(made, rootkeys.mac_key(root), data, name)
+    chain = rootkeys.chain_at(root, report.epoch)
     rng = entropy.keyed(chain, name, report.epoch, report.seq, report.payload[0])
     return [hexed(made), list(thermal.unveil(round, report.payload, rng).values)]
 

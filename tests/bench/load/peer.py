@@ -18,6 +18,7 @@ def main() -> None:
     from progress import Progress, memory
 
     from edge import wire
+    from edge.host import post
 
     asked = json.loads(sys.argv[1])
     arrived: queue.SimpleQueue[MQTTMessage] = queue.SimpleQueue()
@@ -39,7 +40,7 @@ def main() -> None:
     progress, early = Progress("committed", asked["rounds"] * asked["devices"]), 0.0
     file = open(asked["out"], "wb")  # noqa: SIM115
     for number in range(fleet.START, fleet.START + asked["rounds"]):
-        client.publish(topic, wire.pack_round(fleet.plan(number), bytes(32), topic), 1)
+        client.publish(topic, post.pack_round(fleet.plan(number), bytes(32), topic), 1)
         left = asked["devices"]
         while left and time.monotonic() - began_s < asked["seconds"]:
             try:

@@ -46,6 +46,7 @@ def main() -> None:
     from progress import Progress, memory
 
     from edge import wire
+    from edge.host import post
     from gateway.intake import garbage
     from gateway.intake.writer import Intake
     from gateway.mqtt.pump import Pump
@@ -98,7 +99,7 @@ def main() -> None:
         plan = fleet.plan(number)
         round = OpenRound(plan, wire.name_of(plan), time.monotonic() + 600, places)
         intake.open(round)
-        link.publish(topic, wire.pack_round(plan, known.site_key, topic), retain=False)
+        link.publish(topic, post.pack_round(plan, known.site_key, topic), retain=False)
         while not intake.wait_complete(0.5) and time.monotonic() < until_s:
             pass
         rounds += 1

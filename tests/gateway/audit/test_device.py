@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edge import ahead, entropy, thermal
+from edge import ahead, entropy, thermal, veil
 from edge.node import Node
 from gateway.audit import device
 from gateway.audit.claim import Claim, Effort
@@ -78,7 +78,7 @@ def test_real_devices_pass() -> None:
 def test_a_fault_in_the_noise_is_rejected(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of these has been the bug of somebody's release."""
     change, words = FAULTS[fault]
-    monkeypatch.setattr(thermal, "draw", drawn(change))
+    monkeypatch.setattr(veil, "draw", drawn(change))
 
     assert any(words in sentence for sentence in audited()), fault
 
@@ -88,7 +88,7 @@ def test_a_sigma_ten_per_cent_off_is_rejected(
     percent: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By who sees releases alone, with 20,000 of them a side, and noise wasted is seen too."""
-    monkeypatch.setattr(thermal, "draw", drawn(lambda z, s, rng: [x * percent // 100 for x in z]))
+    monkeypatch.setattr(veil, "draw", drawn(lambda z, s, rng: [x * percent // 100 for x in z]))
     found = failed(device.singly_told(ROOM, THERMAL, Effort(), 20_000))
 
     words = "no further apart than promised" if percent < 100 else "no noise is wasted"

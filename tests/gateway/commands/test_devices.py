@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from edge import budget, limits, slots, wire
+from edge.host.enrol import provision
 from edge.keys import Identity
 from gateway import config
 from gateway.asking import signed
@@ -159,7 +160,7 @@ def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
           for key in ("site_key", "mac_key", "config_key", "state_key", "key_id")),
     )  # fmt: skip
     held, ram = limits.Limits(*row["limits"]), slots.Ram()
-    budget.provision(ram, who.state_key, bytes.fromhex(row["chain"]), held)
+    provision(ram, who.state_key, bytes.fromhex(row["chain"]), held)
     first = budget.Budget(ram, who.state_key)
     first.boot()
     assert first.left == held.budget

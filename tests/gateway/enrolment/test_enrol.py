@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edge import keys
+from edge.host import rootkeys
 from gateway.enrolment import enrol
 from gateway.faults import OperatorFault
 from gateway.rounds import Place
@@ -47,11 +47,11 @@ def test_each_part_holds_what_its_owner_needs_and_no_more(tmp_path: Path) -> Non
     root = made.roots["node-1"]
     hidden = {
         "root": root,
-        "chain": keys.first_chain(root),
-        "state": keys.state_key(root),
-        "link": keys.link_key(root),
-        "config": keys.config_key(root),
-        "mac": keys.mac_key(root),
+        "chain": rootkeys.first_chain(root),
+        "state": rootkeys.state_key(root),
+        "link": rootkeys.link_key(root),
+        "config": rootkeys.config_key(root),
+        "mac": rootkeys.mac_key(root),
     }
     found = {}
     for holds, save in SAVES.items():

@@ -6,8 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from edge import keys, thermal, wire
-from edge.budget import Budget, provision
+from edge import thermal, wire
+from edge.budget import Budget
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
 from edge.limits import NANO, price
 from edge.node import Node
 from edge.records import Grid
@@ -35,14 +37,14 @@ QUERY = Query(
 def test_a_device_answers_as_often_as_was_promised_and_never_again() -> None:
     """The planned rounds, numbered as a gateway does, through a real device."""
     limits, slots = granted(QUERY, 0.0), Ram()
-    who = keys.identity("lab", "n", ROOT, SITE_KEY, 3)
-    provision(slots, who.state_key, keys.first_chain(ROOT), limits)
+    who = rootkeys.identity("lab", "n", ROOT, SITE_KEY, 3)
+    provision(slots, who.state_key, rootkeys.first_chain(ROOT), limits)
     budget = Budget(slots, who.state_key)
     budget.boot()
     device, topic = Node(who, budget, (1, 128)), wire.round_topic("lab", "thermal")
     answered = []
     for number in range(1, 9):
-        asked = wire.pack_round(plan(QUERY, [])._replace(number=number), SITE_KEY, topic)
+        asked = post.pack_round(plan(QUERY, [])._replace(number=number), SITE_KEY, topic)
         answered.append(device.answer(asked, lambda params: (5,)) is not None)
 
     assert answered == [True] * 5 + [False] * 3

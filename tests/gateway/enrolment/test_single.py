@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from edge import keys, limits
+from edge import limits
+from edge.host import rootkeys
 from gateway.enrolment import enrol, single
 from gateway.faults import OperatorFault
 from gateway.operating import Mqtt
@@ -108,7 +109,7 @@ def test_a_boards_file_holds_what_it_needs_and_no_root(
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert made.root.hex() not in text
-    assert row["chain"] == keys.first_chain(made.root).hex()
+    assert row["chain"] == rootkeys.first_chain(made.root).hex()
     assert row["link"]["client_id"] == "session"
     assert row["link"]["password"] == made.secret.link_key.hex()
     assert single.key_of(path, "lab") == made.secret.identity.key_id

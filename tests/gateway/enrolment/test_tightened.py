@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edge import limits
+from edge import limits, tightening
 from gateway.enrolment import enrol, tightened
 from gateway.enrolment.granting import unspent
 from gateway.enrolment.tightened import Given
@@ -49,7 +49,7 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
         "late": 5,
         "last": 0,
     }
-    assert all(not limits.looser(known[name].limits, one) for name, one in sent.items())
+    assert all(not tightening.looser(known[name].limits, one) for name, one in sent.items())
 
 
 def test_the_same_again_is_sent_as_it_was() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from edge import cbor, receipts, wire
+from edge.host import post
 from edge.records import Report
 from gateway.intake import frames
 from gateway.intake.genuine import Arrival, authenticate
@@ -25,7 +26,7 @@ def signed(body: bytes) -> bytes:
 def slow(frame: bytes) -> Any:
     """Return what `edge.wire` says: a Report, or None for a refusal."""
     try:
-        return wire.unpack_report(frame, KEY, TOPIC, "node-0")
+        return post.unpack_report(frame, KEY, TOPIC, "node-0")
     except ValueError:
         return None
 
@@ -127,7 +128,7 @@ def test_receipts_are_those_of_the_wire() -> None:
             for taken in (True, False):
                 packed = frames.receipt(epoch, seq, taken, KEY, frames.prefix(topic))
 
-                assert packed == bytes(receipts.pack(epoch, seq, taken, KEY, topic))
+                assert packed == bytes(post.pack_receipt(epoch, seq, taken, KEY, topic))
                 assert receipts.unpack(packed, KEY, topic) == (epoch, seq, taken)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
-from edge import receipts, wire
+from edge import wire
+from edge.host import post
 from gateway.intake.writer import Intake
 from gateway.mqtt.session import Message
 from gateway.rounds import OpenRound
@@ -68,7 +69,7 @@ class Desk:
     def receipt(self, name: str, taken: bool) -> tuple[str, bytes]:
         """Return where and with which bytes a device's first message is receipted."""
         topic, key = wire.topic(SITE, name, "receipt"), self.home.devices.by_name[name].config_key
-        return topic, bytes(receipts.pack(1, 1, taken, key, topic))
+        return topic, bytes(post.pack_receipt(1, 1, taken, key, topic))
 
     def answers(self) -> list[str]:
         return [device for device, _ in self.store.answers(wire.name_of(self.plan))]

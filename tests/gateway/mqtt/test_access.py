@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from edge import thermal, wire
+from edge.host import post
 from gateway import config
 from gateway.brokers import certificates
 from gateway.commands.simulated import Room, scene_of
@@ -72,12 +73,12 @@ def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) 
     planned = plan(query, [])
     weaker = thermal.Params(*planned.params)._replace(variance=planned.params[4] - 1)
     topic = wire.round_topic("lab", "thermal")
-    forged = wire.pack_round(planned._replace(params=tuple(weaker)), site_key, topic)
+    forged = post.pack_round(planned._replace(params=tuple(weaker)), site_key, topic)
     name = fleet.names[0]
 
     assert fleet.answer(name, forged) is None
     assert "less noise than this device's limit" in fleet.refusal(name)
-    assert fleet.answer(name, wire.pack_round(planned, site_key, topic)) is not None
+    assert fleet.answer(name, post.pack_round(planned, site_key, topic)) is not None
 
 
 def test_a_virtual_fleet_is_empty_while_the_gateway_learns_the_room(deployment) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from edge import keys, wire
+from edge import wire
+from edge.host import post, rootkeys
 from edge.node import Node
 from edge.thermal import Params
 from gateway import config
@@ -105,7 +106,7 @@ class Owned:
         self._rounds, self._seq = self._rounds + 1, self._seq + 1
         plan = first_round(self.query)._replace(number=self._rounds)
         topic = wire.round_topic(self.devices.site, "thermal")
-        message, name = wire.pack_round(plan, self.devices.site_key, topic), wire.name_of(plan)
+        message, name = post.pack_round(plan, self.devices.site_key, topic), wire.name_of(plan)
         store = Store(self.database, self.devices.site)
         rho = price(plan.guarantee)
         assert not store.open_round(Asked(name, name, plan, message, rho), Fraction(1000))
@@ -123,7 +124,7 @@ class Owned:
     def root(self, name: str) -> bytes:
         """Return what all keys of a device come from."""
         root = self.made.roots[name]
-        assert keys.key_id(root) == self.devices.by_name[name].key_id
+        assert rootkeys.key_id(root) == self.devices.by_name[name].key_id
         return root
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from edge import keys
+from edge.host import rootkeys
 from gateway.enrolment import keyfile, ringfile
 from gateway.enrolment.keyring import FURTHEST, Boots, Chain, boots, spans
 
@@ -42,7 +43,7 @@ def opened(heatveil: Heatveil, owned: Any, key_file: Path) -> set[tuple[str, int
 def test_a_chain_walks_to_the_same_keys_in_any_order() -> None:
     """Rows come by boot; a restart of the walk must not change a key."""
     chain = Chain.of(ROOT)
-    straight = {n: bytes(keys.epoch_key(keys.chain_at(ROOT, n), n)) for n in (1, 2, 5, 9)}
+    straight = {n: bytes(keys.epoch_key(rootkeys.chain_at(ROOT, n), n)) for n in (1, 2, 5, 9)}
 
     for epoch in (1, 5, 2, 9, 9, 1):
         assert chain.epoch_key(epoch) == straight[epoch]
@@ -97,7 +98,7 @@ def test_the_list_shows_what_opens_what_and_no_key(heatveil: Heatveil, owned: An
     shown = said.out + other.out
     for name, root in owned.made.roots.items():
         device = owned.devices.by_name[name]
-        for secret in (root, device.mac_key, device.config_key, keys.first_chain(root)):
+        for secret in (root, device.mac_key, device.config_key, rootkeys.first_chain(root)):
             assert secret.hex() not in shown
 
 
@@ -122,7 +123,7 @@ def test_granted_boots_are_opened_and_no_other(heatveil: Heatveil, owned: Any) -
     assert opened(heatveil, owned, granted) == {("node-0", 2)}
     text = granted.read_text()
     for epoch in (1, 2, 3):
-        chain = keys.chain_at(owned.root("node-0"), epoch)
+        chain = rootkeys.chain_at(owned.root("node-0"), epoch)
         assert chain.hex() not in text
         assert (keys.epoch_key(chain, epoch).hex() in text) == (epoch == 2)
     assert owned.root("node-0").hex() not in text
@@ -142,7 +143,7 @@ def test_what_was_shredded_is_never_opened_again(heatveil: Heatveil, owned: Any)
     assert not [root for root in roots if root in text]
     for name in owned.nodes:
         for boot in (1, 2):
-            assert keys.chain_at(owned.root(name), boot).hex() not in text
+            assert rootkeys.chain_at(owned.root(name), boot).hex() not in text
     for before in (2, 3):
         again = run(heatveil, owned, "shred", "--before", before)
         assert again.status == 1

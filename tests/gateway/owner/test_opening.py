@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from edge import entropy, keys, slots, thermal, wire
-from edge.budget import Budget, provision
+from edge import entropy, slots, thermal, wire
+from edge.budget import Budget
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
 from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Report, Round
@@ -33,14 +35,14 @@ ARRAY = Place(3, 64)
 
 def devices(place: Place = ARRAY, mode: str = "keyholder") -> Devices:
     """Return the gateway's half of one array of sensors."""
-    own = keys.key_id(ROOT), keys.mac_key(ROOT), keys.config_key(ROOT)
+    own = rootkeys.key_id(ROOT), rootkeys.mac_key(ROOT), rootkeys.config_key(ROOT)
     return Devices(SITE, SITE_KEY, {NAME: Device(NAME, place, mode, *own)})
 
 
 def opened(frames: Sequence[bytes], known: Devices, plan: Any = PLAN) -> tuple[list[Row], Any]:
     """Return the readings of frames of boot 1, and what was left out."""
     name = wire.name_of(PLAN)
-    own = keys.key_id(ROOT)
+    own = rootkeys.key_id(ROOT)
     stored = [Stored(NAME, 1, seq, name, frame, own) for seq, frame in enumerate(frames, 1)]
     one = Opening(known, {name: plan}, Ring(SITE, {NAME: Chain.of(ROOT)}))
     return list(one.rows(stored)), one.left
@@ -48,10 +50,10 @@ def opened(frames: Sequence[bytes], known: Devices, plan: Any = PLAN) -> tuple[l
 
 def node() -> Node:
     """Return the array, booted for the first time."""
-    who = keys.identity(SITE, NAME, ROOT, SITE_KEY, ARRAY.sensor, "keyholder", ARRAY.sensors)
+    who = rootkeys.identity(SITE, NAME, ROOT, SITE_KEY, ARRAY.sensor, "keyholder", ARRAY.sensors)
     held = slots.Ram()
     limits = Limits(1, 8, 1000, PARAMS.variance, 10**12, 0)
-    provision(held, who.state_key, keys.first_chain(ROOT), limits)
+    provision(held, who.state_key, rootkeys.first_chain(ROOT), limits)
     budget = Budget(held, who.state_key)
     budget.boot()
     return Node(who, budget)
@@ -61,13 +63,13 @@ def packed(payload: list[int], seq: int = 1) -> bytes:
     """Return a frame that the device signed, whatever is in it."""
     report = Report(wire.name_of(PLAN), NAME, 1, seq, payload)
     topic = wire.topic(SITE, NAME, "data")
-    return bytes(wire.pack_report(report, keys.mac_key(ROOT), topic, thermal.bits(PLAN)))
+    return bytes(wire.pack_report(report, rootkeys.mac_key(ROOT), topic, thermal.bits(PLAN)))
 
 
 def test_an_array_s_sixty_four_readings_come_back_in_their_places() -> None:
     """All of a frame's noise is from one stream, named by its first sensor."""
     values = random.Random(5).choices(range(-3999, 4000), k=ARRAY.sensors)
-    message = wire.pack_round(PLAN, SITE_KEY, wire.round_topic(SITE, "thermal"))
+    message = post.pack_round(PLAN, SITE_KEY, wire.round_topic(SITE, "thermal"))
     device = node()
     frame = device.answer(message, lambda _: values)
     assert frame, device.refusal
@@ -91,7 +93,7 @@ def test_a_reading_that_the_frame_cut_is_lost_and_says_so() -> None:
 
 
 def entropy_of(seq: int) -> Any:
-    return entropy.keyed(keys.chain_at(ROOT, 1), NAME, 1, seq, ARRAY.sensor)
+    return entropy.keyed(rootkeys.chain_at(ROOT, 1), NAME, 1, seq, ARRAY.sensor)
 
 
 @pytest.mark.parametrize(

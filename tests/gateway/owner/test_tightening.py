@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import limits, wire
+from edge import limits, tightening, wire
+from edge.host import post
 from gateway.enrolment import tightened
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -174,10 +175,10 @@ def test_a_looser_message_with_the_right_key_is_refused_by_the_device(
 ) -> None:
     """Whoever steals the config key can make a device noisier, slower or silent: not talkative."""
     looser = site.limits._replace(version=7, variance=site.limits.variance // 2)
-    where = limits.topic(site.deployment.site.name, "node-1")
+    where = tightening.topic(site.deployment.site.name, "node-1")
     key = site.devices.by_name["node-1"].config_key
     with fleet(site) as there, listener(site, "ack") as acks:
-        publish(site, where, limits.pack_limits(looser, key, where))
+        publish(site, where, post.pack_limits(looser, key, where))
         assert eventually(lambda: acks)
         now = held(there)
 
@@ -193,14 +194,14 @@ def test_a_message_that_was_not_signed_for_this_device_changes_nothing(
 ) -> None:
     """A broker can copy, change and replay; it cannot sign."""
     tighter = site.limits._replace(version=2, pace_ms=site.limits.pace_ms + 1000)
-    own, other = (limits.topic(site.deployment.site.name, f"node-{n}") for n in (1, 2))
+    own, other = (tightening.topic(site.deployment.site.name, f"node-{n}") for n in (1, 2))
     key = site.devices.by_name["node-1"].config_key
     message = {
-        "another key": limits.pack_limits(tighter, bytes(32), own),
-        "another device": limits.pack_limits(
+        "another key": post.pack_limits(tighter, bytes(32), own),
+        "another device": post.pack_limits(
             tighter, site.devices.by_name["node-2"].config_key, other
         ),
-        "a bit": b"\xa7" + limits.pack_limits(tighter, key, own)[1:-1] + b"\x00",
+        "a bit": b"\xa7" + post.pack_limits(tighter, key, own)[1:-1] + b"\x00",
     }[spoil]
     with fleet(site) as there, listener(site, "ack") as acks:
         publish(site, own, message)
@@ -221,7 +222,7 @@ def test_an_older_message_that_is_played_again_is_refused(heatveil: Heatveil, si
         said = tighten(heatveil, site)
         newest = held(there)["node-1"]
         with listener(site, "ack") as acks:
-            publish(site, limits.topic(name, "node-1"), old)
+            publish(site, tightening.topic(name, "node-1"), old)
             assert eventually(lambda: [a for a in acks if not json.loads(a[1])["taken"]])
         after = held(there)["node-1"]
 

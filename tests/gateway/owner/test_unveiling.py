@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from edge import wire
+from edge.host import post
 from gateway.enrolment import ringfile
 from gateway.enrolment.keyring import Boots, Chain
 from gateway.faults import OperatorFault
@@ -391,7 +391,7 @@ def test_a_gateway_that_starts_meanwhile_stops_it(
     heatveil: Heatveil, owned: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it commits from then on would be missing without a word."""
-    unpack = wire.unpack_report
+    unpack = post.unpack_report
     engines = []
 
     def late(*given: Any) -> Any:
@@ -401,7 +401,7 @@ def test_a_gateway_that_starts_meanwhile_stops_it(
                 gateway.exec_driver_sql("DELETE FROM reports WHERE epoch = 3")
         return unpack(*given)
 
-    monkeypatch.setattr("gateway.unveil.opening.wire.unpack_report", late)
+    monkeypatch.setattr("gateway.unveil.opening.post.unpack_report", late)
     said = unveil(heatveil, owned)
     engines[0].dispose()
 

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from edge import receipts, wire
-from edge.limits import Limits, pack_limits, topic
+from edge import wire
+from edge.host import post
+from edge.host.post import pack_limits
+from edge.limits import Limits
+from edge.tightening import topic
 from gateway.enrolment import enrol
 from gateway.enrolment.enrol import Devices
 from gateway.virtual.dialogue import TICK_MS, Dialogue
@@ -56,7 +59,7 @@ def receipt(seq: int) -> bytes:
     made = enrol.make(SITE, SENSORS, fresh=random.Random(7).randbytes)  # as `home` does
     where = wire.topic(SITE, "node-1", "receipt")
     key = made.secrets.devices[1].identity.config_key
-    return bytes(receipts.pack(1, seq, True, key, where))
+    return bytes(post.pack_receipt(1, seq, True, key, where))
 
 
 def limits(devices: Devices, new: Limits) -> bytes:

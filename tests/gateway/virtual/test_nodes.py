@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from edge import wire
-from edge.limits import Limits, pack_limits, topic
+from edge.host import post
+from edge.host.post import pack_limits
+from edge.limits import Limits
+from edge.tightening import topic
 from gateway.enrolment import budgets, enrol
 from gateway.faults import LinkFault
 from gateway.mqtt.pump import Pump
@@ -90,7 +93,7 @@ def running(mqtt: Mqtt, made: enrol.Enrolment, place: Any) -> Iterator[Gateway]:
 
 def message(home: Any, made: enrol.Enrolment, number: int) -> bytes:
     where = wire.round_topic(made.secrets.site, "thermal")
-    return bytes(wire.pack_round(home.round(number), made.secrets.site_key, where))
+    return bytes(post.pack_round(home.round(number), made.secrets.site_key, where))
 
 
 def test_devices_answer_until_their_budget_is_spent_and_then_say_so(

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from edge import thermal, wire
+from edge.host import post
 from edge.limits import Limits
 from edge.node import Node
 from gateway.brokers.broker import free_port
@@ -204,7 +205,7 @@ class Site:
         found = []
         for name, frame in sorted(frames.items()):
             topic, key = wire.topic(self.name, name, "data"), self.devices.by_name[name].mac_key
-            found.append(wire.unpack_report(frame, key, topic, name).payload)
+            found.append(post.unpack_report(frame, key, topic, name).payload)
         return found
 
     def close(self) -> None:

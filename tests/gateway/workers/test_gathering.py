@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy.dialects import postgresql
 
 from edge import thermal, wire
+from edge.host import post
 from gateway.intake.outcomes import Asked, DeadLetter, Kept
 from gateway.rounds import OpenRound
 from gateway.storage import leases
@@ -42,7 +43,7 @@ def answers(home: Any, round: OpenRound) -> dict[str, Kept]:
     for name, device in home.devices.by_name.items():
         frame = home.answer(name, round.plan)
         topic = wire.topic(home.devices.site, name, "data")
-        report = wire.unpack_report(frame, device.mac_key, topic, name)
+        report = post.unpack_report(frame, device.mac_key, topic, name)
         numbers = report.epoch, report.seq
         rows[name] = Kept(name, *numbers, round.name, frame, device.key_id)
     return rows
@@ -68,7 +69,7 @@ def test_a_round_over_two_parts_is_released_as_one(store: Store, home: Any) -> N
         parts[index % 2].keep([row])
     found = summing.closed(store.engine, round, FOLD)
     reports = [
-        wire.unpack_report(
+        post.unpack_report(
             row.frame,
             home.devices.by_name[name].mac_key,
             wire.topic(home.devices.site, name, "data"),

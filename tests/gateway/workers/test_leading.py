@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from edge import thermal, wire
+from edge import thermal
+from edge.host import post
 from gateway.brokers.broker import free_port
 from gateway.faults import TakenFault
 from gateway.mqtt.pump import Pump
@@ -98,7 +99,7 @@ def test_a_leader_that_dies_between_the_last_answer_and_the_map_has_an_heir(
         link.ack(message)
 
     with Pump("ear") as pump:
-        topic = wire.map_topic(home.name, "thermal")
+        topic = post.map_topic(home.name, "thermal")
         ear = Link(mosquitto, "ear", pump, subscribe=[topic], on_message=came).wait()
         home.say(frames)
         assert leader.wait(timeout=60) == -signal.SIGKILL

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge import keys, thermal, wire
-from edge.budget import Budget, provision
+from edge import thermal, wire
+from edge.budget import Budget
 from edge.entropy import keyed
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
 from edge.limits import Limits
 from edge.pixels import above
 from edge.records import Grid, Guarantee, Round
@@ -34,8 +36,8 @@ def owned(devices: int, each: int) -> list[tuple[Any, Any, bytes]]:
     made, fresh = [], seeded_keys(b"instruments")
     for i in range(devices):
         root, slots = fresh(32), Ram()
-        who = keys.identity(SITE, f"eye-{i}", root, SITE_KEY, i * each, "keyholder", each)
-        provision(slots, who.state_key, keys.first_chain(root), LIMITS)
+        who = rootkeys.identity(SITE, f"eye-{i}", root, SITE_KEY, i * each, "keyholder", each)
+        provision(slots, who.state_key, rootkeys.first_chain(root), LIMITS)
         budget = Budget(slots, who.state_key)
         budget.boot()
         made.append((who, budget, root))
@@ -56,15 +58,15 @@ def message(sensors: int, number: int = 1, step: int = 256) -> tuple[Round, byte
     """A Round for so many sensors with steps of a quarter of a kelvin, and its bytes."""
     params = thermal.Params(sensors, 10, -(1 << 14), 1 << 14, 40_000, step, 1)
     plan = Round(number, thermal.NAME, GRID, tuple(params), PROMISE)
-    return plan, wire.pack_round(plan, SITE_KEY, wire.round_topic(SITE, thermal.NAME))
+    return plan, post.pack_round(plan, SITE_KEY, wire.round_topic(SITE, thermal.NAME))
 
 
 def seen(device: tuple[Any, Any, bytes], plan: Round, frame: bytes, seq: int = 1) -> Any:
     """What is under the noise of a frame, for the holder of the root."""
     who, _, root = device
     topic = wire.topic(SITE, who.name, "data")
-    payload = wire.unpack_report(frame, who.mac_key, topic, who.name).payload
-    rng = keyed(keys.chain_at(root, 1), who.name, 1, seq, who.sensor)
+    payload = post.unpack_report(frame, who.mac_key, topic, who.name).payload
+    rng = keyed(rootkeys.chain_at(root, 1), who.name, 1, seq, who.sensor)
     return thermal.unveil(plan, payload, rng)
 
 

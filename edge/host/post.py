@@ -1,0 +1,56 @@
+"""A gateway's half of the wire: Rounds, limits and Receipts packed, reports opened.
+
+How the messages look is said in `wire`, `tightening` and `receipts`.
+"""
+
+from .. import cbor
+from ..limits import FIELDS, objection
+from ..records import Report
+from ..wire import VERSION, fault, opened, round_body, signed
+
+REPORT_BYTES = 16384  # the longest that a gateway reads
+
+
+def map_topic(site, mechanism):
+    """Return the topic where the latest map of a mechanism is retained."""
+    return "heatveil/1/%s/map/%s" % (site, mechanism)
+
+
+def pack_round(round, key, topic):
+    """Return the signed message of a Round; the key is the site's, which every device has."""
+    return signed(round_body(round), key, topic)
+
+
+def unpack_report(frame, key, topic, sender):
+    """Return the Report in a frame from `sender`, or raise Fault."""
+    body = opened(frame, key, topic, REPORT_BYTES)
+    try:
+        name, values = body[3], body[4]
+        counters = (body[1], body[2], body[5])
+    except KeyError:
+        raise fault("a report misses a part", "the fields of wire.cddl") from None
+    if not isinstance(name, bytes) or len(name) != 4 or not isinstance(values, list) or not values:
+        raise fault("a report names no Round or holds no readings", "both")
+    for number in counters:
+        if not isinstance(number, int) or not 0 <= number < 1 << 48:
+            raise fault("a counter is no whole number below 2**48", "one that is")
+    for value in values:
+        if not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
+            raise fault("a reading is no whole number of 32 bits", "one that is")
+    return Report(name, sender, counters[1], counters[0], [counters[2]] + values)
+
+
+def pack_limits(limits, key, topic):
+    """Return the signed message that asks a device to tighten its limits."""
+    if why := objection(limits):
+        raise ValueError(why)
+    body = {0: VERSION}
+    for i in range(FIELDS):
+        body[i + 1] = limits[i]
+    return signed(cbor.encode(body), key, topic)
+
+
+def pack_receipt(epoch, seq, taken, key, topic):
+    """Return the signed message that tells a device it need not send a report again."""
+    body = {0: VERSION, 1: seq, 2: epoch, 3: 1 if taken else 0}
+    return signed(cbor.encode(body), key, topic)
