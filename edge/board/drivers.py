@@ -5,7 +5,7 @@ Each driver is loaded where it is named, so a board needs to hold the one that i
 
 from binascii import unhexlify
 
-from .sensors.bus import GONE
+from .sensors.bus import GONE, RUBBISH
 
 I2C = ("amg8833", "sht4x", "tmp117")
 NAMES = I2C + ("ds18b20", "mlx90640", "yours")
@@ -19,7 +19,7 @@ def opened(driver, i2c=None, wire=None, device=None):
     `mlx90640` and `yours`.
     """
     name, empty = driver["name"], driver["empty"]
-    sensor = _kind(name)
+    sensor = kind(name)
     if name in I2C:
         bus = _need(i2c, name)(driver)
         if driver["address"] is None:
@@ -35,7 +35,8 @@ def opened(driver, i2c=None, wire=None, device=None):
     return sensor(line, roms, empty)
 
 
-def _kind(name):
+def kind(name):
+    """Return the class of a driver by its name; ValueError where there is none."""
     if name == "amg8833":
         from .sensors.amg8833 import Sensor
     elif name == "tmp117":
@@ -63,3 +64,34 @@ def _need(opening, name):
             "nothing else gives its counts. Name the driver of what is wired to it" % name
         )
     return opening
+
+
+class Held:
+    """A sensor that may vanish and come back: opened when it is needed, anew after a fault.
+
+    opening: opens it, with no argument. sensors: how many the device was enrolled for.
+    """
+
+    def __init__(self, opening, sensors):
+        self.faults = 0  # in a row: a number of `diag`
+        self._opening = opening
+        self._sensors = sensors
+        self._sensor = None
+
+    def read(self, params):
+        """Return the grains of each sensor; one plain OSError or ValueError, whatever happened."""
+        why = None
+        try:
+            if self._sensor is None:
+                self._sensor = self._opening()
+            found = self._sensor.read(params)
+            if len(found) == self._sensors:
+                self.faults = 0
+                return found
+        except OSError:
+            why = OSError(GONE)
+        except Exception:
+            pass
+        self.faults += 1
+        self._sensor = None  # it may have lost its power, and with it how it was set up
+        raise why or ValueError(RUBBISH)

@@ -1,0 +1,99 @@
+"""Makes this computer the device that a host enrolled: once, from the file it wrote.
+
+    python -m edge.linux.enrol attic-3.device.json /var/lib/heatveil-node tmp117 bus=1
+
+The file is what `heatveil device add` wrote. It holds the first chain key, from which the device
+could be made a second time; two of them would use the same noise, so it is removed at the end, and
+no copy of it may stay anywhere. Where it stops half way, it can be run again.
+"""
+
+import json
+import os
+import sys
+
+from ..board.config import DRIVER, checked
+from ..compat import write_durably
+from ..host.enrol import provision
+from ..limits import Limits
+from ..slots import Files, Ram
+from .place import CONFIG, alone
+
+WORDS = ("name", "sensor", "sensors", "mode", "mac_key", "config_key", "state_key", "key_id")
+
+
+def enrol(path, folder, driver):
+    """Return the Config of the device that now lives in the folder; the file is gone.
+
+    ValueError where the file is no device's, or the folder is another's.
+    """
+    with open(path, encoding="utf-8") as file:
+        body = json.load(file)
+    rows = body.get("devices") if isinstance(body, dict) else None
+    if not isinstance(rows, list) or len(rows) != 1 or "chain" not in rows[0]:
+        raise ValueError(
+            "%s is not the file of one new device; it must have its keys and its first chain key, "
+            "or there is nothing to make it from. Make one: heatveil device add" % path
+        )
+    row = rows[0]
+    told = {word: row.get(word) for word in WORDS}
+    told["site"], told["site_key"] = body.get("site"), body.get("site_key")
+    told["link"], told["driver"] = row.get("link"), driver
+    config = checked(told, path)
+    fresh = Ram()
+    provision(
+        fresh, config.identity.state_key, bytes.fromhex(row["chain"]), Limits(*row["limits"])
+    )
+    os.makedirs(folder, 0o700, exist_ok=True)
+    held = alone(folder)
+    try:
+        place = Files(folder, "budget")
+        was = [place.read(i) for i in (0, 1)]
+        if any(now and now != fresh.read(i) for i, now in enumerate(was)):
+            raise ValueError(
+                "%s has the budget of a device already, and what that spent would be forgotten; a "
+                "device is made once. Take another folder, or remove %s, which was used"
+                % (folder, path)
+            )
+        write_durably("%s/%s" % (folder, CONFIG), json.dumps(told).encode())
+        for i in (0, 1):
+            place.write(i, fresh.read(i))
+    finally:
+        os.close(held)
+    os.unlink(path)
+    return config
+
+
+def words(name, pairs):
+    """Return the driver's words from its name and pairs of word=value."""
+    driver = {"name": name}
+    for pair in pairs:
+        word, _, value = pair.partition("=")
+        if word not in DRIVER or not value:
+            raise ValueError(
+                "%s is no word of a driver; %s are, and what is left out has its usual value. "
+                "Write it as word=value" % (pair, ", ".join(sorted(DRIVER)))
+            )
+        if word == "roms":
+            driver[word] = value.split(",")
+        else:
+            counts = [int(part, 0) for part in value.split(",")]
+            driver[word] = counts if "," in value else counts[0]
+    return driver
+
+
+def main(arguments):
+    """Run it; return the exit status."""
+    if len(arguments) < 3:
+        sys.stderr.write("usage: python -m edge.linux.enrol FILE FOLDER DRIVER [word=value ...]\n")
+        return 2
+    try:
+        config = enrol(arguments[0], arguments[1], words(arguments[2], arguments[3:]))
+    except (OSError, ValueError, KeyError, TypeError) as why:
+        sys.stderr.write("heatveil: %s\n" % (why if isinstance(why, ValueError) else repr(why)))
+        return 1
+    sys.stderr.write("heatveil: %s lives in %s\n" % (config.identity.name, arguments[1]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

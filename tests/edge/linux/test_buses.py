@@ -1,0 +1,128 @@
+"""The kernel's files in place of pins: the same drivers read them, number by number."""
+
+import importlib.util
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from edge.board import drivers
+from edge.board.sensors import bus
+from edge.linux import i2c
+from edge.linux.onewire import Wire
+
+spec = importlib.util.spec_from_file_location(
+    "chips", Path(__file__).parents[1] / "board/chips.py"
+)
+assert spec is not None
+assert spec.loader is not None
+chips = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(chips)
+
+PARAMS = SimpleNamespace(exponent=8)
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bus, "pause", lambda wait_ms: None)
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> chips.Bus:
+    """Return the chips behind /dev/i2c-1: whom ioctl names gets the bytes, as in i2c-dev."""
+    held, line = SimpleNamespace(whom=0, register=0), chips.Bus()
+
+    def ioctl(file: int, request: int, address: int) -> int:
+        assert (file, request) == (99, 0x0703)
+        held.whom = address
+        return 0
+
+    def write(file: int, data: bytes) -> int:
+        chip = line._at(held.whom)
+        if hasattr(chip, "told"):
+            chip.told(bytes(data))
+        elif len(data) == 1:
+            held.register = data[0]
+        else:
+            chip.store(data[0], bytes(data[1:]))
+        return len(data)
+
+    def read(file: int, size: int) -> bytes:
+        chip = line._at(held.whom)
+        return bytes(chip.said(size) if hasattr(chip, "said") else chip.load(held.register, size))
+
+    monkeypatch.setattr(i2c.os, "open", lambda path, flags: {"/dev/i2c-1": 99}[path])
+    monkeypatch.setattr(i2c.os, "write", write)
+    monkeypatch.setattr(i2c.os, "read", read)
+    monkeypatch.setattr(i2c.fcntl, "ioctl", ioctl)
+    return line
+
+
+def words(name: str) -> dict[str, object]:
+    """Return the driver's words of a config that says nothing but its name and bus."""
+    empty = dict.fromkeys(("empty", "address", "sda", "scl", "pin", "roms", "khz"))
+    return {"name": name, "bus": 1, **empty, "empty": 0}
+
+
+def test_every_chip_is_read_through_the_kernel(kernel: chips.Bus) -> None:
+    """The drivers do not know that there is a kernel between."""
+    kernel.chips.update({0x69: chips.GridEye([0x64] * 64), 0x48: chips.Tmp117(0x0C80)})
+    kernel.chips[0x44] = chips.Sht4x(0xBE, 0xEF, 0x92, 0xBE, 0xEF, 0x92)
+
+    def read(name: str) -> tuple[int, ...]:
+        return drivers.opened(words(name), lambda told: i2c.Bus(told["bus"])).read(PARAMS)
+
+    assert read("amg8833") == (25 * 256,) * 64
+    assert read("tmp117") == (25 * 256,)
+    assert read("sht4x") == ((2 * 0xBEEF * 175 * 256 + 65535) // (2 * 65535),)
+    kernel.chips.clear()
+    for name in ("amg8833", "tmp117", "sht4x"):
+        with pytest.raises(OSError, match="does not answer"):
+            read(name)
+
+
+def sensor(folder: Path, number: str, pad: bytes) -> None:
+    """Write what the kernel shows of a one-wire sensor."""
+    (folder / number).mkdir()
+    text = pad.hex(" ")
+    (folder / number / "w1_slave").write_text(f"{text} : crc=00 YES\n{text} t=25062\n")
+
+
+def test_one_wire_sensors_are_read_through_the_kernel(tmp_path: Path) -> None:
+    """In the order of their numbers; the bytes are checked by us, not by the kernel's YES."""
+    sensor(tmp_path, "28-00000a1b2c3d", chips.pad(0x0191))
+    sensor(tmp_path, "28-00000a1b2c3e", chips.pad(0xFF5E))
+    (tmp_path / "w1_bus_master1").mkdir()
+    wire = Wire(str(tmp_path))
+
+    found = drivers.opened(words("ds18b20"), wire=lambda told: wire)
+
+    assert wire.scan()[0] == bytes.fromhex("28" + "3d2c1b0a0000")
+    assert found.read(PARAMS) == (25 * 256 + 16, -10 * 256 - 32)
+    text = tmp_path / "28-00000a1b2c3d" / "w1_slave"
+    text.write_text(text.read_text().replace("91 01", "92 01"))
+    with pytest.raises(ValueError, match="cannot measure"):
+        found.read(PARAMS)
+    text.unlink()
+    with pytest.raises(OSError, match="does not answer"):
+        found.read(PARAMS)
+
+
+def test_a_coarse_sensor_is_set_to_twelve_bits(tmp_path: Path) -> None:
+    """At nine bits its lowest three mean nothing."""
+    sensor(tmp_path, "28-00000a1b2c3d", chips.pad(0x0190, 0x1F))
+    (tmp_path / "28-00000a1b2c3d" / "resolution").write_text("9\n")
+
+    drivers.opened(words("ds18b20"), wire=lambda told: Wire(str(tmp_path)))
+
+    assert (tmp_path / "28-00000a1b2c3d" / "resolution").read_text() == "12\n"
+
+
+def test_a_computer_without_the_library_says_so() -> None:
+    """The MLX90640 needs one, and its name is told."""
+    from edge.linux import camera
+
+    if importlib.util.find_spec("adafruit_mlx90640"):
+        pytest.skip("adafruit_mlx90640 is installed here, and this is about where it is not")
+    with pytest.raises(ValueError, match="adafruit"):
+        drivers.opened(words("mlx90640"), device=camera.opened)

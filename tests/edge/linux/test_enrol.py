@@ -1,0 +1,106 @@
+"""A computer becomes the device once: cut off anywhere it goes on, and never becomes it twice."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from edge import slots
+from edge.board.config import load
+from edge.budget import Budget
+from edge.linux.enrol import enrol, main, words
+
+
+def budget(folder: Path) -> Budget:
+    """Return the booted budget that the folder holds."""
+    found = Budget(
+        slots.Files(str(folder), "budget"), load(f"{folder}/heatveil.json")[0].state_key
+    )
+    found.boot()
+    return found
+
+
+def test_the_file_becomes_a_device_and_is_gone(device_file: Path, tmp_path: Path) -> None:
+    """Config and budget are there, for their owner alone; the chain key is in the slots only."""
+    home = tmp_path / "node"
+    chain = json.loads(device_file.read_text())["devices"][0]["chain"]
+
+    assert main([str(device_file), str(home), "tmp117", "bus=1", "empty=2700"]) == 0
+    config = load(str(home / "heatveil.json"))
+
+    assert not device_file.exists()
+    assert config.identity.name == "attic-3"
+    assert (config.driver["name"], config.driver["bus"], config.driver["empty"]) == (
+        "tmp117",
+        1,
+        2700,
+    )
+    assert chain not in (home / "heatveil.json").read_text()
+    assert {path.stat().st_mode & 0o777 for path in home.iterdir()} == {0o600}
+    assert budget(home).epoch == 1
+
+
+def test_a_second_device_cannot_be_made_of_one_file(device_file: Path, tmp_path: Path) -> None:
+    """A copy of the file that was kept would give the same noise again."""
+    copy, home = tmp_path / "kept.json", tmp_path / "node"
+    copy.write_text(device_file.read_text())
+    enrol(str(device_file), str(home), {"name": "tmp117"})
+    before = budget(home)
+
+    with pytest.raises(ValueError, match="made once"):
+        enrol(str(copy), str(home), {"name": "tmp117"})
+    assert copy.exists()
+    assert budget(home).epoch == before.epoch + 1
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_cut_off_anywhere_it_goes_on(
+    device_file: Path, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Power fails after the config, after each slot, or before the file is removed."""
+    from edge.linux import enrol as module
+
+    home, writes = tmp_path / "node", 0
+
+    def write(call):
+        def cut(*args):
+            nonlocal writes
+            if writes == step:
+                raise OSError("no power")
+            writes += 1
+            return call(*args)
+
+        return cut
+
+    with monkeypatch.context() as power:
+        power.setattr(module, "write_durably", write(module.write_durably))
+        power.setattr(module.Files, "write", write(module.Files.write))
+        power.setattr(module.os, "unlink", write(module.os.unlink))
+        with pytest.raises(OSError, match="no power"):
+            enrol(str(device_file), str(home), {"name": "tmp117"})
+    enrol(str(device_file), str(home), {"name": "tmp117"})
+
+    assert budget(home).epoch == 1
+    assert not device_file.exists()
+
+
+@pytest.mark.parametrize("change", [{"devices": []}, {"devices": [{}]}, {"site": 7}])
+def test_another_file_makes_nothing(device_file: Path, tmp_path: Path, change: dict) -> None:
+    """The gateway's own key files look alike."""
+    device_file.write_text(json.dumps(json.loads(device_file.read_text()) | change))
+
+    assert main([str(device_file), str(tmp_path / "node"), "tmp117"]) == 1
+    assert not (tmp_path / "node").exists()
+    assert device_file.exists()
+
+
+def test_words_of_a_driver_are_read_or_named() -> None:
+    """A mistyped pin must not be taken for nothing."""
+    assert words("ds18b20", ["roms=28aa,28bb", "empty=1,2", "pin=0x4"]) == {
+        "name": "ds18b20",
+        "roms": ["28aa", "28bb"],
+        "empty": [1, 2],
+        "pin": 4,
+    }
+    with pytest.raises(ValueError, match="adress"):
+        words("tmp117", ["adress=72"])
