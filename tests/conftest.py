@@ -35,6 +35,7 @@ PROGRAMS = {
     "mosquitto": (["mosquitto"], "apt-get install mosquitto, or brew install mosquitto"),
     "chromium": (["chromium", "chromium-browser", "google-chrome"], "apt-get install chromium"),
     "postgres": (["postgres"], "apt-get install postgresql"),
+    "systemd-analyze": (["systemd-analyze"], "apt-get install systemd"),
     "node": (["node", "nodejs"], "install Node.js 18 or later"),
     "micropython": (["micropython"], "make tools, or have micropython 1.22 or later on PATH"),
     "micropython-i386": (["micropython-i386"], "make tools, on a PC that runs 32-bit programs"),
