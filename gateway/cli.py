@@ -109,6 +109,8 @@ app.command()(questions.recover)
 app.command()(questions.calibrate)
 app.command()(simulating.simulate)
 app.command()(boards.budget)
+app.command()(boards.provision)
+app.command()(boards.doctor)
 
 
 def main(words: list[str] | None = None) -> None:

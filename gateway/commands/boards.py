@@ -8,6 +8,13 @@ from typing import Annotated
 
 import typer
 
+from . import flags
+from .devices import Folder, Name, Out
+
+Address = Annotated[
+    str,
+    typer.Option(help="auto, a port such as /dev/ttyACM0, socket://HOST:PORT, or folder:PATH."),
+]
 Optional = Annotated[
     Path | None, typer.Option("--config", help="Take variance and cadence from a deployment.")
 ]
@@ -50,3 +57,46 @@ def budget(
         plan = plan._replace(**found)
     plan = plan._replace(own=own_figures(own or []))
     budget(plan, as_json, figures, promised, typer.echo)
+
+
+def provision(
+    name: Name,
+    config: flags.Config,
+    board: Address = "auto",
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="Its sensor and Wi-Fi, TOML; a board that has them keeps them."),
+    ] = None,
+    sensor: Annotated[
+        int | None, typer.Option(min=0, help="Which it reads, if it is enrolled only now.")
+    ] = None,
+    mpy: Annotated[
+        Path | None, typer.Option(help="Compiled modules of `make edge`, instead of sources.")
+    ] = None,
+    out: Out = None,
+    folder: Folder = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="End another device whose budget the board holds.")
+    ] = False,
+) -> None:
+    """Make a device of a bare board with MicroPython; cut off, it goes on where it was."""
+    from ..kit.opening import opened
+    from .provisioning import provision
+
+    place = opened(board)
+    provision(config, name, place, settings, out, folder, mpy, sensor, replace, typer.echo)
+
+
+def doctor(
+    board: Address = "auto",
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Hold it against a deployment's devices.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what a board holds, what is left of its budget, and what is wrong with it."""
+    from ..kit.opening import opened
+    from .doctoring import examine
+
+    if not examine(opened(board), config, as_json, typer.echo):
+        raise typer.Exit(1)

@@ -1,0 +1,121 @@
+"""Looks at a board and says what it is, what is left of its budget, and what is wrong with it."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .. import config
+from ..enrolment import enrol
+from ..enrolment.enrol import Device, Devices
+from ..kit import interpreter, parts, selftest, state
+from ..kit.board import Board, BoardFault, digests
+
+CLOCK = 2025  # a year before this one was never set
+
+
+def examine(board: Board, path: Path | None, as_json: bool, say: Callable[[str], None]) -> bool:
+    """Print how a board is; return whether all is well.
+
+    Nothing is written there and no epoch is used. But a board that is looked at stops to do its
+    work, so it is started again in the end.
+
+    Raises:
+        OperatorFault: there is no board, or not one that edge runs on.
+    """
+    devices = _devices(path)
+    found = interpreter.examined(board)
+    told: dict[str, Any] = {"interpreter": found._asdict()}
+    faults: list[str] = []
+    try:
+        there = state.asked(board)
+    except BoardFault as fault:
+        if not fault.raised:
+            raise
+        faults.append(f"edge is not whole on it ({fault.raised}); run heatveil provision")
+    else:
+        who = devices.by_name.get(there.name) if devices is not None else None
+        if who is not None:
+            there = state.asked(board, who.mac_key)
+        told["device"] = {**there._asdict(), "left": there.left, "state": there.word}
+        if there.limits is not None:
+            told["device"]["limits"] = there.limits._asdict()
+        faults += _of_state(there, devices, who)
+        told["files"] = _files(board)
+        if told["files"]["other"]:
+            faults.append(
+                f"{len(told['files']['other'])} of its files are not this heatveil's "
+                f"({told['files']['other'][0]}, ...); heatveil provision renews them"
+            )
+        try:
+            told["selftest"] = selftest.checked(board)._asdict()
+        except BoardFault as fault:
+            faults.append(str(fault))
+    told["faults"] = faults
+    board.restart()
+    if as_json:
+        say(json.dumps(told, indent=2))
+    else:
+        _print(told, say)
+    return not faults
+
+
+def _devices(path: Path | None) -> Devices | None:
+    if path is None:
+        return None
+    site = config.load(path).site
+    return enrol.load_devices(site.devices, site.name)
+
+
+def _of_state(there: state.State, devices: Devices | None, who: Device | None) -> list[str]:
+    faults = [why for why in (there.config, there.lost) if why]
+    if there.word == "exhausted":
+        faults.append(
+            "its budget is spent, for the life of its key; it stays silent, and new keys are "
+            "another promise to those in the room"
+        )
+    if devices is not None and there.name and there.site != devices.site:
+        faults.append(f"it is a device of site {there.site}, not of {devices.site}")
+    elif devices is not None and there.name and who is None:
+        faults.append(f"{there.name} is no device of this site; heatveil device list says which")
+    elif who is not None and not there.ours:
+        faults.append(
+            f"its keys are not those that the gateway has of {there.name}, so no frame of it is "
+            "believed; heatveil provision gives it the new ones"
+        )
+    return faults
+
+
+def _files(board: Board) -> dict[str, Any]:
+    """Return which modules the board has from this heatveil, and which are others."""
+    ours = {path: hashlib.sha256(data).hexdigest() for path, data in parts.sources().items()}
+    there = digests(board, ours)
+    other = sorted(path for path, digest in there.items() if ours[path] != digest)
+    return {"sources": len(there), "compiled": not there, "other": other}
+
+
+def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
+    found = told["interpreter"]
+    say(f"interpreter  MicroPython {found['version']} on {found['platform']}, {found['chip']}")
+    if device := told.get("device"):
+        if device["name"]:
+            say(
+                f"device       {device['name']} of {device['site']}, {device['mode']}, key "
+                f"{device['key']}, reads {device['driver']}"
+            )
+        if held := device["limits"]:
+            say(
+                f"budget       {device['left']} of {held['budget']} nano-rho left; boot "
+                f"{device['epoch']}, round {device['round']}, limits {held['version']}"
+            )
+        say(f"state        {device['state']}" + (f"; {device['mended']}" * bool(device["mended"])))
+        clock = str(device["clock"]) if device["clock"] >= CLOCK else "not set (needed for TLS)"
+        say(f"clock        {clock}")
+        say(f"heap         {device['heap'] // 1024} KB free with its config loaded")
+    if passed := told.get("selftest"):
+        say(f"self-test    frame {passed['digest']}, the same on CPython")
+    for fault in told["faults"]:
+        say(f"FAULT        {fault}")
+    if not told["faults"]:
+        say("well         nothing is wrong that can be seen from here")

@@ -1,0 +1,139 @@
+"""A bare board made a device, step by step, each printed; a run that was cut off is run again.
+
+The order is the point of it. While anything can still go wrong the board cannot start: main.py is
+taken away first and written last. Keys are bound to this board on the host's disk before its
+slots are written, and the host forgets the chain key before the board can start. So a cut
+at any point leaves one device at most, and never two streams of one key.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edge import pair
+
+from ..faults import OperatorFault
+from . import boardfile, interpreter, parts, selftest, settings, state
+from .board import Board, BoardFault, copied, get, listed, remove
+from .boardfile import Held
+
+Say = Callable[[str], None]
+
+
+class Kit(NamedTuple):
+    """What a board is to get. own: the operator's settings, None for those that it has."""
+
+    held: Held
+    own: dict[str, Any] | None
+    compiled: Path | None = None
+    replace: bool = False
+
+
+def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
+    """Return what the board holds in the end.
+
+    Raises:
+        OperatorFault: it cannot be done, and why; what was done stays, and is not done again.
+    """
+    found = interpreter.examined(board)
+    say(
+        f"interpreter  MicroPython {found.version} on {found.platform}, big integers, "
+        f"{found.heap // 1024} KB of heap free"
+    )
+    if not found.entropy and kit.held.identity.mode == "sealed":
+        raise OperatorFault(
+            f"{board.where} has no random numbers of its own (os.urandom), and a sealed device "
+            "mixes them in, or its host could repeat its noise. Flash a firmware that has them, "
+            "or enrol it as keyholder"
+        )
+    own = kit.own if kit.own is not None else settings.of_board(board)
+    told = settings.made(kit.held, own)  # before anything is changed
+    _check_free(board, kit)
+    held = boardfile.take(kit.held, found.chip)
+    say(f"keys         of {held.identity.name}, for the board {found.chip} and no other")
+
+    remove(board, [parts.MAIN, f"{parts.MAIN[:-3]}.mpy"])
+    files = parts.compiled(kit.compiled) if kit.compiled else parts.sources()
+    written = copied(board, files)
+    if kit.compiled:
+        remove(board, list(parts.sources()))  # a source would be taken before its .mpy
+    say(f"files        {len(files)}, {len(written)} of them written; every digest is right")
+    passed = selftest.checked(board)
+    say(
+        f"self-test    frame {passed.digest}, the same on CPython; its readings come back; "
+        f"{passed.heap // 1024} KB of heap left"
+    )
+    held = _slots(board, held, say)
+    copied(board, {parts.CONFIG: told})
+    say(f"config       {parts.CONFIG}, read back")
+    held = boardfile.hand_over(held)
+    say(f"handed over  {held.path.name} holds no chain key: no second board can come of it")
+    seen = _seen(board, held)
+    starts = parts.starts()
+    copied(board, starts)
+    say(f"start        {', '.join(starts) or 'nothing: this heatveil has no main.py'}")
+    say(
+        f"ready        boot {seen.epoch}, {seen.left} nano-rho left; the keys on the board are "
+        "those that the gateway knows"
+    )
+    board.restart()
+    return seen
+
+
+def _check_free(board: Board, kit: Kit) -> None:
+    """Raise where a board holds another device's budget that would be forgotten."""
+    if kit.replace or kit.held.chip or not _there(board):
+        return
+    try:
+        there = state.asked(board)
+    except BoardFault:
+        there = None
+    if there is not None and there.name == kit.held.identity.name:
+        return  # its own, under keys that are no more
+    who = there.name if there is not None and there.name else "a device that cannot be read"
+    raise OperatorFault(
+        f"{board.where} holds the budget of {who}; to write over it ends that device, for nothing "
+        "else knows what it spent. Take another board, or say --replace"
+    )
+
+
+def _there(board: Board) -> bool:
+    names = [path.rpartition("/")[2] for path in parts.SLOTS]
+    return any(name in listed(board, parts.FOLDER) for name in names)
+
+
+def _slots(board: Board, held: Held, say: Say) -> Held:
+    """Bring both slots to be there, once in the life of a key."""
+    names = listed(board, parts.FOLDER)
+    found = []
+    for path in parts.SLOTS:
+        data = get(board, path) if path.rpartition("/")[2] in names else b""
+        found.append(pair.unpack(data, held.identity.state_key))
+    if held.given:
+        if not any(found):
+            raise OperatorFault(
+                f"{board.where} has lost the budget of {held.identity.name}, and nobody else "
+                "knows what it spent; its keys cannot be used again. Make new ones: heatveil "
+                f"rotate {held.identity.name} --keys"
+            )
+        say("budget       there already, and left as it is")
+        return held
+    if any(record is not None and record.epoch > 0 for record in found):
+        say("budget       there already, and begun: left as it is")
+        return held
+    first = held.slots()
+    copied(board, dict(zip(parts.SLOTS, first, strict=True)))
+    say(f"budget       two slots with {held.limits.budget} nano-rho, read back")
+    return held
+
+
+def _seen(board: Board, held: Held) -> state.State:
+    seen = state.asked(board, held.identity.mac_key)
+    if why := seen.config or seen.lost:
+        raise OperatorFault(f"{board.where} cannot use what it was given: {why}")
+    if not seen.ours or seen.key != held.identity.key_id.hex():
+        raise OperatorFault(
+            f"{board.where} has other keys than {held.identity.name} was enrolled with; no frame "
+            "of it would be believed. Run it again; if it stays so, flash MicroPython anew"
+        )
+    return seen

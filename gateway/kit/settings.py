@@ -1,0 +1,86 @@
+"""The one file that a board reads at its start: who it is, its keys, its sensor, its Wi-Fi.
+
+Keys and link come from the enrolment; the rest from the operator's own file, TOML:
+
+    tick_ms = 1000
+    [driver]
+    name = "ds18b20"
+    pin = 4
+    empty = 336
+    [wifi]
+    ssid = "..."
+    password = "..."
+
+It is held against the same reader that the board has, before anything is written there.
+"""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from edge.board import config
+
+from ..faults import OperatorFault, suggestion
+from .board import Board, BoardFault, get
+from .boardfile import Held
+from .parts import CONFIG
+
+OWN = ("driver", "wifi", "tick_ms", "wake_s", "led")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return what the operator says of a board.
+
+    Raises:
+        OperatorFault: it cannot be read, or says what only an enrolment may say.
+    """
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as fault:
+        why = getattr(fault, "strerror", None) or str(fault)
+        raise OperatorFault(
+            f"the settings {path} cannot be read ({why}); they say which sensor the board has. "
+            "Write them as TOML, with a table [driver]"
+        ) from fault
+    for word in found:
+        if word not in OWN:
+            raise OperatorFault(
+                f"the settings {path} say {word!r}; who a device is, and its keys, come from its "
+                f"enrolment alone, and all else is known by name; {suggestion(word, OWN)}"
+            )
+    return found
+
+
+def of_board(board: Board) -> dict[str, Any]:
+    """Return what a board has been told of itself, without keys and link.
+
+    Raises:
+        OperatorFault: it has nothing that can be read.
+    """
+    try:
+        body = json.loads(get(board, CONFIG))
+        return {word: body[word] for word in OWN if word in body}
+    except (BoardFault, ValueError, TypeError) as fault:
+        if isinstance(fault, BoardFault) and not fault.raised:
+            raise
+        raise OperatorFault(
+            f"{board.where} has no {CONFIG} that can be read; it would say which sensor it has. "
+            "Say it again, with --settings FILE"
+        ) from None
+
+
+def made(held: Held, own: dict[str, Any]) -> bytes:
+    """Return the bytes of a board's file.
+
+    Raises:
+        OperatorFault: the board would refuse it.
+    """
+    who = held.identity._asdict()
+    body = {key: item.hex() if isinstance(item, bytes) else item for key, item in who.items()}
+    body |= {"link": held.link, **own}
+    try:
+        config.checked(body, "what the board is to be told")
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from None
+    return json.dumps(body).encode()

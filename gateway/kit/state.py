@@ -1,0 +1,125 @@
+"""What a board holds of a device: who it is, what its budget says. Looking changes nothing.
+
+The slots are read as a start would read them, but no start is made of it: no epoch is used and
+nothing is written. No key leaves the board; that it has the right ones it shows by a MAC over
+a number that was made for this question.
+"""
+
+import binascii
+import hashlib
+import hmac
+import os
+from typing import NamedTuple
+
+from edge.limits import Limits
+
+from .board import Board
+from .parts import CONFIG, FOLDER
+
+_ASK = """
+import gc
+if hasattr(gc, "threshold"):
+    gc.threshold(2000)
+from binascii import hexlify, unhexlify
+from edge import compat, limits, pair, slots
+from edge.board import config
+try:
+    held = config.load(%r)
+except ValueError as why:
+    print("config", why)
+else:
+    who = held.identity
+    print("config")
+    print("name", who.name)
+    print("site", who.site)
+    print("mode", who.mode)
+    print("key", hexlify(who.key_id).decode())
+    print("driver", held.driver["name"])
+    print("shown", hexlify(compat.hmac_sha256(who.mac_key, unhexlify(%r))).decode())
+    two = pair.Pair(slots.Files(%r, "budget"), who.state_key)
+    try:
+        record = two.newest()
+    except pair.Lost as why:
+        print("lost", why)
+    else:
+        print("lost")
+        print("mended", two.mended)
+        print("counts", record.counter, record.epoch, record.spent, record.round)
+        print("limits", " ".join([str(n) for n in record.limits]))
+gc.collect()
+print("heap", gc.mem_free())
+try:
+    import time
+    print("clock", time.gmtime()[0])
+except Exception:
+    print("clock 0")
+"""
+
+
+class State(NamedTuple):
+    """What a board says. config and lost: why it has none, or ""; counter 0 where it is lost."""
+
+    config: str
+    name: str
+    site: str
+    mode: str
+    key: str
+    driver: str
+    ours: bool
+    lost: str
+    mended: str
+    counter: int
+    epoch: int
+    spent: int
+    round: int
+    limits: Limits | None
+    heap: int
+    clock: int
+
+    @property
+    def left(self) -> int:
+        """Return the nano-rho that may still be spent, lease included."""
+        return max(self.limits.budget - self.spent, 0) if self.limits is not None else 0
+
+    @property
+    def word(self) -> str:
+        """Return what the device would say on its state topic, as far as its budget goes."""
+        if self.config or self.lost:
+            return "alert"
+        return "ready" if self.left else "exhausted"
+
+
+def asked(board: Board, mac_key: bytes | None = None) -> State:
+    """Return what a board holds; ours where it has this MAC key.
+
+    Raises:
+        BoardFault: it cannot be asked, or has no edge on it.
+    """
+    question = os.urandom(16)
+    said = board.run(_ASK % (CONFIG, question.hex(), FOLDER))
+    lines = {word: rest for word, _, rest in (line.partition(" ") for line in said.splitlines())}
+    counts = [int(number) for number in lines.get("counts", "0 0 0 -1").split()]
+    numbers = [int(number) for number in lines.get("limits", "").split()]
+    shown = binascii.unhexlify(lines.get("shown", ""))
+    ours = False
+    if mac_key is not None:
+        ours = hmac.compare_digest(shown, hmac.digest(mac_key, question, hashlib.sha256))
+    counter, epoch, spent, newest = counts
+    return State(
+        config=lines.get("config", ""),
+        name=lines.get("name", ""),
+        site=lines.get("site", ""),
+        mode=lines.get("mode", ""),
+        key=lines.get("key", ""),
+        driver=lines.get("driver", ""),
+        ours=ours,
+        lost=lines.get("lost", ""),
+        mended=lines.get("mended", ""),
+        counter=counter,
+        epoch=epoch,
+        spent=spent,
+        round=newest,
+        limits=Limits(*numbers) if numbers else None,
+        heap=int(lines["heap"]),
+        clock=int(lines["clock"]),
+    )

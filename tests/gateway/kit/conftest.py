@@ -1,0 +1,86 @@
+"""A deployment with room for one board more, and a stand-in: a real MicroPython in a folder."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from gateway.brokers.broker import free_port
+from gateway.kit import board as boards
+from gateway.kit import parts
+from gateway.kit.standin import StandIn
+
+SITE = """
+[site]
+name = "seen"
+[room]
+cells = 40
+length_m = 10.0
+[heat]
+spread_m2 = 1.0
+[sensors]
+count = 6
+[privacy]
+epsilon = "8/1"
+delta = "1/100000"
+readings = 3
+[rounds]
+gather_s = 5
+every_s = 60
+[mqtt]
+port = {port}
+insecure = true
+"""
+OWN = 'tick_ms = 1000\n[driver]\nname = "ds18b20"\npin = 4\nempty = 336\n'
+
+
+class Desk(NamedTuple):
+    """A deployment whose last sensor has no device yet, and what lies beside it."""
+
+    path: Path
+    own: Path
+    program: str
+    template: Path
+    heatveil: Callable[..., Any]
+
+    def board(self, name: str = "board", bare: bool = False, **more: Any) -> StandIn:
+        """Return a board of that name, with the modules of edge on it if it is not bare."""
+        folder = self.path.parent / name
+        if not folder.exists():
+            if bare:
+                folder.mkdir()
+            else:
+                shutil.copytree(self.template, folder)
+        return StandIn(self.program, folder, chip=name.encode(), **more)
+
+    def run(self, *words: object) -> Any:
+        return self.heatveil(*words, "--config", self.path)
+
+
+@pytest.fixture(scope="session")
+def template(need: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the modules of edge as they were copied to a stand-in."""
+    folder = tmp_path_factory.mktemp("template")
+    boards.copied(StandIn(need("micropython"), folder), parts.sources())
+    return folder
+
+
+@pytest.fixture
+def desk(
+    tmp_path: Path,
+    need: Callable[[str], str],
+    heatveil: Callable[..., Any],
+    template: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Desk:
+    """Return a deployment of six sensors, one of them without a device."""
+    path, own = tmp_path / "site.toml", tmp_path / "own.toml"
+    path.write_text(SITE.format(port=free_port()))
+    own.write_text(OWN)
+    program = need("micropython")
+    monkeypatch.setenv("PATH", str(Path(program).parent), prepend=":")
+    assert heatveil("enrol", "--config", path).status == 0
+    assert heatveil("device", "remove", "node-5", "--config", path).status == 0
+    return Desk(path, own, program, template, heatveil)

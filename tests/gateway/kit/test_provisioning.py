@@ -1,0 +1,234 @@
+"""`heatveil provision`, on a real MicroPython: whole, cut off at every step, on wrong boards."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge import pair, slots
+from edge.budget import Budget
+from gateway.commands.provisioning import kept, provision
+from gateway.faults import OperatorFault
+from gateway.kit import boardfile, handing, parts, settings, state
+from gateway.kit.board import Board, get
+from gateway.kit.boardfile import Held
+from gateway.kit.handing import Kit
+
+NAME = "attic"
+MAIN = {"main.py": b"pass\n"}
+
+
+def provisioned(desk: Any, board: Board, own: bool = True, **more: Any) -> list[str]:
+    said: list[str] = []
+    given = {"out": None, "folder": None, "compiled": None, "sensor": None, "replace": False}
+    given |= more
+    told = desk.own if own else None
+    provision(desk.path, NAME, board, told, say=said.append, **given)
+    return said
+
+
+def held(desk: Any) -> Held:
+    found = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
+    assert found is not None
+    return found
+
+
+def test_a_bare_board_becomes_a_device(desk) -> None:
+    """From nothing to keys, budget, config; then the same again changes nothing."""
+    address = f"folder:{desk.path.parent / 'bare'}"
+    first = desk.run("provision", NAME, "--board", address, "--settings", desk.own)
+    assert first.status == 0, first.err
+    for step in ("interpreter", "keys", "files", "self-test", "budget", "handed over", "ready"):
+        assert f"\n{step}" in f"\n{first.out}"
+    folder = desk.path.parent / "bare"
+    before = [(folder / path).read_bytes() for path in parts.SLOTS]
+    assert not list((folder / "edge").glob("host*"))
+
+    second = desk.run("provision", NAME, "--board", address)
+    assert second.status == 0, second.err
+    assert "left as it is" in second.out
+    assert " 0 of them written" in second.out
+    assert [(folder / path).read_bytes() for path in parts.SLOTS] == before
+
+
+def test_no_key_of_the_noise_stays_on_the_host(desk) -> None:
+    """Once the board has its chain key nobody else may; and its config never had one."""
+    board = desk.board()
+    provisioned(desk, board)
+    own = held(desk)
+
+    record = pair.unpack(get(board, parts.SLOTS[1]), own.identity.state_key)
+    assert record is not None
+    chain = record.chain.hex()
+    near = [file for file in desk.path.parent.glob("*") if file.is_file()]
+    assert own.given
+    assert not [file for file in near if chain in file.read_text()]
+    assert chain not in get(board, parts.CONFIG).decode()
+    assert not desk.path.with_name(f"{NAME}.device.json").exists()
+    assert own.path.stat().st_mode & 0o077 == 0
+
+
+class Cut(Exception):
+    """The cable was pulled."""
+
+
+class Pulled:
+    """A board whose cable is pulled before its nth step; after too, where `late`."""
+
+    def __init__(self, board: Any, after: int, late: bool) -> None:
+        self.where, self._board, self._left, self._late = board.where, board, after, late
+
+    def _step(self, do: Any, *words: Any) -> Any:
+        self._left -= 1
+        if self._left == 0 and not self._late:
+            raise Cut
+        found = do(*words)
+        if self._left == 0:
+            raise Cut
+        return found
+
+    def run(self, code: str) -> str:
+        return self._step(self._board.run, code)
+
+    def put(self, path: str, data: bytes) -> None:
+        if self._left == 1 and self._late and len(data) > 1:
+            self._board.put(path, data[: len(data) // 2])  # cut in the middle of a file
+            raise Cut
+        self._step(self._board.put, path, data)
+
+    def restart(self) -> None:
+        self._step(self._board.restart)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_whatever_is_cut_off_is_finished_by_running_it_again(
+    desk, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every step: bound before the slots, forgotten before it can start, one record only."""
+    monkeypatch.setattr(parts, "starts", lambda: MAIN)
+    assert desk.run("device", "add", NAME).status == 0
+    file = desk.path.with_name(f"{NAME}.device.json")
+    fresh = file.read_text()
+    first = held(desk).slots()
+    own = settings.read(desk.own)
+
+    for after in range(1, 60):
+        for old in (desk.path.with_name(f"{NAME}.board.json"), file):
+            old.unlink(missing_ok=True)
+        file.write_text(fresh)
+        shutil.rmtree(desk.path.parent / "board", ignore_errors=True)
+        board = desk.board()
+        folder = desk.path.parent / "board"
+        try:
+            handing.provisioned(Pulled(board, after, late), Kit(held(desk), own), lambda _: None)
+        except Cut:
+            now = held(desk)
+            assert now.chip or not any((folder / path).exists() for path in parts.SLOTS)
+            assert now.given or not (folder / "main.py").exists()
+            ended = False
+        else:
+            ended = True
+        seen = handing.provisioned(board, Kit(held(desk), own), lambda _: None)
+        assert (seen.word, seen.epoch, seen.ours) == ("ready", 0, True)
+        assert tuple((folder / path).read_bytes() for path in parts.SLOTS) == first
+        assert held(desk).given
+        if ended:
+            break
+    else:
+        pytest.fail("it never came to its end")
+    assert after > 12
+
+
+def test_a_second_board_gets_nothing(desk) -> None:
+    """Neither when the first was only begun, nor when it is done."""
+    begun = boardfile.take  # the moment from which the keys are somebody's
+    assert desk.run("device", "add", NAME).status == 0
+    begun(held(desk), b"board".hex())
+    other = desk.board("other")
+
+    with pytest.raises(OperatorFault, match="same noise"):
+        provisioned(desk, other)
+    provisioned(desk, desk.board())
+    with pytest.raises(OperatorFault, match="same noise"):
+        provisioned(desk, other)
+    assert not any((desk.path.parent / "other" / path).exists() for path in parts.SLOTS)
+
+
+def test_a_lost_budget_is_not_made_again(desk) -> None:
+    """Nobody knows what was spent; with the same chain key the noise would come again."""
+    board = desk.board()
+    provisioned(desk, board)
+    for path in parts.SLOTS:
+        (desk.path.parent / "board" / path).unlink()
+
+    with pytest.raises(OperatorFault, match="lost the budget"):
+        provisioned(desk, board, own=False)
+
+
+def test_a_budget_that_began_is_left_alone(desk) -> None:
+    """A device that has answered is given new modules and keeps what it has spent."""
+    board = desk.board()
+    provisioned(desk, board)
+    own, folder = held(desk), desk.path.parent / "board"
+    budget = Budget(slots.Files(str(folder / "heatveil"), "budget"), own.identity.state_key)
+    budget.boot()
+    budget.charge(1000, 7)
+    (folder / "edge" / "noise.py").write_bytes(b"broken")
+
+    said = provisioned(desk, board, own=False)
+    assert any("1 of them written" in line for line in said)
+    seen = state.asked(board, own.identity.mac_key)
+    assert (seen.epoch, seen.round, seen.spent) == (1, 7, 8000)
+
+
+def test_another_devices_board_is_not_taken_by_accident(desk) -> None:
+    """Its budget is written nowhere else."""
+    board = desk.board()
+    provisioned(desk, board)
+    again = "cellar"
+    assert desk.run("device", "remove", "node-4").status == 0
+    words = ("provision", again, "--board", f"folder:{desk.path.parent / 'board'}")
+    refused = desk.run(*words, "--settings", desk.own)
+    assert refused.status == 1
+    assert "holds the budget of attic" in refused.err
+
+    taken = desk.run(*words, "--settings", desk.own, "--replace")
+    assert taken.status == 0, taken.err
+    assert "ready" in taken.out
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "driver"),
+        ("site_key = 'aa'\n" + "[driver]\nname='yours'\n", "enrolment alone"),
+        ("[driver]\nname='yours'\npinn=3\n", "word too many"),
+        ("[driver\n", "cannot be read"),
+        ("tick_ms = 1\n[driver]\nname='yours'\n", "tick_ms"),
+    ],
+)
+def test_wrong_settings_are_refused_before_anything_is_written(desk, text: str, says: str) -> None:
+    """A board that would refuse its own file is a board that is silent on the wall."""
+    desk.own.write_text(text)
+    with pytest.raises(OperatorFault, match=says):
+        provisioned(desk, desk.board())
+    assert not (desk.path.parent / "board" / parts.CONFIG).exists()
+
+
+def test_the_config_is_what_the_board_reads(desk) -> None:
+    """Every word of it, and no other."""
+    board = desk.board()
+    provisioned(desk, board)
+    body = json.loads(get(board, parts.CONFIG))
+    assert body["driver"] == {"name": "ds18b20", "pin": 4, "empty": 336}
+    assert body["tick_ms"] == 1000
+    assert "chain" not in body
+
+
+def test_a_file_of_another_device_is_refused(desk, tmp_path: Path) -> None:
+    """Named by mistake, it would make a board speak for another."""
+    assert desk.run("device", "add", NAME).status == 0
+    with pytest.raises(OperatorFault, match="cellar"):
+        boardfile.load(tmp_path / f"{NAME}.device.json", "seen", "cellar")
