@@ -105,6 +105,17 @@ def no_delay(stream):
             pass
 
 
+async def hang_up(stream):
+    """Close an asyncio stream, and wait for nobody."""
+    try:
+        if hasattr(stream, "transport"):  # CPython's close would wait for the other side's
+            stream.transport.abort()
+        stream.close()
+        await stream.wait_closed()
+    except OSError:
+        pass
+
+
 def write_durably(path, data):
     """Write a whole file and return when it is on the medium, not merely on its way there.
 

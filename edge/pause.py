@@ -6,6 +6,8 @@ divided here is a time to sleep, never a reading, a noise or what is made of the
 
 import asyncio
 
+from .compat import spread
+
 
 def sleep_ms(ms):
     """Return what to await to let others run for so long."""
@@ -19,3 +21,23 @@ def within_ms(ms, awaitable):
     if hasattr(asyncio, "wait_for_ms"):
         return asyncio.wait_for_ms(awaitable, ms)
     return asyncio.wait_for(awaitable, ms / 1000)
+
+
+class Pauses:
+    """Between attempts: from least to twice most, doubled each time, and never the neighbour's."""
+
+    def __init__(self, least_ms, most_ms):
+        self.least_ms = least_ms
+        self.most_ms = most_ms
+        self._next_ms = least_ms
+
+    async def wait(self, event, anew):
+        """Return after a pause, or at once when the event is set; anew: begin with the least."""
+        if anew:
+            self._next_ms = self.least_ms
+        pause_ms = self._next_ms
+        self._next_ms = min(2 * pause_ms, self.most_ms)
+        try:
+            await within_ms(pause_ms + spread(pause_ms), event.wait())
+        except asyncio.TimeoutError:
+            pass

@@ -1,0 +1,86 @@
+"""Messages at QoS 1 that have no PUBACK yet: few, and the same bytes each time but for DUP.
+
+Source: MQTT 3.1.1, sections 2.3.1 (numbers), 3.3.1.1 (DUP) and 4.4 (sent again).
+"""
+
+import asyncio
+
+from . import packets
+
+
+class Window:
+    """At most `size` flights over a `link.Link`, oldest first, and the numbers of packets."""
+
+    def __init__(self, size, link):
+        self.flights = []
+        self.room = asyncio.Event()  # set whenever one lands
+        self._size = size
+        self._link = link
+        self._mid = 0
+
+    async def deliver(self, topic, payload, retain):
+        """Return True when the broker has the message, False when that takes too long.
+
+        What has a flight is sent again at the next connection, whoever waits for it or not.
+        """
+        link, flight = self._link, None
+        try:
+            while flight is None:
+                flight = self.take(topic, payload, retain)
+                if flight is None:
+                    await asyncio.wait_for(self.room.wait(), link.wait_s)
+            if link.up and not flight.sent:
+                await link.send(flight.out())
+            await asyncio.wait_for(flight.landed.wait(), link.wait_s)
+            return True
+        except asyncio.TimeoutError:
+            if link.up and flight is not None:
+                link.end("no PUBACK came in %d s" % link.wait_s)
+            return False
+
+    def take(self, topic, payload, retain):
+        """Return the flight of this message, a new one where it has none; None without room."""
+        for flight in self.flights:
+            dup = flight.packet[0] & 8
+            if flight.packet == packets.publish(topic, payload, 1, retain, flight.mid, dup):
+                return flight
+        if len(self.flights) == self._size:
+            self.room.clear()
+            return None
+        mid = self.number()
+        flight = Flight(mid, packets.publish(topic, payload, 1, retain, mid, False))
+        self.flights.append(flight)
+        return flight
+
+    def number(self):
+        """Return a packet identifier that is not in use."""
+        while True:
+            self._mid = self._mid % 65535 + 1
+            if self._mid not in [flight.mid for flight in self.flights]:
+                return self._mid
+
+    def landed(self, mid):
+        """Let the flight of this number be over; one that was never sent cannot be."""
+        for flight in self.flights:
+            if flight.mid == mid and flight.sent:
+                self.flights.remove(flight)
+                flight.landed.set()
+                self.room.set()
+                return
+
+
+class Flight:
+    """A message on its way."""
+
+    def __init__(self, mid, packet):
+        self.mid = mid
+        self.packet = packet
+        self.landed = asyncio.Event()
+        self.sent = False
+
+    def out(self):
+        """Return the packet for the wire, with DUP where it was there before."""
+        if self.sent:
+            self.packet[0] |= 8
+        self.sent = True
+        return self.packet

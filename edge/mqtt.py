@@ -1,0 +1,182 @@
+"""A device's way to its broker: MQTT 3.1.1 on asyncio, one source for CPython and boards.
+
+    client = Client("broker.example", 8883, "attic-3-9f2c", user="attic-3", password=..., door=...)
+    client.topics = [wire.round_topic("lab", "thermal")]
+    asyncio.create_task(client.run())
+    await client.publish(topic, frame, qos=1)
+
+The session is kept at the broker, so what came meanwhile comes after a reconnection. What has no
+PUBACK is sent again as it was, under its number, with DUP.
+
+Source: MQTT 3.1.1, sections 3.1.2 (session, will, keep-alive), 4.3.2 (QoS 1) and 4.4 (again).
+"""
+
+import asyncio
+
+from . import packets
+from .flights import Window
+from .link import Link
+from .pause import Pauses, sleep_ms
+
+
+class Client:
+    """One device at its broker. `topics` are subscribed to at each connection, at QoS 1.
+
+    client_id: the device's own, and secret, for whoever comes under the same one throws it off.
+    door: a `tls.Door`, or None on a network that nobody else is on. will: (topic, payload, qos,
+    retain). limit: bytes of the largest packet that is taken. window: how many may wait for their
+    PUBACK. wait_s: how long any answer may take. on_message(topic, payload), on_state(connected):
+    plain functions that return at once.
+    """
+
+    def __init__(
+        self,
+        host,
+        port,
+        client_id,
+        *,
+        user=None,
+        password=None,
+        door=None,
+        will=None,
+        keepalive_s=60,
+        limit=2048,
+        window=1,
+        wait_s=10,
+        on_message=None,
+        on_state=None,
+    ):
+        self.topics = []
+        self.reconnects = 0
+        self.pauses = Pauses(1000, 30000)
+        self.on_message = on_message
+        self.on_state = on_state
+        self._hello = packets.connect(client_id, user, password, will, keepalive_s, False)
+        self._beat_ms = keepalive_s * 500
+        self._link = Link(host, port, door, wait_s)
+        self._window = Window(window, self._link)
+        self._parser = packets.Parser(limit)
+        self._greeted = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._met = self._pinged = self._useful = False
+
+    @property
+    def connected(self):
+        """Whether the broker is there and has let us in."""
+        return self._link.up
+
+    @property
+    def trouble(self):
+        """Why the last connection ended, or what was wrong in it, in words for a log."""
+        return self._link.trouble
+
+    async def run(self):
+        """Keep a connection until `stop`."""
+        while not self._stopping.is_set():
+            self._greeted.clear()
+            self._useful = self._pinged = False
+            await self._guarded(self._session())
+            await self.pauses.wait(self._stopping, self._useful)
+
+    async def stop(self):
+        """Say goodbye, so that the broker does not tell the will, and let `run` return."""
+        self._stopping.set()
+        if self._link.up:
+            await self._link.send(packets.DISCONNECT)
+        self._link.end("stopped")
+
+    async def publish(self, topic, payload, qos=0, retain=False):
+        """Return True when the broker has it; at QoS 0, when it is on its way.
+
+        False when that took longer than `wait_s`. At QoS 1 it is sent again at the next connection
+        where it had room in the window; to publish the same again then waits for that one.
+        """
+        if not qos:
+            packet = packets.publish(topic, payload, 0, retain, 0, False)
+            return self._link.up and await self._link.send(packet)
+        return await self._window.deliver(topic, payload, retain)
+
+    async def _session(self):
+        reader = await self._link.open()
+        self._parser.reset()
+        works = (self._listen(reader), self._beat())
+        tasks = [asyncio.create_task(self._guarded(work)) for work in works]
+        try:
+            await self._link.send(self._hello)
+            await asyncio.wait_for(self._greeted.wait(), self._link.wait_s)
+            await self._begin()
+            await self._link.ended.wait()
+        finally:
+            for task in tasks:
+                task.cancel()
+            self._turn(False)
+            await self._link.close()
+
+    async def _begin(self):
+        """Subscribe, and send again what the last connection left."""
+        if self._link.ended.is_set():
+            return
+        if self.topics:
+            await self._link.send(packets.subscribe(self._window.number(), self.topics))
+        left = list(self._window.flights)  # what comes from now on is sent by who publishes it
+        self.reconnects += self._met
+        self._met = True
+        self._turn(True)
+        for flight in left:
+            await self._link.send(flight.out())
+
+    def _turn(self, connected):
+        if self._link.up != connected:
+            self._link.up = connected
+            if self.on_state:
+                self.on_state(connected)
+
+    async def _guarded(self, work):
+        try:
+            await work
+        except Exception as why:
+            self._link.end(why)
+        self._greeted.set()  # who waits for it must not wait for what is over
+
+    async def _listen(self, reader):
+        while True:
+            data = await reader.read(256)
+            if not data:
+                raise OSError("the broker hung up")
+            for kind, flags, body in self._parser.feed(data):
+                await self._heard(kind, flags, body)
+
+    async def _heard(self, kind, flags, body):
+        if (kind == packets.CONNACK) == self._greeted.is_set():
+            raise packets.Fault("a CONNACK is the first packet, and no other is (3.2)")
+        if kind == packets.CONNACK:
+            if body[1]:
+                raise packets.Fault("the broker refuses us with code %d (3.2.2.3)" % body[1])
+            self._greeted.set()
+        elif kind == packets.PUBLISH:
+            await self._came(*packets.published(flags, body))
+        elif kind == packets.PUBACK:
+            self._useful = True
+            self._window.landed(packets.number(body))
+        elif kind == packets.PINGRESP:
+            self._useful, self._pinged = True, False
+        elif 128 in bytes(body[2:]):
+            self._link.trouble = "the broker refuses a subscription (3.9.3)"
+
+    async def _came(self, topic, payload, mid):
+        try:
+            if self.on_message:
+                self.on_message(topic, payload)
+        except Exception as why:  # it would come again for ever; its text may say too much
+            self._link.trouble = "a message was not taken: " + type(why).__name__
+        if mid is not None:
+            await self._link.send(packets.puback(mid))
+
+    async def _beat(self):
+        """Ask twice in each keep-alive whether the broker is there; it must have said so since."""
+        while True:
+            await sleep_ms(self._beat_ms)
+            if self._pinged:
+                raise OSError("the broker is silent")
+            self._pinged = True
+            await self._link.send(packets.PINGREQ)
