@@ -20,7 +20,6 @@ from .records import Reading, Report
 from .refusals import EXHAUSTED, objection
 
 MECHANISMS = {veil.NAME: veil}
-VERSION = "0.1.0"
 
 
 class Node:
@@ -114,24 +113,9 @@ class Node:
 
     def meta(self):
         """Return what the device says of itself, for its retained `meta` topic: nothing it saw."""
-        who, held = self.identity, dict(zip(limits.NAMES, self._budget.limits))
-        held["left"] = self._budget.left
-        said = {
-            "schema": wire.VERSION,
-            "firmware": VERSION,
-            "mode": who.mode,
-            "key": "".join(["%02x" % b for b in who.key_id]),
-            "boot": self._budget.epoch,
-            "sensor": who.sensor,
-            "sensors": who.sensors,
-            "unit": "K",
-            "limits": held,
-        }
-        if self._round is not None:
-            params = veil.Params(*self._round.params)
-            said["exponent"], said["variance"] = params.exponent, params.variance
-            said["calibration"] = "".join(["%02x" % b for b in wire.name_of(self._round)])
-        return said
+        from .saying import meta
+
+        return meta(self.identity, self._budget, self._round)
 
     def _objection(self, round, mechanism, now_ms):
         if self._alert:

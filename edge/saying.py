@@ -1,0 +1,27 @@
+"""What a device says of itself, to everybody. Apart from `node`, to be compiled in less memory."""
+
+from . import limits, veil, wire
+
+VERSION = "0.1.0"
+
+
+def meta(identity, budget, round):
+    """Return the device's `meta`; round is the last one it answered, or None."""
+    held = dict(zip(limits.NAMES, budget.limits))
+    held["left"] = budget.left
+    said = {
+        "schema": wire.VERSION,
+        "firmware": VERSION,
+        "mode": identity.mode,
+        "key": "".join(["%02x" % b for b in identity.key_id]),
+        "boot": budget.epoch,
+        "sensor": identity.sensor,
+        "sensors": identity.sensors,
+        "unit": "K",
+        "limits": held,
+    }
+    if round is not None:
+        params = veil.Params(*round.params)
+        said["exponent"], said["variance"] = params.exponent, params.variance
+        said["calibration"] = "".join(["%02x" % b for b in wire.name_of(round)])
+    return said
