@@ -2,28 +2,32 @@
 
     P(z) proportional to exp(-z**2 den / (2 num)),  num/den the variance in whole numbers
 
-The table holds, for k = 0, 1, 2, ..., the chance that |z| is at most k, as a whole number of
-2**-bits; a sample is the count of thresholds that a uniform number is not below, and a sign. What
-a table holds is rounded, so the law is only nearly the one above: `slack` bounds by how much, as
-total variation of one sample, and whoever promises privacy adds it to delta (`recovery.tabled`).
-
-Built in two passes that store nothing on the way: one for how many thresholds there are and what
-all weights come to, one that writes. Weights are whole numbers of 2**-(bits + GUARD), from
-
-    w(0) = 1,  w(k + 1) = w(k) r(k),  r(0) = a,  r(k + 1) = r(k) a**2,  a = exp(-den / (2 num))
-
-Why `slack` holds, in units of 2**-(bits + GUARD). No factor is above 1 and each product is
-rounded once, so errors add: a is off by at most 64 (its series has under 40 terms, each off by
-less than 5/4), a**2 by 130, r(k) by 64 + 132 k, w(k) by 66 k**2, a sum up to k by 44 (k + 1)**3.
-With k at most 2**12 that is below 2**43 of 2**64 guarded: 2**-20 of a threshold's last digit.
-Rounding a threshold to the nearest is half a digit more. A threshold that is off by e moves e from
-one value to the next, so n thresholds move at most n (1/2 + 2**-20) digits; values beyond the last
-one, where weights are below one digit, had together less than one. `slack` is n / 2 + 2.
-
-Work: `bits` + 1 random bits a sample, never rejected, and a search of a fixed number of steps
-without a branch on what was drawn. On a chip that runs it from memory without a cache, which is
-most boards, that is a fixed time; the exact sampler of `noise` has none, whatever it runs on.
+`slack` bounds how far the law of the table is from this one, as total variation of one sample:
+whoever promises privacy adds it to delta (`recovery.tabled`).
 """
+
+# What follows are comments, for they take no memory of a board.
+#
+# The table holds, for k = 0, 1, 2, ..., the chance that |z| is at most k, as a whole number of
+# 2**-bits. A sample is how many thresholds a uniform number is not below, and a sign.
+#
+# Built in two passes that store nothing on the way: one for how many thresholds there are and what
+# all weights come to, one that writes. Weights are whole numbers of 2**-(bits + GUARD), from
+#
+#     w(0) = 1,  w(k + 1) = w(k) r(k),  r(0) = a,  r(k + 1) = r(k) a**2,  a = exp(-den / (2 num))
+#
+# Why `slack` holds, in units of 2**-(bits + GUARD). No factor is above 1 and each product is
+# rounded once, so errors add: a is off by at most 64 (its series has under 40 terms, each off by
+# less than 5/4), a**2 by 130, r(k) by 64 + 132 k, w(k) by 66 k**2, a sum up to k by 44 (k + 1)**3.
+# With k at most 2**12 that is below 2**43 of 2**64 guarded: 2**-20 of a threshold's last digit.
+# Rounding a threshold to the nearest is half a digit more. A threshold that is off by e moves e
+# from one value to the next, so n thresholds move at most n (1/2 + 2**-20) digits; values beyond
+# the last one, where weights are below one digit, had together less than one. `slack` is
+# n / 2 + 2.
+#
+# Work: `bits` + 1 random bits a sample, never rejected, and a search of a fixed number of steps
+# without a branch on what was drawn. On a chip that runs it from memory without a cache, which is
+# most boards, that is a fixed time; the exact sampler of `noise` has none, whatever it runs on.
 
 from array import array
 
