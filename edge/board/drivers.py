@@ -69,10 +69,12 @@ def _need(opening, name):
 class Held:
     """A sensor that may vanish and come back: opened when it is needed, anew after a fault.
 
-    opening: opens it, with no argument. sensors: how many the device was enrolled for.
+    opening: opens it, with no argument. sensors: how many the device was enrolled for. step: its
+    driver's.
     """
 
-    def __init__(self, opening, sensors):
+    def __init__(self, opening, sensors, step):
+        self.step = step
         self.faults = 0  # in a row: a number of `diag`
         self._opening = opening
         self._sensors = sensors

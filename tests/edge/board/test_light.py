@@ -85,3 +85,11 @@ def test_the_watchdog_is_as_patient_as_the_smallest_board_allows() -> None:
 
     assert wanted[0] <= 8388
     assert fed == [1]
+
+
+def test_the_board_s_files_load_on_every_interpreter(interpreter) -> None:
+    """Without pins and radios too: what needs them asks for them when it runs."""
+    names = ["boot", "config", "drivers", "led", "main", "net", "power"]
+    script = "".join(f"import edge.board.{name}\n" for name in names)
+
+    assert interpreter.run(script + "print('all')") == "all\n"

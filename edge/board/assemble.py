@@ -1,0 +1,73 @@
+"""The parts of a device put together, on a board and on Linux alike."""
+
+from .. import tls, wire
+from ..budget import Budget
+from ..mqtt import Client
+from ..pair import Lost
+from ..pause import sleep_ms
+from ..ring import File, Ring
+from ..slots import Files
+from .drivers import Held, kind, opened
+
+MEMORY = 4096  # bytes of frames in memory: three dozen of one reading, or two of an array
+SPILL = 65536  # bytes of frames on the medium, for an outage that is longer
+
+
+def sensor_of(config, i2c=None, wire=None, device=None):
+    """Return the sensor that the config names, opened when it is first read.
+
+    i2c, wire, device: as for `drivers.opened`. ValueError where there is no such driver.
+    """
+    step = kind(config.driver["name"]).step  # a wrong name is found now, not at a Round
+
+    def opening():
+        return opened(config.driver, i2c, wire, device)
+
+    return Held(opening, config.identity.sensors, step)
+
+
+def budget_of(config, folder):
+    """Return the device's budget, booted; its `fault` says why where it cannot be used."""
+    budget = Budget(Files(folder, "budget"), config.identity.state_key)
+    try:
+        budget.boot()
+    except Lost:
+        pass  # which its fault says
+    return budget
+
+
+def ring_of(config, folder):
+    """Return where frames wait for their receipt: in memory, and in the folder behind it."""
+    room = max(MEMORY, 4 * (256 + 4 * config.identity.sensors))  # four frames, however large
+    return Ring(room, File(folder + "/frames", max(SPILL, 2 * room)))
+
+
+def client_of(config):
+    """Return the way to the broker: verified, or in the clear where the config says so."""
+    link, who = config.link, config.identity
+    authority = link["ca"].encode() if link["tls"] else None
+    return Client(
+        link["host"],
+        link["port"],
+        link["client_id"],
+        user=link["username"],
+        password=link["password"],
+        door=tls.context(link["host"], authority, insecure=not link["tls"]),
+        will=(wire.topic(who.site, who.name, "state"), b"lost", 1, True),
+    )
+
+
+async def alert(client, identity, feed):
+    """Say `alert` at every connection, for ever: of a device whose budget cannot be used.
+
+    It answers nothing, and nothing of it is mended by starting again. feed: feeds the watchdog.
+    """
+    where = wire.topic(identity.site, identity.name, "state")
+    said_at = None  # the connection at which it was said last
+    while True:
+        feed()
+        if client.connected and said_at != client.reconnects:
+            at = client.reconnects
+            if await client.publish(where, b"alert", 1, True):
+                said_at = at
+        await sleep_ms(1000)

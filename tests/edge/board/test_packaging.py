@@ -1,0 +1,77 @@
+"""What a board is given: every file of the device, nothing of the host's, and no address."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import edge
+
+EDGE = Path(str(edge.__file__)).parent
+TO_THE_ROOT = {"board/boot.py", "board/main.py"}
+OF_A_BUILD = {"manifest.py"}
+
+
+def on_a_device() -> list[str]:
+    """Return every file that a board loads, by its place under edge/."""
+    found = {path.relative_to(EDGE).as_posix() for path in EDGE.rglob("*.py")}
+    hosts = {name for name in found if name.startswith(("host/", "linux/"))}
+    return sorted(found - hosts - TO_THE_ROOT - OF_A_BUILD)
+
+
+def package() -> dict[str, Any]:
+    """Return package.json."""
+    found: dict[str, Any] = json.loads((EDGE / "package.json").read_text())
+    return found
+
+
+def test_mip_is_given_every_file_of_the_device() -> None:
+    """A module that is missing stops the board at its start; one too many is memory."""
+    wanted = [[f"edge/{name}", name] for name in on_a_device()]
+
+    assert package()["urls"] == wanted, "write into edge/package.json: " + json.dumps(wanted)
+    assert package()["deps"] == []
+
+
+def test_mip_is_told_no_address() -> None:
+    """Where the files come from is known to who installs them; an address would go stale."""
+    for pair in package()["urls"]:
+        assert not re.search(r"[a-z]+:|//|\.\.", " ".join(pair))
+
+
+def test_nothing_on_a_device_imports_what_is_not_there() -> None:
+    """A module that needs the host's would fail on the board alone, and late."""
+    for name in on_a_device():
+        text = (EDGE / name).read_text()
+        assert not re.search(r"^\s*(from|import) (edge|\.+)\.?(host|linux)\b", text, re.M), name
+        assert not re.search(r"^\s*from \.+ import .*\b(host|linux)\b", text, re.M), name
+
+
+def frozen() -> tuple[list[str], list[str]]:
+    """Return the files and the modules that a build freezes, by the functions it hands over."""
+    taken: list[str] = []
+    modules: list[str] = []
+
+    def take_package(name: str, files: list[str], base_path: str) -> None:
+        assert (name, base_path) == ("edge", "..")
+        taken.extend(files)
+
+    def take_module(name: str, base_path: str) -> None:
+        assert (EDGE / base_path / name).is_file()
+        modules.append(name)
+
+    code = compile((EDGE / "manifest.py").read_text(), "manifest.py", "exec")
+    exec(code, {"package": take_package, "module": take_module})
+    return taken, modules
+
+
+def test_a_frozen_build_has_the_same_files(monkeypatch) -> None:
+    """And both templates, for a frozen board has no file system to copy them to."""
+    monkeypatch.chdir(EDGE)
+
+    assert frozen() == (on_a_device(), ["boot.py", "main.py"])
+
+
+def test_importing_the_manifest_does_nothing() -> None:
+    """It lies among the modules, and tools that look at all of them import it."""
+    exec(compile((EDGE / "manifest.py").read_text(), "manifest.py", "exec"), {})
