@@ -111,6 +111,7 @@ app.command()(simulating.simulate)
 app.command()(boards.budget)
 app.command()(boards.provision)
 app.command()(boards.doctor)
+app.command()(boards.rotate)
 
 
 def main(words: list[str] | None = None) -> None:

@@ -100,3 +100,31 @@ def doctor(
 
     if not examine(opened(board), config, as_json, typer.echo):
         raise typer.Exit(1)
+
+
+def rotate(
+    name: Name,
+    config: flags.Config,
+    board: Address = "auto",
+    keys: Annotated[
+        bool, typer.Option("--keys", help="All keys anew, not the password alone.")
+    ] = False,
+    new_budget: Annotated[
+        bool,
+        typer.Option(
+            "--new-budget", help="With --keys: all of one, though the room has paid already."
+        ),
+    ] = False,
+    settings: Annotated[
+        Path | None, typer.Option(help="Its sensor and Wi-Fi, TOML; those that it has else.")
+    ] = None,
+    folder: Folder = None,
+) -> None:
+    """Give a device a new password, or new keys, and bring them to its board."""
+    from ..kit.opening import opened
+    from .rotating import rotate
+
+    if new_budget and not keys:
+        raise typer.BadParameter("a budget belongs to keys: give --keys too")
+    place = opened(board)
+    rotate(config, name, place, folder, settings, keys, new_budget, typer.echo)

@@ -9,6 +9,7 @@ thing from which a device could be made twice; two of them would use the same no
 difference of two readings would lie open.
 """
 
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from ..enrolment import keyfile
 from ..enrolment.single import HOLDS
 from ..faults import OperatorFault
 
+LINK = "the link of one device"  # as `enrolment.single` calls it
 HANDED = "what is left of one device's file"
 
 
@@ -58,12 +60,22 @@ def load(device_file: Path, site: str, name: str) -> Held | None:
         OperatorFault: a file cannot be read, or is another device's.
     """
     done = board_file(device_file, name)
-    fresh = _read(device_file, HOLDS, site, name) if device_file.exists() else None
+    fresh = None
+    if device_file != done and device_file.exists() and holds(device_file) != LINK:
+        fresh = _read(device_file, HOLDS, site, name)
     given = _read(done, HANDED, site, name) if done.exists() else None
     if fresh and given and fresh.identity.key_id == given.identity.key_id:
         device_file.unlink()  # it was handed over, and then the machine stopped
         return given
     return fresh or given
+
+
+def holds(path: Path) -> str:
+    """Return what a file says it holds, or "" where it cannot be read."""
+    try:
+        return str(json.loads(path.read_text("utf-8"))["holds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""  # what is wrong with it is said by who reads it
 
 
 def take(held: Held, chip: str) -> Held:
@@ -103,16 +115,16 @@ def renewed(held: Held, link: dict[str, Any]) -> Held:
     return found
 
 
-def _write(held: Held, holds: str) -> None:
+def _write(held: Held, what: str) -> None:
     row = {key: value for key, value in held.identity._asdict().items() if key != "site"}
     site_key = row.pop("site_key")
     row |= {"limits": list(held.limits), "link": held.link, "chip": held.chip}
     if held.chain:
         row["chain"] = held.chain
-    keyfile.write(held.path, holds, held.identity.site, [row], site_key=site_key)
+    keyfile.write(held.path, what, held.identity.site, [row], site_key=site_key)
 
 
-def _read(path: Path, holds: str, site: str, name: str) -> Held:
+def _read(path: Path, what: str, site: str, name: str) -> Held:
     def made(body: keyfile.Row, row: keyfile.Row) -> Held:
         who = Identity(
             body["site"],
@@ -126,11 +138,11 @@ def _read(path: Path, holds: str, site: str, name: str) -> Held:
             keyfile.key(row, "state_key"),
             keyfile.key(row, "key_id", 4),
         )
-        chain = keyfile.key(row, "chain") if holds == HOLDS else b""
+        chain = keyfile.key(row, "chain") if what == HOLDS else b""
         chip = str(row.get("chip", ""))
         return Held(path, who, Limits(*row["limits"]), dict(row["link"]), chain, chip)
 
-    _, rows = keyfile.read(path, holds, site, made)
+    _, rows = keyfile.read(path, what, site, made)
     if len(rows) != 1 or rows[0].identity.name != name:
         raise OperatorFault(
             f"{path} is not the file of {name} alone; each board has one of its own, or it would "

@@ -1,0 +1,103 @@
+"""Gives a board a new password, or all keys anew; cut off, it goes on where it was.
+
+What the host makes anew is on its disk before the board sees it, so a cable that was pulled
+costs nothing: the same command finds what is not on the board yet, and brings it there.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from .. import config
+from ..enrolment import keyfile
+from ..enrolment.single import HOLDS
+from ..faults import OperatorFault
+from ..kit import boardfile, handing, interpreter, settings, state
+from ..kit.board import Board
+from ..kit.boardfile import Held
+from ..kit.handing import Kit
+from .device_changes import Change
+from .provisioning import kept
+
+Say = Callable[[str], None]
+
+
+def rotate(
+    path: Path,
+    name: str,
+    board: Board,
+    folder: Path | None,
+    own: Path | None,
+    keys: bool,
+    budget: bool,
+    say: Say,
+) -> None:
+    """Give a device a new password at the broker, or with `keys` all of them, and its board too.
+
+    Args:
+        budget: with keys, all of a budget anew.
+
+    Raises:
+        OperatorFault: it cannot be done, and why.
+    """
+    file = path.parent / f"{name}.device.json"
+    told = settings.read(own) if own is not None else settings.of_board(board)
+    interpreter.examined(board)  # there, and whole, before a password is worth nothing
+    if keys:
+        if not _waiting(file, HOLDS):
+            with Change(path, name, folder, None, file, say) as change:
+                change.rotate(True, budget)
+        held = _held(path, name, file)
+        handing.provisioned(board, Kit(held, told), say)
+        return
+    if not _waiting(file, boardfile.LINK):
+        held = _held(path, name, file)
+        _check_board(board, held)
+        if not held.given:
+            raise OperatorFault(
+                f"{name} was never handed to a board; a password for none would be lost. Bring it "
+                "to one first: heatveil provision"
+            )
+        with Change(path, name, folder, None, file, say) as change:
+            change.rotate(False)
+    done = boardfile.board_file(file, name)
+    link = _link(file, config.load(path).site.name, name)
+    held = boardfile.renewed(_held(path, name, done), link)
+    handing.provisioned(board, Kit(held, told), say)
+    file.unlink()
+
+
+def _held(path: Path, name: str, file: Path) -> Held:
+    held = kept(path, name, file)
+    if held is None:
+        raise OperatorFault(
+            f"nothing is known here of a board of {name}; its file says who it is. Bring it to "
+            "one first: heatveil provision"
+        )
+    return held
+
+
+def _check_board(board: Board, held: Held) -> None:
+    there = state.asked(board, held.identity.mac_key)
+    if not there.ours:
+        raise OperatorFault(
+            f"{board.where} is {there.name or 'no device'} and not {held.identity.name}, or has "
+            "other keys; a password would go to the wrong one. Plug in the right board"
+        )
+
+
+def _waiting(file: Path, holds: str) -> bool:
+    """Say whether a file waits that was made and did not come to the board."""
+    return file.exists() and boardfile.holds(file) == holds
+
+
+def _link(file: Path, site: str, name: str) -> dict[str, object]:
+    _, rows = keyfile.read(
+        file, boardfile.LINK, site, lambda _, row: (row["name"], dict(row["link"]))
+    )
+    for whose, link in rows:
+        if whose == name:
+            return link
+    raise OperatorFault(
+        f"{file} is not the link of {name}; a board with another's would be turned away. Remove "
+        "it, and run this again"
+    )

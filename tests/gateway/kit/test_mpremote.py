@@ -1,0 +1,124 @@
+"""The child process that speaks to a board: its words, and what its complaints mean.
+
+mpremote itself needs a serial port; here a program of its command line stands in, which runs
+what it is given on a real MicroPython. Its complaints are mpremote's own, word for word.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gateway.faults import OperatorFault
+from gateway.kit import interpreter, mpremote, selftest
+from gateway.kit.board import BoardFault, copied, get
+from gateway.kit.mpremote import Remote
+
+STANDS_IN = """
+import shutil, subprocess, sys
+from pathlib import Path
+program, folder, said = sys.argv[1:4]
+words = sys.argv[4:]
+with open(Path(folder, "words"), "a") as file:
+    print(*words[:3], file=file)
+assert words[0] == "connect", words
+if words[1] != "/dev/ttyACM0":
+    sys.exit("mpremote: failed to access " + words[1] + " (it may be in use by another program)")
+if said:
+    print(said)
+    sys.exit(1)
+if words[2] == "run":
+    ran = subprocess.run([program, "-X", "heapsize=200k", "-c", Path(words[3]).read_text()],
+                         cwd=folder, env={"MICROPYPATH": ".:.frozen"}, capture_output=True)
+    sys.stdout.buffer.write((ran.stdout + ran.stderr).replace(b"\\n", b"\\r\\n"))
+    sys.exit(ran.returncode)
+if words[2:4] == ["fs", "cp"]:
+    assert words[5].startswith(":")
+    shutil.copyfile(words[4], Path(folder, words[5][1:]))
+    print("cp", *words[4:])
+elif words[2] != "reset":
+    sys.exit("mpremote: '" + words[2] + "' is not a command")
+"""
+
+
+@pytest.fixture
+def remote(desk) -> Callable[..., Remote]:
+    """Return the function that opens a board; `said` is what mpremote complains of instead."""
+    desk.board()
+    script = desk.path.with_name("stands_in.py")
+    script.write_text(STANDS_IN)
+
+    def opened(said: str = "", address: str = "/dev/ttyACM0") -> Remote:
+        folder = desk.path.parent / "board"
+        command = [sys.executable, str(script), desk.program, str(folder), said]
+        return Remote(address, command)
+
+    return opened
+
+
+def test_a_board_by_mpremote(desk, remote) -> None:
+    """Code runs, files come and go, the frame is the one that it must be."""
+    board = remote()
+    assert interpreter.examined(board).version.startswith("1.")
+    assert copied(board, {"a/b": bytes(range(256))}) == ["a/b"]
+    assert get(board, "a/b") == bytes(range(256))
+    assert selftest.checked(board).heap > 0
+    board.restart()
+    words = (desk.path.parent / "board" / "words").read_text().splitlines()
+    assert words[-1] == "connect /dev/ttyACM0 reset"
+
+
+def test_no_key_stands_in_a_list_of_processes(desk, remote) -> None:
+    """What is run and what is copied goes by files that only their owner can read."""
+    board = remote()
+    board.run("print(12345)")
+    words = (desk.path.parent / "board" / "words").read_text()
+    assert "12345" not in words
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        ("mpremote: no device found", "cable that carries data"),
+        ("mpremote: no device with serial number 123", "no board was found"),
+        ("mpremote.transport.TransportError: could not enter raw repl", "Flash MicroPython"),
+        ("mpremote: failed to access /dev/ttyACM0 (it may be in use by another program)", "Close"),
+        ("Traceback (most recent call last):\nMemoryError: memory allocation failed", "memory"),
+        ("Traceback (most recent call last):\nOSError: [Errno 5] EIO", "stopped with OSError"),
+        ("", "nothing"),
+        ("something new", "something new"),
+    ],
+)
+def test_every_complaint_is_one_sentence(remote, said: str, says: str) -> None:
+    """What it was, and what to do with the thing in one's hand."""
+    with pytest.raises(BoardFault, match=says) as refused:
+        remote(said or " ").run("print(1)")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_full_flash_comes_through(remote) -> None:
+    """By the number that littlefs gives it."""
+    board, full = remote(), remote("mpremote: OSError: [Errno 28] ENOSPC")
+
+    class Full:
+        where, run, restart, put = board.where, board.run, board.restart, full.put
+
+    with pytest.raises(BoardFault, match="flash is full"):
+        copied(Full(), {"a": b"1"})
+
+
+def test_another_port_is_busy(remote) -> None:
+    """The words are mpremote's."""
+    with pytest.raises(BoardFault, match="group dialout"):
+        remote(address="/dev/ttyACM1").run("print(1)")
+
+
+def test_without_mpremote_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With the words that install it; and a program that is none is said too."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(mpremote, "find_spec", lambda _: None)
+    with pytest.raises(OperatorFault, match=r"heatveil\[kit\]"):
+        mpremote.program()
+    with pytest.raises(OperatorFault, match="cannot be run"):
+        Remote("auto", [str(tmp_path / "none")]).run("print(1)")
