@@ -1,7 +1,9 @@
 """Samples of wide Gaussians from two small tables."""
 
 import math
+import sys
 from array import array
+from types import FrameType
 
 import pytest
 
@@ -66,3 +68,31 @@ def test_what_does_not_fit_is_refused(args: tuple[int, ...]) -> None:
     """Too wide, too narrow, no ratio, no whole limbs; and what to take instead."""
     with pytest.raises(ValueError, match="asked for but"):
         Sampler(*args)
+
+
+def instructions(made: Sampler, seed: bytes) -> int:
+    """Return how many instructions a frame's noise takes, the stream's and the hash's too."""
+    seen, out, rng = 0, [0] * 20, Tape(seed)
+
+    def count(frame: FrameType, event: str, arg: object) -> object:
+        nonlocal seen
+        frame.f_trace_opcodes = True
+        seen += event == "opcode"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        made.fill(out, rng)
+    finally:
+        sys.settrace(before)
+    return seen
+
+
+def test_a_frame_of_noise_takes_the_same_instructions() -> None:
+    """From the stream to the last sum, whatever is drawn."""
+    made = Sampler(16000)
+    work = {instructions(made, bytes([seed])) for seed in range(12)}
+
+    assert len(work) == 1
+    assert work.pop() > 20000

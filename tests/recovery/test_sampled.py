@@ -61,6 +61,15 @@ def test_the_slack_of_a_sum_is_proven(num: int, den: int, bits: int) -> None:
     assert bound <= stated <= 10 * bound
 
 
+@pytest.mark.parametrize("bits", [56, 84, 112])
+@pytest.mark.parametrize("variance", [627, 16000, 250000, 1618796, 1 << 24, 1 << 40])
+def test_what_devices_state_is_never_too_little(variance: int, bits: int) -> None:
+    """Up to the widest, where a law is too long to be summed; the bound in fractions tells."""
+    made = Sampler(variance, 1, bits)
+
+    assert slack(made) <= Fraction(*made.slack) <= 20 * slack(made)
+
+
 def test_parts_that_do_not_mix_are_found() -> None:
     """Too narrow a fine part leaves gaps: the full distance sees them, and the bound says so."""
     made = Sampler(3333)
