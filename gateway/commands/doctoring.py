@@ -9,7 +9,7 @@ from typing import Any
 from .. import config
 from ..enrolment import enrol
 from ..enrolment.enrol import Device, Devices
-from ..kit import interpreter, parts, selftest, state
+from ..kit import interpreter, parts, selftest, state, still
 from ..kit.board import Board, BoardFault, digests
 
 CLOCK = 2025  # a year before this one was never set
@@ -18,14 +18,27 @@ CLOCK = 2025  # a year before this one was never set
 def examine(board: Board, path: Path | None, as_json: bool, say: Callable[[str], None]) -> bool:
     """Print how a board is; return whether all is well.
 
-    Nothing is written there and no epoch is used. But a board that is looked at stops to do its
-    work, so it is started again in the end.
+    Its budget is not touched. But it must keep still while it is looked at, so it is started again
+    in the end, which costs it a boot and what was left of a lease.
 
     Raises:
         OperatorFault: there is no board, or not one that edge runs on.
     """
     devices = _devices(path)
     found = interpreter.examined(board)
+    still.stopped(board)
+    try:
+        told = _looked(board, found, devices)
+    finally:
+        still.resumed(board)
+    if as_json:
+        say(json.dumps(told, indent=2))
+    else:
+        _print(told, say)
+    return not told["faults"]
+
+
+def _looked(board: Board, found: interpreter.Found, devices: Devices | None) -> dict[str, Any]:
     told: dict[str, Any] = {"interpreter": found._asdict()}
     faults: list[str] = []
     try:
@@ -53,12 +66,7 @@ def examine(board: Board, path: Path | None, as_json: bool, say: Callable[[str],
         except BoardFault as fault:
             faults.append(str(fault))
     told["faults"] = faults
-    board.restart()
-    if as_json:
-        say(json.dumps(told, indent=2))
-    else:
-        _print(told, say)
-    return not faults
+    return told
 
 
 def _devices(path: Path | None) -> Devices | None:

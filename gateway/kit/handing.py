@@ -7,13 +7,14 @@ at any point leaves one device at most, and never two streams of one key.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from edge import pair
 
 from ..faults import OperatorFault
-from . import boardfile, interpreter, parts, selftest, settings, state
+from . import boardfile, interpreter, parts, selftest, settings, state, still
 from .board import Board, BoardFault, copied, get, listed, remove
 from .boardfile import Held
 
@@ -36,20 +37,17 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
         OperatorFault: it cannot be done, and why; what was done stays, and is not done again.
     """
     found = interpreter.examined(board)
+    still.stopped(board)
+    try:
+        told, held = _bound(board, kit, found)
+    except OperatorFault:
+        with suppress(OperatorFault):
+            still.resumed(board)  # what it was before, it is still
+        raise
     say(
         f"interpreter  MicroPython {found.version} on {found.platform}, big integers, "
         f"{found.heap // 1024} KB of heap free"
     )
-    if not found.entropy and kit.held.identity.mode == "sealed":
-        raise OperatorFault(
-            f"{board.where} has no random numbers of its own (os.urandom), and a sealed device "
-            "mixes them in, or its host could repeat its noise. Flash a firmware that has them, "
-            "or enrol it as keyholder"
-        )
-    own = kit.own if kit.own is not None else settings.of_board(board)
-    told = settings.made(kit.held, own)  # before anything is changed
-    _check_free(board, kit)
-    held = boardfile.take(kit.held, found.chip)
     say(f"keys         of {held.identity.name}, for the board {found.chip} and no other")
 
     remove(board, [parts.MAIN, f"{parts.MAIN[:-3]}.mpy"])
@@ -71,6 +69,7 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
     seen = _seen(board, held)
     starts = parts.starts()
     copied(board, starts)
+    remove(board, [still.ASIDE])
     say(f"start        {', '.join(starts) or 'nothing: this heatveil has no main.py'}")
     say(
         f"ready        boot {seen.epoch}, {seen.left} nano-rho left; the keys on the board are "
@@ -78,6 +77,20 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
     )
     board.restart()
     return seen
+
+
+def _bound(board: Board, kit: Kit, found: interpreter.Found) -> tuple[bytes, Held]:
+    """Return the config and the keys, bound to this board; nothing there is changed yet."""
+    if not found.entropy and kit.held.identity.mode == "sealed":
+        raise OperatorFault(
+            f"{board.where} has no random numbers of its own (os.urandom), and a sealed device "
+            "mixes them in, or its host could repeat its noise. Flash a firmware that has them, "
+            "or enrol it as keyholder"
+        )
+    own = kit.own if kit.own is not None else settings.of_board(board)
+    told = settings.made(kit.held, own)
+    _check_free(board, kit)
+    return told, boardfile.take(kit.held, found.chip)
 
 
 def _check_free(board: Board, kit: Kit) -> None:
@@ -122,6 +135,8 @@ def _slots(board: Board, held: Held, say: Say) -> Held:
         say("budget       there already, and begun: left as it is")
         return held
     first = held.slots()
+    # Frames of an older key, which nobody takes any more.
+    remove(board, [f"{parts.FOLDER}/{name}" for name in names])
     copied(board, dict(zip(parts.SLOTS, first, strict=True)))
     say(f"budget       two slots with {held.limits.budget} nano-rho, read back")
     return held

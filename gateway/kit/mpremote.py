@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from ..faults import OperatorFault
 from .board import BoardFault
 
 LONGEST_S = 120
+RESET_S = 2.0
 ABSENT = ("no device found", "no device with serial number", "could not open port")
 BUSY = ("failed to access", "in use by another program")
 SILENT = ("could not enter raw repl", "timeout waiting for", "could not exec command")
@@ -64,8 +66,9 @@ class Remote:
             self._call("fs", "cp", str(file), f":{path}")
 
     def restart(self) -> None:
-        """Reset the board; mpremote does not wait for it."""
+        """Reset the board; mpremote does not wait for it, so till its port is gone we do."""
         self._call("reset")
+        time.sleep(RESET_S)
 
     def _call(self, *words: str) -> str:
         command = [*self._command, "connect", self._address, *words]

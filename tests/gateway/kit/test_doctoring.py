@@ -6,6 +6,7 @@ import pytest
 
 from edge import pair, slots
 from edge.budget import Budget
+from gateway.commands.doctoring import examine
 from gateway.enrolment import enrol
 from gateway.kit import boardfile, parts, state
 from gateway.kit.board import get
@@ -56,6 +57,34 @@ def test_a_board_that_is_well(desk, made) -> None:
     who = held(desk).identity
     for key in (who.site_key, who.mac_key, who.config_key, who.state_key):
         assert key.hex() not in said.out + json.dumps(told)
+
+
+def test_a_board_keeps_still_while_it_is_looked_at(desk, made) -> None:
+    """Its watchdog would reset it in the middle, and each start costs; then it goes on."""
+    seen = []
+    board = desk.board()
+    main = folder(desk) / "main.py"
+
+    class Watched:
+        where = board.where
+
+        def run(self, code: str) -> str:
+            found = board.run(code)
+            seen.append((main.exists(), board.starts))
+            return found
+
+        def put(self, path: str, data: bytes) -> None:
+            raise AssertionError("nothing is written")
+
+        def restart(self) -> None:
+            board.restart()
+
+    assert main.exists()
+    assert examine(Watched(), None, False, lambda _: None)
+    assert seen[0] == (True, 0)
+    assert {there for there, _ in seen[1:-1]} == {False}
+    assert {starts for _, starts in seen[2:]} == {1}
+    assert (main.exists(), board.starts) == (True, 2)
 
 
 def test_a_budget_that_is_spent(desk, made) -> None:

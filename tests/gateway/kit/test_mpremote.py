@@ -43,9 +43,10 @@ elif words[2] != "reset":
 
 
 @pytest.fixture
-def remote(desk) -> Callable[..., Remote]:
+def remote(desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Remote]:
     """Return the function that opens a board; `said` is what mpremote complains of instead."""
     desk.board()
+    monkeypatch.setattr(mpremote, "RESET_S", 0.0)
     script = desk.path.with_name("stands_in.py")
     script.write_text(STANDS_IN)
 

@@ -1,0 +1,75 @@
+"""A board that does its work, brought to a stop that lasts, and set going again.
+
+What is interrupted over a cable has a watchdog that still runs: after some seconds it resets the
+board in the middle of whatever is done with it, and each start costs a boot and what was left of
+a lease. So main.py is put aside, the board starts once more without it, and then it keeps still.
+"""
+
+import time
+
+from ..faults import OperatorFault
+from .board import Board, BoardFault
+from .parts import MAIN
+
+ASIDE = "main.off"
+PATIENCE_S = 20.0
+
+_STOP = """
+import os
+names = os.listdir()
+if %(main)r in names:
+    os.rename(%(main)r, %(aside)r)
+    print("stopped")
+"""
+
+_GO = """
+import os
+names = os.listdir()
+if %(aside)r in names:
+    if %(main)r in names:
+        os.remove(%(aside)r)
+    else:
+        os.rename(%(aside)r, %(main)r)
+"""
+
+_WORDS = {"main": MAIN, "aside": ASIDE}
+
+
+def stopped(board: Board) -> None:
+    """Bring a board to start without its main.py, if it has one, and wait until it is there.
+
+    Raises:
+        BoardFault: it does not come back.
+    """
+    if "stopped" not in board.run(_STOP % _WORDS):
+        return
+    board.restart()
+    until_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            board.run("pass")
+            return
+        except BoardFault as fault:
+            if time.monotonic() > until_s:
+                raise BoardFault(
+                    f"{board.where} did not come back after a reset within {PATIENCE_S:.0f} s; "
+                    "without it nothing more can be done there. Unplug it, plug it in, and run "
+                    "this again"
+                ) from fault
+            time.sleep(0.5)
+
+
+def resumed(board: Board) -> None:
+    """Give a board the main.py back that was put aside, if one was, and let it start.
+
+    Raises:
+        OperatorFault: it is not there any more.
+    """
+    try:
+        board.run(_GO % _WORDS)
+    except BoardFault as fault:
+        raise OperatorFault(
+            f"{board.where} could not be set going again ({fault}); it is silent till then. Plug "
+            "it in, and run this again"
+        ) from fault
+    board.restart()
