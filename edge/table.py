@@ -86,13 +86,16 @@ class Table:
     def fill(self, out, rng):
         """Write one sample into every item of `out`, drawn from an `entropy.Stream`."""
         drawn, found, limbs = self._drawn, self._found, self._limbs
-        bits, last = rng.bits, limbs - 1
+        bits, width, last, mask = rng.bits, self.bits + 1, limbs - 1, (1 << LIMB) - 1
         for first in range(0, len(out), BATCH):
             count = min(BATCH, len(out) - first)
             self._sizes[0] = count
-            for at in range(count * limbs):
-                # The sign is one more bit of the highest limb.
-                drawn[at] = bits(LIMB + 1 if at % limbs == last else LIMB)
+            for at in range(0, count * limbs, limbs):
+                value = bits(width)
+                for place in range(at, at + last):
+                    drawn[place] = value & mask
+                    value >>= LIMB
+                drawn[at + last] = value  # with the sign as one more bit
             self._search(found, drawn, self.thresholds, self._sizes)
             for at in range(count):
                 out[first + at] = found[at]
@@ -157,19 +160,21 @@ def search(out, drawn, thresholds, sizes):
     each, follows from `sizes` alone.
     """
     count, entries, limbs = sizes[0], sizes[1], sizes[2]
+    last = limbs - 1
     for i in range(count):
         first = i * limbs
-        top = drawn[first + limbs - 1]
+        low, top = drawn[first], drawn[first + last]
         sign = -(top >> 28)
-        drawn[first + limbs - 1] = top & 0xFFFFFFF
+        top &= 0xFFFFFFF
         base = 0
         left = entries
         while left:  # of the thresholds from base on, 0 to left are not above what was drawn
             half = (left + 1) >> 1
             at = (base + half - 1) * limbs
-            borrow = 0
-            for place in range(limbs):
+            borrow = (low - thresholds[at]) >> 28
+            for place in range(1, last):
                 borrow = (drawn[first + place] - thresholds[at + place] + borrow) >> 28
+            borrow = (top - thresholds[at + last] + borrow) >> 28
             base += half - (half & borrow)  # borrow is -1 where the threshold is above, else 0
             left >>= 1
         out[i] = (base ^ sign) - sign

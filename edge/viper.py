@@ -8,7 +8,7 @@ for one processor, and a board compiles this file for its own in a moment.
 import micropython
 
 
-# As `table.search`, line by line. Viper's numbers are single words, so no constant here is above
+# Finds what `table.search` finds. Viper's numbers are single words, so no constant here is above
 # 2**30, and four arguments are as many as any port takes.
 @micropython.viper
 def search(out: ptr32, drawn: ptr32, thresholds: ptr32, sizes: ptr32):  # type: ignore[name-defined]  # noqa: F821

@@ -10,7 +10,7 @@ import pytest
 
 from edge import noise, table
 from edge.entropy import Tape
-from edge.table import LIMB, MOST, Table
+from edge.table import MOST, Table
 
 VARIANCES = [(1, 1), (9, 2), (2500, 1), (16000, 1)]
 
@@ -66,10 +66,8 @@ def test_the_search_finds_what_counting_finds(num: int, bits: int, accelerated: 
         made._search = table.search
     edges = [made.threshold(k) + by for k in range(len(made)) for by in (-1, 0, 1)]
     drawn = [value for value in [0, *edges, 2**bits - 1] if 0 <= value < 2**bits]
-    mask, limbs = 2**LIMB - 1, bits // LIMB
     for sign in (0, 1):
-        flat = [(v + (sign << bits)) >> LIMB * place for v in drawn for place in range(limbs)]
-        kept = (v & mask if at % limbs < limbs - 1 else v for at, v in enumerate(flat))
+        kept = iter([value + (sign << bits) for value in drawn])
         out = [0] * len(drawn)
         made.fill(out, Given(kept))
 
@@ -79,11 +77,11 @@ def test_the_search_finds_what_counting_finds(num: int, bits: int, accelerated: 
 def test_a_sample_asks_for_the_same_bits_whatever_it_is() -> None:
     """A rejected number would show in the time, and shift the stream by what was drawn."""
     made = Table(2500)
-    low, high = Given(iter([0, 0] * 5)), Given(iter([2**28 - 1, 2**29 - 1] * 5))
+    low, high = Given(iter([0] * 5)), Given(iter([2**57 - 1] * 5))
     made.fill([0] * 5, low)
     made.fill([0] * 5, high)
 
-    assert low.asked == high.asked == [28, 29] * 5
+    assert low.asked == high.asked == [57] * 5
 
 
 def opcodes(run: Callable[[], object], code: object) -> int:
