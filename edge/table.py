@@ -33,7 +33,7 @@ from array import array
 
 try:  # in machine code, where this Python makes some
     from .viper import search as _fast_search
-except (ImportError, SyntaxError, ValueError):
+except (ImportError, SyntaxError, ValueError, MemoryError):
     _fast_search = None
 
 LIMB = 28  # bits of a threshold in one item: a difference of two is a small int on any board
