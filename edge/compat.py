@@ -5,6 +5,7 @@ between them, and only what this package needs, is settled here.
 """
 
 import errno
+import gc
 import hashlib
 import os
 import time
@@ -53,6 +54,14 @@ def spread(most):
     """
     held = os_entropy(2)
     return (held[0] << 8 | held[1] if held else _ticks()) % most
+
+
+def free_heap():
+    """Return the bytes of heap that are free, or 0 where the system has them to give."""
+    if not hasattr(gc, "mem_free"):
+        return 0
+    gc.collect()
+    return gc.mem_free()
 
 
 def same_bytes(a, b):

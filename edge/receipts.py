@@ -6,7 +6,7 @@ It is signed like a Round (`wire`), else whoever can write on the broker could m
 vanish. Its key is the config key, for what the gateway says to one device alone.
 """
 
-from . import wire
+from . import cbor, wire
 
 LONGEST = 64  # bytes of a Receipt
 
@@ -30,3 +30,9 @@ def heard(message, identity):
         return unpack(message, identity.config_key, where)[:2]
     except wire.BROKEN:
         return None
+
+
+def settles(message, frame, identity):
+    """Say whether a message is the Receipt for this frame of the device's own."""
+    body = cbor.decode(frame[: -wire.MAC_BYTES])
+    return heard(message, identity) == (body[2], body[1])
