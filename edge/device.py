@@ -24,8 +24,8 @@ WAITING = 4  # messages that wait to be worked on; more are dropped, for they co
 class Device:
     """One device at its broker; `run` it beside the client.
 
-    client: a `mqtt.Client`, with the state `lost` as its will. read, step, follower: as for
-    Node. ring: a `ring.Ring`. clock: a `clock.Clock` or None. watchdog: has `feed()`, or None. led:
+    client: a `mqtt.Client`, with the state `lost` as its will. ring: a `ring.Ring`. read, step,
+    follower: as for Node. clock: a `clock.Clock` or None. watchdog: has `feed()`, or None. led:
     takes the state's word, or None. diag_s: seconds from one `diag` to the next.
     """
 
