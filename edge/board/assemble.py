@@ -1,16 +1,19 @@
 """The parts of a device put together, on a board and on Linux alike."""
 
+import asyncio
+
 from .. import tls, wire
 from ..budget import Budget
 from ..mqtt import Client
 from ..pair import Lost
-from ..pause import sleep_ms
+from ..pause import sleep_ms, within_ms
 from ..ring import File, Ring
 from ..slots import Files
 from .drivers import Held, kind, opened
 
 MEMORY = 4096  # bytes of frames in memory: three dozen of one reading, or two of an array
 SPILL = 65536  # bytes of frames on the medium, for an outage that is longer
+FAREWELL_MS = 5000
 
 
 def sensor_of(config, i2c=None, wire=None, device=None):
@@ -71,3 +74,14 @@ async def alert(client, identity, feed):
             if await client.publish(where, b"alert", 1, True):
                 said_at = at
         await sleep_ms(1000)
+
+
+async def farewell(client, identity, word):
+    """Say a last state, `sleeping` or `disconnected`, and leave, so that none says `lost`."""
+    where = wire.topic(identity.site, identity.name, "state")
+    try:
+        if client.connected:
+            await within_ms(FAREWELL_MS, client.publish(where, word, 1, True))
+    except asyncio.TimeoutError:
+        pass
+    await client.stop()

@@ -8,9 +8,10 @@ write of the flash. Any other fault ends in a reset, after a while.
 import asyncio
 import sys
 
+from ..clock import Clock
 from ..compat import Uptime, spread
 from ..pause import sleep_ms
-from . import assemble, power
+from . import assemble, day, power
 from .config import load
 from .led import Led
 from .net import Station
@@ -61,6 +62,7 @@ class Parts:
         self.machine = machine
         self.client = assemble.client_of(config)
         self.ring = assemble.ring_of(config, folder)
+        self.clock = Clock()
         self.budget = assemble.budget_of(config, folder)
         self.watchdog = power.Watchdog(machine)  # last: from now on it must be fed
 
@@ -70,6 +72,11 @@ class Parts:
         if radio is not None:
             station = Station(radio, self.config.wifi, sleep_ms, self.watchdog.feed)
             jobs.append(station.keep(self.led.show))
+        if self.config.link["tls"]:
+            import ntptime
+
+            there = (lambda: True) if radio is None else radio.isconnected
+            jobs.append(day.ask(self.clock, there, ntptime.settime, sleep_ms))
         if self.config.wake_s:
             jobs.append(self._nap())
         await asyncio.gather(*jobs)
@@ -88,6 +95,7 @@ class Parts:
             self.client,
             self.ring,
             tick_ms=self.config.tick_ms,
+            clock=self.clock,
             watchdog=self.watchdog,
             led=self.led.show,
             step=self.sensor.step,
@@ -103,10 +111,7 @@ class Parts:
             if calm >= (1000 if self.budget.frames else CALM_MS):
                 break
         self.ring.keep()
-        who = self.config.identity
-        where = assemble.wire.topic(who.site, who.name, "state")
-        await self.client.publish(where, b"sleeping", 1, True)
-        await self.client.stop()
+        await assemble.farewell(self.client, self.config.identity, b"sleeping")
         power.sleep(self.machine, self.config.wake_s)
 
 

@@ -11,6 +11,7 @@ import sys
 
 from ..board import assemble
 from ..board.config import load
+from ..clock import Clock
 from . import camera, i2c, onewire, place
 from .notify import Notify
 
@@ -27,6 +28,8 @@ def sensor_of(config):
 
 async def live(config, folder, notify, sensor):
     """Run the device until this is cancelled; frames without a receipt are kept in the folder."""
+    clock = Clock()
+    clock.was_set("system")
     client, ring = assemble.client_of(config), assemble.ring_of(config, folder)
     budget = assemble.budget_of(config, folder)
     if budget.fault:
@@ -44,16 +47,20 @@ async def live(config, folder, notify, sensor):
             client,
             ring,
             tick_ms=config.tick_ms,
+            clock=clock,
             watchdog=notify,
             led=notify.show,
             step=sensor.step,
         ).run()
-    linked = asyncio.ensure_future(client.run())
+    work = [asyncio.ensure_future(client.run()), asyncio.ensure_future(answering)]
     try:
-        await asyncio.gather(linked, answering)
+        await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+        work[1].result()  # it never ends but by a fault
     finally:
+        work[1].cancel()
         ring.keep()
-        linked.cancel()
+        await assemble.farewell(client, config.identity, b"disconnected")
+        work[0].cancel()
 
 
 def main(arguments):

@@ -1,0 +1,61 @@
+"""What the files of a board and of Linux do without, though pins and clocks are theirs.
+
+The audit's rules for the rest of edge, with each line that may break one named here.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import edge
+from gateway.audit import guards, rules
+
+EDGE = Path(str(edge.__file__)).parent
+FILES = sorted([*(EDGE / "board").rglob("*.py"), *(EDGE / "linux").rglob("*.py")])
+MAY = {  # rule: file, and what it may do there
+    rules.inexact: {"board/sensors/bus.py": "true division"},  # a time to sleep
+    rules.chance: {},
+    rules.calendar: {"board/start.py": "ntptime"},  # for TLS, see day.py
+    rules.telling: {
+        "board/config.py": "import of json",
+        "board/start.py": "a print",  # what is wrong with the config, by its word
+        "linux/enrol.py": "",
+        "linux/run.py": "a print",
+    },
+    guards.open_compare: {},
+    guards.trusting: {},
+}
+
+
+def found(rule: Callable[[str], list[str]], path: Path, text: str) -> list[str]:
+    """Return what breaks a rule in a file and is not among what it may."""
+    name = path.relative_to(EDGE).as_posix()
+    faults = rule(text)
+    if name in MAY[rule]:
+        faults = [fault for fault in faults if MAY[rule][name] not in fault]
+    return [f"{name} {fault}" for fault in faults]
+
+
+@pytest.mark.parametrize("rule", MAY, ids=lambda rule: rule.__name__)
+def test_no_file_breaks_a_rule_but_where_it_may(rule: Callable[[str], list[str]]) -> None:
+    """A driver that scaled in floats would void the promise; one that printed, all of it."""
+    assert [fault for path in FILES for fault in found(rule, path, path.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        (rules.inexact, "x = count * 0.25"),
+        (rules.chance, "import random"),
+        (rules.calendar, "import ntptime"),
+        (rules.telling, "print(count)"),
+        (guards.open_compare, "ok = mac == other"),
+        (guards.trusting, "context.verify_mode = ssl.CERT_NONE"),
+    ],
+)
+def test_a_planted_line_is_found(rule: Callable[[str], list[str]], line: str) -> None:
+    """In a driver, each of them."""
+    path = EDGE / "board" / "sensors" / "amg8833.py"
+
+    assert found(rule, path, path.read_text() + line + "\n")

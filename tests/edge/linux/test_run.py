@@ -1,0 +1,219 @@
+"""A Raspberry Pi without its pins, on a real broker: asked, stopped, and started again."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paho.mqtt.client import Client, MQTTMessage
+from paho.mqtt.enums import CallbackAPIVersion
+
+from edge import wire
+from edge.board.config import load
+from edge.board.drivers import Held
+from edge.board.sensors.yours import Sensor
+from edge.host import post, rootkeys
+from edge.linux import run
+from edge.linux.enrol import enrol
+from edge.linux.notify import Notify
+from edge.records import Grid, Guarantee, Round
+
+ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
+GUARANTEE = Guarantee((4, 1), (1, 100000), (1, 8), "0.1 m", "local", "2 readings", "presence")
+WAIT_S = 20
+
+
+def asked(number: int) -> bytes:
+    """Return the message of a Round that the device may answer."""
+    params = (50, 8, -8000, 8000, 16000, 32, 0)
+    plan = Round(number, "thermal", Grid((100, 1), 100), params, GUARANTEE)
+    return post.pack_round(plan, SITE_KEY, wire.round_topic("lab", "thermal"))
+
+
+class Host:
+    """Whoever is at the other end: hears all of the site, and says what it is told to."""
+
+    def __init__(self, port: int) -> None:
+        self.heard: list[tuple[str, bytes]] = []
+        self._client = Client(CallbackAPIVersion.VERSION2)
+        self._client.on_message = self._came
+        self._client.connect("127.0.0.1", port)
+        self._client.subscribe("heatveil/1/lab/#", qos=1)
+        self._client.loop_start()
+
+    def _came(self, _: Any, __: Any, message: MQTTMessage) -> None:
+        self.heard.append((message.topic.rpartition("/")[2], bytes(message.payload)))
+
+    def said(self, leaf: str) -> list[bytes]:
+        """Return what came on a topic of the device's."""
+        return [payload for where, payload in self.heard if where == leaf]
+
+    def say(self, topic: str, payload: bytes, retain: bool = False) -> None:
+        """Publish at QoS 1."""
+        self._client.publish(topic, payload, 1, retain)
+
+    def stop(self) -> None:
+        """Go."""
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+@pytest.fixture
+def host(need, answers: Callable[[int], None], tmp_path: Path) -> Iterator[Host]:
+    """Return the host of a broker of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    rules = tmp_path / "broker.conf"
+    rules.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+    broker = subprocess.Popen([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL)
+    answers(port)
+    made = Host(port)
+    made.port = port  # type: ignore[attr-defined]
+    yield made
+    made.stop()
+    broker.terminate()
+    broker.wait()
+
+
+def folder_of(device_file: Path, host: Any) -> str:
+    """Return the folder of the device, enrolled for that broker."""
+    device_file.write_text(device_file.read_text().replace("1883", str(host.port)))
+    home = str(device_file.with_name("node"))
+    enrol(str(device_file), home, {"name": "yours"})
+    return home
+
+
+def live(home: str, sensor: Held, until: Callable[[], bool]) -> None:
+    """Run the device in this process until something is so; then stop it as SIGTERM does."""
+
+    async def both() -> None:
+        config = load(home + "/heatveil.json")
+        work = asyncio.create_task(run.live(config, home, Notify(), sensor))
+        end_s = time.monotonic() + WAIT_S
+        while not until() and time.monotonic() < end_s and not work.done():
+            await asyncio.sleep(0.02)
+        work.cancel()
+        await asyncio.wait([work])
+
+    asyncio.run(both())
+
+
+def test_a_reading_reaches_the_host_and_its_receipt_frees_it(device_file: Path, host) -> None:
+    """Asked, answered, receipted; stopped, it says so; started again it answers the next only."""
+    home, count = folder_of(device_file, host), [215]
+    sensor = Held(lambda: Sensor(lambda: count[0]), 1, Sensor.step)
+    host.say(wire.round_topic("lab", "thermal"), asked(1), retain=True)
+
+    def receipted() -> bool:
+        for frame in host.said("data")[:1]:
+            report = post.unpack_report(
+                frame,
+                rootkeys.mac_key(ROOT),
+                wire.topic("lab", "attic-3", "data"),
+                "attic-3",
+            )
+            where = wire.topic("lab", "attic-3", "receipt")
+            receipt = (report.epoch, report.seq, True, rootkeys.config_key(ROOT), where)
+            host.say(where, post.pack_receipt(*receipt))
+            return True
+        return False
+
+    live(home, sensor, receipted)
+    frames = host.said("data")
+    assert len(set(frames)) == 1
+    assert host.said("state")[-1] == b"disconnected"
+    assert json.loads(host.said("meta")[-1])["boot"] == 1
+
+    host.say(wire.round_topic("lab", "thermal"), asked(2), retain=True)
+    live(home, sensor, lambda: len(set(host.said("data"))) > 1)
+    told = [
+        post.unpack_report(
+            frame, rootkeys.mac_key(ROOT), wire.topic("lab", "attic-3", "data"), "attic-3"
+        )
+        for frame in dict.fromkeys(host.said("data"))
+    ]
+    assert [report.epoch for report in told] == [1, 2]
+
+
+def test_a_sensor_that_is_gone_silences_nothing_but_the_reading(device_file: Path, host) -> None:
+    """No frame, no fault on the wire; when it is back, the same Round is answered."""
+    home, gone = folder_of(device_file, host), [True]
+
+    def opening() -> Sensor:
+        if gone[0]:
+            raise OSError("215 is what it said last")
+        return Sensor(lambda: 215)
+
+    sensor = Held(opening, 1, Sensor.step)
+    topic = wire.round_topic("lab", "thermal")
+    host.say(topic, asked(1), retain=True)
+
+    def back() -> bool:
+        if gone[0] and sensor.faults:
+            gone[0] = False
+            host.say(topic, asked(1), retain=True)
+        return bool(host.said("data"))
+
+    live(home, sensor, back)
+
+    assert not gone[0]
+    assert len(set(host.said("data"))) == 1
+    assert b"215" not in b"".join(
+        payload for leaf, payload in host.heard if leaf in ("state", "meta", "diag", "ack")
+    )
+
+
+def test_a_budget_that_cannot_be_used_is_an_alert(device_file: Path, host) -> None:
+    """Both slots spoilt: it says alert, for whoever looks, and answers nothing."""
+    home = folder_of(device_file, host)
+    for i in (0, 1):
+        Path(f"{home}/budget.{i}").write_bytes(b"\0" * 117)
+    host.say(wire.round_topic("lab", "thermal"), asked(1), retain=True)
+    sensor = Held(lambda: Sensor(lambda: 215), 1, Sensor.step)
+
+    live(home, sensor, lambda: b"alert" in host.said("state"))
+
+    assert b"alert" in host.said("state")
+    assert host.said("data") == []
+
+
+def test_the_program_runs_and_ends_when_told(device_file: Path, host) -> None:
+    """As systemd starts and stops it; a sensor that is not there stops nothing."""
+    home = folder_of(device_file, host)
+    path = Path(home) / "heatveil.json"
+    path.write_text(path.read_text().replace('"yours"', '"tmp117"'))
+    command = [sys.executable, "-m", "edge.linux.run", home]
+    ran = subprocess.Popen(command, env=os.environ, stderr=subprocess.PIPE, text=True)
+    end_s = time.monotonic() + WAIT_S
+    while b"ready" not in host.said("state") and time.monotonic() < end_s:
+        time.sleep(0.02)
+    second = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
+    ran.send_signal(signal.SIGTERM)
+    _, said = ran.communicate(timeout=WAIT_S)
+
+    assert (ran.returncode, said) == (0, "")
+    assert second.returncode == 2
+    assert "another process" in second.stderr
+    while host.said("state")[-1] != b"disconnected" and time.monotonic() < end_s:
+        time.sleep(0.02)
+    assert host.said("state")[-1] == b"disconnected"
+
+
+def test_keys_that_others_can_read_stop_it(device_file: Path, tmp_path: Path) -> None:
+    """Status 2, which systemd does not try again."""
+    home = tmp_path / "node"
+    enrol(str(device_file), str(home), {"name": "tmp117"})
+    (home / "heatveil.json").chmod(0o644)
+    command = [sys.executable, "-m", "edge.linux.run", str(home)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
+
+    assert ran.returncode == 2
+    assert "chmod 600" in ran.stderr
