@@ -183,6 +183,25 @@ def test_a_budget_that_began_is_left_alone(desk) -> None:
     assert (seen.epoch, seen.round, seen.spent) == (1, 7, 8000)
 
 
+def test_a_budget_that_began_too_early_is_left_alone(desk) -> None:
+    """Started by hand before the host had forgotten its chain: its first epoch is used up."""
+    board = desk.board()
+    assert desk.run("device", "add", NAME).status == 0
+    file = desk.path.with_name(f"{NAME}.device.json")
+    fresh = file.read_text()
+    provisioned(desk, board)
+    place = slots.Files(str(desk.path.parent / "board" / "heatveil"), "budget")
+    Budget(place, held(desk).identity.state_key).boot()
+    began = [place.read(i) for i in (0, 1)]
+    file.write_text(fresh)
+    desk.path.with_name(f"{NAME}.board.json").unlink()
+
+    said = provisioned(desk, board)
+    assert any("and begun" in line for line in said)
+    assert [place.read(i) for i in (0, 1)] == began
+    assert held(desk).given
+
+
 def test_another_devices_board_is_not_taken_by_accident(desk) -> None:
     """Its budget is written nowhere else."""
     board = desk.board()
