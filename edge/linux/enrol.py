@@ -35,6 +35,11 @@ def enrol(path, folder, driver):
             "or there is nothing to make it from. Make one: heatveil device add" % path
         )
     row = rows[0]
+    if row.get("chip"):  # as `heatveil provision` writes it, before a board has anything
+        raise ValueError(
+            "%s went to a board already; two devices of one key would use the same noise, and "
+            "their readings would lie open. Make new keys: heatveil device rotate --keys" % path
+        )
     told = {word: row.get(word) for word in WORDS}
     told["site"], told["site_key"] = body.get("site"), body.get("site_key")
     told["link"], told["driver"] = row.get("link"), driver
