@@ -9,6 +9,7 @@ import pytest
 
 from edge import pair, slots
 from edge.budget import Budget
+from edge.linux import enrol as linux
 from gateway.commands.provisioning import kept, provision
 from gateway.faults import OperatorFault
 from gateway.kit import boardfile, handing, parts, settings, state
@@ -154,6 +155,17 @@ def test_a_second_board_gets_nothing(desk) -> None:
     with pytest.raises(OperatorFault, match="same noise"):
         provisioned(desk, other)
     assert not any((desk.path.parent / "other" / path).exists() for path in parts.SLOTS)
+
+
+def test_a_raspberry_gets_nothing_that_a_board_has(desk, tmp_path: Path) -> None:
+    """The other way to a device, from the same file, must not make a second one."""
+    assert desk.run("device", "add", NAME).status == 0
+    file = desk.path.with_name(f"{NAME}.device.json")
+    boardfile.take(held(desk), b"board".hex())
+
+    with pytest.raises(ValueError, match="same noise"):
+        linux.enrol(str(file), str(tmp_path / "node"), {"name": "tmp117", "bus": 1})
+    assert not (tmp_path / "node").exists()
 
 
 def test_a_lost_budget_is_not_made_again(desk) -> None:
