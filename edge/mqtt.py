@@ -119,17 +119,15 @@ class Client:
         if self.topics:
             await self._link.send(packets.subscribe(self._window.number(), self.topics))
         left = list(self._window.flights)  # what comes from now on is sent by who publishes it
-        self.reconnects += self._met
-        self._met = True
+        self.reconnects, self._met = self.reconnects + self._met, True
         self._turn(True)
         for flight in left:
             await self._link.send(flight.out())
 
     def _turn(self, connected):
-        if self._link.up != connected:
-            self._link.up = connected
-            if self.on_state:
-                self.on_state(connected)
+        changed, self._link.up = self._link.up != connected, connected
+        if changed and self.on_state:
+            self.on_state(connected)
 
     async def _guarded(self, work):
         try:

@@ -295,6 +295,31 @@ print(await client.publish("{topic}", b"ready", 1, True))
     assert set(words) == ({b"ready", b"lost"} if "exit" in ending else {b"ready"})
 
 
+def test_a_broker_that_is_not_ours_hears_nothing(networked, broker: Broker, tmp_path) -> None:
+    """Its certificate is another's: asyncio shakes hands late, and still nothing is said."""
+    if not broker.authority:
+        pytest.skip("this broker speaks in the clear, so there is no certificate to mistrust")
+    stranger = certificates.authority("a stranger", datetime.now(UTC)).certificate
+    (tmp_path / "ca.pem").write_bytes(stranger)
+    case = """
+client = make("n", wait_s=2)
+task = asyncio.create_task(client.run())
+print(await client.publish("t", b"x", 1), client.connected, client.trouble)
+await client.stop()
+await task
+"""
+    other = Broker(broker.port, str(tmp_path / "ca.pem"))
+    proxy = Proxy(broker.port, random.Random(1), 0, 1, 2)
+    try:
+        said = networked.run(other.device(case, proxy.port))
+    finally:
+        proxy.close()
+
+    assert said.startswith("False False the broker localhost shows a certificate that is not acc")
+    assert proxy.said
+    assert not any(b"MQTT" in stream for stream in proxy.said)
+
+
 CUT = """
 client = make("cut-{name}", window={window}, wait_s=10, on_message=lambda t, p: came.append(p))
 client.topics = ["{room}/down"]
