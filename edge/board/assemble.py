@@ -14,6 +14,7 @@ from .drivers import Held, kind, opened
 MEMORY = 4096  # bytes of frames in memory: three dozen of one reading, or two of an array
 SPILL = 65536  # bytes of frames on the medium, for an outage that is longer
 FAREWELL_MS = 5000
+LEASE = 8  # answers that are paid for with one write of the flash
 
 
 def sensor_of(config, i2c=None, wire=None, device=None):
@@ -30,8 +31,13 @@ def sensor_of(config, i2c=None, wire=None, device=None):
 
 
 def budget_of(config, folder):
-    """Return the device's budget, booted; its `fault` says why where it cannot be used."""
-    budget = Budget(Files(folder, "budget"), config.identity.state_key)
+    """Return the device's budget, booted; its `fault` says why where it cannot be used.
+
+    What is left of a lease is lost at the next start. So a device that starts anew for each
+    answer pays for one at a time, or it would spend eight times as much as it says.
+    """
+    lease = 1 if config.wake_s else LEASE
+    budget = Budget(Files(folder, "budget"), config.identity.state_key, lease)
     try:
         budget.boot()
     except Lost:

@@ -10,7 +10,7 @@ from edge.host import rootkeys
 from edge.limits import Limits
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
-LIMITS = Limits(1, 8, 4000, 16000, 250_000_000, 0)
+LIMITS = Limits(1, 8, 4000, 16000, 10_000_000_000, 0)
 
 
 @pytest.fixture

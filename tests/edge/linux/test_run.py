@@ -33,7 +33,7 @@ WAIT_S = 20
 
 def asked(number: int) -> bytes:
     """Return the message of a Round that the device may answer."""
-    params = (50, 8, -8000, 8000, 16000, 32, 0)
+    params = (50, 8, -8000, 8000, 16000, 26, 0)  # a tenth of a kelvin is 26 grains
     plan = Round(number, "thermal", Grid((100, 1), 100), params, GUARANTEE)
     return post.pack_round(plan, SITE_KEY, wire.round_topic("lab", "thermal"))
 
@@ -55,6 +55,13 @@ class Host:
     def said(self, leaf: str) -> list[bytes]:
         """Return what came on a topic of the device's."""
         return [payload for where, payload in self.heard if where == leaf]
+
+    def hears(self, so: Callable[[], bool]) -> bool:
+        """Wait until something is so, and say whether it is."""
+        end_s = time.monotonic() + WAIT_S
+        while not so() and time.monotonic() < end_s:
+            time.sleep(0.02)
+        return so()
 
     def say(self, topic: str, payload: bytes, retain: bool = False) -> None:
         """Publish at QoS 1."""
@@ -126,10 +133,9 @@ def test_a_reading_reaches_the_host_and_its_receipt_frees_it(device_file: Path, 
             return True
         return False
 
-    live(home, sensor, receipted)
-    frames = host.said("data")
-    assert len(set(frames)) == 1
-    assert host.said("state")[-1] == b"disconnected"
+    live(home, sensor, lambda: b"ready" in host.said("state") and receipted())
+    assert host.hears(lambda: host.said("state")[-1:] == [b"disconnected"])
+    assert len(set(host.said("data"))) == 1
     assert json.loads(host.said("meta")[-1])["boot"] == 1
 
     host.say(wire.round_topic("lab", "thermal"), asked(2), retain=True)
@@ -181,6 +187,7 @@ def test_a_budget_that_cannot_be_used_is_an_alert(device_file: Path, host) -> No
 
     live(home, sensor, lambda: b"alert" in host.said("state"))
 
+    assert host.hears(lambda: host.said("state")[-1:] == [b"disconnected"])
     assert b"alert" in host.said("state")
     assert host.said("data") == []
 
@@ -192,9 +199,7 @@ def test_the_program_runs_and_ends_when_told(device_file: Path, host) -> None:
     path.write_text(path.read_text().replace('"yours"', '"tmp117"'))
     command = [sys.executable, "-m", "edge.linux.run", home]
     ran = subprocess.Popen(command, env=os.environ, stderr=subprocess.PIPE, text=True)
-    end_s = time.monotonic() + WAIT_S
-    while b"ready" not in host.said("state") and time.monotonic() < end_s:
-        time.sleep(0.02)
+    assert host.hears(lambda: b"ready" in host.said("state"))
     second = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
     ran.send_signal(signal.SIGTERM)
     _, said = ran.communicate(timeout=WAIT_S)
@@ -202,9 +207,7 @@ def test_the_program_runs_and_ends_when_told(device_file: Path, host) -> None:
     assert (ran.returncode, said) == (0, "")
     assert second.returncode == 2
     assert "another process" in second.stderr
-    while host.said("state")[-1] != b"disconnected" and time.monotonic() < end_s:
-        time.sleep(0.02)
-    assert host.said("state")[-1] == b"disconnected"
+    assert host.hears(lambda: host.said("state")[-1] == b"disconnected")
 
 
 def test_keys_that_others_can_read_stop_it(device_file: Path, tmp_path: Path) -> None:
