@@ -10,7 +10,6 @@ No pins and no radio in here.
 """
 
 import asyncio
-import json
 
 from . import compat, receipts, wire
 from .node import Node
@@ -104,7 +103,7 @@ class Device:
                 if oldest and receipts.settles(payload, oldest, self.node.identity):
                     self._ring.free(oldest)
             elif topic == self._limits and len(self._talker.acks) < WAITING:
-                self._talker.acks.append(json.dumps(self.node.tighten(payload)))
+                self._talker.acks.append(self.node.tighten(payload))
         now_ms = self._uptime.now_ms()
         frame = self._ticker.due(now_ms)
         self._talker.news.set()

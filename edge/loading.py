@@ -11,12 +11,65 @@ For boards: elsewhere memory is plenty, and to tidy up takes long.
 
 import gc
 
-ORDER = "compat cbor records wire limits pair keys entropy noise veil refusals ahead budget node"
-MORE = " saying ticker slots receipts"
+
+def load():
+    """Load what a node needs, without its link, and tidy up behind each module."""
+    from . import compat
+
+    _tidy(compat)
+    from . import cbor
+
+    _tidy(cbor)
+    from . import records
+
+    _tidy(records)
+    from . import wire
+
+    _tidy(wire)
+    from . import limits
+
+    _tidy(limits)
+    from . import pair
+
+    _tidy(pair)
+    from . import keys
+
+    _tidy(keys)
+    from . import entropy
+
+    _tidy(entropy)
+    from . import noise
+
+    _tidy(noise)
+    from . import veil
+
+    _tidy(veil)
+    from . import refusals
+
+    _tidy(refusals)
+    from . import ahead
+
+    _tidy(ahead)
+    from . import budget
+
+    _tidy(budget)
+    from . import node
+
+    _tidy(node)
+    from . import saying
+
+    _tidy(saying)
+    from . import ticker
+
+    _tidy(ticker)
+    from . import slots
+
+    _tidy(slots)
+    from . import receipts
+
+    _tidy(receipts)
 
 
-def load(names=ORDER + MORE):
-    """Load these modules of this package, and tidy up behind each."""
-    for name in names.split():
-        __import__("edge." + name)
-        gc.collect()
+def _tidy(loaded):
+    """Free what it took to compile the module that was loaded."""
+    gc.collect()

@@ -69,7 +69,7 @@ class Talker:
         if self._ticker.waits:
             return False
         if self.acks:
-            if not await self._publish("ack", self.acks[0].encode(), False):
+            if not await self._publish("ack", json.dumps(self.acks[0]).encode(), False):
                 return False
             self.acks.pop(0)
             self._said = ""  # the limits in `meta` may be others now

@@ -42,7 +42,12 @@ RULES = (
     ),
     Rule("nothing in edge but its uptime looks at a clock", rules.clock, "edge", ("compat.py",)),
     Rule("nothing in edge asks for the hour of the day", rules.calendar, "edge"),
-    Rule("edge prints and logs nothing, and writes no text of a reading", rules.telling, "edge"),
+    Rule(
+        "edge prints and logs nothing, and writes no text of a reading, but of its own state",
+        rules.telling,
+        "edge",
+        ("talking.py",),
+    ),
     Rule(
         "what packs messages and keeps state does not know a Reading",
         rules.reading,
