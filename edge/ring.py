@@ -55,7 +55,7 @@ class Ring:
 
     def keep(self):
         """Bring all of them to the spill, before a sleep that memory does not outlive."""
-        while self.spill and self._count:
+        while self.spill is not None and self._count:  # an empty one counts as false
             self._move()
 
     def _move(self):
