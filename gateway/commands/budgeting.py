@@ -101,8 +101,9 @@ def budget(
 def _lines(found: Needs, promised: int | None) -> Iterable[str]:
     plan, energy, memory, air = found.plan, found.energy, found.memory, found.bytes
     rest = "asleep in between" if plan.sleeps else "awake and joined"
+    count = "1 reading" if plan.readings == 1 else f"{plan.readings} readings"
     yield (
-        f"{plan.readings} readings of {plan.sensor} each {_time(plan.every_s)}, variance "
+        f"{count} of {plan.sensor} each {_time(plan.every_s)}, variance "
         f"{plan.variance} grains squared, {rest}"
     )
     yield (
