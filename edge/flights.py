@@ -35,7 +35,9 @@ class Window:
             return True
         except asyncio.TimeoutError:
             if link.up and flight is not None:
-                link.end("no PUBACK came in %d s" % link.wait_s)
+                if flight.late:
+                    link.end("no PUBACK came in %d s" % link.wait_s)
+                flight.late = True  # once is no proof: it may have left a moment ago, again
             return False
 
     def take(self, topic, payload, retain):
@@ -76,11 +78,11 @@ class Flight:
         self.mid = mid
         self.packet = packet
         self.landed = asyncio.Event()
-        self.sent = False
+        self.sent = self.late = False
 
     def out(self):
         """Return the packet for the wire, with DUP where it was there before."""
         if self.sent:
             self.packet[0] |= 8
-        self.sent = True
+        self.sent, self.late = True, False
         return self.packet

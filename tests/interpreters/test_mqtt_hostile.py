@@ -3,6 +3,7 @@
 The broker here is a listener that plays one part to each connection, and at last a good one.
 """
 
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 GREETING = b"\x20\x02\0\0"
+PONG = b"\xd0\0"
 
 # What is said to a device at once, and whether the listener then answers its pings.
 PARTS = {
@@ -27,6 +29,7 @@ PARTS = {
     "number 0": GREETING + b"\x40\x02\0\0",
     "silence": b"",
     "silent afterwards": GREETING,
+    "answers pings and nothing else": GREETING + PONG,
     "hung up": None,
 }
 
@@ -43,11 +46,11 @@ class Noting:
         self.troubles.append(self.client.trouble)
 
 async def main():
-    client = Client("127.0.0.1", {port}, "n", keepalive_s=2, wait_s=2)
+    client = Client("127.0.0.1", {port}, "n", keepalive_s=3, wait_s=1)
     client.pauses = noting = Noting(client)
     client.topics = ["t"]
     task = asyncio.create_task(client.run())
-    for _ in range(20):
+    for _ in range(40):
         if await client.publish("up", b"the same frame", 1):
             print("taken", client.connected)
             break
@@ -89,6 +92,8 @@ class Listener:
         said = b""
         while data := link.recv(4096):
             said += data
+            if part.endswith(PONG) and data.endswith(b"\xc0\0"):
+                link.sendall(PONG)
         self.heard.append(said)
 
     def _serve_well(self, link: socket.socket) -> None:
@@ -138,18 +143,21 @@ a message without a topic
 a message whose topic is not UTF-8
 a packet with number 0
 TimeoutError
-PUBACK
-hung up
+the broker is silent|no PUBACK came in 1 s
+no PUBACK came in 1 s
+hung up|104|reset
 """.strip().splitlines()
 
 
 def test_a_device_outlives_every_kind_of_broker(networked, listener: Listener) -> None:
-    """13 of them; each is given up with its reason, within bounded time, and the frame arrives."""
+    """14 of them; each is given up with its reason, within bounded time, and the frame arrives."""
     said = networked.run(SCRIPT.format(port=listener.port)).splitlines()
 
     assert said[0] == "taken True"
     assert len(said[1:]) == len(TROUBLES), said
-    assert [words for words, why in zip(TROUBLES, said[1:], strict=True) if words not in why] == []
+    assert [
+        words for words, why in zip(TROUBLES, said[1:], strict=True) if not re.search(words, why)
+    ] == []
 
 
 def test_a_closed_port_is_tried_again(networked) -> None:
