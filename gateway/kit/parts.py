@@ -6,7 +6,7 @@ import edge
 
 from ..faults import OperatorFault
 
-HOST = ("host", "linux")  # folders of edge that no board loads
+HOST = ("host", "linux", "manifest.py")  # of edge, and no board loads it
 MAIN, BOOT = "main.py", "boot.py"
 CONFIG = "heatveil.json"
 FOLDER = "heatveil"
