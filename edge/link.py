@@ -10,7 +10,7 @@ certificate are not noticed before something is written or read.
 import asyncio
 
 from .compat import hang_up, no_delay
-from .packets import Fault
+from .packets import DISCONNECT, Fault
 
 
 class Link:
@@ -34,6 +34,18 @@ class Link:
         reader, self._writer = await asyncio.wait_for(opened, self.wait_s)
         no_delay(self._writer)
         return reader
+
+    async def goodbye(self):
+        """Say DISCONNECT, and let the broker hang up first.
+
+        A socket that is closed while something comes in can take back what was said.
+        """
+        if self.up and await self.send(DISCONNECT):
+            try:
+                await asyncio.wait_for(self.ended.wait(), 1)
+            except asyncio.TimeoutError:
+                pass
+        self.end("stopped")
 
     async def close(self):
         """Close the connection, if there is one."""

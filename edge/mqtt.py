@@ -81,9 +81,7 @@ class Client:
     async def stop(self):
         """Say goodbye, so that the broker does not tell the will, and let `run` return."""
         self._stopping.set()
-        if self._link.up:
-            await self._link.send(packets.DISCONNECT)
-        self._link.end("stopped")
+        await self._link.goodbye()
 
     async def publish(self, topic, payload, qos=0, retain=False):
         """Return True when the broker has it; at QoS 0, when it is on its way.
