@@ -25,7 +25,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import quantiles
 
-sys.path[:0] = map(str, (Path(__file__).parents[1] / "faults", Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "faults"))
 
 from harness.children import Child
 from harness.clusters import Cluster
