@@ -7,6 +7,7 @@ any other exception is our own fault and shows its traceback.
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class OperatorFault(Exception):
@@ -19,6 +20,23 @@ class LinkFault(OperatorFault):
 
 class TakenFault(OperatorFault):
     """Another process has what only one at a time may have."""
+
+
+def text_of(path: Path, called: str, because: str) -> str:
+    """Return what a small file of the operator's says.
+
+    Args:
+        called: what the file is, such as "the token file"; with its path it begins the sentence.
+        because: why it is needed and what to do, which ends it.
+
+    Raises:
+        OperatorFault: it cannot be read, or is no text.
+    """
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, ValueError) as fault:
+        why = getattr(fault, "strerror", None) or "it is not UTF-8 text"
+        raise OperatorFault(f"{called} {path} cannot be read ({why}); {because}") from fault
 
 
 def suggestion(given: str, names: Iterable[str]) -> str:

@@ -80,7 +80,8 @@ class Outbox:
     def switch(self, open: bool) -> None:
         """Hand letters over from now on, or no longer; any thread, returns at once."""
         with self._changed:
-            self._again = open and not self._open
+            if open and not self._open:
+                self._again = True
             self._open = open
             self._changed.notify_all()
 

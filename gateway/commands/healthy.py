@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from .. import config
 from ..faults import OperatorFault
+from ..web.token import read as read_token
 
 LARGEST = 1_000_000  # bytes of an answer
 
@@ -41,7 +42,7 @@ def health(
         page = config.load(path).page
         url, token_file = f"http://{_reachable(page.host)}:{page.port}/", page.token_file
     assert_http(str(url))
-    token, shut_out = _token(token_file), []
+    token, shut_out = read_token(token_file), []
     try:
         found = _asked(str(url).rstrip("/") + "/readyz", token, patience_s)
         if found.get("reads"):
@@ -113,17 +114,6 @@ def _got(url: str, token: str | None, patience_s: float) -> Any:
             why = "it wants another token" if refused.code in (401, 403) else refused.reason
             raise ValueError(f"HTTP {refused.code}, {why}") from refused
     return json.loads(body)
-
-
-def _token(path: Path | None) -> str | None:
-    try:
-        return None if path is None else path.read_text("utf-8").strip()
-    except (OSError, ValueError) as fault:
-        why = getattr(fault, "strerror", None) or str(fault)
-        raise OperatorFault(
-            f"the token_file {path} cannot be read ({why}); the page answers nobody without its "
-            "token. Mend the path, or the rights of the file"
-        ) from fault
 
 
 def _reachable(host: str) -> str:

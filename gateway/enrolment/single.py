@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from edge.host import rootkeys
 
-from ..faults import OperatorFault
+from ..faults import OperatorFault, text_of
 from ..operating import Mqtt
 from . import keyfile
 from .enrol import Devices, Secret
@@ -107,14 +107,8 @@ def link_of(broker: Mqtt, name: str, password: str, session: str) -> dict[str, A
     link: dict[str, Any] = {"host": broker.host, "port": broker.port, "tls": not broker.insecure}
     link |= {"client_id": session, "username": name, "password": password}
     if broker.ca_file is not None:
-        try:
-            link["ca"] = broker.ca_file.read_text("ascii")
-        except (OSError, ValueError) as fault:
-            why = getattr(fault, "strerror", None) or str(fault)
-            raise OperatorFault(
-                f"ca_file {broker.ca_file} under [mqtt] cannot be read ({why}); a board needs it "
-                "to know the broker. Run `heatveil broker init`, or mend the path"
-            ) from fault
+        needed = "a board needs it to know the broker. Run `heatveil broker init`, or mend the"
+        link["ca"] = text_of(broker.ca_file, "ca_file under [mqtt]", f"{needed} path")
     return link
 
 

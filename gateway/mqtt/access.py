@@ -85,9 +85,13 @@ def marked(name: str, secret: str) -> str:
     return f"{name}-{hmac.new(secret.encode(), name.encode(), 'sha256').hexdigest()[:16]}"
 
 
+# How it shows that the other end let go in the middle of a greeting: one of them, by chance.
+_CUT_SHORT = ConnectionResetError, ConnectionAbortedError, BrokenPipeError
+
+
 def distrust(broker: Mqtt, fault: OSError) -> str:
     """Return why a broker that answered is not spoken to; nothing when it did not answer."""
-    if broker.insecure or not isinstance(fault, ssl.SSLError | ConnectionResetError):
+    if broker.insecure or not isinstance(fault, (ssl.SSLError, *_CUT_SHORT)):
         return ""
     place = f"the broker at {broker.host}:{broker.port}"
     if not isinstance(fault, ssl.SSLCertVerificationError):

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
 
-from ..faults import OperatorFault
+from ..faults import OperatorFault, text_of
 from .places import Database
 
 # A server that is gone must be noticed, so that we try again and can be stopped meanwhile; who
@@ -104,11 +104,6 @@ def _words(database: Database) -> dict[str, str]:
 def _password(database: Database) -> dict[str, str]:
     if database.password_file is None:
         return {}
-    try:
-        return {"password": database.password_file.read_text("utf-8").rstrip("\r\n")}
-    except (OSError, ValueError) as fault:
-        why = getattr(fault, "strerror", None) or "it is not UTF-8"
-        raise OperatorFault(
-            f"the password file {database.password_file} cannot be read ({why}); PostgreSQL will "
-            "not have us without it. Mend [store] password_file in the deployment file"
-        ) from fault
+    needed = "PostgreSQL will not have us without it. Mend [store] password_file"
+    said = text_of(database.password_file, "the password file", f"{needed} in the deployment file")
+    return {"password": said.rstrip("\r\n")}

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ..faults import OperatorFault
+from ..faults import OperatorFault, text_of
 
 LEAST = 16
 _PRINTED = re.compile(r"[\x21-\x7e]+")
@@ -17,14 +17,10 @@ def read(path: Path | None) -> str | None:
     """
     if path is None:
         return None
-    try:
-        token = path.read_text("utf-8").strip()
-    except (OSError, ValueError) as fault:
-        why = getattr(fault, "strerror", None) or "it is no text"
-        raise OperatorFault(
-            f"the token file {path} cannot be read ({why}); whoever looks at the page has to show "
-            "what is in it. Mend token_file under [page], or who may read the file"
-        ) from fault
+    needed = (
+        "whoever looks at the page has to show what is in it. Mend token_file under [page], or"
+    )
+    token = text_of(path, "the token file", f"{needed} who may read the file").strip()
     if len(token) < LEAST or not _PRINTED.fullmatch(token):
         raise OperatorFault(
             f"the token in {path} is {len(token)} characters, and needs to be {LEAST} or more of "

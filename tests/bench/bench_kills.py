@@ -25,6 +25,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import quantiles
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "faults"))
 
 from harness.children import Child

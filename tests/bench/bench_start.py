@@ -188,6 +188,11 @@ def main() -> None:
             grows = drift(gateway, link, frames, asked.minutes, asked.rate)
             told(f"drift over {asked.minutes:g} min at {asked.rate}/s", grows, 2, "MB/h")
         told(f"SIGTERM to exit, {VIEWERS} viewers", ends(gateway, link, frames), 2, "s")
+        between = serve()  # what was left in the queue is no commit: those frames came before
+        between.wait(lambda: between.asked("/readyz"), "ready")
+        time.sleep(5)
+        between.process.terminate()
+        between.process.wait(30)
         before = rows(config, "refused")
         for number in range(QUEUE):  # no frames, so that each must be committed as a dead letter
             link.publish(frames[number % len(frames)][0], number.to_bytes(40, "big"))

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness.children import eventually
 from harness.sizes import sized, takes_long
 from harness.stage import Stage
 from harness.truth import ask
+
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 SENSORS = 40

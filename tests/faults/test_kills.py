@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable
 
 import pytest
-from harness.children import eventually
 from harness.clusters import Cluster
 from harness.sizes import sized, takes_long
 from harness.stage import Stage
+
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 SENSORS = sized(200, 400)

@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable
 
 import pytest
-from harness.children import eventually
 from harness.proxies import Proxy
 from harness.sizes import sized, takes_long
 from harness.stage import Stage
 from harness.web import get
+
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 SENSORS = sized(200, 400)

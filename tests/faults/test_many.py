@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable
 
 from harness.brokers import LIMITS, OPEN, Broker
-from harness.children import eventually
 from harness.frames import Forge
 from harness.radio import connecting, publishing
 from harness.sizes import sized, takes_long
 from harness.stage import Stage
+
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 DEVICES = sized(2000, 9000)

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from harness.brokers import LIMITS, OPEN, Broker
-from harness.children import eventually
 from harness.frames import Forge
 from harness.radio import Listener, Radio
 from harness.sizes import sized, takes_long
 from harness.stage import Stage
 from harness.truth import ask
 from harness.web import told
+
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 GENEROUS = "[guard]\nmessages_per_s = 100000\nburst = 1000000\nforged = 1000000\n"

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
-from harness.children import eventually
 from harness.dying import STEPS
 from harness.radio import Listener
 from harness.sizes import FULL, sized, takes_long
 from harness.stage import SITE, Stage
 
 from edge import wire
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 POINTS = [f"{step}:{when}" for step in STEPS for when in ("before", "after")]

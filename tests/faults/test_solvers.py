@@ -8,10 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from harness.children import Child, eventually
+from harness.children import Child
 from harness.radio import Listener
 from harness.sizes import sized, takes_long
 from harness.stage import SITE, Stage
+
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 

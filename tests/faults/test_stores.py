@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.children import Child, eventually
+from harness.children import Child
 from harness.sizes import sized, takes_long
 from harness.stage import Stage
 from harness.truth import ask, sound
 from harness.web import get, told
+
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 SENSORS = sized(200, 2000)

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from statistics import median, quantiles
 
 import pytest
-from harness.children import eventually
 from harness.frames import Forge
 from harness.locked import GATEWAY, locked, secrets
 from harness.radio import NOT_AUTHORIZED, Radio
@@ -18,6 +17,7 @@ from harness.truth import ask
 
 from edge import receipts
 from gateway.brokers import dynamic
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 

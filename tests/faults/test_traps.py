@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from harness.brokers import LIMITS, OPEN, Broker
-from harness.children import ROOT, eventually
+from harness.children import ROOT
 from harness.radio import PUBLISH, Radio, packed, text
 from harness.sizes import takes_long
 from harness.stage import Stage
@@ -23,6 +23,7 @@ from gateway.faults import OperatorFault
 from gateway.mqtt.pump import Pump, Rider
 from gateway.mqtt.service import Link
 from gateway.operating import Mqtt
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 TOLD = re.compile(r"Received PUBLISH from (\S+) \(d\d, q(\d), r(\d), m\d+, '([^']*)'")

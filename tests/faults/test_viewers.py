@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from harness.children import eventually
 from harness.sizes import sized, takes_long
 from harness.stage import Stage
 from harness.switches import queueing
@@ -17,6 +16,7 @@ from harness.web import get
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from gateway.web import feed
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 VIEWERS, ROUNDS = sized((50, 5), (200, 40))

@@ -5,11 +5,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from harness.children import Child, eventually
+from harness.children import Child
 from harness.clusters import Cluster
 from harness.sizes import takes_long
 from harness.stage import Stage
 from harness.truth import ask
+
+from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 SENSORS, PARTS = 200, 4

@@ -5,10 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from edge import receipts, thermal, wire
 from edge.limits import Limits
@@ -19,6 +17,7 @@ from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.storage.store import Store
+from tests.waiting import eventually
 
 SITE = "crashsite"
 SENSORS = 240
@@ -47,14 +46,6 @@ with Service(deployment, devices) as service:
     service.run(rounds=1)
     (folder / "reports").write_text(str(service.state()["release"]["reports"]))
 """
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 20.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.005)
-    return bool(true())
 
 
 def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(

@@ -110,13 +110,14 @@ def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
     assert fleet.stdout.readline().startswith("6 devices")
     serve = start("serve")
     found = _map(site, 3)
+    assert serve.stdout
+    told = "".join(serve.stdout.readline() for _ in range(3))  # else it is stopped before the last
     serve.send_signal(signal.SIGTERM)
     fleet.send_signal(signal.SIGINT)
 
     assert serve.wait(3) == 0
     assert fleet.wait(3) == 0
     assert found["guarantee"]["epsilon"] == [8, 1]
-    told = serve.stdout.read()
     assert "all 3 readings that the promise is for" in told
     assert "the page stays up at http://" in told
     (secrets,) = site.parent.glob("secrets.json")

@@ -1,7 +1,7 @@
 """What waits in the store goes out once, in order; a broker that forgot is told again."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 from gateway.intake.outcomes import Letter
 from gateway.outbox import Outbox
 from gateway.storage.store import Store
+from tests.waiting import eventually
 
 ROUND, MAP, WORD = "round/thermal", "map/thermal", "said/once"
 
@@ -35,14 +36,6 @@ def outbox(store: Store) -> Iterator[tuple[Outbox, list[tuple[str, bytes]]]]:
 
     with Outbox(store, publish) as box:
         yield box, out
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 5.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.01)
-    return bool(true())
 
 
 def letter(topic: str, payload: bytes, retain: bool = True) -> Letter:

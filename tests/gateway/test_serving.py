@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.kernel import forward
 from physics.sensors import PointSensors
+from tests.waiting import eventually
 
 SENSORS = 12
 PLACES = np.arange(1, SENSORS + 1) / SENSORS
@@ -130,14 +131,6 @@ class Here:
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let services draw their maps in this process."""
     monkeypatch.setattr("gateway.serving.Solver", Here)
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 5.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.01)
-    return bool(true())
 
 
 def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:

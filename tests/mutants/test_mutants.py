@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.mutants.planting import ROOT, copied, plant
+
 PACKAGES = ("edge", "physics", "recovery", "gateway")
 TABLES = sorted(Path(__file__).parent.glob("*.toml"))
 BROKE_OFF = "the layer runs to its end"  # the runner's claim on a layer that raised
@@ -56,34 +57,6 @@ MUTANTS = [
 # The untouched copy must pass what the mutants fail, or they would fail for nothing.
 CONTROL = Mutant("nothing", "", "", "", "")
 LAYERS = sorted({mutant.layer for mutant in MUTANTS})
-
-
-def copied(folder: Path) -> Path:
-    """Return a copy of what an audit needs, of hard links: nothing there is written in place."""
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, folder / package, copy_function=os.link)
-    if (ROOT / ".tools").is_dir():
-        (folder / ".tools").symlink_to(ROOT / ".tools")
-    return folder
-
-
-def plant(folder: Path, mutant: Mutant) -> None:
-    """Make the mistake in a copy.
-
-    Raises:
-        AssertionError: the text is not there exactly once, so the row is stale.
-    """
-    path = folder / mutant.file
-    source = path.read_text("utf-8")
-    count = source.count(mutant.old)
-    assert count == 1, (
-        f"{mutant.file} holds {mutant.old!r} {count} times but must hold it once, or this is not "
-        "the mistake that is meant. Mend the row"
-    )
-    changed = source.replace(mutant.old, mutant.new)
-    compile(changed, mutant.file, "exec")
-    path.unlink()  # a hard link to the checkout's own
-    path.write_text(changed, "utf-8")
 
 
 class Warm:
@@ -127,7 +100,9 @@ class Warm:
 
 def tried(folder: Path, mutant: Mutant, idle: "SimpleQueue[Warm]") -> Outcome:
     """Return what becomes of one mistake."""
-    copied(folder)
+    copied(folder, PACKAGES)
+    if (ROOT / ".tools").is_dir():
+        (folder / ".tools").symlink_to(ROOT / ".tools")
     if mutant.file:
         plant(folder, mutant)
     warm = idle.get()

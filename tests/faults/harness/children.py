@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
 MB = 1 << 20
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 60.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not (found := true()) and time.monotonic() < until_s:
-        time.sleep(0.01)
-    return bool(found)
 
 
 class Child:

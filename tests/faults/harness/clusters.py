@@ -13,7 +13,9 @@ from typing import Any
 
 import psycopg
 
-from .children import Child, eventually
+from tests.waiting import eventually
+
+from .children import Child
 from .ports import own_port
 
 

@@ -12,10 +12,11 @@ from gateway import config
 from gateway.commands import virtual
 from gateway.ledger import price
 from gateway.mechanisms import named
+from tests.waiting import eventually
 
 from . import truth
 from .brokers import Broker
-from .children import Child, eventually, python
+from .children import Child, python
 from .clusters import Cluster
 from .ports import own_port
 from .truth import Truth

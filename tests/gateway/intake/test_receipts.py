@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from edge import receipts as signed
 from edge import wire
 from gateway.intake import receipts
@@ -74,6 +76,22 @@ def test_a_receipt_that_was_lost_goes_out_so_that_the_broker_keeps_it(home: Any)
 
     assert [topic for topic, _ in one.published] == [wire.topic(SITE, "node-0", "receipt")]
     assert one.settled == [([], [(1, 1)])]
+
+
+def test_who_sends_one_report_again_and_again_does_not_fill_our_memory(
+    home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a broker has not acknowledged waits in memory: one of a device, and another later."""
+    packer, one = receipts.Packer(home.devices), Bearer()
+    now_s = [100.0]
+    monkeypatch.setattr(receipts.time, "monotonic", lambda: now_s[0])
+    again = [Receipt("node-0", 1, 4, True)] * 50 + [Receipt("node-1", 1, 9, True)]
+
+    for now_s[0] in (100.0, 105.0, 110.5):
+        receipts.settle([(one, message(1))], Verdict(None, again=again), packer)
+
+    assert len(one.published) == 2 * 2  # each device at first, and after ten seconds
+    assert [len(said) for said, _ in one.settled] == [49, 51, 49]  # and all others plainly
 
 
 def test_a_device_that_is_enrolled_no_longer_gets_none(home: Any) -> None:

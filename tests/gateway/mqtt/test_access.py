@@ -149,3 +149,20 @@ def test_we_speak_no_tls_below_12_whatever_this_machine_allows(
         assert ours is not None
         assert speaks(lax(cafile=tmp_path / "ca.pem")) == "TLSv1.1", "the negative control"
         assert speaks(ours) is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (ssl.SSLEOFError(8, "EOF occurred in violation of protocol"), True),
+        (ConnectionResetError(104, "Connection reset by peer"), True),
+        (BrokenPipeError(32, "Broken pipe"), True),  # it let go before our last word was out
+        (ConnectionRefusedError(111, "Connection refused"), False),  # nobody is there at all
+        (TimeoutError(110, "timed out"), False),
+    ],
+)
+def test_who_speaks_no_tls_is_told_apart_from_who_is_not_there(fault: OSError, said: bool) -> None:
+    """By chance one of three faults shows: each must say what TLS is for, and the two ways."""
+    found = access.distrust(Mqtt(), fault)
+
+    assert ("ca_file" in found and "insecure = true" in found) == said

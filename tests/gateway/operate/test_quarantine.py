@@ -17,16 +17,10 @@ from gateway.operate.quarantine import Quarantine
 from gateway.operating import Guard as Settings
 from gateway.operating import Mqtt
 from gateway.storage.store import Store
+from tests.waiting import eventually
 
 NAMES = [f"node-{number}" for number in range(4)]
 LIMITS = Settings(messages_per_s=20, burst=50, forged=5)
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 5) -> bool:
-    until_s = time.monotonic() + patience_s
-    while not (held := true()) and time.monotonic() < until_s:
-        time.sleep(0.002)
-    return bool(held)
 
 
 class Ward:

@@ -20,6 +20,7 @@ from gateway.operating import Mqtt
 from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
+from tests.waiting import eventually
 
 Heatveil = Callable[..., Any]
 
@@ -72,14 +73,6 @@ def publish(owned: Any, topic: str, payload: bytes) -> None:
         link = Link(owned.deployment.mqtt, f"forger-{owned.deployment.site.name}", pump).wait()
         link.publish(topic, payload, retain=True)
         link.close()
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 5.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.01)
-    return bool(true())
 
 
 def tighten(heatveil: Heatveil, owned: Any, *words: object) -> Any:

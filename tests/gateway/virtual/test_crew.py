@@ -8,6 +8,7 @@ import pytest
 
 from gateway.virtual import crew
 from gateway.virtual.crew import Crew
+from tests.waiting import eventually
 
 
 class Device:
@@ -45,13 +46,6 @@ class Device:
 def log() -> list[tuple[str, str]]:
     """Return what was done, in order."""
     return []
-
-
-def eventually(true: Any) -> bool:
-    until_s = time.monotonic() + 5
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.002)
-    return bool(true())
 
 
 def test_no_noise_is_drawn_while_a_frame_waits(log: list[tuple[str, str]]) -> None:

@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,6 +24,7 @@ from gateway.operating import Mqtt
 from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
+from tests.waiting import eventually
 
 LIMITS = Limits(1, 8, 1, 10_000, 2 * 50_000, 0)  # two answers
 
@@ -63,14 +64,6 @@ class Gateway:
 
     def close(self) -> None:
         self._link.close()
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 10.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.01)
-    return bool(true())
 
 
 @pytest.fixture

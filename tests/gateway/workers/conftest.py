@@ -27,6 +27,7 @@ from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.storage.places import Database
 from gateway.storage.store import Store
+from tests.waiting import eventually
 
 LEASE_S = 2.0
 SETTINGS = """
@@ -116,14 +117,6 @@ def store(database: Database) -> Iterator[Store]:
     store = Store(database, named(database))
     yield store
     store.close()
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 60.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.01)
-    return bool(true())
 
 
 class Site:

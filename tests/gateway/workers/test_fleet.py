@@ -10,11 +10,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.storage.places import Database
+from tests.waiting import eventually
 
 DEVICES, MAC_BYTES = 240, 16
 WIDTHS = {77: "h", 78: "i"}  # of RFC 8746, as `array` calls them
@@ -58,14 +58,6 @@ port = {page}
 partitions = 8
 lease_s = {lease_s}
 """
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 120.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.02)
-    return bool(true())
 
 
 class Witness:

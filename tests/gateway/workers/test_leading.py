@@ -21,14 +21,7 @@ from gateway.operating import Mqtt
 from gateway.storage.places import Database
 from gateway.storage.store import Store
 from gateway.workers.leading import STANDBY, leading
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 60.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.01)
-    return bool(true())
+from tests.waiting import eventually
 
 
 def test_a_standby_goes_on_with_the_round_of_a_leader_that_died(

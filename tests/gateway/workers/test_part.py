@@ -18,6 +18,7 @@ from gateway.workers.parts import devices_of, part_of, session_of, topics_of
 from gateway.workers.retiring import retire
 from gateway.workers.shares import share
 from gateway.workers.worker import Worker
+from tests.waiting import eventually
 
 PARTITIONS = 3
 
@@ -45,14 +46,6 @@ def speaking(mosquitto: Mqtt) -> Iterator[Callable[[str], None]]:
         yield lambda topic: link.publish(topic, b"nonsense")
         assert link.sent(5)
         link.close()
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 30.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.01)
-    return bool(true())
 
 
 def heard(store: Store) -> list[str]:

@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -16,6 +16,7 @@ from gateway.storage.store import Store
 from gateway.workers.naming import holder
 from gateway.workers.sight import Sight
 from gateway.workers.worker import Worker
+from tests.waiting import eventually
 
 PARTITIONS, LEASE_S = 4, 1.5
 
@@ -87,14 +88,6 @@ def deployment(store: Store, port: int) -> Deployment:
         store={"postgresql": store.place.words},  # type: ignore[union-attr]
         workers={"partitions": PARTITIONS, "lease_s": LEASE_S},
     )
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 30.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.01)
-    return bool(true())
 
 
 @pytest.mark.parametrize("looks", [True, False])

@@ -13,17 +13,10 @@ from edge import thermal
 from gateway.storage.schema import leases
 from gateway.storage.store import Store
 from gateway.workers.parts import part_of
+from tests.waiting import eventually
 
 DEVICES, PARTITIONS, LEASE_S = 240, 6, 2.0
 BUSY_S = 6.0  # more than a lease that a take-over may last here; 0.3 s on a machine at rest
-
-
-def eventually(true: Callable[[], Any], patience_s: float = 60.0) -> bool:
-    """Wait until it is true; return whether it came to that."""
-    until_s = time.monotonic() + patience_s
-    while not true() and time.monotonic() < until_s:
-        time.sleep(0.01)
-    return bool(true())
 
 
 def holders(store: Store) -> dict[int, str]:

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.mutants.planting import ROOT, copied, plant
+
 PACKAGES = ("edge", "physics", "recovery", "gateway", "tests")
 SAYS = {"AssertionError", "Failed"}  # how a test says that something is not so
 WORKERS = 2
@@ -58,38 +59,13 @@ MISTAKES = [
 CONTROL = Mistake("nothing", "", "", "", "")
 
 
-def copied(folder: Path) -> None:
-    """Make a copy of what tests need, of hard links: nothing there is written in place."""
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, folder / package, copy_function=os.link)
-    os.link(ROOT / "pyproject.toml", folder / "pyproject.toml")
-
-
-def plant(folder: Path, mistake: Mistake) -> None:
-    """Make the mistake in a copy.
-
-    Raises:
-        AssertionError: the text is not there exactly once, so the row is stale.
-    """
-    path = folder / mistake.file
-    source = path.read_text("utf-8")
-    count = source.count(mistake.old)
-    assert count == 1, (
-        f"{mistake.file} holds {mistake.old!r} {count} times but must hold it once, or this is "
-        "not the mistake that is meant. Mend the row"
-    )
-    changed = source.replace(mistake.old, mistake.new)
-    compile(changed, mistake.file, "exec")
-    path.unlink()  # a hard link to the checkout's own
-    path.write_text(changed, "utf-8")
-
-
 class Bench:
     """A process that has other people's packages ready, and a copy to make mistakes in."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        copied(folder)
+        copied(folder, PACKAGES)
+        os.link(ROOT / "pyproject.toml", folder / "pyproject.toml")
         self._process = subprocess.Popen(
             [sys.executable, "-P", Path(__file__).with_name("trial.py")],
             stdin=subprocess.PIPE,
