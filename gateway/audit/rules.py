@@ -56,7 +56,7 @@ def chance(node: ast.AST) -> Found:
     yield from barred(node, CHANCE)
     match node:
         case ast.Attribute(attr=word) | ast.Name(id=word) | ast.alias(name=word):
-            if word in {"urandom", "getrandbits", "os_entropy", "Tape"}:
+            if word in {"urandom", "getrandbits", "os_entropy", "spread", "Tape"}:
                 yield node.lineno, f"random bits from {word}"
         case ast.FunctionDef(name="below" | "bits") if len(node.args.args) == 2 and (
             node.args.args[0].arg == "self"

@@ -5,15 +5,18 @@ each of them is shown to bite: on every planted line, and on no line that is in 
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import edge
 from edge import thermal, wire
 from edge.host import post
 from edge.records import Grid, Guarantee, Reading, Round
 from gateway.audit import guards, lint, rules
 from gateway.audit.claim import Effort
 
+EDGE = Path(str(edge.__file__)).parent
 FLOATS = """
 x = 0.5
 x = a / b
@@ -40,6 +43,8 @@ x = os.urandom(4)
 u = getattr(os, "x").getrandbits(8)
 from .entropy import Tape
 from .compat import os_entropy
+from .compat import spread
+z = compat.spread(9)
 class Mine:\n    def below(self, n): return 0
 """
 CLOCKS = """
@@ -154,6 +159,39 @@ def test_the_source_keeps_each_rule(claim) -> None:
 def test_a_planted_fault_is_found(rule: Callable[[str], list[str]], line: str) -> None:
     """Each rule must bite on every way its fault comes in, and name the line."""
     assert rule(f"a = b = k = 1\n{line}\n")[0].startswith("line ")
+
+
+MEANT = [(rule, place) for rule in lint.RULES for place in rule.may]
+
+
+@pytest.mark.parametrize(
+    ("rule", "place"), MEANT, ids=[f"{rule.find.__name__}-{place}" for rule, place in MEANT]
+)
+def test_what_a_file_may_have_is_what_it_has(rule: lint.Rule, place: str) -> None:
+    """Leave for a word that is not there any more waits for the next one."""
+    source = (EDGE / place).read_text("utf-8")
+
+    assert {fault.partition(": ")[2] for fault in rule.find(source)} == set(rule.may[place])
+    assert lint.faults(rule, place, source) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        ("pause.py", "x = 0.5"),
+        ("talking.py", "print(x)"),
+        ("talking.py", "import random"),
+        ("compat.py", "import random"),
+        ("compat.py", "import machine"),
+        ("entropy.py", "from os import urandom"),
+        ("noise.py", "from .compat import spread"),
+    ],
+)
+def test_a_file_that_may_have_one_thing_may_not_have_another(place: str, line: str) -> None:
+    """A file that was left out whole would hide it."""
+    source = (EDGE / place).read_text("utf-8")
+
+    assert any(lint.faults(rule, place, f"{source}\n{line}\n") for rule in lint.RULES)
 
 
 @pytest.mark.parametrize("rule", PLANTED, ids=lambda rule: rule.__name__)
