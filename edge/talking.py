@@ -56,18 +56,16 @@ class Talker:
 
     async def _say(self):
         """Say the next thing; False where there is none, or where the broker did not take it."""
+        if self._ticker.waits:  # not the frame, and no older one either: it would tell the same
+            return False
         now_ms = self._uptime.now_ms()
         frame, self.extra = self.extra, None
         oldest = self._ring.oldest()
-        if self._ticker.waits and len(self._ring) == 1:
-            oldest = None  # never before its tick
         if oldest and (oldest != self._sent or now_ms >= self._again_ms):
             self._sent, self._again_ms = oldest, now_ms + AGAIN_MS + spread(AGAIN_MS)
             frame = oldest
         if frame:
             return await self._publish("data", frame, False)
-        if self._ticker.waits:
-            return False
         if self.acks:
             if not await self._publish("ack", json.dumps(self.acks[0]).encode(), False):
                 return False

@@ -136,6 +136,26 @@ def test_nothing_is_said_while_a_frame_is_held_back() -> None:
     assert leaves[-2:] == ["meta", "state"]
 
 
+def test_no_older_frame_is_said_while_one_is_held_back(monkeypatch) -> None:
+    """One that has no receipt yet is sent again at a moment that tells as much as an ack's."""
+    monkeypatch.setattr(talking, "AGAIN_MS", 1)
+    monkeypatch.setattr(talking, "IDLE_MS", 1)
+    came: list[float] = []
+
+    async def play(broker: Broker, ring: Any) -> None:
+        broker.on_message(ROUNDS, asked(1))
+        await asyncio.sleep(0.1)
+        assert len(broker.leaf("data")) > 2, "it is not sent again and again"
+        came.append(asyncio.get_running_loop().time())
+        broker.on_message(ROUNDS, asked(2))
+        await asyncio.sleep(0.1)
+
+    after = [at - came[0] for at, leaf, _ in lived(play).said if at > came[0] + 0.01]
+
+    assert min(after) >= 0.058
+    assert len(after) > 2
+
+
 def test_only_its_own_receipt_frees_a_frame_and_the_next_has_its_turn() -> None:
     """One that anybody writes would make reports vanish; the gateway wants them in order."""
 
