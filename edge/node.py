@@ -27,9 +27,10 @@ class Node:
 
     identity: a `keys.Identity`. budget: its own `budget.Budget`, booted. step: of its converter,
     (num, den) of a kelvin, or None below any grain. follower: a new `background.Follower` or None.
+    tables: whether noise may come from tables (`bulk`), where a Round asks for that.
     """
 
-    def __init__(self, identity, budget, step=None, follower=None):
+    def __init__(self, identity, budget, step=None, follower=None, tables=False):
         if budget.fault:
             raise ValueError(
                 "the budget of %s cannot be used (%s); without one that has booted nobody knows "
@@ -42,7 +43,9 @@ class Node:
         self._step = step
         self._follower = follower
         self._ahead = Ahead(identity, budget)
-        self._variance = budget.limits.variance  # till a Round came, which tells the next one's
+        self._may_table = tables
+        # Variance and tables' bits; till a Round came, which tells the next one's.
+        self._like = budget.limits.variance, 0
         self._round = self._name = self._frame = None  # of the last answer
         # Of the last charge: the Round, till it is answered (its short name can be forged); when.
         self._paid = self._paid_ms = None
@@ -51,7 +54,7 @@ class Node:
     def prepare(self):
         """Draw the noise of the next frame, if it is not there; call it when nothing is due."""
         if self.state() == "ready":
-            self._ahead.prepare(veil, self._variance)
+            self._ahead.prepare(veil, *self._like)
 
     def answer(self, message, read, mechanism=veil.NAME, now_ms=None):
         """Return the frame that answers a Round's message, or None and say why in `refusal`.
@@ -127,11 +130,25 @@ class Node:
         held = self._budget.limits
         if None not in (now_ms, self._paid_ms) and now_ms - self._paid_ms < held.pace_ms:
             return "it comes before the %d ms between two answers are over" % held.pace_ms
-        return objection(round, self.identity, held, self._budget.round, self._step)
+        newest = self._budget.round
+        why = objection(round, self.identity, held, newest, self._step, self._may_table)
+        return why or self._unbuilt(round)
+
+    def _unbuilt(self, round):
+        """Return why the tables that a Round asks for cannot be had, or "": before it is paid."""
+        digits = veil.digits(round)
+        if digits:
+            try:
+                self._ahead.build(veil.params_of(round).variance, digits)
+            except (ImportError, MemoryError) as fault:
+                return "its noise is from tables, for which there is no room here (%s)" % (
+                    type(fault).__name__
+                )
+        return ""
 
     def _charge(self, round):
         """Pay for an answer; return nothing, or why it cannot be paid for."""
-        params = veil.Params(*round.params)
+        params = veil.params_of(round)
         cost = limits.price(self._budget.limits, params.exponent, params.variance)
         try:
             return "" if self._budget.charge(cost, round.number) else EXHAUSTED
@@ -144,9 +161,9 @@ class Node:
         return self._alert
 
     def _fresh(self, round, name, mechanism, read):
-        params = veil.Params(*round.params)
-        self._variance = params.variance
-        noise = self._ahead.take(mechanism, params.variance)
+        params = veil.params_of(round)
+        self._like = params.variance, veil.digits(round)
+        noise = self._ahead.take(mechanism, *self._like)
         values = tuple(read(params))
         if self._follower is not None:
             values = self._follower.less(values, params.exponent)

@@ -16,15 +16,16 @@ EXHAUSTED = (
 EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on the memory
 
 
-def objection(round, identity, limits, newest, step=None):
+def objection(round, identity, limits, newest, step=None, tables=False):
     """Return why the device of this identity must not answer a thermal Round, or "".
 
     newest is the greatest number of a Round that it answered in this boot or an earlier one,
     step its converter's step, (num, den) of a kelvin, or None for one finer than any grain.
+    tables says whether it may draw noise from tables, if a Round asks for that.
     """
-    if len(round.params) != veil.PARAMS:
+    if not veil.PARAMS <= len(round.params) <= veil.PARAMS + 1:
         return "it has %d params instead of %d" % (len(round.params), veil.PARAMS)
-    params = veil.Params(*round.params)
+    params = veil.params_of(round)
     if not -EXPONENTS <= params.exponent <= EXPONENTS:
         return "its grains of 2**%d kelvin are none that a sensor has" % -params.exponent
     if round.number <= newest:
@@ -39,7 +40,12 @@ def objection(round, identity, limits, newest, step=None):
     if params.keyholder != (1 if identity.mode == "keyholder" else 0):
         return "its guarantee is not that of a %s device" % identity.mode
     veil.bits(round)
-    return _too_quiet(params, limits) or _too_cheap(round, params, limits) or _coarse(params, step)
+    why = _too_quiet(params, limits) or _too_cheap(round, params, limits) or _coarse(params, step)
+    if why or len(round.params) == veil.PARAMS:
+        return why
+    from . import bulk  # much memory, for what few devices are asked
+
+    return bulk.objection(round, tables or identity.sensors < bulk.ARRAY)
 
 
 def _too_quiet(params, limits):

@@ -15,6 +15,12 @@ the Integers", Section 3; the bound here needs only Poisson's summation.
 # sqrt(5 NARROW) - 5 = 50, so v at least 4.5 and that part under 2**-126: less than one digit of
 # any table. `slack` is that of all tables and a digit for each sum. `recovery.sampled` computes
 # it in fractions.
+#
+# With 84 bits it is at most 2**-74 for every whole variance up to WIDEST, which `bulk` counts on.
+# Four sums by 11 bring WIDEST below 5 STEP**4 = 73205, and from there two more are enough (a
+# factor of 10 and one of 3, at the most): seven tables. None is of more than NARROW, so none has
+# more than 25 (2 * 84 log 2)**0.5 < 270 thresholds, and adds up to 276 digits: 7 * 276 < 2**11 of
+# 2**-85.
 
 from array import array
 

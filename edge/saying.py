@@ -21,7 +21,7 @@ def meta(identity, budget, round):
         "limits": held,
     }
     if round is not None:
-        params = veil.Params(*round.params)
+        params = veil.params_of(round)
         said["exponent"], said["variance"] = params.exponent, params.variance
         said["calibration"] = "".join(["%02x" % b for b in wire.name_of(round)])
     return said

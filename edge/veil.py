@@ -16,13 +16,23 @@ Params = namedtuple(
     "Params", ("sensors", "exponent", "low", "high", "variance", "step", "keyholder")
 )
 
-PARAMS = 7  # how many: MicroPython's namedtuple does not tell
+PARAMS = 7  # how many: MicroPython's namedtuple does not tell. One more asks for tables: `bulk`
 MARGIN = 16  # standard deviations of noise that fit the frame: beyond, with 1e-57, it is clipped
+
+
+def params_of(round):
+    """Return what a Round says of clamp, grain and noise, whatever its noise is drawn from."""
+    return Params(*round.params[:PARAMS])
+
+
+def digits(round):
+    """Return the bits of the tables that a Round's noise is from, or 0 where it is exact."""
+    return round.params[PARAMS] if len(round.params) > PARAMS else 0
 
 
 def bits(round):
     """Return how wide a number of this Round's reports is, 16 or 32 bits, whatever is read."""
-    params = Params(*round.params)
+    params = params_of(round)
     reach = max(abs(params.low), abs(params.high)) + MARGIN * (isqrt(params.variance) + 1)
     for width in (16, 32):
         if reach < 1 << (width - 1):
@@ -33,8 +43,15 @@ def bits(round):
     )
 
 
-def draw(variance, count, rng):
-    """Return the noise of `count` readings; it depends on no reading, so draw it ahead."""
+def draw(variance, count, rng, source=None):
+    """Return the noise of `count` readings; it depends on no reading, so draw it ahead.
+
+    source: tables of this variance, of `bulk.source`, or None for exact noise.
+    """
+    if source is not None:
+        noise = [0] * count
+        source.fill(noise, rng)
+        return noise
     return [dgauss(variance, 1, rng) for _ in range(count)]
 
 
@@ -44,7 +61,7 @@ def veil(round, reading, noise):
     Clamping a reading brings two readings no further apart, and clipping the sum to the
     frame looks at public numbers only, so neither costs privacy.
     """
-    params = Params(*round.params)
+    params = params_of(round)
     if len(noise) != len(reading.values):
         raise ValueError(
             "%d readings came with noise for %d: each reading needs its own, drawn once"
