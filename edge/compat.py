@@ -81,6 +81,8 @@ class Uptime:
     waits for a moment would then wait for as many more. Look at it once a day at the least.
     """
 
+    EARLY_MS = 0  # how long before its moment a wait leaves the rest to `stay`
+
     def __init__(self):
         self._sum = 0
         self._last = _ticks()
@@ -91,6 +93,9 @@ class Uptime:
         self._sum += _ticks_between(now, self._last)
         self._last = now
         return self._sum
+
+    def stay(self, due_ms):
+        """Return at the very beginning of this millisecond: boards wake up then by themselves."""
 
 
 def _ticks():
@@ -103,26 +108,6 @@ def _ticks_between(later, earlier):
     if hasattr(time, "ticks_diff"):
         return time.ticks_diff(later, earlier)
     return later - earlier
-
-
-def no_delay(stream):
-    """Let what is written to an asyncio stream go out at once, where the port can (RFC 896)."""
-    if not hasattr(stream, "transport"):  # CPython's has it already
-        try:
-            stream.s.setsockopt(6, 1, 1)  # IPPROTO_TCP, TCP_NODELAY: lwIP and Linux agree
-        except (AttributeError, OSError):  # in TLS, or too old: one write a packet does well too
-            pass
-
-
-async def hang_up(stream):
-    """Close an asyncio stream, and wait for nobody."""
-    try:
-        if hasattr(stream, "transport"):  # CPython's close would wait for the other side's
-            stream.transport.abort()
-        stream.close()
-        await stream.wait_closed()
-    except OSError:
-        pass
 
 
 def write_durably(path, data):

@@ -6,6 +6,7 @@ Source: MQTT 3.1.1, sections 2.3.1 (numbers), 3.3.1.1 (DUP) and 4.4 (sent again)
 import asyncio
 
 from . import packets
+from .pause import within
 
 
 class Window:
@@ -23,22 +24,21 @@ class Window:
 
         What has a flight is sent again at the next connection, whoever waits for it or not.
         """
-        link, flight = self._link, None
-        try:
-            while flight is None:
-                flight = self.take(topic, payload, retain)
-                if flight is None:
-                    await asyncio.wait_for(self.room.wait(), link.wait_s)
-            if link.up and not flight.sent:
-                await link.send(flight.out())
-            await asyncio.wait_for(flight.landed.wait(), link.wait_s)
+        link = self._link
+        flight = self.take(topic, payload, retain)
+        while flight is None:
+            if not await within(link.wait_ms, self.room):
+                return False
+            flight = self.take(topic, payload, retain)
+        if link.up and not flight.sent:
+            await link.send(flight.out())
+        if await within(link.wait_ms, flight.landed):
             return True
-        except asyncio.TimeoutError:
-            if link.up and flight is not None:
-                if flight.late:
-                    link.end("no PUBACK came in %d s" % link.wait_s)
-                flight.late = True  # once is no proof: it may have left a moment ago, again
-            return False
+        if link.up:
+            if flight.late:
+                link.end("no PUBACK came in %d ms" % link.wait_ms)
+            flight.late = True  # once is no proof: it may have left a moment ago, again
+        return False
 
     def take(self, topic, payload, retain):
         """Return the flight of this message, a new one where it has none; None without room."""

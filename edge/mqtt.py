@@ -5,10 +5,8 @@
     asyncio.create_task(client.run())
     await client.publish(topic, frame, qos=1)
 
-The session is kept at the broker, so what came meanwhile comes after a reconnection. What has no
-PUBACK is sent again as it was, under its number, with DUP.
-
-Source: MQTT 3.1.1, sections 3.1.2 (session, will, keep-alive), 4.3.2 (QoS 1) and 4.4 (again).
+The session is kept at the broker, so what came meanwhile comes after a reconnection; what has no
+PUBACK is sent again as it was, with DUP. Source: MQTT 3.1.1, sections 3.1.2, 4.3.2 and 4.4.
 """
 
 import asyncio
@@ -16,17 +14,16 @@ import asyncio
 from . import packets
 from .flights import Window
 from .link import Link
-from .pause import Pauses, sleep_ms
+from .pause import Pauses, sleep_ms, within
 
 
 class Client:
     """One device at its broker. `topics` are subscribed to at each connection, at QoS 1.
 
     client_id: the device's own, and secret, for whoever comes under the same one throws it off.
-    door: a `tls.Door`, or None on a network that nobody else is on. will: (topic, payload, qos,
-    retain). limit: bytes of the largest packet that is taken. window: how many may wait for their
-    PUBACK. wait_s: how long any answer may take. on_message(topic, payload), on_state(connected):
-    plain functions that return at once.
+    door: a `tls.Door`, or None where nobody else is. will: (topic, payload, qos, retain). limit:
+    bytes of the largest packet. window: how many may wait for their PUBACK. wait_s: how long any
+    answer may take. on_message(topic, payload), on_state(connected): return at once.
     """
 
     def __init__(
@@ -53,27 +50,26 @@ class Client:
         self.on_state = on_state
         self._hello = packets.connect(client_id, user, password, will, keepalive_s, False)
         self._beat_ms = keepalive_s * 500
-        self._link = Link(host, port, door, wait_s)
-        self._window = Window(window, self._link)
+        self.link = Link(host, port, door, wait_s)
+        self._window = Window(window, self.link)
         self._parser = packets.Parser(limit)
         self._greeted = asyncio.Event()
         self._stopping = asyncio.Event()
-        self._met = self._pinged = self._useful = False
+        self._met, self._reader = False, None
 
     @property
     def connected(self):
         """Whether the broker is there and has let us in."""
-        return self._link.up
+        return self.link.up
 
     @property
     def trouble(self):
         """Why the last connection ended, or what was wrong in it, in words for a log."""
-        return self._link.trouble
+        return self.link.trouble
 
     async def run(self):
         """Keep a connection until `stop`."""
         while not self._stopping.is_set():
-            self._greeted.clear()
             self._useful = self._pinged = False
             await self._guarded(self._session())
             await self.pauses.wait(self._stopping, self._useful)
@@ -81,49 +77,53 @@ class Client:
     async def stop(self):
         """Say goodbye, so that the broker does not tell the will, and let `run` return."""
         self._stopping.set()
-        await self._link.goodbye()
+        await self.link.goodbye()
 
     async def publish(self, topic, payload, qos=0, retain=False):
         """Return True when the broker has it; at QoS 0, when it is on its way.
 
-        False when that took longer than `wait_s`. At QoS 1 it is sent again at the next connection
-        where it had room in the window; to publish the same again then waits for that one.
+        False when that took longer than `wait_s`. At QoS 1 what had room in the window is sent
+        again at the next connection; to publish the same again then waits for that one.
         """
         if not qos:
             packet = packets.publish(topic, payload, 0, retain, 0, False)
-            return self._link.up and await self._link.send(packet)
+            return self.link.up and await self.link.send(packet)
         return await self._window.deliver(topic, payload, retain)
 
     async def _session(self):
-        reader = await self._link.open()
-        self._parser.reset()
-        works = (self._listen(reader), self._beat())
-        tasks = [asyncio.create_task(self._guarded(work)) for work in works]
+        self._greeted.clear()
+        tasks = []
         try:
-            await self._link.send(self._hello)
-            await asyncio.wait_for(self._greeted.wait(), self._link.wait_s)
+            self._reader = reader = await self.link.open()
+            self._parser.reset()
+            works = (self._listen(reader), self._beat(reader))
+            tasks = [asyncio.create_task(self._guarded(work)) for work in works]
+            await self.link.send(self._hello)
+            if not await within(self.link.wait_ms, self._greeted):
+                raise OSError("the broker does not greet us")
             await self._begin()
-            await self._link.ended.wait()
+            await self.link.ended.wait()
         finally:
+            self._reader = None  # ends both, also where a cancellation is swallowed
             for task in tasks:
                 task.cancel()
             self._turn(False)
-            await self._link.close()
+            await self.link.close()
 
     async def _begin(self):
         """Subscribe, and send again what the last connection left."""
-        if self._link.ended.is_set():
+        if self.link.ended.is_set():
             return
         if self.topics:
-            await self._link.send(packets.subscribe(self._window.number(), self.topics))
+            await self.link.send(packets.subscribe(self._window.number(), self.topics))
         left = list(self._window.flights)  # what comes from now on is sent by who publishes it
         self.reconnects, self._met = self.reconnects + self._met, True
         self._turn(True)
         for flight in left:
-            await self._link.send(flight.out())
+            await self.link.send(flight.out())
 
     def _turn(self, connected):
-        changed, self._link.up = self._link.up != connected, connected
+        changed, self.link.up = self.link.up != connected, connected
         if changed and self.on_state:
             self.on_state(connected)
 
@@ -131,11 +131,11 @@ class Client:
         try:
             await work
         except Exception as why:
-            self._link.end(why)
+            self.link.end(why)
         self._greeted.set()  # who waits for it must not wait for what is over
 
     async def _listen(self, reader):
-        while True:
+        while self._reader is reader:
             data = await reader.read(256)
             if not data:
                 raise OSError("the broker hung up")
@@ -157,22 +157,24 @@ class Client:
         elif kind == packets.PINGRESP:
             self._useful, self._pinged = True, False
         elif 128 in bytes(body[2:]):
-            self._link.trouble = "the broker refuses a subscription (3.9.3)"
+            self.link.trouble = "the broker refuses a subscription (3.9.3)"
 
     async def _came(self, topic, payload, mid):
         try:
             if self.on_message:
                 self.on_message(topic, payload)
         except Exception as why:  # it would come again for ever; its text may say too much
-            self._link.trouble = "a message was not taken: " + type(why).__name__
+            self.link.trouble = "a message was not taken: " + type(why).__name__
         if mid is not None:
-            await self._link.send(packets.puback(mid))
+            await self.link.send(packets.puback(mid))
 
-    async def _beat(self):
+    async def _beat(self, reader):
         """Ask twice in each keep-alive whether the broker is there; it must have said so since."""
         while True:
             await sleep_ms(self._beat_ms)
+            if self._reader is not reader:
+                return
             if self._pinged:
                 raise OSError("the broker is silent")
             self._pinged = True
-            await self._link.send(packets.PINGREQ)
+            await self.link.send(packets.PINGREQ)

@@ -16,11 +16,31 @@ def sleep_ms(ms):
     return asyncio.sleep(ms / 1000)
 
 
-def within_ms(ms, awaitable):
-    """Return what to await for its result; asyncio.TimeoutError when that takes longer."""
+async def within_ms(ms, awaitable):
+    """Return what it gives; asyncio.TimeoutError when that takes longer."""
     if hasattr(asyncio, "wait_for_ms"):
-        return asyncio.wait_for_ms(awaitable, ms)
-    return asyncio.wait_for(awaitable, ms / 1000)
+        return await asyncio.wait_for_ms(awaitable, ms)
+    # Not `wait_for`: before 3.12 it forgets a cancellation that comes with the result.
+    async with asyncio.timeout(ms / 1000):
+        return await awaitable
+
+
+async def within(ms, event):
+    """Wait for an event, for so long at most; say whether it is set."""
+    try:
+        await within_ms(ms, event.wait())
+    except asyncio.TimeoutError:
+        pass
+    return event.is_set()
+
+
+async def until(clock, due_ms):
+    """Return when a `compat.Uptime` comes to this millisecond, or at once where it has passed."""
+    while True:
+        left_ms = due_ms - clock.EARLY_MS - clock.now_ms()
+        if left_ms <= 0:
+            return clock.stay(due_ms)
+        await sleep_ms(left_ms)
 
 
 class Pauses:
@@ -37,7 +57,4 @@ class Pauses:
             self._next_ms = self.least_ms
         pause_ms = self._next_ms
         self._next_ms = min(2 * pause_ms, self.most_ms)
-        try:
-            await within_ms(pause_ms + spread(pause_ms), event.wait())
-        except asyncio.TimeoutError:
-            pass
+        await within(pause_ms + spread(pause_ms), event)

@@ -142,9 +142,9 @@ a packet of kind 3 with flags 4
 a message without a topic
 a message whose topic is not UTF-8
 a packet with number 0
-TimeoutError
-the broker is silent|no PUBACK came in 1 s
-no PUBACK came in 1 s
+the broker does not greet us
+the broker is silent|no PUBACK came in 1000 ms
+no PUBACK came in 1000 ms
 hung up|104|reset
 """.strip().splitlines()
 
@@ -190,6 +190,7 @@ from edge import packets
 class Stream:
     def __init__(self):
         self.written = []
+        self.out_buf = b""
     def write(self, data):
         self.written.append(bytes(data))
     async def drain(self):
