@@ -113,7 +113,7 @@ class Link:
 def _no_delay(stream):
     """Let what is written to a stream go out at once, where the port can (RFC 896)."""
     if hasattr(stream, "transport"):  # CPython's does so; and `drain` waits till all of it went
-        stream.transport.set_write_buffer_limits(0)
+        stream.transport.set_write_buffer_limits(1, 0)  # in TLS 0 would be for ever
         return
     try:
         stream.s.setsockopt(6, 1, 1)  # IPPROTO_TCP, TCP_NODELAY: lwIP and Linux agree
