@@ -25,6 +25,7 @@ class Ahead:
 
     def __init__(self, identity, budget):
         self.seq = 0  # of the last frame whose noise was given out
+        self.drawn = 0  # times; that it was, and when, must not show in what goes out
         self._identity = identity
         self._budget = budget
         self._epoch = budget.epoch
@@ -50,6 +51,7 @@ class Ahead:
             self.seq, self._noise = self._budget.frames, None
         if self._noise is None or self._for != (mechanism.NAME, variance, digits):
             self._noise = None  # a draw that breaks off must not leave what another needs
+            self.drawn += 1
             self.build(variance, digits)
             given = (variance, self._identity.sensors, self._stream())
             if self._tables is not None:

@@ -39,10 +39,12 @@ class Node:
             )
         self.identity = identity
         self.refusal = ""  # why the last Round was not answered
+        self.faults = 0  # times in a row that the sensor gave nothing
+        self.forged = 0  # messages that were not signed, or by somebody else
         self._budget = budget
         self._step = step
         self._follower = follower
-        self._ahead = Ahead(identity, budget)
+        self.ahead = Ahead(identity, budget)
         self._may_table = tables
         # Variance and tables' bits; till a Round came, which tells the next one's.
         self._like = budget.limits.variance, 0
@@ -54,7 +56,7 @@ class Node:
     def prepare(self):
         """Draw the noise of the next frame, if it is not there; call it when nothing is due."""
         if self.state() == "ready":
-            self._ahead.prepare(veil, *self._like)
+            self.ahead.prepare(veil, *self._like)
 
     def answer(self, message, read, mechanism=veil.NAME, now_ms=None):
         """Return the frame that answers a Round's message, or None and say why in `refusal`.
@@ -74,6 +76,7 @@ class Node:
                 self.refusal = self._objection(round, mechanism, now_ms) or self._charge(round)
         except wire.Fault as why:
             self.refusal = str(why)
+            self.forged += 1
         except wire.BROKEN as why:
             self.refusal = "it cannot be read on this device (%s)" % type(why).__name__
         if self.refusal:
@@ -85,9 +88,11 @@ class Node:
             if self._follower is not None:
                 self._follower.follow()  # only now: an answer that was not made moves nothing
         except Exception:  # whatever a sensor does; never with the number in it
+            self.faults += 1
             self.refusal = "the sensor did not give %d whole numbers" % self.identity.sensors
             return None
         self._round, self._name, self._frame, self._paid = round, name, frame, None
+        self.faults = 0
         return frame
 
     def tighten(self, message):
@@ -139,7 +144,7 @@ class Node:
         digits = veil.digits(round)
         if digits:
             try:
-                self._ahead.build(veil.params_of(round).variance, digits)
+                self.ahead.build(veil.params_of(round).variance, digits)
             except (ImportError, MemoryError) as fault:
                 return "its noise is from tables, for which there is no room here (%s)" % (
                     type(fault).__name__
@@ -163,11 +168,11 @@ class Node:
     def _fresh(self, round, name, mechanism, read):
         params = veil.params_of(round)
         self._like = params.variance, veil.digits(round)
-        noise = self._ahead.take(mechanism, *self._like)
+        noise = self.ahead.take(mechanism, *self._like)
         values = tuple(read(params))
         if self._follower is not None:
             values = self._follower.less(values, params.exponent)
         payload = mechanism.veil(round, Reading(self.identity.sensor, values), noise)
-        report = Report(name, self.identity.name, self._budget.epoch, self._ahead.seq, payload)
+        report = Report(name, self.identity.name, self._budget.epoch, self.ahead.seq, payload)
         where = wire.topic(self.identity.site, self.identity.name, "data")
         return wire.pack_report(report, self.identity.mac_key, where, mechanism.bits(round))

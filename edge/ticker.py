@@ -39,6 +39,11 @@ class Ticker:
         """Say whether a frame is held back. What a device says then tells when it was made."""
         return self._frame is not None
 
+    def after(self, begun_ms, now_ms):
+        """Return the first tick, counted from `begun_ms`, by which what began then was done."""
+        ticks = -(-(now_ms - begun_ms) // self._tick_ms)
+        return begun_ms + max(ticks, 1) * self._tick_ms
+
     def came(self, message, read, now_ms):
         """Let the node answer a Round's message that came at `now_ms`; read as for `Node.answer`.
 
@@ -63,8 +68,7 @@ class Ticker:
             self.node.prepare()
             return None
         if self.due_ms is None:
-            ticks = -(-(now_ms - self._came_ms) // self._tick_ms)
-            self.due_ms = self._came_ms + max(ticks, 1) * self._tick_ms
+            self.due_ms = self.after(self._came_ms, now_ms)
         if now_ms < self.due_ms:
             return None
         frame = self._frame
