@@ -9,7 +9,7 @@ what is shown is read once, with lag, drift and drop-outs, and the empty room is
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,15 @@ from .sensors import PointSensors
 
 # edge.keys.Identity, and the edge.budget.Budget of this device, which has booted
 Device: TypeAlias = tuple[Any, Any]
+
+
+class Member(NamedTuple):
+    """What a device of a fleet is made of."""
+
+    identity: Any
+    budget: Any
+    step: tuple[int, int] | None  # of its converter, in kelvin
+    follower: Any
 
 
 class Fleet:
@@ -65,10 +74,12 @@ class Fleet:
             self._sees = Lasting(kinds, empty)
         count = self._sees.count
         self._nodes: dict[str, Node] = {}
+        self._members: dict[str, Member] = {}
+        self._begin, self._first = follower, alone
         self._alone: dict[str, int] = {}
         for who, budget in devices:
             last = who.sensor + who.sensors - 1
-            if who.name in self._nodes or not 0 <= who.sensor <= last < count:
+            if who.name in self._members or not 0 <= who.sensor <= last < count:
                 raise ValueError(
                     f"device {who.name!r} with sensors {who.sensor} to {last} is there twice or "
                     f"reads one that is not, for the room has 0 to {count - 1}; every "
@@ -76,17 +87,30 @@ class Fleet:
                 )
             step = self._sees.step(slice(who.sensor, last + 1))
             ratio = None if step is None else step.as_integer_ratio()
-            self._nodes[who.name] = Node(who, budget, ratio, follower and follower())
+            self._members[who.name] = Member(who, budget, ratio, follower and follower())
             self._alone[who.name] = alone
 
     @property
     def names(self) -> tuple[str, ...]:
         """Who is in the fleet, in the order in which they came."""
-        return tuple(self._nodes)
+        return tuple(self._members)
 
     def node(self, name: str) -> Any:
         """Return the device itself, an `edge.node.Node`."""
+        if name not in self._nodes:
+            self._nodes[name] = Node(*self._members[name])
         return self._nodes[name]
+
+    def member(self, name: str) -> "Member":
+        """Return what a device is made of, for whoever runs it as an `edge.device.Device`."""
+        return self._members[name]
+
+    def starts_again(self, name: str, budget: Any) -> None:
+        """Let a device begin anew with a budget that has booted, as after a power cut."""
+        renewed = self._begin and self._begin()
+        self._members[name] = self._members[name]._replace(budget=budget, follower=renewed)
+        self._alone[name] = self._first
+        self._nodes.pop(name, None)
 
     def show(self, temperatures: ArrayLike, at_s: float | None = None) -> None:
         """Set what there is to see, (sensors,), in kelvin above the baseline.
@@ -102,12 +126,14 @@ class Fleet:
 
     def answer(self, name: str, message: bytes) -> bytes | None:
         """Return a device's frame for the message of a Round, or None: see `refusal`."""
-        node = self._nodes[name]
-        return node.answer(message, lambda params: self.read(name, params))
+        found: bytes | None = self.node(name).answer(
+            message, lambda params: self.read(name, params)
+        )
+        return found
 
     def refusal(self, name: str) -> str:
         """Return why a device did not answer the last Round; empty when it did."""
-        return str(self._nodes[name].refusal)
+        return str(self.node(name).refusal)
 
     def read(self, name: str, params: thermal.Params) -> tuple[int, ...]:
         """Return what a device's sensors see now, in the Round's grains. Private.
@@ -116,7 +142,7 @@ class Fleet:
             ValueError: a reading did not come. The device then makes no frame; the Round is paid
                 for and is answered, at no further cost, when it is asked again and one comes.
         """
-        who = self._nodes[name].identity
+        who = self._members[name].identity
         own = slice(who.sensor, who.sensor + who.sensors)
         if self._alone[name] > 0:
             self._alone[name] -= 1
