@@ -104,9 +104,16 @@ def fleet(
     scene: flags.Scene = None,
     speed: flags.Speed = None,
     since: flags.From = None,
+    vm: Annotated[
+        str | None,
+        typer.Option(metavar="PROGRAM", help="Each device in a MicroPython of its own: this one."),
+    ] = None,
+    churn: Annotated[
+        float, typer.Option(min=0, help="So many devices a minute die, and come back.")
+    ] = 0.0,
 ) -> None:
     """Run virtual devices against the broker of a deployment, until told to stop."""
-    from .virtual import Seen, fleet
+    from .virtual import How, Seen, fleet
 
     seen = Seen(sources, sources_random, scene, speed, since)
-    fleet(config, nodes, secrets, enrol, seen, typer.echo)
+    fleet(config, nodes, secrets, enrol, seen, typer.echo, How(vm, churn))

@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from math import prod
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,14 +16,25 @@ from ..deployment import Deployment
 from ..enrolment import budgets, enrol, tightened
 from ..enrolment.granting import granted
 from ..faults import OperatorFault
-from ..virtual import spool
-from ..virtual.nodes import Nodes
+from ..virtual import handover, interpreters
+from ..virtual.churning import Churn
+from ..virtual.counts import summary
+from ..virtual.crowd import Crowd
+from ..virtual.machines import Machines
+from . import fleeting
 from .hosting import on_signal
 from .standing import Seen as Seen
-from .standing import stand
+from .standing import Stand, stand
 
 # Beside the devices' half of the keys: what they remember, and what a key holder keeps.
 STATE, HOLDER = "state", "keyholder.json"
+
+
+class How(NamedTuple):
+    """How the devices run: in which interpreters, and how many die a minute."""
+
+    vm: str | None = None
+    churn: float = 0.0
 
 
 def fleet(
@@ -31,6 +44,7 @@ def fleet(
     enrolling: bool,
     seen: Seen,
     say: Callable[[str], None],
+    how: How | None = None,
 ) -> None:
     """Put the virtual devices of a deployment on its broker, until told to stop.
 
@@ -44,6 +58,7 @@ def fleet(
         OperatorFault: a file or the broker is at fault, or there are not so many devices.
     """
     logs.to_stderr()
+    how = how or How()
     deployment = config.load(path)
     query = config.query(deployment)
     there = stand(query, seen, np.random.default_rng())
@@ -52,27 +67,54 @@ def fleet(
         _enrol(deployment, query, kept)
         _warn(deployment, kept, say)
     secrets = _first(enrol.load_secrets(kept, deployment.site.name), nodes)
+    over, folder = threading.Event(), kept.with_name(STATE)
+    with budgets.kept(folder) as place, ExitStack() as stack:
+        stack.enter_context(on_signal(over.set))
+        crowd, virtual, off = gathered(deployment, secrets, place, folder, there, how.vm)
+        lives = stack.enter_context(there.living(virtual))
+        stack.enter_context(crowd)
+        with fleeting.coming(len(crowd.names)) as tell:
+            missing = crowd.wait(tell, over)
+        say(f"{len(crowd.names) - len(missing)} devices are on the broker; Ctrl-C ends them")
+        for sentence in [lives] * bool(lives) + off + fleeting.absent(missing):
+            say(sentence)
+        with Churn(crowd, how.churn) as churn:
+            fleeting.run_until(over, crowd, churn)
+    say(summary(crowd.counts, churn.deaths, churn.returns))
+
+
+def gathered(
+    deployment: Deployment,
+    secrets: enrol.Secrets,
+    place: Any,
+    folder: Path,
+    there: Stand,
+    vm: str | None,
+) -> tuple[Any, Any, list[str]]:
+    """Return the devices, to be entered; what they stand in; and sentences on those that stay off.
+
+    Raises:
+        OperatorFault: a file or the interpreter is at fault.
+    """
     passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
-    over, mechanism = threading.Event(), deployment.rounds.mechanism
-    with budgets.kept(kept.with_name(STATE)) as place:
-        devices, off = budgets.boot(secrets, place)
-        virtual = there.fleet(devices)
-        with (
-            there.living(virtual) as lives,
-            Nodes(
-                deployment.mqtt,
-                secrets.site,
-                mechanism,
-                virtual,
-                passwords,
-                spool.in_folder(kept.with_name(STATE)),
-            ),
-            on_signal(over.set),
-        ):
-            say(f"{len(devices)} devices are on the broker; Ctrl-C ends them")
-            for sentence in [lives] * bool(lives) + off:
-                say(sentence)
-            over.wait()
+    if vm is not None:
+        command = interpreters.command(vm)
+        virtual = there.fleet([(who, None) for who, _ in secrets.devices])
+        query = config.query(deployment)
+        follows = query.background == "following" and query.slew is not None
+        level = (*query.slew.as_integer_ratio(), query.readings) if follows else None
+        asking = interpreters.Asking(deployment.mqtt, folder, passwords, level)
+        asked = interpreters.asked(virtual, asking)
+        return Machines(command, asked, interpreters.search_path()), virtual, []
+    devices, off = budgets.boot(secrets, place)
+    virtual = there.fleet(devices)
+    alone = {one.identity.name: secrets._replace(devices=(one,)) for one in secrets.devices}
+
+    def boot(name: str) -> Any:
+        return budgets.boot(alone[name], place).devices[0][1]
+
+    spools = handover.to_spools(folder)
+    return Crowd(deployment.mqtt, virtual, passwords, spools, boot), virtual, off
 
 
 def enrol_fleet(path: Path, secrets_path: Path | None, say: Callable[[str], None]) -> None:

@@ -12,13 +12,14 @@ from edge.host import rootkeys
 from gateway import config
 from gateway.commands import virtual
 from gateway.enrolment import enrol
-from gateway.mqtt.service import Link
+from gateway.virtual import crowd
+from gateway.virtual.counts import Counts
 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a deployment of six devices, whose broker is nowhere: enrolling needs none."""
-    monkeypatch.setattr(Link.wait, "__defaults__", (0.1,))
+    monkeypatch.setattr(crowd, "PATIENCE_S", 0.3)
     text = config.sample().replace("count = 50", "count = 6").replace("port = 8883", "port = 1")
     text = re.sub("(?m)^(ca_file|password_file).*$", "", text)
     path = tmp_path / "site.toml"
@@ -122,21 +123,28 @@ def test_a_start_says_which_devices_stay_off(
     for slot in (0, 1):
         (site.parent / "state" / f"node-4.{slot}").write_bytes(b"spoilt")
     started: list[Any] = []
-    monkeypatch.setattr(virtual, "Nodes", lambda *given: Absent(started, given))
+    monkeypatch.setattr(virtual, "Crowd", lambda *given: Absent(started, given))
     monkeypatch.setattr("threading.Event.wait", lambda *_: True)
     said: list[str] = []
     virtual.fleet(site, None, None, False, virtual.Seen(), said.append)
 
     assert said[0].startswith("5 devices are on the broker")
     assert said[1].startswith("device node-4 stays off: ")
-    assert "node-4" not in started[0][3].names
+    assert said[-1].startswith("0 frames sent")
+    assert "node-4" not in started[0][1].names
 
 
 class Absent:
     """Stands where the devices would be connected, and notes which."""
 
+    counts = Counts()
+
     def __init__(self, started: list[Any], given: Any) -> None:
         started.append(given)
+        self.names = given[1].names
+
+    def wait(self, *_: object) -> dict[str, str]:
+        return {}
 
     def __enter__(self) -> "Absent":
         return self

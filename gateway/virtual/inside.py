@@ -1,0 +1,148 @@
+"""A device in an interpreter of its own, MicroPython or another: `heatveil fleet --vm`.
+
+Who it is comes as a line of JSON on its input: never in its arguments, which everybody can read.
+After that it says words, a line each, and hears what it asked for:
+
+    up, down, made, sent, acknowledged, received        as in `counts`
+    found N, lost N                                      how many
+    read E      asks for its sensors' whole numbers, in grains of 2**-E kelvin: a line, or empty
+    (heard) bye says goodbye and ends
+
+What is read goes over a pipe between two processes of one person, and no further unblurred.
+"""
+
+import asyncio
+import json
+import sys
+from binascii import unhexlify
+
+from edge import loading
+
+loading.load()
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+from edge import wire  # noqa: E402
+from edge.budget import Budget  # noqa: E402
+from edge.device import Device  # noqa: E402
+from edge.keys import Identity  # noqa: E402
+from edge.mqtt import Client  # noqa: E402
+from edge.pause import Pauses  # noqa: E402
+from edge.slots import Files  # noqa: E402
+from edge.spill import File  # noqa: E402
+
+
+def say(*words: object) -> None:
+    """Tell the process that started us."""
+    sys.stdout.write(" ".join([str(word) for word in words]) + "\n")
+    if hasattr(sys.stdout, "flush"):
+        sys.stdout.flush()
+
+
+class Kept:
+    """Frames without a receipt, in a file before anybody else has them."""
+
+    def __init__(self, path: str, size: int) -> None:
+        self._file = File(path, size)
+        self.overwritten = 0
+        say("found", len(self._file))
+
+    def __len__(self) -> int:
+        return len(self._file)
+
+    def put(self, frame: bytes) -> None:
+        """Keep a frame; what it pushes out, or that it cannot be kept, is counted."""
+        say("made")
+        try:
+            lost = self._file.put(frame)
+        except OSError:
+            lost = 1
+        if lost:
+            self.overwritten += lost
+            say("lost", lost)
+
+    def oldest(self) -> bytes | None:
+        """Return the frame that waits longest, or None."""
+        frame: bytes | None = self._file.oldest()
+        return frame
+
+    def free(self, frame: bytes | None = None) -> bool:
+        """Forget the oldest, if it is this one where one is given; say whether it was."""
+        held = self._file.oldest()
+        if held is None or (frame is not None and frame != held):
+            return False
+        self._file.free()
+        say("received")
+        return True
+
+
+class Line(Client):
+    """A client that tells what it sends, and which of it the broker has."""
+
+    async def publish(
+        self, topic: str, payload: bytes, qos: int = 0, retain: bool = False
+    ) -> bool:
+        """Return True when the broker has it."""
+        frame = topic.endswith("/data")
+        if frame:
+            say("sent", hash(bytes(payload)))
+        taken = await super().publish(topic, payload, qos, retain)
+        if frame and taken:
+            say("acknowledged", hash(bytes(payload)))
+        return bool(taken)
+
+
+def read(params: "Any") -> list[int]:
+    """Return what the sensors see, as our parent has it."""
+    say("read", params.exponent)
+    return [int(word) for word in sys.stdin.readline().split()]
+
+
+def identity(words: "list[Any]") -> "Any":
+    """Return who a device is, from JSON: its keys are in hexadecimal."""
+    return Identity(*(words[:5] + [unhexlify(word) for word in words[5:]]))
+
+
+async def live(told: "dict[str, Any]") -> None:
+    """Run until our parent says goodbye, or is gone."""
+    who = identity(told["who"])
+    budget = Budget(Files(told["folder"], who.name), who.state_key, 1)
+    budget.boot()
+    will = (wire.topic(who.site, who.name, "state"), b"lost", 1, True)
+    door = follower = None
+    if told["ca"]:
+        from edge import tls  # memory is short, and what is not wanted takes none of it
+
+        door = tls.context(told["host"], told["ca"].encode())
+    if told["follower"]:
+        from edge.background import Follower
+
+        follower = Follower(told["follower"][:2], told["follower"][2])
+    how = {"user": told["user"], "password": told["password"], "door": door, "will": will}
+    client = Line(told["host"], told["port"], told["client_id"], **how)
+    client.pauses = Pauses(200, 2500)
+    kept = Kept(told["frames"], told["room"])
+    parts = {"step": told["step"] and tuple(told["step"]), "follower": follower}
+    device = Device(who, budget, read, client, kept, **parts)
+    running = asyncio.create_task(device.run())
+    await asyncio.sleep(0)  # it has said by then who hears of the link
+    heard = client.on_state
+
+    def turned(up: bool) -> None:
+        say("up" if up else "down")
+        heard(up)
+
+    client.on_state = turned
+    linked = asyncio.create_task(client.run())
+    await asyncio.StreamReader(sys.stdin).readline()  # type: ignore[arg-type]
+    running.cancel()
+    if client.connected:
+        await client.publish(will[0], b"disconnected", 1, True)
+    await client.stop()
+    linked.cancel()
+
+
+if __name__ == "__main__":
+    asyncio.run(live(json.loads(sys.stdin.readline())))

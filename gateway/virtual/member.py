@@ -1,0 +1,95 @@
+"""One device of a fleet: `edge.device`, as on a board, among others in one process.
+
+What a fleet adds: whoever draws noise holds the others up, and how long shows how large it is. So
+noise is drawn ahead only while no frame of any device waits for its moment.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from edge.device import Device
+from edge.mqtt import Client
+
+from .counts import Counts
+
+log = structlog.get_logger()
+
+
+class Hall:
+    """Whose frames wait for their moment; a device is in here until soon after it was sent."""
+
+    def __init__(self) -> None:
+        self._waiting: set[str] = set()
+        self.enter, self.leave = self._waiting.add, self._waiting.discard
+
+    @property
+    def calm(self) -> bool:
+        """Whether nobody's frame waits."""
+        return not self._waiting
+
+
+class Member(Device):
+    """A device that draws ahead in a calm moment, and logs what it refuses."""
+
+    def __init__(self, hall: Hall, identity: Any, *parts: Any, **more: Any) -> None:
+        super().__init__(identity, *parts, **more)
+        self._hall, self._name, self._refused = hall, identity.name, ""
+
+    def prepare(self) -> None:
+        """Draw ahead, if that is in nobody's way; else a second later."""
+        self._hall.leave(self._name)  # the ticker asks when it holds nothing
+        if self._hall.calm:
+            self.node.prepare()
+
+    def answer(self, message: bytes, read: Any, now_ms: int) -> bytes | None:
+        """Return the frame, which is kept by then, or None."""
+        frame: bytes | None = super().answer(message, read, now_ms)
+        if frame is not None:
+            self._hall.enter(self._name)
+        if self.node.refusal and self.node.refusal != self._refused:
+            log.info("a round is refused", device=self._name, why=self.node.refusal)
+        self._refused = self.node.refusal
+        return frame
+
+
+class Line(Client):
+    """A device's client, which counts frames and tells whether it is up."""
+
+    def __init__(
+        self, name: str, counts: Counts, turned: Callable[[bool], None], *where: Any, **how: Any
+    ) -> None:
+        self._name, self._counts, self._turned = name, counts, turned
+        self._listener: Callable[[bool], None] | None = None
+        super().__init__(*where, **how)
+
+    @property
+    def on_state(self) -> Callable[[bool], None]:
+        """Hears whether the link is up."""
+        return self._told
+
+    @on_state.setter
+    def on_state(self, listener: Callable[[bool], None] | None) -> None:
+        self._listener = listener
+
+    async def publish(
+        self, topic: str, payload: bytes, qos: int = 0, retain: bool = False
+    ) -> bool:
+        """Return True when the broker has it."""
+        leaf = topic.rpartition("/")[2]
+        if leaf == "data":
+            self._counts.once("sent", payload)
+        taken: bool = await super().publish(topic, payload, qos, retain)
+        if taken and leaf == "data":
+            self._counts.once("acknowledged", payload)
+        if taken and leaf == "ack":
+            said = json.loads(payload)
+            log.info("limits came", device=self._name, taken=said["taken"], why=said["why"])
+        return taken
+
+    def _told(self, connected: bool) -> None:
+        self._turned(connected)
+        if self._listener is not None:
+            self._listener(connected)
