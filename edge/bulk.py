@@ -16,7 +16,7 @@ from .sampler import WIDEST, Sampler
 
 BITS = 84  # of a threshold
 ARRAY = 8  # readings from which on tables are worth their memory
-ROUNDS = 1 << 24  # the greatest number of a Round with such noise: one a minute for 31 years
+ROUNDS = 1 << 20  # the greatest number of a Round with such noise: one a minute for two years
 SLACK = 1, 1 << 74  # of one sample, for every variance up to WIDEST: see `sampler`
 
 

@@ -65,14 +65,14 @@ class Campaign:
             self.store, self.intake, self.solver, self.outbox, self.tell, self.stopping
         )
         try:
-            self._guarantee = self._mechanism.plan(self._query, []).guarantee
+            self._plan = self._mechanism.plan(self._query, [])
         except ValueError as fault:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
-        self._price = price(self._guarantee)
+        self._price = price(self._plan.guarantee)
         self._budget = self._price * self.deployment.privacy.readings
         # What is due at the release; else it is charged before the round goes out.
-        self._due = Charge(self._price) if paid_at_release(self._guarantee) else None
-        self.store.check(terms(self._guarantee), self._budget)
+        self._due = Charge(self._price) if paid_at_release(self._plan.guarantee) else None
+        self.store.check(terms(self._plan.guarantee), self._budget)
 
     def stop(self) -> None:
         """Make `run` return soon. An open round stays open, for the next start."""
@@ -176,4 +176,4 @@ class Campaign:
 
     def _tell_ledger(self) -> None:
         ledger = self.steps.kept(self.ledger)
-        self.tell(telling.spent(ledger, self._price, self._guarantee))
+        self.tell(telling.spent(ledger, self._price, self._plan))

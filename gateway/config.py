@@ -88,6 +88,7 @@ def query(deployment: Deployment) -> Query:
             step=None if step is None else Fraction(*step),
             readings=deployment.privacy.readings,
             calibration=deployment.rounds.calibration,
+            sampler=deployment.rounds.sampler,
             estimator=deployment.rounds.estimator,
             keyholder=deployment.privacy.keyholder,
             sensor_noise=deployment.sensors.noise_sd,

@@ -1,7 +1,7 @@
 """How a deployment is run: rounds, broker, store, guard, page, Home Assistant, workers.
 
-The promise does not depend on any of it, but for `calibration`. The other tables of the
-deployment file are in `deployment`.
+The promise does not depend on any of it, but for `calibration` and `sampler`. The other tables of
+the deployment file are in `deployment`.
 """
 
 import re
@@ -36,6 +36,7 @@ class Rounds(Section):
     mechanism: str = "thermal"
     estimator: EstimatorName = "auto"
     calibration: Literal["exact", "paper"] = "exact"
+    sampler: Literal["exact", "table"] = "exact"  # what devices draw noise from
     gather_s: Positive = 30.0
     every_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3600.0
     solve_s: Positive = 10.0

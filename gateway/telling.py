@@ -11,6 +11,7 @@ from typing import Any
 
 from recovery.guarantee import to_json
 from recovery.heatmap import Heatmap, Unresolved
+from recovery.thermal_tables import priced_delta
 
 from .certainty import told
 from .deployment import Deployment
@@ -133,16 +134,16 @@ def drawn(number: int, result: Heatmap | Unresolved, seconds: float) -> Event:
     return event | {"status": "unresolved", "mass": None, "total": None, "why": result.why}
 
 
-def spent(ledger: Ledger, rho: Fraction, guarantee: Any) -> Event:
-    """How the ledger stands; rho is the price of one more round."""
-    epsilon, delta = Fraction(*guarantee.epsilon), Fraction(*guarantee.delta)
+def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
+    """How the ledger stands; rho is the price of one more such round."""
+    epsilon, delta = Fraction(*plan.guarantee.epsilon), Fraction(*plan.guarantee.delta)
     return {
         "kind": "budget",
         "budget": float(ledger.budget),
         "spent": float(ledger.spent),
         "left": float(ledger.left),
         "epsilon": float(epsilon),
-        "epsilon_spent": ledger.epsilon(float(delta), float(epsilon)),
+        "epsilon_spent": ledger.epsilon(priced_delta(plan), float(epsilon)),
         "delta": float(delta),
         "rounds_left": int(ledger.left / rho),
     }

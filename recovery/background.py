@@ -21,7 +21,7 @@ import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
 from edge.records import Release
-from edge.thermal import Params
+from edge.thermal import params_of
 
 Floats = NDArray[np.float64]
 
@@ -133,7 +133,7 @@ def _seen(releases: Sequence[Release], own_noise_k: float) -> tuple[Floats, floa
             f"{len(releases)} readings were given but at least one is needed, and all of one "
             "plan: other noise makes another level. Learn each plan's levels by themselves."
         )
-    params = Params(*releases[0].round.params)
+    params = params_of(releases[0].round)
     grain = math.ldexp(1.0, -params.exponent)
     values = np.array([release.values for release in releases], dtype=np.float64) * grain
     return values, math.sqrt(params.variance * grain**2 + own_noise_k**2)
@@ -141,5 +141,5 @@ def _seen(releases: Sequence[Release], own_noise_k: float) -> tuple[Floats, floa
 
 def _rounding_k(releases: Sequence[Release]) -> float:
     """Return what the converter rounds off, which in a still room does not average away."""
-    params = Params(*releases[0].round.params)
+    params = params_of(releases[0].round)
     return math.ldexp(params.step / math.sqrt(12), -params.exponent)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from edge.bulk import BITS
 from edge.records import Guarantee, Release, Round
 from edge.refusals import EXPONENTS
 from edge.thermal import NAME as NAME
@@ -69,7 +70,8 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         step=made.step,
         keyholder=int(query.keyholder),
     )
-    planned = Round(len(releases) + 1, NAME, query.grid, tuple(params), promise(query, made))
+    asked = tuple(params) + (BITS,) * (query.sampler == "table")
+    planned = Round(len(releases) + 1, NAME, query.grid, asked, promise(query, made))
     try:
         bits(planned)
     except ValueError as fault:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from edge.records import Grid, Reading, Round
-from edge.thermal import Params
+from edge.thermal import params_of
 
 from .thermal_parted import parted
 from .thermal_query import Query
@@ -87,7 +87,7 @@ def rooms() -> Iterator[tuple[str, Query]]:
 
 def inputs(round: Round) -> list[Reading]:
     """Return readings that a device may hold, within the clamp, at its ends and beyond."""
-    params = Params(*round.params)
+    params = params_of(round)
     low, high, sensors = params.low, params.high, params.sensors
     found = [Reading(sensor, (sensor,)) for sensor in (0, sensors - 1)]
     for value in (low - 1, low, low + 1, -1, 0, 1, high - 1, high, high + 1, 3 * high):
@@ -101,7 +101,7 @@ def inputs(round: Round) -> list[Reading]:
 
 def unblurred(round: Round, reading: Reading) -> tuple[list[int], list[int]]:
     """Return the numbers of a payload that get no noise, and then those that do."""
-    params = Params(*round.params)
+    params = params_of(round)
     clamped = [
         params.low if value < params.low else params.high if value > params.high else value
         for value in reading.values
@@ -111,13 +111,13 @@ def unblurred(round: Round, reading: Reading) -> tuple[list[int], list[int]]:
 
 def noise(round: Round) -> tuple[str, tuple[int, ...]]:
     """Return the sampler whose law each reading's noise has, and its arguments."""
-    return "dgauss", (Params(*round.params).variance, 1)
+    return "dgauss", (params_of(round).variance, 1)
 
 
 def promised(round: Round) -> Fraction:
     """Return the squared sensitivity, in grains, that the round states a price for."""
     num, den = round.guarantee.rho
-    return Fraction(2 * num * Params(*round.params).variance, den)
+    return Fraction(2 * num * params_of(round).variance, den)
 
 
 def readings(query: Query) -> int:

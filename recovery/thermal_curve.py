@@ -16,6 +16,7 @@ from .settle import Calibration, delivered, exact_epsilon, moved
 from .spreads import felt
 from .thermal_noise import as_printed, calibration, operator, room
 from .thermal_query import Query, protected_cells
+from .thermal_tables import exact_delta, held
 from .whole import bounded, whole_square
 from .worst import PRESENCE, Grains, worst_squares
 
@@ -46,17 +47,18 @@ def curve(query: Query, cells: Iterable[int] | None = None) -> list[Distance]:
     """Return how well the query's noise hides a move of up to each of these distances.
 
     For all readings of the window together, by the exact curve of the Gaussian; none of the
-    numbers is smaller than the truth at any spread from the stated one up.
+    numbers is smaller than the truth at any spread from the stated one up. Where noise is from
+    tables and delta does not pay for them so far, infinity: nothing is promised.
 
     Args:
         cells: the distances, growing; `distances(query)` by default.
     """
     made, asked = calibration(query), tuple(cells or distances(query))
-    delta = check_ratio(query.delta, "delta")
+    delta = check_ratio(exact_delta(query), "delta")
     continuous, squares = _changes(query, made, asked)
     found = []
     for distance, change, square in zip(asked, continuous, squares, strict=True):
-        epsilon = exact_epsilon(square, made.variance, made.readings, delta)
+        epsilon = held(query, exact_epsilon(square, made.variance, made.readings, delta))
         apart = math.sqrt(square * made.readings / made.variance)
         found.append(Distance(distance, change, epsilon, ndtr(apart / 2)))
     return found
@@ -67,8 +69,9 @@ def presence(query: Query) -> float:
 
     Readings add up, so it is that of one more source beside any number of others, too.
     """
-    made, delta = calibration(query), check_ratio(query.delta, "delta")
-    return exact_epsilon(presence_square(query, made), made.variance, made.readings, delta)
+    made, delta = calibration(query), check_ratio(exact_delta(query), "delta")
+    square = presence_square(query, made)
+    return held(query, exact_epsilon(square, made.variance, made.readings, delta))
 
 
 def presence_square(query: Query, made: Calibration) -> int:
@@ -93,7 +96,8 @@ def given(query: Query, made: Calibration) -> float:
         made: the noise, made for another world or for fewer readings.
     """
     changed = _changes(query, made, (protected_cells(query),))[1][0]
-    return delivered(changed, made.variance, query.readings, check_ratio(query.delta, "delta"))
+    delta = check_ratio(exact_delta(query), "delta")
+    return held(query, delivered(changed, made.variance, query.readings, delta))
 
 
 def _changes(

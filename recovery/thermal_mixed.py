@@ -19,6 +19,7 @@ from .settle import Calibration, worth
 from .spreads import BENDS, felt
 from .thermal_noise import as_printed, calibration, room
 from .thermal_query import Query, protected_cells
+from .thermal_tables import exact_delta, held
 from .whole import bounded, reach, sent
 from .worst import Grains
 
@@ -44,7 +45,8 @@ def mixed_epsilon(query: Query, old: Calibration) -> float:
         ends = np.geomspace(low, high, 1 + math.ceil(math.log(high / low) / _WIDE))
         for one, other in pairwise(ends):
             worst = max(worst, _rho(query, fine, halves, float(one), float(other)))
-    return worth(worst, query.readings, check_ratio(query.delta, "delta"))
+    delta = check_ratio(exact_delta(query), "delta")
+    return held(query, worth(worst, query.readings, delta))
 
 
 def _stretches(query: Query, grains: Grains) -> Iterator[tuple[float, float, float]]:

@@ -14,6 +14,7 @@ from .spreads import Room, felt, warmest
 from .stated import stated
 from .thermal_query import Query, protected_cells
 from .thermal_reach import spread_fault
+from .thermal_tables import check_variance, exact_delta
 from .worst import Grains, worst_squares
 
 Floats = NDArray[np.float64]
@@ -54,7 +55,8 @@ def calibration(query: Query) -> Calibration:
     """Return the noise that the query asks for, enough at its spread and at every longer one.
 
     Raises:
-        ValueError: the printed formula is asked for where it is not private.
+        ValueError: the printed formula is asked for where it is not private, or tables where
+            delta does not pay for them.
     """
     if query.response is not None:
         change = moved_in_room(query, protected_cells(query))
@@ -64,7 +66,10 @@ def calibration(query: Query) -> Calibration:
         change = followed(change, query.slew)
     if query.sigma is not None:
         return stated(change, query.sigma, query.delta)
-    return granted(change, query.epsilon, query.delta, query.calibration)
+    made = granted(change, query.epsilon, exact_delta(query), query.calibration)
+    if query.sampler == "table":
+        check_variance(made.variance)
+    return made
 
 
 def warmest_felt(query: Query) -> float:

@@ -1,5 +1,7 @@
 """The promise of a thermal round, in whole numbers and in words."""
 
+from fractions import Fraction
+
 from edge.records import Guarantee
 from physics.response import Response
 
@@ -8,6 +10,7 @@ from .ratio import lowest
 from .settle import Calibration, delivered_delta
 from .stated import epsilon_of
 from .thermal_query import Query, protected_cells
+from .thermal_tables import exact_delta
 
 _UNPROTECTED = (
     "that somebody is there, how many they are and how warm; that a device exists and when it "
@@ -103,6 +106,8 @@ def _trust(query: Query) -> str:
 def _unit(query: Query, made: Calibration) -> str:
     window = f"the window of {made.readings} reading{'s' * (made.readings > 1)} of every sensor"
     window += _level(query)
+    if query.sampler == "table":
+        return f"{window} together, of noise from tables, which a part of delta pays for"
     if query.calibration == "exact" or query.sigma is not None:
         return f"{window} together"
     epsilon, delta = really_given(query, made)
@@ -134,4 +139,4 @@ def really_given(query: Query, made: Calibration) -> tuple[float, float]:
     num, den = query.epsilon if query.sigma is None else epsilon_of(made)
     asked = num / den
     delta = delivered_delta(made.sensitivity_squared, made.variance, made.readings, asked)
-    return made.epsilon, delta
+    return made.epsilon, delta + float(Fraction(*query.delta) - Fraction(*exact_delta(query)))

@@ -58,6 +58,8 @@ class Query:
     slew: Fraction | None = None  # following: what a level moves by at most, in kelvin an answer
     # A room's own, instead of spread_m2, which is infinite then, and walls; heat is in watts.
     response: Response | None = None
+    # What devices draw their noise from: tables are for arrays, and delta pays for their slack.
+    sampler: Literal["exact", "table"] = "exact"
     # From here on nothing alters the noise: it is what the map may count on.
     sources: int | None = None  # how many there are, where that is known
     intensity_min: float | None = None  # of one source; None where that is not known
@@ -81,6 +83,7 @@ class Query:
         check_response(self)
         check_furniture(self.grid, self.furniture, self.sources or 1)
         printed = self.calibration == "paper" and self.sigma is None
+        plain = self.calibration == "exact" and self.sigma is None
         for name, good, needed in (
             (
                 "spread_m2",
@@ -92,6 +95,11 @@ class Query:
             ("readings", whole(self.readings), "a whole number from 1: they share the promise"),
             ("walls", self.walls in ("none", "insulated"), "'none' or 'insulated'"),
             ("calibration", self.calibration in ("exact", "paper"), "'exact' or 'paper'"),
+            (
+                "sampler",
+                self.sampler == "exact" or (self.sampler == "table" and plain),
+                "'exact' or 'table', and exact where the noise is stated or printed",
+            ),
             ("estimator", self.estimator in ESTIMATORS, f"one of {', '.join(ESTIMATORS)}"),
             (
                 "sources",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.records import Round
-from edge.thermal import Params
+from edge.thermal import params_of
 from physics.kernel import forward
 from physics.places import cell_places, length_m, sensor_places
 
@@ -31,7 +31,7 @@ def neighbours(query: Query, round: Round) -> tuple[Whole, Whole]:
     One source as warm as may be stands somewhere, and then at most the protected distance away.
     Of all moves at all spreads tried it is the one that changes what devices send the most.
     """
-    params = Params(*round.params)
+    params = params_of(round)
     if query.response is not None:
         moves = [before_and_after(query)]
     else:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.records import Round
-from edge.thermal import Params
+from edge.thermal import Params, params_of
 from physics.sensors import grains
 
 from .thermal_parted import before_and_after
@@ -52,7 +52,7 @@ def search(query: Query, round: Round, rng: Any, tries: int) -> Found:
         rng: gives whole numbers below n, for the backgrounds.
         tries: backgrounds for each of the moves that are kept.
     """
-    params = Params(*round.params)
+    params = params_of(round)
     step = Fraction(2) ** -params.exponent if query.step is None else query.step
     best: list[_Move] = []
     tried = 0

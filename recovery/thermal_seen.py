@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.records import Release
-from edge.thermal import NAME, Params
+from edge.thermal import NAME, PARAMS, Params, params_of
 from physics.places import cell_places, sensor_places
 
 from .background import Levels, empty
@@ -164,7 +164,7 @@ def shared_params(query: Query, releases: Sequence[Release]) -> Params:
             "map. Recover each plan's releases by themselves."
         )
     ((mechanism, grid, params),) = given
-    if (mechanism, grid, len(params)) != (NAME, query.grid, len(Params._fields)):
+    if (mechanism, grid, len(params)) != (NAME, query.grid, PARAMS + (query.sampler == "table")):
         raise ValueError(
             f"the releases are of {mechanism} on {grid} but the query is of {NAME} on "
             f"{query.grid}: the map would be of another room. Recover with their own query."
@@ -176,4 +176,4 @@ def shared_params(query: Query, releases: Sequence[Release]) -> Params:
                     f"sensor {sensor} released {value!r} but must release a whole number of "
                     "grains, or None: nothing else passes the veil. Take the file as published."
                 )
-    return Params(*params)
+    return params_of(releases[0].round)

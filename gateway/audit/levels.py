@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from edge.background import Follower
-from edge.thermal import Params
+from edge.thermal import params_of
 from recovery import thermal, thermal_audit
 from recovery.following import follower
 from recovery.thermal import Query
@@ -79,7 +79,7 @@ def _parted(query: Query, round: Any, worlds: list[list[int]], finer: int) -> fl
     Args:
         finer: in grains so many halvings finer, as a device must answer too.
     """
-    exponent, most = Params(*round.params).exponent + finer, 0
+    exponent, most = params_of(round).exponent + finer, 0
     there = [[x << finer for x in world] for world in worlds]
     one, other = _level(query), _level(query)
     for _ in range(3 * READINGS):  # as if the window had no end

@@ -1,6 +1,7 @@
 """The noise that a deployment needs, and what it does and does not hide: `heatveil calibrate`."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,8 +79,17 @@ def calibrated(
 
         write_all({plot: lambda path: draw(query, found, path)})
     if as_json:
-        return Calibrated([json.dumps(found, indent=2, allow_nan=False)], reason)
+        return Calibrated([json.dumps(_known(found), indent=2, allow_nan=False)], reason)
     return Calibrated(lines(query, found), reason)
+
+
+def _known(found: Any) -> Any:
+    """Return the numbers with null for those that are without a bound: JSON has no infinity."""
+    if isinstance(found, dict):
+        return {name: _known(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [_known(value) for value in found]
+    return None if isinstance(found, float) and math.isinf(found) else found
 
 
 def _seen(query: Query) -> Converter | str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from edge import thermal as device
 from edge.entropy import Tape
 from edge.records import Reading
-from edge.thermal import Params
+from edge.thermal import params_of
 from physics.places import cell_places, length_m
 from physics.scenes import random_sources
 from physics.sensors import PointSensors, grains
@@ -135,7 +135,7 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
     else:
         warmth = scene.temperatures(places, query.spread_m2, query.walls, length_m(query.grid))
     round, releases = first_round(query), []
-    params = Params(*round.params)
+    params = params_of(round)
     level = follower(query)
     for number in range(1, query.readings + 1):
         asked, there = round._replace(number=number), number > query.empty_readings

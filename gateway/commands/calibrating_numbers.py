@@ -2,7 +2,7 @@
 
 Ratios are lists [numerator, denominator] of whole numbers; epsilons, chances and what is named
 `sigma`, `sensitivity` or `clamp` are floats, in kelvin or in the unit of the paper's model,
-never rounded to the hopeful side.
+never rounded to the hopeful side; null is an epsilon that has no bound, of noise from tables.
 
     schema               1
     unprotected          what is not protected, in words; and its epsilons over the window:
@@ -44,7 +44,7 @@ from fractions import Fraction
 from typing import Any
 
 from edge.limits import NANO
-from edge.thermal import Params, bits
+from edge.thermal import bits, params_of
 from recovery import thermal
 from recovery.ratio import check_ratio
 from recovery.settle import exact_epsilon
@@ -53,6 +53,7 @@ from recovery.thermal_converter import Converter
 from recovery.thermal_curve import curve, presence
 from recovery.thermal_promise import really_given
 from recovery.thermal_query import cell_m, protected_cells
+from recovery.thermal_tables import exact_delta, held
 from recovery.thermal_what_if import what_if
 from recovery.zcdp import zcdp_epsilon
 
@@ -122,9 +123,7 @@ def numbers(
 def _promised(query: Query, there: float) -> dict[str, Any]:
     promise, made = first_round(query).guarantee, thermal.calibration(query)
     (epsilon, delta), cells = really_given(query, made), protected_cells(query)
-    exact = exact_epsilon(
-        made.sensitivity_squared, made.variance, made.readings, check_ratio(query.delta, "delta")
-    )
+    squares, at = (made.sensitivity_squared, made.variance), exact_delta(query)
     return {
         "unprotected": promise.unprotected,
         "presence_epsilon": there,
@@ -137,14 +136,14 @@ def _promised(query: Query, there: float) -> dict[str, Any]:
         "epsilon": list(promise.epsilon),
         "delta": list(promise.delta),
         "really_given": {"epsilon": epsilon, "delta": delta},
-        "exact_epsilon": exact,
+        "exact_epsilon": held(query, exact_epsilon(*squares, made.readings, at[0] / at[1])),
         "protect": {"cells": cells, "distance": cells * cell_m(query.grid)},
     }
 
 
 def _noise(query: Query) -> dict[str, Any]:
     made, planned = thermal.calibration(query), first_round(query)
-    params, grain = Params(*planned.params), Fraction(2) ** -made.exponent
+    params, grain = params_of(planned), Fraction(2) ** -made.exponent
     return {
         "sensitivity": made.sensitivity,
         "sensitivity_sent": math.sqrt(made.sensitivity_squared) * float(grain),
@@ -165,7 +164,7 @@ def _noise(query: Query) -> dict[str, Any]:
 def _window(query: Query, every_s: float | None) -> dict[str, Any]:
     rho = Fraction(*thermal.calibration(query).rho)
     nano = math.ceil(NANO * rho)
-    total, delta = query.readings * rho, check_ratio(query.delta, "delta")
+    total, delta = query.readings * rho, check_ratio(exact_delta(query), "delta")
     return {
         "readings": query.readings,
         "every_s": every_s,
@@ -175,6 +174,7 @@ def _window(query: Query, every_s: float | None) -> dict[str, Any]:
         "nano_rho_per_reading": nano,
         "nano_rho_window": query.readings * nano,
         "windows": [
-            {"windows": many, "epsilon": zcdp_epsilon(many * total, delta)} for many in _WINDOWS
+            {"windows": many, "epsilon": held(query, zcdp_epsilon(many * total, delta), many)}
+            for many in _WINDOWS
         ],
     }

@@ -1,5 +1,6 @@
 """The picture of `heatveil calibrate`: what the noise hides, by how far a source moves."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,13 @@ def _epsilons(
         (there, f"that somebody is there: epsilon {upward(there)}", SENT, far[0], "left"),
     ]
     for height, said, color, at, side in lines:
+        if math.isinf(height):  # of noise from tables, which promises nothing so far
+            continue
         panel.axhline(height, color=color, linewidth=1.0, linestyle=":")
         text = panel.text(at, 1.06 * height, said, color=color, ha=side, va="bottom", fontsize=9)
         text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
-    panel.set_ylim(0.7 * min(*shown, promised), 2.2 * max(*shown, there, promised))
+    ends = [one for one in (*shown, there, promised) if math.isfinite(one)]
+    panel.set_ylim(0.7 * min(ends), 2.2 * max(ends))
     panel.set_title(
         f"Epsilon at delta {ratio_text(query.delta)}, of {query.readings} "
         f"reading{'s' * (query.readings > 1)} together: the further, the less is hidden",

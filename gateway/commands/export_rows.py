@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from edge import cbor, wire
-from edge.thermal import NAME, Params
+from edge.thermal import NAME, PARAMS, Params
 
 from ..storage.records import RoundRow
 
@@ -117,7 +117,7 @@ def _exponent(reader: Any, row: RoundRow) -> int | None:
     message = reader.message(row.number)
     if row.mechanism != NAME or message is None:
         return None
-    return int(Params(*cbor.decode(message[: -wire.MAC_BYTES])[4]).exponent)
+    return int(Params(*cbor.decode(message[: -wire.MAC_BYTES])[4][:PARAMS]).exponent)
 
 
 _GRAINS = {"grains": GRAINS, "sensor": "counted from 0", "exponent": "of the grains"}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from recovery.guarantee import sentences
+from recovery.thermal_tables import priced_delta
 
 from .. import config as deployments
 from ..deployment import Deployment
@@ -72,11 +73,12 @@ def export(
 def _promise(
     deployment: Deployment, reader: Any, what: str, units: dict[str, str], span: Span
 ) -> dict[str, Any]:
-    guarantee = first_round(deployments.query(deployment)).guarantee
+    plan = first_round(deployments.query(deployment))
+    guarantee = plan.guarantee
     terms, least = reader.promise()
     budget = price(guarantee) * deployment.privacy.readings
     ledger: Ledger = reader.ledger(min(budget, least or budget))
-    epsilon, delta = (float(Fraction(*ratio)) for ratio in (guarantee.epsilon, guarantee.delta))
+    epsilon = float(Fraction(*guarantee.epsilon))
     newest = reader.rounds(1)
     return {
         "site": deployment.site.name,
@@ -90,7 +92,7 @@ def _promise(
         "charged_under": None if terms is None else json.loads(terms),
         "rho_budget": str(ledger.budget),
         "rho_spent": str(ledger.spent),
-        "epsilon_spent": ledger.epsilon(delta, epsilon),
+        "epsilon_spent": ledger.epsilon(priced_delta(plan), epsilon),
         "rounds_so_far": newest[0].number if newest else 0,
         "units": units,
         "public": "everything here has passed the veil; no key and no exact reading is in it",

@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from edge.thermal import Params
+from edge.thermal import params_of
 from recovery.guarantee import from_json
 from recovery.thermal import Query
 
@@ -44,7 +44,7 @@ def shown(page: Page, query: Query, seeded: bool = False) -> Callable[[Event], N
     Args:
         seeded: the noise can be repeated; then the page says so, whatever the Round said.
     """
-    exponent = Params(*first_round(query).params).exponent
+    exponent = params_of(first_round(query)).exponent
 
     def show(event: Event) -> None:
         if event["kind"] == "release":

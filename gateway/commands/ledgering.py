@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recovery.guarantee import ratio_text
+from recovery.thermal_tables import priced_delta
 
 from .. import config
 from ..deployment import Deployment
@@ -29,8 +30,8 @@ def ledger(path: Path, limit: int, as_json: bool, say: Callable[[str], None]) ->
         OperatorFault: the deployment or its store cannot be read.
     """
     deployment = config.load(path)
-    guarantee = first_round(config.query(deployment)).guarantee
-    rho = price(guarantee)
+    plan = first_round(config.query(deployment))
+    rho = price(plan.guarantee)
     budget = rho * deployment.privacy.readings
     with reading(deployment) as reader:
         standing: Ledger = reader.ledger(budget)
@@ -39,23 +40,21 @@ def ledger(path: Path, limit: int, as_json: bool, say: Callable[[str], None]) ->
     budget = min(budget, least or budget)  # what was promised once is not raised by a file
     standing = Ledger(budget, standing.charges)
     if as_json:
-        told = _exactly(deployment, standing, rho, guarantee, charges)
+        told = _exactly(deployment, standing, rho, plan, charges)
         say(json.dumps(told | {"promised": None if promised is None else json.loads(promised)}))
         return
-    for line in _in_words(deployment, standing, rho, guarantee):
+    for line in _in_words(deployment, standing, rho, plan):
         say(line)
     for line in _charges(charges, limit):
         say(line)
 
 
-def _epsilon(standing: Ledger, guarantee: Any) -> float:
-    epsilon, delta = Fraction(*guarantee.epsilon), Fraction(*guarantee.delta)
-    return standing.epsilon(float(delta), float(epsilon))
+def _epsilon(standing: Ledger, plan: Any) -> float:
+    return standing.epsilon(priced_delta(plan), float(Fraction(*plan.guarantee.epsilon)))
 
 
-def _in_words(
-    deployment: Deployment, standing: Ledger, rho: Fraction, guarantee: Any
-) -> Sequence[str]:
+def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any) -> Sequence[str]:
+    guarantee = plan.guarantee
     left = int(standing.left / rho)
     share = float(standing.spent / standing.budget)
     end = "Nothing more is asked." if not left else f"{left} more can be paid for."
@@ -63,7 +62,7 @@ def _in_words(
         f"Site {deployment.site.name}: {share:.1%} of the promise is spent. {end}",
         f"spent    rho {float(standing.spent):.6g} of {float(standing.budget):.6g}, and "
         f"{float(rho):.6g} a round",
-        f"so far   epsilon {_epsilon(standing, guarantee):.4g} of {ratio_text(guarantee.epsilon)} "
+        f"so far   epsilon {_epsilon(standing, plan):.4g} of {ratio_text(guarantee.epsilon)} "
         f"at delta {ratio_text(guarantee.delta)}",
         f"promise  {guarantee.neighbours}; trust: {guarantee.trust}",
     ]
@@ -92,10 +91,11 @@ def _exactly(
     deployment: Deployment,
     standing: Ledger,
     rho: Fraction,
-    guarantee: Any,
+    plan: Any,
     charges: Sequence[Any],
 ) -> dict[str, Any]:
     """Return everything as fractions, num/den, that add up without loss."""
+    guarantee = plan.guarantee
     return {
         "site": deployment.site.name,
         "budget": str(standing.budget),
@@ -105,7 +105,7 @@ def _exactly(
         "rounds_left": int(standing.left / rho),
         "epsilon": ratio_text(guarantee.epsilon),
         "delta": ratio_text(guarantee.delta),
-        "epsilon_spent": _epsilon(standing, guarantee),
+        "epsilon_spent": _epsilon(standing, plan),
         "charges": [
             {"round": one.number, "device": one.device, "rho": str(one.rho), "at_s": one.at_s}
             for one in charges

@@ -17,7 +17,7 @@ from typing import Any
 
 from edge import thermal
 from edge.records import Grid, Release, Round
-from edge.thermal import Params
+from edge.thermal import PARAMS, Params, params_of
 from recovery.guarantee import from_json, to_json
 from recovery.thermal import Query
 
@@ -89,7 +89,7 @@ def check_possible(release: Release, path: Path) -> None:
     Raises:
         OperatorFault: a reading is too far out.
     """
-    params = Params(*release.round.params)
+    params = params_of(release.round)
     slack = _FAR * (math.isqrt(params.variance) + 1)
     low, high = params.low - slack, params.high + slack
     for sensor, value in enumerate(release.values):
@@ -124,9 +124,11 @@ def _release(query: Query, written: Any) -> Release:
     number, params, values = written["number"], tuple(written["params"]), list(written["values"])
     sensors = math.prod(query.sensors)
     whole = all(type(part) is int for part in (number, *params))
-    if not whole or len(params) != len(Params._fields) or Params(*params).sensors != sensors:
+    held = PARAMS + (query.sampler == "table")
+    if not whole or len(params) != held or Params(*params[:PARAMS]).sensors != sensors:
         raise ValueError(f"the params of round {number!r} are {params!r} for {sensors} sensors")
-    if not -64 <= Params(*params).exponent <= 64 or Params(*params).variance < 1:
+    grain, variance = Params(*params[:PARAMS]).exponent, Params(*params[:PARAMS]).variance
+    if not -64 <= grain <= 64 or variance < 1:
         raise ValueError(f"the params {params!r} have no usable grain or no noise")
     if len(values) != sensors:
         raise ValueError(

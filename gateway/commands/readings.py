@@ -10,7 +10,7 @@ from pathlib import Path
 
 from edge import thermal
 from edge.records import Release
-from edge.thermal import Params
+from edge.thermal import params_of
 from recovery.thermal import Query
 
 from ..faults import OperatorFault
@@ -37,7 +37,7 @@ def read_csv(path: Path, query: Query) -> list[Release]:
             "without it. Write it above the readings"
         )
     round = first_round(query)
-    exponent = Params(*round.params).exponent
+    exponent = params_of(round).exponent
     try:
         payloads = [
             _payload(row, exponent, f"{path} line {line}")

@@ -7,7 +7,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from edge.thermal import Params
+from edge.thermal import params_of
 from recovery.thermal_query import cell_m
 
 from ..certainty import heard as certainty
@@ -84,7 +84,7 @@ def _promise(room: Room, heard: Audience, seeded: bool) -> list[str]:
 def _draw(room: Room, heard: Audience, mass: Floats | None, titles: Any, path: Path) -> None:
     from .pictures import Picture, draw  # half a second, which the first map must not wait for
 
-    exponent = Params(*first_round(room.query).params).exponent
+    exponent = params_of(first_round(room.query)).exponent
     values = np.array([event["values"] for event in heard.releases], dtype=np.float64)
     sent = np.ldexp(values.reshape(-1, len(room.temperatures)), -exponent)
     places = room.sensors.places_m

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from edge.thermal import Params
+from edge.thermal import params_of
 from physics.places import sensor_places
 from recovery.guarantee import from_json
 from recovery.heatmap import Heatmap, Unresolved, to_npz
@@ -130,7 +130,7 @@ def _writer(
         return lambda half: to_npz(found, half)
     from .pictures import Picture, draw  # half a second, and few maps are drawn
 
-    exponent = Params(*first_round(query).params).exponent
+    exponent = params_of(first_round(query)).exponent
     grains = np.array([values or [None] * int(np.prod(query.sensors))], dtype=np.float64)
     places = np.asarray(sensor_places(query.sensors, query.grid))
     titles = ("", f"What the devices sent in round {body['number']}", found_lines(found)[0])

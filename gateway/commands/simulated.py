@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.records import Reading
-from edge.thermal import Params
+from edge.thermal import params_of
 from physics.places import is_plane, length_m
 from physics.scenes import Scene, from_sources_file, random_sources
 from physics.sensors import PointSensors, grains
@@ -70,7 +70,7 @@ class Room:
         """
         empty = round.number <= self.query.empty_readings
         seen = self.sensors.see(self.temperatures * (not empty), self.world)
-        exponent = Params(*round.params).exponent
+        exponent = params_of(round).exponent
         values = grains(seen, exponent, self.query.step)
         if self._level is not None:
             values = self._level.less(values, exponent)

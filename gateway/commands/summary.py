@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.thermal import Params
+from edge.thermal import params_of
 from physics.places import cell_places
 from recovery.heatmap import Heatmap, Unresolved
 
@@ -84,4 +84,4 @@ def sent(releases: Sequence[Any]) -> Floats:
     In kelvin, or in the unit of the model.
     """
     values = np.array([release.values for release in releases], dtype=np.float64)
-    return np.asarray(np.ldexp(values, -Params(*releases[0].round.params).exponent))
+    return np.asarray(np.ldexp(values, -params_of(releases[0].round).exponent))

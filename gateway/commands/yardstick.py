@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from edge.thermal import Params
+from edge.thermal import params_of
 from physics.places import cell_places
 from recovery.bayes.yardstick import Yardstick, bayes_yardstick, regret
 from recovery.thermal import operator
@@ -40,7 +40,7 @@ def yardstick(room: Room, round: Any) -> Yardstick | None:
     longest = max(query.grid.shape) * cell_m(query.grid)
     return bayes_yardstick(
         operator(query),
-        deviation(query, Params(*round.params)),
+        deviation(query, params_of(round)),
         number,
         None,
         places / longest,

@@ -20,6 +20,7 @@ from recovery.gaussian import gaussian_epsilon
 from recovery.ratio import check_ratio
 from recovery.settle import DISCRETE
 from recovery.thermal import Query, calibration
+from recovery.thermal_tables import exact_delta
 
 from ..faults import OperatorFault
 
@@ -49,7 +50,8 @@ def granted(query: Query, every_s: float) -> Any:
     whole = first._replace(budget=query.readings * cost)
     if why := limits.objection(whole):
         raise OperatorFault(f"the devices cannot be given their limits: {why}")
-    given, promised = worth(whole.budget, query.delta), check_ratio(query.epsilon, "epsilon")
+    given = worth(whole.budget, exact_delta(query))
+    promised = check_ratio(query.epsilon, "epsilon")
     if given > promised:
         raise OperatorFault(
             f"{query.readings} readings at {cost} nano-rho, the unit of a device's budget, would "

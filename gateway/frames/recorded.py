@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from edge.pixels import above, baseline
 from edge.records import Reading
-from edge.thermal import Params
+from edge.thermal import params_of
 from physics.scenes import from_frames_file
 from recovery.blur import Blur, fit_blur
 
@@ -51,7 +51,7 @@ class Recorded:
 
     def reading(self, round: Any, frame: int) -> Reading:
         """Return what the device reads of one frame for a Round, in grains. Private."""
-        ratio, exponent = self.step.as_integer_ratio(), Params(*round.params).exponent
+        ratio, exponent = self.step.as_integer_ratio(), params_of(round).exponent
         return Reading(0, above(self.counts[frame].ravel().tolist(), self.empty, exponent, ratio))
 
 

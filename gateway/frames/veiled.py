@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edge import thermal
 from edge.records import Release
-from edge.thermal import Params
+from edge.thermal import params_of
 from recovery.frames import people, recover
 from recovery.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, plan
@@ -56,7 +56,7 @@ def drawn(recorded: Recorded, query: Query, frame: int, rng: Any = None) -> Draw
     if rng is not None:
         payload = thermal.report(round, reading, rng)
     else:
-        bare = Params(*round.params)._replace(variance=0)
+        bare = params_of(round)._replace(variance=0)
         round, payload = round._replace(params=tuple(bare)), [0, *reading.values]
     return seen(recorded, query, [thermal.release(round, [payload], rng)])
 
@@ -65,7 +65,7 @@ def seen(recorded: Recorded, query: Query, releases: Sequence[Release]) -> Drawn
     """Return what is made of frames that were released: their mean, its map, its people."""
     counted = people(query, releases, recorded.blur.heat)
     grains = np.mean([release.values for release in releases], axis=0)
-    sent = np.ldexp(grains, -Params(*releases[0].round.params).exponent)
+    sent = np.ldexp(grains, -params_of(releases[0].round).exponent)
     with undrawn():
         found = recover(query, releases)
     return Drawn(sent.reshape(counted.shape), found, counted)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edge.pixels import above
 from edge.records import Reading
-from edge.thermal import Params
+from edge.thermal import params_of
 from physics.instruments.records import FINEST
 from recovery.following import follower
 from recovery.heatmap import Heatmap
@@ -53,7 +53,7 @@ def ask(
         round = mechanism.plan(query, [asked.release for asked in rounds])
         if round is None:
             break
-        step, exponent = lived.step_of(at_s), Params(*round.params).exponent
+        step, exponent = lived.step_of(at_s), params_of(round).exponent
         payloads = []
         for sensor, (count, level) in enumerate(zip(read.counts[step], levels, strict=True)):
             if count is None or level is None:

@@ -112,7 +112,7 @@ def _moment(room: Modelled, query: Query, day: Day, asked: Asked) -> Moment:
         free = model.free(room.room).reshape(heat.shape).astype(float)
         guess = longest_m * earth_movers(heat, free, normalise=True)
         found = longest_m * earth_movers(heat, mass, normalise=True)
-    exponent = thermal.Params(*asked.release.round.params).exponent
+    exponent = thermal.params_of(asked.release.round).exponent
     sent = [np.nan if value is None else float(value) for value in asked.known.values]
     return Moment(
         at_s=asked.at_s,

@@ -29,6 +29,8 @@ SEALED = "its device is sealed: nobody can take the noise off"
 CLOSED = "no key was given for this boot"
 SPOILT = "the key of this boot does not fit: it gives readings that no sensor has"
 
+_PARAMS = thermal.PARAMS, thermal.PARAMS + 1  # one more asks for noise from tables
+
 
 class Keys(Protocol):
     """Who has the keys of boots."""
@@ -44,6 +46,7 @@ class Opening:
         self._devices, self._rounds, self._keys = devices, rounds, keys
         self._left: Counter[tuple[str, int, str]] = Counter()
         self.frames = self.readings = 0  # opened so far
+        self._drawn_from: tuple[Any, Any] = None, None  # of which params, for how many sensors
 
     @property
     def left(self) -> list[LeftOut]:
@@ -81,7 +84,7 @@ class Opening:
         if (report.epoch, report.seq, report.round) != stored[1:4]:
             return MOVED
         plan = self._rounds.get(report.round)
-        if plan is None or plan.mechanism != thermal.NAME or len(plan.params) != thermal.PARAMS:
+        if plan is None or plan.mechanism != thermal.NAME or len(plan.params) not in _PARAMS:
             return UNASKED
         if [report.payload[0], len(report.payload) - 1] != list(device.place):
             return MISPLACED
@@ -91,17 +94,25 @@ class Opening:
         if key is None:
             return CLOSED
         try:
-            return _readings(plan, report, key)
+            return _readings(plan, report, key, self._tables(plan, device.place.sensors))
         except (ValueError, OverflowError):  # signed by the site, and no round for all that
             return UNASKED
 
+    def _tables(self, plan: Any, sensors: int) -> Any:
+        """Return what devices of so many sensors draw this round's noise from, made once."""
+        like = plan.params, sensors
+        if like != self._drawn_from[0]:
+            self._drawn_from = like, thermal.source(plan, sensors)
+        return self._drawn_from[1]
 
-def _readings(plan: Any, report: Any, key: bytes) -> list[Row] | str:
-    params, most = thermal.Params(*plan.params), (1 << (thermal.bits(plan) - 1)) - 1
+
+def _readings(plan: Any, report: Any, key: bytes, tables: Any) -> list[Row] | str:
+    params, most = thermal.params_of(plan), (1 << (thermal.bits(plan) - 1)) - 1
     first, *blurred = report.payload
     rng = entropy.opened(key, report.sender, report.epoch, report.seq, first)
     rows = []
-    for sensor, grains in enumerate(thermal.unveil(plan, report.payload, rng).values, first):
+    opened = thermal.unveil(plan, report.payload, rng, tables)
+    for sensor, grains in enumerate(opened.values, first):
         where = (report.sender, report.epoch, report.seq, plan.number, sensor)
         if abs(blurred[sensor - first]) >= most:
             rows.append(Row(*where, None, params.exponent, None, CUT))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edge.records import Release
-from edge.thermal import Params
+from edge.thermal import params_of
 
 from ..faults import OperatorFault
 from ..storage.tallies import Sum
@@ -56,7 +56,7 @@ def _sensors(payload: Sequence[int]) -> Iterable[tuple[int, int]]:
 
 def _readings(round: Any, sums: Mapping[int, Sum], reports: int) -> Any:
     """Return what `edge.thermal.release` does: a sensor's sum is its one reading, or None."""
-    sensors = Params(*round.params).sensors
+    sensors = params_of(round).sensors
     for sensor, (_, count) in sums.items():
         if not 0 <= sensor < sensors or count != 1:
             raise ValueError(

@@ -65,6 +65,6 @@ def veiled(
     Raises:
         ValueError: as for `grains`, or sensors that are not in the Round.
     """
-    exponent = thermal.Params(*round.params).exponent
+    exponent = thermal.params_of(round).exponent
     reading = Reading(sensor, grains(counts, empty, exponent, step))
     return list(thermal.report(round, reading, rng))
