@@ -22,6 +22,7 @@ from .wire import Fault
 
 UNBOOTED = "it has not started, so nothing says what is left; call boot first"
 UNFINISHED = "a write was not finished, so what the slots hold is not known; start it again"
+ASLEEP = "it sleeps, and what it had left is the next boot's; start it again"
 
 
 class Budget:
@@ -55,6 +56,7 @@ class Budget:
         self._pair = Pair(slots, checked(state_key, "state key"))
         self._lease = lease
         self._end = 0  # of the lease: what both slots say is spent
+        self._reserved = None  # the last epoch and chain key that both slots allow, if not these
 
     @property
     def left(self):
@@ -66,8 +68,10 @@ class Budget:
         """Say whether nothing is left: it stays so for the life of the key."""
         return self.left == 0
 
-    def boot(self):
+    def boot(self, nap=None):
         """Start a new epoch with a chain key of its own, on the medium before anything else.
+
+        nap: a `board.nap.Nap`, of a device that sleeps deeply and reserves epochs ahead, or None.
 
         Lost where the slots cannot be trusted or written. Slots that contradict each other are
         left as they are, as evidence.
@@ -83,11 +87,21 @@ class Budget:
             self.fault = str(why)
             raise
         self.mended = self._pair.mended
+        woken = None if nap is None else nap.taken(record)
+        if woken and woken.epoch <= record.epoch and not self.mended:
+            self._reserved, self._end = (record.epoch, record.chain), record.spent
+            self.epoch, self.chain, self.limits = woken.epoch, woken.chain, record.limits
+            self.spent, self.round, self.fault = woken.spent, woken.round, ""
+            return
         chain = ratchet(record.chain) if record.epoch else record.chain
         epoch = record.epoch + 1
+        if nap is not None:
+            self._reserved = nap.ahead(epoch, chain)
         self._put(epoch, record.spent, record.round, chain, record.limits)
         self.epoch, self.chain, self.limits = epoch, chain, record.limits
         self.spent, self.round = record.spent, record.round
+        if woken:  # what is paid for already is not lost with the last epoch reserved
+            self.spent, self.round = woken.spent, woken.round
 
     def charge(self, price, round):
         """Return True when an answer at this price is paid for, False when the budget is out.
@@ -132,12 +146,21 @@ class Budget:
         self._put(self.epoch, self._end, self.round, self.chain, limits)
         self.limits = limits
 
+    def sleep(self, nap):
+        """Leave to the next boot what both slots allow and this did not use; answer no more."""
+        self._ready()
+        self.fault = ASLEEP
+        if self._reserved is not None:
+            last = self._reserved[0]
+            nap.leave(last, self.epoch, self.spent, self.round, self.chain, self.limits)
+
     def _ready(self):
         if self.fault:
             raise Lost(self.fault)
 
     def _put(self, epoch, spent, round, chain, limits):
         self.fault = UNFINISHED  # and stays so, whatever comes in between
+        epoch, chain = self._reserved or (epoch, chain)
         try:
             self._pair.put(epoch, spent, round, chain, limits)
         except Lost as why:
