@@ -17,29 +17,30 @@ FAREWELL_MS = 5000
 LEASE = 8  # answers that are paid for with one write of the flash
 
 
-def sensor_of(config, i2c=None, wire=None, device=None):
+def sensor_of(config, i2c=None, wire=None, analog=None, camera=None):
     """Return the sensor that the config names, opened when it is first read.
 
-    i2c, wire, device: as for `drivers.opened`. ValueError where there is no such driver.
+    i2c, wire, analog, camera: as for `drivers.opened`. ValueError where there is no such driver.
     """
     step = kind(config.driver["name"]).step  # a wrong name is found now, not at a Round
 
     def opening():
-        return opened(config.driver, i2c, wire, device)
+        return opened(config.driver, i2c, wire, analog, camera)
 
     return Held(opening, config.identity.sensors, step)
 
 
-def budget_of(config, folder):
+def budget_of(config, folder, nap=None):
     """Return the device's budget, booted; its `fault` says why where it cannot be used.
 
-    What is left of a lease is lost at the next start. So a device that starts anew for each
-    answer pays for one at a time, or it would spend eight times as much as it says.
+    What is left of a lease is lost at the next start, but where a memory outlives the sleep
+    (`nap`). So a device that starts anew for each answer pays for one at a time without it, or it
+    would spend eight times as much as it says.
     """
-    lease = 1 if config.wake_s else LEASE
+    lease = 1 if config.wake_s and nap is None else LEASE
     budget = Budget(Files(folder, "budget"), config.identity.state_key, lease)
     try:
-        budget.boot()
+        budget.boot(nap)
     except Lost:
         pass  # which its fault says
     return budget

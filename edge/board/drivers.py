@@ -11,12 +11,12 @@ I2C = ("amg8833", "sht4x", "tmp117")
 NAMES = I2C + ("ds18b20", "mlx90640", "yours")
 
 
-def opened(driver, i2c=None, wire=None, device=None):
+def opened(driver, i2c=None, wire=None, analog=None, camera=None):
     """Return the sensor; ValueError where there is no such driver, OSError where it is silent.
 
-    driver: of the Config. i2c, wire, device: functions that open what it is connected to, given
-    the driver's words, or None where this computer has no such thing. `device` is for
-    `mlx90640` and `yours`.
+    driver: of the Config. i2c, wire, analog, camera: functions that open what it is connected to,
+    given the driver's words, or None where this computer has no such thing. A sensor of one's own
+    (`yours`) gets the bus where the config names one, and else the converter of its pin.
     """
     name, empty = driver["name"], driver["empty"]
     sensor = kind(name)
@@ -25,8 +25,11 @@ def opened(driver, i2c=None, wire=None, device=None):
         if driver["address"] is None:
             return sensor(bus, empty)
         return sensor(bus, empty, driver["address"])
-    if name != "ds18b20":
-        return sensor(_need(device, name)(driver), empty)
+    if name == "yours":
+        bused = any([driver[word] is not None for word in ("bus", "sda", "scl")])
+        return sensor(_need(i2c if bused else analog, name)(driver), empty)
+    if name == "mlx90640":
+        return sensor(_need(camera, name)(driver), empty)
     line = _need(wire, name)(driver)
     roms = driver["roms"]
     roms = sorted(line.scan()) if roms is None else [unhexlify(rom) for rom in roms]

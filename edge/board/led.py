@@ -6,7 +6,7 @@
     1 flash, long dark    ready
     2 flashes             its budget is spent, for the life of its key (exhausted)
     3 flashes             its budget cannot be written or trusted (alert)
-    4 flashes             its config or its sensor is not as it must be; the console says which
+    4 flashes             firmware, config or sensor is not as it must be; the console says which
     dark                  asleep, or without power
 
 Nothing that it says depends on a reading, nor on when a frame was made: who looks at it through
@@ -31,11 +31,12 @@ def lit(word, now_ms):
 
 
 class Led:
-    """A light, or none. pin: whatever has `value(0 or 1)`, or None."""
+    """A light, or none. pin: whatever has `value(0 or 1)`, or None. ill: says if a sensor is."""
 
-    def __init__(self, pin=None):
+    def __init__(self, pin=None, ill=None):
         self.word = "starting"
         self._pin = pin
+        self._ill = ill
         self._level = None
 
     def show(self, word):
@@ -44,13 +45,29 @@ class Led:
 
     def look(self, now_ms):
         """Set the light as it must be now."""
-        level = lit(self.word, now_ms)
+        word = self.word
+        if word == "ready" and self._ill is not None and self._ill():
+            word = "fault"
+        level = lit(word, now_ms)
         if self._pin is not None and level != self._level:
             self._pin.value(level)
         self._level = level
+
+    def dark(self):
+        """Put it out, before a sleep that no look interrupts."""
+        self.show("sleeping")
+        self.look(0)
 
     async def run(self, clock, sleep_ms):
         """Keep the light going, for ever. sleep_ms: waits so many milliseconds, async."""
         while True:
             self.look(clock.now_ms())
             await sleep_ms(FLASH_MS // 2)
+
+
+def pin(machine, name):
+    """Return the pin of a light by its number or name, None where the board has none of it."""
+    try:
+        return machine.Pin(name, machine.Pin.OUT)
+    except (ValueError, TypeError):
+        return None

@@ -5,6 +5,11 @@ no wait is for ever; a join that fails turns the radio off and on; and who finds
 is silent for long calls `renew`. Between two tries lies a wait that doubles from 1 to 60 s, a
 half of it by chance, lest a hundred boards knock together when the power comes back. How long
 waits are depends on nothing that was read.
+
+A radio that goes quiet while it says that it is in (MicroPython's issues 9455 and 16482, of the
+Pico W) shows by a broker that cannot be reached: then it is turned off and on as well, and a
+broker that is away is no worse off for it. One that cannot be joined for long is a case for a
+reset, which `start` does.
 """
 
 from ..compat import spread
@@ -12,6 +17,8 @@ from ..compat import spread
 LOOK_MS = 200
 JOIN_MS = 20000  # a join takes 1 to 5 s; the address may take as long again
 LEAST_MS, MOST_MS = 1000, 60000
+QUIET_MS = 180000  # without the broker, though the radio says that it is in
+HOPELESS = 30  # joins that failed in a row, which takes half an hour
 
 
 class Station:
@@ -58,27 +65,41 @@ class Station:
 
     async def renew(self):
         """Turn the radio off: the next `join` begins with a fresh one."""
-        for step in (self._radio.disconnect, self._off):
+        self.off()
+        await self._rest(LOOK_MS)
+
+    def off(self, whole=False):
+        """Turn the radio off; whole: its chip too, where the port can, as before a sleep."""
+        steps = [self._radio.disconnect, lambda: self._radio.active(False)]
+        if whole and hasattr(self._radio, "deinit"):
+            steps.append(self._radio.deinit)
+        for step in steps:
             try:
                 step()
             except OSError:
                 pass
-        await self._rest(LOOK_MS)
 
-    async def keep(self, show):
-        """Join, and join again whenever it is lost, for ever. show: is told "joining" or not."""
+    async def keep(self, show, reached):
+        """Join, and join again whenever it is lost or quiet; OSError where no join helps.
+
+        show: is told "joining" or not. reached: says whether the broker is.
+        """
+        quiet_ms = 0
         while True:
             if not self.connected:
                 show("joining")
-                if await self.join():
-                    show("disconnected")  # from the broker, as yet
-                else:
+                quiet_ms = 0
+                if not await self.join():
+                    if self.failures >= HOPELESS:
+                        raise OSError("the Wi-Fi cannot be joined; look at its name and password")
                     await self._rest(pause_ms(self.failures))
                     continue
+                show("disconnected")  # from the broker, as yet
             await self._rest(1000)
-
-    def _off(self):
-        self._radio.active(False)
+            quiet_ms = 0 if reached() else quiet_ms + 1000
+            if quiet_ms >= QUIET_MS:
+                quiet_ms = 0
+                await self.renew()
 
     async def _rest(self, wait_ms):
         """Wait, and feed the watchdog while a wait is longer than its patience."""

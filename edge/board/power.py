@@ -1,15 +1,26 @@
 """Watchdog, deep sleep, and why the board woke up.
 
-A board that sleeps deeply starts anew each time, and each start is a boot: `budget.boot` puts the
-next epoch into the two slots before anything can be said in it. The count is kept there and
-nowhere else. A copy in the memory that survives sleep (RTC) would save that write and lose
-everything where a battery fades: the noise of an epoch would be drawn a second time. What it
-costs is one write a wake, which bounds how often to wake: see `slots` for the wear.
+Two things that an RP2040 does, and other boards do not:
+
+Its watchdog has 8.4 s at most. A name server that is silent takes longer, and the port waits for
+it with everything else standing still; so does a join on some radios. A reset in that wait is a
+boot, and the next one a minute later again. So there a timer feeds it for `PATIENCE_MS` after it
+was fed in earnest: interrupts that stand still are noticed in 8 s, a program that hangs in 68.
+
+Its deep sleep is a light one and a reset. A watchdog that runs out in it stops the chip for good,
+till somebody takes its power away. So it sleeps there in pieces that are shorter than that.
+
+Source: MicroPython, ports/rp2/machine_wdt.c for the 8388 ms, and pull request 17546 (from 1.26 on)
+for what happens in light sleep before; ports/esp32/modmachine.c for a sleep counted in 64 bits.
 """
 
-WATCHDOG_MS = 8000  # the RP2040 has no longer one
-# Longer sleeps are cut: some boards count microseconds in 32 bits, and wake at once beyond.
-LONGEST_MS = 4000000
+import sys
+
+PATIENCE_MS = 60000  # longer than anything that a board waits for without feeding
+SHORT_MS = 8000  # the RP2040 refuses more than 8388
+STEP_MS = 2000
+PIECE_MS = 4000  # of a sleep with the watchdog on
+LONGEST_MS = 4000000  # where nothing is known of the port: 32 bits of microseconds are 71 minutes
 # What `machine.reset_cause()` may be, by the names that ports give it.
 CAUSES = (
     ("WDT_RESET", "watchdog"),
@@ -24,14 +35,36 @@ CAUSES = (
 class Watchdog:
     """Resets a board that hangs. Once started it cannot be stopped; `feed` it, or be reset."""
 
-    def __init__(self, machine, patience_ms=WATCHDOG_MS):
-        self._inner = None
-        if hasattr(machine, "WDT"):
-            self._inner = machine.WDT(timeout=patience_ms)
+    def __init__(self, machine, platform=sys.platform):
+        self._inner = self._timer = None
+        self._left_ms = PATIENCE_MS
+        if not hasattr(machine, "WDT"):
+            return
+        if platform != "rp2":
+            try:
+                self._inner = machine.WDT(timeout=PATIENCE_MS)
+                return
+            except ValueError:  # as short a one as the RP2040's
+                pass
+        self._inner = machine.WDT(timeout=SHORT_MS)
+        if hasattr(machine, "Timer"):
+            self._timer = machine.Timer(-1, period=STEP_MS, callback=self._tick)
 
     def feed(self):
         """Say that all is well."""
+        self._left_ms = PATIENCE_MS
         if self._inner is not None:
+            self._inner.feed()
+
+    def still(self):
+        """Let no timer run any more: from now on each `feed` is one of ours."""
+        if self._timer is not None:
+            self._timer.deinit()
+            self._timer = None
+
+    def _tick(self, timer):
+        self._left_ms -= STEP_MS
+        if self._left_ms > 0:
             self._inner.feed()
 
 
@@ -46,6 +79,14 @@ def cause(machine):
     return "unknown"
 
 
-def sleep(machine, wake_s):
+def sleep(machine, wake_s, watchdog, platform=sys.platform):
     """Sleep deeply; on a board this does not return, for it wakes by starting anew."""
-    machine.deepsleep(min(wake_s * 1000, LONGEST_MS))
+    left_ms = wake_s * 1000
+    if platform != "rp2":
+        machine.deepsleep(left_ms if platform == "esp32" else min(left_ms, LONGEST_MS))
+    watchdog.still()
+    while left_ms > 0:
+        watchdog.feed()
+        machine.lightsleep(min(left_ms, PIECE_MS))
+        left_ms -= PIECE_MS
+    machine.reset()

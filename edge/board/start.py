@@ -1,19 +1,19 @@
 """The device on its board: everything opened, then run for ever. main.py calls `run`.
 
-Order: config, radio, sensor, budget. A fault in what the host wrote cannot be mended by starting
+Order: config, sensor, budget, radio. A fault in what the host wrote cannot be mended by starting
 again, so the light says it and the board stays where it is: each start would be a boot, and a
-write of the flash. Any other fault ends in a reset, after a while.
+write of the flash. Any other fault ends in a reset, after a while, with the frames on the flash.
 """
 
 import asyncio
+import os
 import sys
 
 from ..clock import Clock
 from ..compat import Uptime, spread
 from ..pause import sleep_ms
-from . import assemble, day, power
+from . import assemble, day, firmware, led, nap, pins, power
 from .config import load
-from .led import Led
 from .net import Station
 
 FOLDER = "/heatveil"
@@ -27,51 +27,59 @@ def run():
     import machine
     import network
 
-    led = Led(_pin(machine, "LED"))
+    light = led.Led(led.pin(machine, "LED"))
+    parts = None
     try:
         config = load()
-        if config.led is not None:
-            led = Led(_pin(machine, config.led))
-        sensor = assemble.sensor_of(config, i2c(machine), one_wire(machine))
-        parts = Parts(config, sensor, led, machine, FOLDER)
-    except (OSError, ValueError) as why:
-        sys.stdout.write("heatveil: %s\n" % why)  # never with a key or a reading in it
-        parts = None
+        sensor = assemble.sensor_of(
+            config, pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
+        )
+        name = "LED" if config.led is None else config.led
+        light = led.Led(led.pin(machine, name), lambda: sensor.faults)
+        why = firmware.unsealed(config.identity.mode, os)
+        if not why:
+            parts = Parts(config, sensor, light, machine, FOLDER)
+    except (OSError, ValueError) as fault:
+        why = fault  # never with a key or a reading in it
     if parts is None:
-        led.show("fault")
-        asyncio.run(led.run(Uptime(), sleep_ms))
+        sys.stdout.write("heatveil: %s\n" % why)
+        light.show("fault")
+        asyncio.run(light.run(Uptime(), sleep_ms))
     try:
         radio = network.WLAN(network.STA_IF) if config.wifi else None
         if radio and config.wifi["country"]:
             network.country(config.wifi["country"])
         asyncio.run(parts.live(radio))
-    except Exception as why:
-        sys.stdout.write("heatveil: %s, so it starts again\n" % type(why).__name__)
+    except Exception as fault:
+        sys.stdout.write("heatveil: %s, so it starts again\n" % type(fault).__name__)
     parts.watchdog.feed()
     _rest(parts)
+    parts.ring.keep()
     machine.reset()
 
 
 class Parts:
     """What a running board is made of."""
 
-    def __init__(self, config, sensor, led, machine, folder):
+    def __init__(self, config, sensor, light, machine, folder):
         self.config = config
         self.sensor = sensor
-        self.led = led
+        self.led = light
         self.machine = machine
         self.client = assemble.client_of(config)
         self.ring = assemble.ring_of(config, folder)
         self.clock = Clock()
-        self.budget = assemble.budget_of(config, folder)
+        self.nap = nap.of_board(machine, config.identity.state_key) if config.wake_s else None
+        self.budget = assemble.budget_of(config, folder, self.nap)
+        self.station = None
         self.watchdog = power.Watchdog(machine)  # last: from now on it must be fed
 
     async def live(self, radio):
         """Live until something breaks, or till it is time to sleep. radio: None for a cable."""
         jobs = [self.led.run(Uptime(), sleep_ms), self.client.run(), self._answer()]
         if radio is not None:
-            station = Station(radio, self.config.wifi, sleep_ms, self.watchdog.feed)
-            jobs.append(station.keep(self.led.show))
+            self.station = Station(radio, self.config.wifi, sleep_ms, self.watchdog.feed)
+            jobs.append(self.station.keep(self.led.show, lambda: self.client.connected))
         if self.config.link["tls"]:
             import ntptime
 
@@ -112,40 +120,12 @@ class Parts:
                 break
         self.ring.keep()
         await assemble.farewell(self.client, self.config.identity, b"sleeping")
-        power.sleep(self.machine, self.config.wake_s)
-
-
-def i2c(machine):
-    """Return the function that opens a board's I2C with a driver's pins."""
-
-    def opened(driver):
-        pins = {}
-        for word in ("sda", "scl"):
-            if driver[word] is not None:
-                pins[word] = machine.Pin(driver[word])
-        return machine.I2C(driver["bus"] or 0, freq=1000 * (driver["khz"] or 100), **pins)
-
-    return opened
-
-
-def one_wire(machine):
-    """Return the function that opens a board's one-wire bus on a driver's pin."""
-
-    def opened(driver):
-        import ds18x20
-        import onewire
-
-        return ds18x20.DS18X20(onewire.OneWire(machine.Pin(driver["pin"])))
-
-    return opened
-
-
-def _pin(machine, name):
-    """Return the pin of a light, or None where the board has none of that name."""
-    try:
-        return machine.Pin(name, machine.Pin.OUT)
-    except (ValueError, TypeError):
-        return None
+        self.led.dark()  # first, for some lights hang on the radio's chip
+        if self.station is not None:
+            self.station.off(True)  # no task joins it again: from here on none runs
+        if self.nap is not None and not self.budget.fault:
+            self.budget.sleep(self.nap)
+        power.sleep(self.machine, self.config.wake_s, self.watchdog)
 
 
 def _rest(parts):

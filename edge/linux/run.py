@@ -22,7 +22,7 @@ def sensor_of(config):
         config,
         i2c=lambda driver: i2c.Bus(1 if driver["bus"] is None else driver["bus"]),
         wire=lambda driver: onewire.Wire(),
-        device=camera.opened,
+        camera=camera.opened,
     )
 
 

@@ -1,24 +1,29 @@
-"""A sensor of your own: copy this, change `counts`, `step` and the 20 degrees, and name it.
+"""A sensor of your own: copy this over itself, and change what is not true of yours.
 
-Whole counts of the converter, nothing scaled; a fault is raised without the number in it.
+As it stands it is a TMP36 on a Pico, ten millivolts a kelvin and 500 mV at zero degrees: of the
+4096 counts of the pin's converter in 3.3 V each is 165/2048 of a kelvin, and 869 are 20 degrees.
+What you get is that converter, or the I2C bus where the config names one: `bus`, `sda` or `scl`.
+Return whole counts, as they come, nothing scaled: the promise is made for this order. A fault is
+raised without the number in it, which `bus` does for you.
+
+Source: Analog Devices, TMP35/TMP36/TMP37 data sheet: 10 mV a kelvin, 750 mV at 25 degrees.
 """
 
-from ...pixels import above
 from . import bus
 
 
 class Sensor:
-    """One sensor that counts tenths of a kelvin. device: whatever `main` is told to open."""
+    """One sensor, read as a voltage. device: `machine.ADC`. empty: its count of the empty room."""
 
-    step, sensors = (1, 10), 1
+    step, sensors = (165, 2048), 1
 
     def __init__(self, device, empty=None):
-        self._device, self._empty = device, bus.level(empty, 200, 1)
+        self._device, self._empty = device, bus.level(empty, 869, 1)
 
     def counts(self):
-        """Return the counts of the sensors, whole numbers."""
-        return bus.possible((self._device(),), -400, 1250)
+        """Return the counts of the sensors, whole numbers: twelve bits are all that there are."""
+        return bus.possible((self._device.read_u16() >> 4,), 124, 2172)
 
     def read(self, params):
         """Return the grains above the empty room."""
-        return above(self.counts(), self._empty, params.exponent, self.step)
+        return bus.above(self.counts(), self._empty, params.exponent, self.step)

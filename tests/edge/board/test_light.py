@@ -1,11 +1,7 @@
-"""What the light says, why the board started, and how long it may sleep."""
+"""What the light says, to somebody who counts its flashes."""
 
 from types import SimpleNamespace
-from typing import Any
 
-import pytest
-
-from edge.board import power
 from edge.board.led import ROUND_MS, Led, lit
 
 WORDS = ["ready", "sleeping", "disconnected", "lost", "alert", "exhausted"]
@@ -50,46 +46,42 @@ def test_a_board_without_a_light_does_without() -> None:
     Led().look(0)
 
 
-@pytest.mark.parametrize(("name", "word"), power.CAUSES)
-def test_why_it_started_is_a_word(name: str, word: str) -> None:
-    """Ports number their causes differently and name them alike."""
-    machine: Any = SimpleNamespace(reset_cause=lambda: 7, **{name: 7})
+def test_a_sensor_that_is_gone_shows_once_it_matters() -> None:
+    """A fault of the sensor is told where all else is well; worse is not hidden by it."""
+    faults = [0]
+    led = Led(None, lambda: faults[0])
+    led.show("ready")
+    seen = []
+    for faults[0], word in (
+        (0, "ready"),
+        (1, "ready"),
+        (1, "alert"),
+        (1, "joining"),
+        (0, "ready"),
+    ):
+        led.show(word)
+        shown = []
+        for now_ms in range(ROUND_MS, 2 * ROUND_MS, 10):
+            led.look(now_ms)
+            shown.append(led._level)
+        seen.append(sum(b and not a for a, b in zip([0, *shown], shown, strict=False)))
 
-    assert power.cause(machine) == word
-    assert power.cause(SimpleNamespace(reset_cause=lambda: 6, **{name: 7})) == "unknown"
-    assert power.cause(SimpleNamespace()) == "unknown"
+    assert seen == [1, 4, 3, 20, 1]
 
 
-def test_a_long_sleep_is_cut_to_what_every_board_can() -> None:
-    """An RP2040 counts microseconds in 32 bits: beyond 71 minutes it would wake at once."""
-    slept: list[int] = []
-    machine = SimpleNamespace(deepsleep=slept.append)
-    power.sleep(machine, 60)
-    power.sleep(machine, 86400)
+def test_it_is_dark_before_a_sleep() -> None:
+    """A light left on would be most of what a battery gives."""
+    told: list[int] = []
+    led = Led(SimpleNamespace(value=told.append))
+    led.look(0)
+    led.dark()
 
-    assert slept == [60000, power.LONGEST_MS]
-    assert power.LONGEST_MS * 1000 < 2**32
-
-
-def test_the_watchdog_is_as_patient_as_the_smallest_board_allows() -> None:
-    """The RP2040 refuses more than 8388 ms."""
-    fed: list[int] = []
-    wanted: list[int] = []
-
-    def started(timeout: int) -> Any:
-        wanted.append(timeout)
-        return SimpleNamespace(feed=lambda: fed.append(1))
-
-    power.Watchdog(SimpleNamespace(WDT=started)).feed()
-    power.Watchdog(SimpleNamespace()).feed()
-
-    assert wanted[0] <= 8388
-    assert fed == [1]
+    assert told == [1, 0]
 
 
 def test_the_board_s_files_load_on_every_interpreter(interpreter) -> None:
     """Without pins and radios too: what needs them asks for them when it runs."""
-    names = ["boot", "config", "drivers", "led", "main", "net", "power"]
+    names = ["boot", "config", "drivers", "firmware", "led", "main", "nap", "net", "pins", "power"]
     script = "".join(f"import edge.board.{name}\n" for name in names)
 
     assert interpreter.run(script + "print('all')") == "all\n"

@@ -112,7 +112,7 @@ def test_it_comes_back_after_every_loss_and_says_so() -> None:
     said: list[str] = []
 
     async def hour() -> None:
-        keeper = asyncio.create_task(made.keep(said.append))
+        keeper = asyncio.create_task(made.keep(said.append, lambda: True))
         while time.now_ms < 60_000:
             await asyncio.sleep(0)
             if made.joins and time.now_ms // 10_000 > radio.calls.count("disconnect"):
@@ -130,12 +130,42 @@ def test_the_watchdog_is_never_hungry_for_long() -> None:
     made, time = station(Radio(None))
 
     async def hour() -> None:
-        keeper = asyncio.create_task(made.keep(lambda word: None))
-        while time.now_ms < 3_600_000:
-            await asyncio.sleep(0)
-        keeper.cancel()
+        with pytest.raises(OSError, match="name and password"):
+            await made.keep(lambda word: None, lambda: False)
 
     asyncio.run(hour())
 
     assert time.hungry_ms <= 1000
-    assert made.failures > 30
+    assert made.failures == net.HOPELESS
+    assert 20 * 60_000 < time.now_ms < 60 * 60_000  # a reset then, and it is a boot: not often
+    assert "hunter3" not in repr(made)
+
+
+@pytest.mark.parametrize(("reached", "renewed"), [(True, 0), (False, 6)])
+def test_a_radio_that_goes_quiet_is_turned_off_and_on(reached: bool, renewed: int) -> None:
+    """It says that it is in, and nothing gets through: the broker is what shows it."""
+    radio = Radio(0)
+    made, time = station(radio)
+
+    async def while_quiet() -> None:
+        keeper = asyncio.create_task(made.keep(lambda word: None, lambda: reached))
+        while time.now_ms < 20 * 60_000:
+            await asyncio.sleep(0)
+        keeper.cancel()
+
+    asyncio.run(while_quiet())
+
+    assert radio.calls.count("active False") == renewed
+    assert made.joins == renewed + 1
+    assert made.failures == 0
+
+
+def test_before_a_sleep_the_chip_of_the_radio_is_off_too() -> None:
+    """Whatever it refuses; and where the port has no such word, without it."""
+    radio = Radio(0, "disconnect")
+    station(radio)[0].off(True)
+    assert radio.calls == ["disconnect", "active False"]
+
+    radio.deinit = lambda: radio.calls.append("deinit")  # type: ignore[attr-defined]
+    station(radio)[0].off(True)
+    assert radio.calls[2:] == ["disconnect", "active False", "deinit"]

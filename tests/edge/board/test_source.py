@@ -18,9 +18,13 @@ TELLS = {"import of json", "a print"}  # to who stands before it: what is wrong,
 MAY = {  # rule: file, and what it may do there
     rules.inexact: {"board/sensors/bus.py": {"true division"}},  # a time to sleep
     rules.chance: {"board/net.py": WAITS, "board/start.py": WAITS},
-    rules.calendar: {"board/start.py": {"import of ntptime"}},  # for TLS, see day.py
+    rules.calendar: {
+        "board/start.py": {"import of ntptime"},  # for TLS, see day.py
+        "board/nap.py": {"the hour of the day from RTC"},  # its memory, and nothing else of it
+    },
     rules.telling: {
         "board/config.py": {"import of json"},
+        "board/firmware.py": TELLS,
         "board/start.py": {"a print"},
         "linux/enrol.py": TELLS,
         "linux/run.py": {"a print"},

@@ -36,6 +36,7 @@ class Machine:
         self.lit: list[int] = []
         self.fed = 0
         self.slept_ms = 0
+        self.rtc = b""
         self.Pin: Any = lambda name, mode=0: SimpleNamespace(value=self.lit.append)
         self.Pin.OUT = 1
 
@@ -44,6 +45,13 @@ class Machine:
             buffer[:] = {0x00: b"\x0c\x80", 0x0F: b"\x01\x17"}[register]
 
         return SimpleNamespace(readfrom_mem_into=load)
+
+    def RTC(self) -> Any:  # noqa: N802
+        def memory(*data: bytes) -> Any:
+            self.rtc = bytes(data[0]) if data else self.rtc
+            return None if data else self.rtc
+
+        return SimpleNamespace(memory=memory)
 
     def WDT(self, timeout: int) -> Any:  # noqa: N802
         return self
@@ -62,11 +70,18 @@ class Machine:
 class Radio:
     """A Wi-Fi that is joined at once."""
 
+    last: "Radio"
+
     def __init__(self, mode: int) -> None:
-        self.joined = False
+        self.joined = self.on = False
+        Radio.last = self
 
     def active(self, on: bool) -> None:
-        """Do nothing."""
+        """Turn it on or off."""
+        self.on = on
+
+    def disconnect(self) -> None:
+        self.joined = False
 
     def connect(self, ssid: str, password: str) -> None:
         self.joined = True
@@ -135,6 +150,9 @@ def test_a_board_that_sleeps_answers_and_sleeps(
         broker.wait()
 
     assert machine.slept_ms == 60000
+    assert machine.lit[-1] == 0
+    assert not Radio.last.on
+    assert len(machine.rtc) == len(Path(tmp_path / "budget.0").read_bytes())
     assert time.monotonic() - since_s < 10
     assert machine.fed
     assert len(spill.File(f"{tmp_path}/frames", 65536)) == 1

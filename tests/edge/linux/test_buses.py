@@ -125,4 +125,4 @@ def test_a_computer_without_the_library_says_so() -> None:
     if importlib.util.find_spec("adafruit_mlx90640"):
         pytest.skip("adafruit_mlx90640 is installed here, and this is about where it is not")
     with pytest.raises(ValueError, match="adafruit"):
-        drivers.opened(words("mlx90640"), device=camera.opened)
+        drivers.opened(words("mlx90640"), camera=camera.opened)

@@ -31,9 +31,19 @@ GUARANTEE = Guarantee((4, 1), (1, 100000), (1, 8), "0.1 m", "local", "2 readings
 WAIT_S = 20
 
 
+class Converter:
+    """A converter of sixteen bits with this many counts of twelve."""
+
+    def __init__(self, counts: int) -> None:
+        self.counts = counts
+
+    def read_u16(self) -> int:
+        return self.counts << 4
+
+
 def asked(number: int) -> bytes:
     """Return the message of a Round that the device may answer."""
-    params = (50, 8, -8000, 8000, 16000, 26, 0)  # a tenth of a kelvin is 26 grains
+    params = (50, 8, -8000, 8000, 16000, 21, 0)  # a count of `Converter` is 21 grains
     plan = Round(number, "thermal", Grid((100, 1), 100), params, GUARANTEE)
     return post.pack_round(plan, SITE_KEY, wire.round_topic("lab", "thermal"))
 
@@ -115,8 +125,8 @@ def live(home: str, sensor: Held, until: Callable[[], bool]) -> None:
 
 def test_a_reading_reaches_the_host_and_its_receipt_frees_it(device_file: Path, host) -> None:
     """Asked, answered, receipted; stopped, it says so; started again it answers the next only."""
-    home, count = folder_of(device_file, host), [215]
-    sensor = Held(lambda: Sensor(lambda: count[0]), 1, Sensor.step)
+    home = folder_of(device_file, host)
+    sensor = Held(lambda: Sensor(Converter(898)), 1, Sensor.step)
     host.say(wire.round_topic("lab", "thermal"), asked(1), retain=True)
 
     answered = 0
@@ -155,8 +165,8 @@ def test_a_sensor_that_is_gone_silences_nothing_but_the_reading(device_file: Pat
 
     def opening() -> Sensor:
         if gone[0]:
-            raise OSError("215 is what it said last")
-        return Sensor(lambda: 215)
+            raise OSError("898 is what it said last")
+        return Sensor(Converter(898))
 
     sensor = Held(opening, 1, Sensor.step)
     topic = wire.round_topic("lab", "thermal")
@@ -172,7 +182,7 @@ def test_a_sensor_that_is_gone_silences_nothing_but_the_reading(device_file: Pat
 
     assert not gone[0]
     assert len(set(host.said("data"))) == 1
-    assert b"215" not in b"".join(
+    assert b"898" not in b"".join(
         payload for leaf, payload in host.heard if leaf in ("state", "meta", "diag", "ack")
     )
 
@@ -183,7 +193,7 @@ def test_a_budget_that_cannot_be_used_is_an_alert(device_file: Path, host) -> No
     for i in (0, 1):
         Path(f"{home}/budget.{i}").write_bytes(b"\0" * 117)
     host.say(wire.round_topic("lab", "thermal"), asked(1), retain=True)
-    sensor = Held(lambda: Sensor(lambda: 215), 1, Sensor.step)
+    sensor = Held(lambda: Sensor(Converter(898)), 1, Sensor.step)
 
     live(home, sensor, lambda: b"alert" in host.said("state"))
 

@@ -1,0 +1,102 @@
+"""Whether this Python can be a device at all: asked before what would break on it is loaded.
+
+The smallest build must still compile this file, so nothing else of edge is loaded for the asking
+and no large number is written here: one whose integers are single words refuses it as it reads.
+
+What is wrong is said on the console, and by the light for as long as there is power. The board
+does not start again: nothing would be another at the next start.
+"""
+
+import sys
+
+LEAST = (1, 22)
+
+
+def objection(one=1, told=sys):
+    """Return why no device can run here, a sentence; "" where one can.
+
+    one: the number 1, as this Python counts. told: its `sys`.
+    """
+    kind, version = told.implementation.name, told.implementation.version
+    if kind != "micropython" or tuple(version[:2]) < LEAST:
+        return _wrong("MicroPython %d.%d or later is needed, as edge is written for it" % LEAST)
+    if not _whole(one):
+        return _wrong(
+            "its integers are single words, and exact noise needs larger ones: it would be wrong "
+            "now and then, and nobody would notice"
+        )
+    try:
+        import asyncio  # noqa: F401
+        import binascii  # noqa: F401
+        import errno  # noqa: F401
+        import hashlib
+        import json  # noqa: F401
+        import os  # noqa: F401
+        import time  # noqa: F401
+    except ImportError as fault:
+        return _wrong("there is %s in it, and keys or the link rest on that" % fault)
+    if not hasattr(hashlib, "sha256"):
+        return _wrong("it has no SHA-256, which every key and MAC rests on")
+    return ""
+
+
+def unsealed(mode, os):
+    """Return why a device of this mode cannot run here; "" where it can. os: the module."""
+    if mode != "sealed" or hasattr(os, "urandom"):
+        return ""
+    return _wrong(
+        "it has no random numbers of its own, and a sealed device mixes them in, or its host "
+        "could repeat its noise"
+    )
+
+
+def go():
+    """Run the device; this does not return, whatever is wrong."""
+    why = objection()
+    if not why:
+        try:
+            from .. import loading
+
+            loading.load()  # from the bottom up, which takes a smaller heap
+            from . import start
+        except Exception as fault:  # a file that is missing, cut off, or does not fit in memory
+            why = (
+                "a file of edge cannot be loaded (%s); every one must be there, whole, or it is "
+                "another device than was tested. Write them again with heatveil provision"
+                % type(fault).__name__
+            )
+    if not why:
+        start.run()
+    stop(why)
+
+
+def stop(why):
+    """Say it, and flash for ever what the light says of a config or a firmware that is none."""
+    import time
+
+    import machine
+
+    from .led import FLASH_MS, Led, pin
+
+    sys.stdout.write("heatveil: %s\n" % why)
+    light = Led(pin(machine, "LED"))
+    light.show("fault")
+    while True:
+        light.look(time.ticks_ms())
+        time.sleep_ms(FLASH_MS // 2)
+
+
+def _whole(one):
+    """Say whether a product that no word holds comes out whole; a shift may fail or wrap."""
+    try:
+        return (one << 70) >> 69 == 2 and ((one << 62) * 6) >> 63 == 3
+    except Exception:
+        return False
+
+
+def _wrong(what):
+    return (
+        "this firmware is not the right one: %s. Flash the usual one for exactly this board, "
+        % (what)
+        + "from micropython.org/download, then run heatveil provision again"
+    )

@@ -1,0 +1,164 @@
+"""A firmware that can be no device says why, by a sentence and a light, and starts nothing."""
+
+import builtins
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from edge.board import firmware
+
+RIGHT: Any = SimpleNamespace(
+    implementation=SimpleNamespace(name="micropython", version=(1, 22, 0))
+)
+
+
+class Word:
+    """A whole number of 64 bits: what does not fit wraps, or raises as another build does."""
+
+    def __init__(self, value: int, raises: bool) -> None:
+        self.value, self.raises = value, raises
+
+    def _made(self, value: int) -> "Word":
+        if not -(2**63) <= value < 2**63:
+            if self.raises:
+                raise OverflowError("long int not supported in this build")
+            value = (value + 2**63) % 2**64 - 2**63
+        return Word(value, self.raises)
+
+    def __lshift__(self, by: int) -> "Word":
+        return self._made(self.value << by)
+
+    def __rshift__(self, by: int) -> "Word":
+        return self._made(self.value >> by)
+
+    def __mul__(self, by: int) -> "Word":
+        return self._made(self.value * by)
+
+    def __eq__(self, other: object) -> bool:
+        return self.value == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_single_words_are_refused_whether_they_wrap_or_raise(raises: bool) -> None:
+    """A build without big integers would blur wrongly now and then."""
+    assert "single words" in firmware.objection(Word(1, raises), RIGHT)  # type: ignore[arg-type]
+    assert firmware.objection(1, RIGHT) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    [("circuitpython", (9, 2, 1)), ("micropython", (1, 21, 0)), ("micropython", (1, 9, 4))],
+)
+def test_another_python_is_named(kind: str, version: tuple[int, ...]) -> None:
+    """With what to flash instead."""
+    told = SimpleNamespace(implementation=SimpleNamespace(name=kind, version=version))
+    said = firmware.objection(1, told)
+
+    assert "MicroPython 1.22 or later" in said
+    assert "micropython.org" in said
+
+
+@pytest.mark.parametrize("missing", ["asyncio", "binascii", "hashlib", "json", "os", "time"])
+def test_a_module_that_is_missing_is_named(missing: str, monkeypatch: Any) -> None:
+    """Firmwares are built without this or that."""
+    whole = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name == missing:
+            raise ImportError(f"no module named '{name}'")
+        return whole(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    said = firmware.objection(1, RIGHT)
+    monkeypatch.undo()
+
+    assert f"no module named '{missing}'" in said
+
+
+def test_a_sealed_device_needs_entropy_of_its_own() -> None:
+    """A keyholder's noise comes from its keys alone."""
+    assert "random numbers" in firmware.unsealed("sealed", SimpleNamespace())
+    assert firmware.unsealed("keyholder", SimpleNamespace()) == ""
+    assert firmware.unsealed("sealed", SimpleNamespace(urandom=len)) == ""
+
+
+def test_every_interpreter_here_but_cpython_is_taken(interpreter) -> None:
+    """The file itself is compiled by each; the WebAssembly port has no entropy."""
+    said = interpreter.run(
+        "import os\nfrom edge.board import firmware\n"
+        "print(firmware.objection()[:23], firmware.unsealed('sealed', os)[:23], sep='|')"
+    )
+    wrong = "this firmware is not th"
+    first = wrong if interpreter.name == "cpython" else ""
+    assert said == f"{first}|{wrong if interpreter.name == 'wasm' else ''}\n"
+
+
+class Ended(BaseException):
+    """Enough was seen."""
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a board with a light, on which time passes; it ends after a minute."""
+    import time
+
+    made = SimpleNamespace(lit=[], now_ms=0)
+    pin = SimpleNamespace(value=made.lit.append)
+    machine: Any = SimpleNamespace(Pin=lambda name, mode=0: pin)
+    machine.Pin.OUT = 1
+
+    def sleep_ms(ms: int) -> None:
+        made.now_ms += ms
+        if made.now_ms >= 60_000:
+            raise Ended
+
+    monkeypatch.setitem(sys.modules, "machine", machine)
+    monkeypatch.setattr(time, "ticks_ms", lambda: made.now_ms, raising=False)
+    monkeypatch.setattr(time, "sleep_ms", sleep_ms, raising=False)
+    return made
+
+
+def test_it_is_said_and_flashed_and_not_started_again(board: Any, capsys: Any) -> None:
+    """CPython is no firmware of a board, so this one says so."""
+    with pytest.raises(Ended):
+        firmware.go()
+
+    assert "MicroPython 1.22" in capsys.readouterr().out
+    assert board.lit.count(1) == 60  # four flashes in four seconds
+
+
+@pytest.mark.parametrize("fault", [ImportError("no module named edge.cbor"), MemoryError()])
+def test_a_file_that_does_not_load_is_said(
+    board: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    """A flash that was full, a file that was cut off: not a silent board."""
+    from edge import loading
+
+    def load() -> None:
+        raise fault
+
+    monkeypatch.setattr(firmware, "objection", lambda: "")
+    monkeypatch.setattr(loading, "load", load)
+    with pytest.raises(Ended):
+        firmware.go()
+
+    said = capsys.readouterr().out
+    assert type(fault).__name__ in said
+    assert "heatveil provision" in said
+
+
+def test_a_hand_on_the_console_stops_it(board: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control-C must reach the prompt, or a board could never be mended."""
+    from edge import loading
+
+    def load() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(firmware, "objection", lambda: "")
+    monkeypatch.setattr(loading, "load", load)
+    with pytest.raises(KeyboardInterrupt):
+        firmware.go()
