@@ -7,21 +7,26 @@
     driver   name, one of `drivers`; empty, counts of the empty room; and the pins that it has
     tick_ms  how long a tick is, 100 if not said; longer than the sensor takes, and than a draw
     wake_s   asleep so long between answers, 0 (never) if not said
-    led      a pin's number or name, None for no light
+    led      a pin's number or name; the board's own light if not said
+    crc      of the text before it (`packed`); who writes by hand leaves it out
 
 A root or a chain key is refused: a device holds no root, and of the chain only what its budget
 holds, or whoever finds the file has the noise of all boots. A word too many is refused as well:
 it is one that somebody thought would do something.
+
+Power that fails while this is written leaves the old file or the new one on littlefs; on FAT also
+a piece of it, or the start of the one and the end of the other, which the CRC tells apart.
 """
 
 import json
-from binascii import unhexlify
+from binascii import crc32, unhexlify
 from collections import namedtuple
 
 from ..compat import read_whole
 from ..keys import Identity
 
 PLACE = "/heatveil.json"
+CRC = b', "crc": "'
 LONGEST = 16384  # bytes: an array of 768 pixels and its empty room, and a certificate
 KEYS = ("site_key", "mac_key", "config_key", "state_key")
 LINK = {"host": str, "port": int, "tls": bool, "client_id": str, "username": str, "password": str}
@@ -45,9 +50,20 @@ def load(path=PLACE):
         body = json.loads(text)
     except Exception:  # what a port calls it, with the text in it
         body = None
-    if not isinstance(body, dict):
-        raise fault(path, "is no JSON object", "whole: its writing was cut off, perhaps")
+    at = text.rfind(CRC)
+    if not isinstance(body, dict) or ("crc" in body and _crc(text[:at]) != body.pop("crc")):
+        raise fault(path, "is no whole JSON object", "whole: its writing was cut off, perhaps")
     return checked(body, path)
+
+
+def packed(body):
+    """Return the bytes of the file, with a CRC, of what a host tells a device."""
+    text = json.dumps(body).encode()[:-1]
+    return text + CRC + ('%s"}' % _crc(text)).encode()
+
+
+def _crc(text):
+    return "%08x" % (crc32(text) & 0xFFFFFFFF)
 
 
 def checked(body, path=PLACE):

@@ -5,12 +5,13 @@ Every fault must say where, and never show what stands there: the file holds key
 
 import copy
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from edge.board.config import Config, load
+from edge.board.config import Config, load, packed
 from edge.keys import Identity
 
 RIGHT: dict[str, Any] = {
@@ -66,6 +67,37 @@ def test_a_right_file_is_read_whole(tmp_path: Path) -> None:
     assert found.wifi == {"ssid": "ours", "password": "hunter3", "country": None}
     assert (found.driver["name"], found.driver["empty"]) == ("tmp117", 2700)
     assert (found.tick_ms, found.wake_s, found.led) == (100, 0, None)
+
+
+def test_the_file_that_a_host_writes_is_read(tmp_path: Path) -> None:
+    """Its CRC is a word of it, so that whatever else reads JSON can read it too."""
+    path = tmp_path / "heatveil.json"
+    path.write_bytes(packed(RIGHT))
+
+    assert json.loads(path.read_bytes()).keys() - RIGHT.keys() == {"crc"}
+    assert load(str(path)) == load(written(tmp_path))
+
+
+def test_two_halves_of_two_files_are_told_apart(tmp_path: Path) -> None:
+    """FAT writes sector by sector: the start of the new file before the end of the old one.
+
+    Both halves are JSON, and together they are a device that nobody enrolled.
+    """
+    old, new = packed(RIGHT), packed(RIGHT | {"mac_key": "a2" * 32, "state_key": "58" * 32})
+    assert len(old) == len(new)
+    path, read = tmp_path / "heatveil.json", set()
+    for at in range(len(old) + 1):
+        path.write_bytes(new[:at] + old[at:])
+        with suppress(ValueError):
+            found = load(str(path)).identity
+            read.add((found.mac_key[0], found.state_key[0]))
+
+    assert read == {(0xA1, 0x57), (0xA2, 0x58)}
+    bare = json.dumps(RIGHT), json.dumps(RIGHT | {"mac_key": "a2" * 32, "state_key": "58" * 32})
+    at = bare[0].index("state_key") - 5
+    path.write_text(bare[1][:at] + bare[0][at:])
+    mixed = load(str(path)).identity  # as it was without the CRC
+    assert (mixed.mac_key[0], mixed.state_key[0]) == (0xA2, 0x57)
 
 
 def test_a_cable_and_no_tls_are_possible(tmp_path: Path) -> None:
