@@ -6,6 +6,10 @@
 One task makes frames, and one talks (`talking`), so that no answer of the broker delays a tick. A
 frame is in the ring before anybody else has it, and stays there until its Receipt comes.
 
+While noise is drawn or a Round answered everything else stands still. So that what is late by it
+does not tell how long it took, nothing at all goes out before the next tick, and nothing is begun
+while a packet is half way out (see `link`). What TCP says by itself is beyond us.
+
 No pins and no radio in here.
 """
 
@@ -13,10 +17,13 @@ import asyncio
 
 from . import compat, receipts, wire
 from .node import Node
-from .talking import IDLE_MS, Talker, within
+from .pause import within
+from .talking import IDLE_MS, Talker
 from .ticker import Ticker
 
 SOON_MS = 50  # after a frame has gone the next noise is drawn
+BUSY_MS = 10  # till a packet that is half way out may have gone
+FRAME = 64  # bytes of a frame at the most beside its readings, and the ring's two
 WAITING = 4  # messages that wait to be worked on; more are dropped, for they come again
 
 
@@ -25,7 +32,9 @@ class Device:
 
     client: a `mqtt.Client`, with the state `lost` as its will. ring: a `ring.Ring`. read, step,
     follower: as for Node. clock: a `clock.Clock` or None. watchdog: has `feed()`, or None. led:
-    takes the state's word, or None. diag_s: seconds from one `diag` to the next.
+    takes the state's word, or None. diag_s: seconds from one `diag` to the next. uptime: a
+    `compat.Uptime` that is more exact than the usual one. vitals: returns what a board adds to
+    `diag`, or None.
     """
 
     def __init__(
@@ -43,15 +52,23 @@ class Device:
         step=None,
         follower=None,
         diag_s=60,
+        uptime=None,
+        vitals=None,
     ):
+        longest = FRAME + 4 * identity.sensors
+        if getattr(ring, "size", longest) < longest:
+            raise ValueError(
+                "a ring of %d bytes came for frames of up to %d; one must fit, or what was paid "
+                "for could not be kept. Make a larger Ring" % (ring.size, longest)
+            )
         self.node = Node(identity, budget, step, follower)
         self._read = read
         self._client = client
         self._ring = ring
         self._watchdog = watchdog
         self._ticker = Ticker(self, tick_ms)
-        self._talker = Talker(self.node, self._ticker, ring, client, led, clock, diag_s)
-        self._uptime = compat.Uptime()
+        self._talker = Talker(self.node, self._ticker, ring, client, led, clock, diag_s, vitals)
+        self._uptime = uptime or compat.Uptime()
         self._round = wire.round_topic(identity.site, "thermal")
         self._receipt = wire.topic(identity.site, identity.name, "receipt")
         self._limits = wire.topic(identity.site, identity.name, "cmd/limits")
@@ -64,12 +81,13 @@ class Device:
         self._client.topics = [self._round, self._receipt, self._limits]
         self._client.on_message = self._came
         self._client.on_state = self._talker.linked
-        self._ticker.due(self._uptime.now_ms())  # the first noise, before there is a reading
         talking = asyncio.create_task(self._talker.run())
         try:
             while True:
                 self._news.clear()
                 await within(self._look(), self._news)
+                if talking.done():  # by a fault, which is not to be silent for ever
+                    await talking
         finally:
             talking.cancel()
 
@@ -94,22 +112,40 @@ class Device:
         """Work on what came and on the tick; return for how many milliseconds nothing is due."""
         if self._watchdog is not None:
             self._watchdog.feed()
-        while self._heard:
-            topic, payload, at_ms = self._heard.pop(0)
-            if topic == self._round:
-                self._ticker.came(payload, self._read, at_ms)
-            elif topic == self._receipt:
-                oldest = self._ring.oldest()
-                if oldest and receipts.settles(payload, oldest, self.node.identity):
-                    self._ring.free(oldest)
-            elif topic == self._limits and len(self._talker.acks) < WAITING:
-                self._talker.acks.append(self.node.tighten(payload))
-        now_ms = self._uptime.now_ms()
-        frame = self._ticker.due(now_ms)
+        link, ticker, clock = self._client.link, self._ticker, self._uptime
+        drawn, begun_ms = self.node.ahead.drawn, clock.now_ms()
+        if not link.busy:
+            while self._heard:
+                self._hear(*self._heard.pop(0))
+        elif not ticker.waits:
+            return BUSY_MS
+        if ticker.due_ms is not None and ticker.due_ms - clock.now_ms() <= clock.EARLY_MS:
+            clock.stay(ticker.due_ms)
+        frame = ticker.due(clock.now_ms())
+        if ticker.waits:
+            link.hush(clock, ticker.due_ms)
+        elif self.node.ahead.drawn != drawn:
+            link.hush(clock, ticker.after(begun_ms, clock.now_ms()))
         self._talker.news.set()
         if frame is not None:
             self._talker.extra = None if len(self._ring) else frame
             return SOON_MS
-        if self._ticker.due_ms is not None:
-            return max(self._ticker.due_ms - now_ms, 1)
+        if ticker.waits:
+            return max(ticker.due_ms - clock.EARLY_MS - clock.now_ms(), 1)
         return IDLE_MS
+
+    def _hear(self, topic, payload, at_ms):
+        """Work on a message that came at `at_ms`."""
+        if topic == self._round:
+            self._ticker.came(payload, self._read, at_ms)
+        elif topic == self._receipt:
+            whose = receipts.heard(payload, self.node.identity)
+            oldest = self._ring.oldest()
+            if whose is None:
+                self.node.forged += 1
+            elif oldest and receipts.numbers(oldest) == whose:
+                self._ring.free(oldest)
+        elif topic == self._limits and len(self._talker.acks) < WAITING:
+            ack = self.node.tighten(payload)
+            self.node.forged += ack["version"] is None
+            self._talker.acks.append(ack)

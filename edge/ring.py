@@ -9,7 +9,10 @@ class Ring:
     """Frames in `size` bytes of memory, two more for each, and behind them in a File or None."""
 
     def __init__(self, size, spill=None):
-        self.overwritten = 0  # frames that are lost, for there was no room for them
+        # Frames that are lost, at least: for there was no room, or the medium does not have them.
+        self.overwritten = spill.torn if spill is not None else 0
+        self.trouble = "flash" if self.overwritten else ""  # or "full"; till a receipt comes
+        self.size = size
         self.bytes_used = 0
         self.spill = spill
         self._held = bytearray(size)
@@ -34,7 +37,7 @@ class Ring:
 
     def oldest(self):
         """Return the bytes of the frame that waits longest, or None."""
-        spilled = self.spill.oldest() if self.spill else None
+        spilled = self._spilled() if self.spill else None
         if spilled is not None or not self._count:
             return spilled
         return self._read(2, self._size())
@@ -51,6 +54,7 @@ class Ring:
             self.spill.free()
         else:
             self._drop()
+        self.trouble = ""
         return True
 
     def keep(self):
@@ -58,15 +62,26 @@ class Ring:
         while self.spill is not None and self._count:  # an empty one counts as false
             self._move()
 
+    def _spilled(self):
+        """Return the oldest frame of the spill; those that it passes over are lost."""
+        held = len(self.spill)
+        frame = self.spill.oldest()
+        if len(self.spill) < held:
+            self.overwritten += held - len(self.spill)
+            self.trouble = "flash"
+        return frame
+
     def _move(self):
         """Bring the oldest in memory to the spill; count it where that cannot be."""
+        lost, trouble = 1, "full"
         try:
-            if self.spill is None:
-                self.overwritten += 1
-            else:
-                self.overwritten += self.spill.put(self._read(2, self._size()))
+            if self.spill is not None:
+                lost = self.spill.put(self._read(2, self._size()))
         except OSError:  # the flash is full or gone; the newest readings are worth more
-            self.overwritten += 1
+            trouble = "flash"
+        if lost:
+            self.overwritten += lost
+            self.trouble = trouble
         self._drop()
 
     def _size(self):

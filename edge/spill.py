@@ -26,8 +26,12 @@ class File:
         self._at = [0, 0]  # where the oldest record is
         self._end = [0, 0]  # where the next one goes; beyond `size` where none may
         self._count = [0, 0]
+        self.torn = 0  # places where something lay that cannot be read
         for i in (0, 1):
-            self._scan(i)
+            try:
+                self._scan(i)
+            except OSError:  # what does not go by itself will not go when it is written either
+                self.torn += 1
 
     def __len__(self):
         return self._count[0] + self._count[1]
@@ -105,6 +109,7 @@ class File:
         with open(self._paths[i], "rb") as file:
             turn = _next(file, 4)
             if turn is None or len(turn) != 4:
+                self.torn += 1
                 return
             self._turn[i] = int.from_bytes(turn, "big")
             self._at[i] = end = HEAD + 4
@@ -115,7 +120,10 @@ class File:
                 self._count[i] += 1
                 end += HEAD + len(frame)
             file.seek(end)
-            self._end[i] = self._most + 1 if file.read(1) else end
+            self._end[i] = end
+            if file.read(1):
+                self.torn += 1
+                self._end[i] = self._most + 1
 
 
 def _record(data):

@@ -10,16 +10,19 @@ import json
 
 from . import wire
 from .compat import Uptime, free_heap, spread
-from .pause import within_ms
+from .pause import within
 
 IDLE_MS = 1000  # at least so often a task looks around
 AGAIN_MS = 60000  # what has no Receipt by then is sent again, and up to as much later
 
 
 class Talker:
-    """One device's voice. `acks`: to be said. `extra`: a frame asked for after its Receipt."""
+    """One device's voice. `acks`: to be said. `extra`: a frame asked for after its Receipt.
 
-    def __init__(self, node, ticker, ring, client, led, clock, diag_s):
+    vitals: returns what a board adds to `diag`, such as {"rssi": -61}, or None.
+    """
+
+    def __init__(self, node, ticker, ring, client, led, clock, diag_s, vitals):
         self.acks = []
         self.extra = None
         self.news = asyncio.Event()  # set it when there may be something to say
@@ -29,6 +32,7 @@ class Talker:
         self._client = client
         self._led = led
         self._clock = clock
+        self._vitals = vitals
         self._diag_ms = diag_s * 1000
         self._next_diag_ms = 0
         self._heap = free_heap()  # once, for later it moves with the noise
@@ -47,8 +51,16 @@ class Talker:
     def linked(self, connected):
         """Begin anew with a connection: state is said, and what has no Receipt is sent."""
         self._said, self._sent = "", None
-        self._show(self._node.state() if connected else "disconnected")
+        self._show(self._state() if connected else "disconnected")
         self.news.set()
+
+    def _state(self):
+        """Return the node's state; `alert` too where its sensor fails or frames are being lost."""
+        word = self._node.state()
+        return "alert" if word == "ready" and (self._node.faults or self._losing()) else word
+
+    def _losing(self):
+        return getattr(self._ring, "trouble", "")
 
     def _show(self, word):
         if self._led is not None:
@@ -69,10 +81,10 @@ class Talker:
         if self.acks:
             if not await self._publish("ack", json.dumps(self.acks[0]).encode(), False):
                 return False
-            self.acks.pop(0)
-            self._said = ""  # the limits in `meta` may be others now
+            if self.acks.pop(0)["taken"]:
+                self._said = ""  # the limits in `meta` may be others now
             return True
-        state = self._node.state()
+        state = self._state()
         if state != self._said:
             self._show(state)
             meta = json.dumps(self._node.meta()).encode()
@@ -94,18 +106,16 @@ class Talker:
 
     def _diag(self):
         """Return what helps to find a fault: nothing that moves with a reading or its noise."""
-        return {
+        said = {
             "heap": self._heap,
             "reconnects": self._client.reconnects,
             "waiting": len(self._ring),
             "lost": self._ring.overwritten,
+            "losing": self._losing(),
+            "faults": self._node.faults,
+            "forged": self._node.forged,
             "clock": self._clock is not None and self._clock.known,
         }
-
-
-async def within(ms, event):
-    """Wait for an event, for so long at most."""
-    try:
-        await within_ms(ms, event.wait())
-    except asyncio.TimeoutError:
-        pass
+        if self._vitals is not None:
+            said.update(self._vitals())
+        return said
