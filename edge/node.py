@@ -17,7 +17,7 @@ must not show in when the frame goes out: see `ticker`, which every device needs
 from . import limits, veil, wire
 from .ahead import Ahead
 from .records import Reading, Report
-from .refusals import EXHAUSTED, objection
+from .refusals import EXHAUSTED, ROOMLESS, objection
 
 MECHANISMS = {veil.NAME: veil}
 
@@ -145,10 +145,8 @@ class Node:
         if digits:
             try:
                 self.ahead.build(veil.params_of(round).variance, digits)
-            except (ImportError, MemoryError) as fault:
-                return "its noise is from tables, for which there is no room here (%s)" % (
-                    type(fault).__name__
-                )
+            except MemoryError as fault:
+                return ROOMLESS % type(fault).__name__
         return ""
 
     def _charge(self, round):

@@ -13,6 +13,7 @@ EXHAUSTED = (
     "its budget is spent, and what was promised for the life of its key is used up; enrol the "
     "device again, with a new key and a new promise, to go on"
 )
+ROOMLESS = "its noise is from tables, for which there is no room here (%s)"
 EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on the memory
 
 
@@ -43,8 +44,10 @@ def objection(round, identity, limits, newest, step=None, tables=False):
     why = _too_quiet(params, limits) or _too_cheap(round, params, limits) or _coarse(params, step)
     if why or len(round.params) == veil.PARAMS:
         return why
-    from . import bulk  # much memory, for what few devices are asked
-
+    try:
+        from . import bulk  # much memory, for what few devices are asked
+    except (ImportError, MemoryError) as fault:
+        return ROOMLESS % type(fault).__name__
     return bulk.objection(round, tables or identity.sensors < bulk.ARRAY)
 
 
