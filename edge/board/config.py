@@ -8,6 +8,7 @@
     tick_ms  how long a tick is, 100 if not said; longer than the sensor takes, and than a draw
     wake_s   asleep so long between answers, 0 (never) if not said
     led      a pin's number or name; the board's own light if not said
+    tables   true: an array may draw noise from tables, if a Round asks; false if not said
     crc      of the text before it (`packed`); who writes by hand leaves it out
 
 A root or a chain key is refused: a device holds no root, and of the chain only what its budget
@@ -33,7 +34,7 @@ LINK = {"host": str, "port": int, "tls": bool, "client_id": str, "username": str
 DRIVER = {"name": str, "empty": (int, list), "address": int, "bus": int, "sda": int, "scl": int}
 DRIVER.update({"pin": int, "roms": list, "khz": int})
 
-Config = namedtuple("Config", ("identity", "link", "wifi", "driver", "tick_ms", "wake_s", "led"))
+Config = namedtuple("Config", ("identity", "link", "wifi", "driver", "tick_ms", "wake_s", "led", "tables"))
 
 
 def load(path=PLACE):
@@ -75,7 +76,7 @@ def checked(body, path=PLACE):
     text.update({key: str for key in KEYS})
     whole.update({"sensor": int, "sensors": int, "link": dict, "driver": dict})
     whole.update(text)
-    more = {"wifi": dict, "tick_ms": int, "wake_s": int, "led": (int, str)}
+    more = {"wifi": dict, "tick_ms": int, "wake_s": int, "led": (int, str), "tables": bool}
     told = _words(body, whole, more, path, "")
     if told["mode"] not in ("sealed", "keyholder"):
         raise fault(path, "has another mode", "sealed or keyholder")
@@ -93,12 +94,12 @@ def checked(body, path=PLACE):
         wifi = _words(wifi, {"ssid": str, "password": str}, {"country": str}, path, "wifi.")
     optional = {word: kind for word, kind in DRIVER.items() if word != "name"}
     driver = _words(told["driver"], {"name": str}, optional, path, "driver.")
-    keys = [_key(told, key, 32, path) for key in KEYS]
-    identity = Identity(
-        *([told[word] for word in ("site", "name", "sensor", "sensors", "mode")] + keys),
-        _key(told, "key_id", 4, path),
-    )
-    return Config(identity, link, wifi, driver, told["tick_ms"], told["wake_s"], told["led"])
+    who = [told[word] for word in ("site", "name", "sensor", "sensors", "mode")]
+    who += [_key(told, key, 32, path) for key in KEYS]
+    who.append(_key(told, "key_id", 4, path))
+    identity = Identity(*who)
+    last = [told[word] for word in ("tick_ms", "wake_s", "led")]
+    return Config(identity, link, wifi, driver, *last, bool(told["tables"]))
 
 
 def fault(path, found, needed):

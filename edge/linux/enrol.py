@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-from ..board.config import DRIVER, checked
+from ..board.config import DRIVER, checked, packed
 from ..compat import write_durably
 from ..host.enrol import provision
 from ..limits import Limits
@@ -59,7 +59,7 @@ def enrol(path, folder, driver):
                 "device is made once. Take another folder, or remove %s, which was used"
                 % (folder, path)
             )
-        write_durably("%s/%s" % (folder, CONFIG), json.dumps(told).encode())
+        write_durably("%s/%s" % (folder, CONFIG), packed(told))
         for i in (0, 1):
             place.write(i, fresh.read(i))
     finally:
