@@ -123,14 +123,6 @@ def listener() -> Iterator[Listener]:
     made.close()
 
 
-@pytest.fixture
-def networked(interpreter: Any) -> Any:
-    """Return each interpreter that has sockets; the WebAssembly port has none, by design."""
-    if interpreter.name == "wasm":
-        pytest.skip("the WebAssembly port has no sockets, so no broker to speak to")
-    return interpreter
-
-
 TROUBLES = """
 a packet of kind 4 with flags 8
 a packet of 268435455 bytes
@@ -149,9 +141,9 @@ hung up|104|reset
 """.strip().splitlines()
 
 
-def test_a_device_outlives_every_kind_of_broker(networked, listener: Listener) -> None:
+def test_a_device_outlives_every_kind_of_broker(interpreter, listener: Listener) -> None:
     """14 of them; each is given up with its reason, within bounded time, and the frame arrives."""
-    said = networked.run(SCRIPT.format(port=listener.port)).splitlines()
+    said = interpreter.run(SCRIPT.format(port=listener.port)).splitlines()
 
     assert said[0] == "taken True"
     assert len(said[1:]) == len(TROUBLES), said
@@ -160,7 +152,7 @@ def test_a_device_outlives_every_kind_of_broker(networked, listener: Listener) -
     ] == []
 
 
-def test_a_closed_port_is_tried_again(networked) -> None:
+def test_a_closed_port_is_tried_again(interpreter) -> None:
     """MicroPython's open_connection does not say so; the first write does, and nothing raises."""
     script = """
 import asyncio
@@ -178,10 +170,10 @@ async def main():
 
 asyncio.run(main())
 """
-    assert networked.run(script) == "False False\nTrue False 0\n"
+    assert interpreter.run(script) == "False False\nTrue False 0\n"
 
 
-# asyncio's stream by hand, so on the WebAssembly port too: what is written, write by write.
+# asyncio's stream by hand: what is written, write by write.
 ONE_WRITE = """
 import asyncio
 from edge.link import Link
@@ -205,15 +197,10 @@ async def main():
         print(await link.send(packet), stream.written[-1] == bytes(packet))
     print(len(stream.written))
 
-async def top():
-    await asyncio.create_task(main())
-
-asyncio.run(top())
+asyncio.run(main())
 """
 
 
 def test_a_packet_is_one_write(interpreter) -> None:
     """In pieces, the second waits for a delayed acknowledgement of the first: 40 ms."""
-    if interpreter.name == "wasm":
-        pytest.skip("the WebAssembly port runs its event loop only when its host waits for it")
     assert interpreter.run(ONE_WRITE) == "True True\n" * 3 + "3\n"
