@@ -8,7 +8,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 import pytest
 
