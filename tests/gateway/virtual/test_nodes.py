@@ -1,16 +1,19 @@
-"""Virtual devices on a real broker: rounds, limits and ends, each on its own topics."""
+"""Virtual devices on a real broker: rounds, limits and ends, each on its own topics.
+
+Both fleets must pass: nodes on threads with paho's link, and edge's whole device with its own.
+"""
 
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
-from edge import wire
+from edge import cbor, wire
 from edge.host import post
 from edge.host.post import pack_limits
 from edge.limits import Limits
@@ -21,6 +24,8 @@ from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
+from gateway.virtual import crowd
+from gateway.virtual.crowd import Crowd
 from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
@@ -30,7 +35,7 @@ LIMITS = Limits(1, 8, 1, 10_000, 2 * 50_000, 0)  # two answers
 
 
 class Gateway:
-    """Whoever holds the site's keys: hears all of the site, and speaks on any topic."""
+    """Whoever holds the site's keys: hears all of the site, thanks, and speaks on any topic."""
 
     def __init__(self, mqtt: Mqtt, devices: enrol.Devices, pump: Pump) -> None:
         self.devices = devices
@@ -44,6 +49,11 @@ class Gateway:
         link.ack(message)
         _, _, _, name, leaf = message.topic.split("/")
         self.heard.append((name, leaf, message.payload, time.monotonic()))
+        if leaf == "data":
+            body = cbor.decode(message.payload[: -wire.MAC_BYTES])
+            where = wire.topic(self.devices.site, name, "receipt")
+            key = self.devices.by_name[name].config_key
+            link.publish(where, bytes(post.pack_receipt(body[2], body[1], True, key, where)))
 
     def said(self, leaf: str) -> dict[str, list[bytes]]:
         """Return what every device said on a leaf, in order."""
@@ -72,16 +82,41 @@ def site(home: Any, request: pytest.FixtureRequest) -> enrol.Enrolment:
     return enrol.make(f"nodes-{abs(hash(request.node.name)) % 10**9}", 4)
 
 
-@contextmanager
-def running(mqtt: Mqtt, made: enrol.Enrolment, place: Any) -> Iterator[Gateway]:
-    """Run the fleet and a gateway that has nothing else to do."""
-    started = budgets.boot(made.secrets, place)
-    fleet = Fleet(started.devices, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
-    with Pump("gateway") as pump:
-        gateway = Gateway(mqtt, enrol.known(made.secrets), pump)
-        with Nodes(mqtt, made.secrets.site, "thermal", fleet):
-            yield gateway
-        gateway.close()
+Running = Callable[[Mqtt, enrol.Enrolment, Any], AbstractContextManager[Gateway]]
+
+
+def on_threads(mqtt: Mqtt, site: str, fleet: Fleet) -> Any:
+    return Nodes(mqtt, site, "thermal", fleet)
+
+
+def of_edge(mqtt: Mqtt, site: str, fleet: Fleet) -> Any:
+    return Crowd(mqtt, fleet, loops=2)
+
+
+@pytest.fixture(params=[on_threads, of_edge])
+def put(request: pytest.FixtureRequest) -> Callable[[Mqtt, str, Fleet], Any]:
+    """Return what puts a fleet on a broker, for each kind of it."""
+    kind: Callable[[Mqtt, str, Fleet], Any] = request.param
+    return kind
+
+
+@pytest.fixture
+def running(put: Callable[[Mqtt, str, Fleet], Any]) -> Running:
+    """Return what runs the fleet and a gateway that has nothing else to do."""
+
+    @contextmanager
+    def block(mqtt: Mqtt, made: enrol.Enrolment, place: Any) -> Iterator[Gateway]:
+        started = budgets.boot(made.secrets, place)
+        fleet = Fleet(started.devices, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
+        with Pump("gateway") as pump:
+            gateway = Gateway(mqtt, enrol.known(made.secrets), pump)
+            with put(mqtt, made.secrets.site, fleet):
+                names = set(gateway.devices.by_name)
+                assert eventually(lambda: gateway.said("state").keys() == names)
+                yield gateway
+            gateway.close()
+
+    return block
 
 
 def message(home: Any, made: enrol.Enrolment, number: int) -> bytes:
@@ -90,7 +125,7 @@ def message(home: Any, made: enrol.Enrolment, number: int) -> bytes:
 
 
 def test_devices_answer_until_their_budget_is_spent_and_then_say_so(
-    mosquitto: Mqtt, site: enrol.Enrolment, home: Any
+    mosquitto: Mqtt, running: Running, site: enrol.Enrolment, home: Any
 ) -> None:
     """Every one of them twice, and never a third time, whoever asks."""
     place = budgets.in_memory()
@@ -107,7 +142,7 @@ def test_devices_answer_until_their_budget_is_spent_and_then_say_so(
         )
         metas = [json.loads(said[-1]) for said in gateway.said("meta").values()]
 
-    assert {name: len(said) for name, said in gateway.said("data").items()} == {
+    assert {name: len(set(said)) for name, said in gateway.said("data").items()} == {
         f"node-{i}": 2 for i in range(4)
     }
     assert over
@@ -115,7 +150,7 @@ def test_devices_answer_until_their_budget_is_spent_and_then_say_so(
 
 
 def test_a_frame_comes_a_tick_after_its_round(
-    mosquitto: Mqtt, site: enrol.Enrolment, home: Any
+    mosquitto: Mqtt, running: Running, site: enrol.Enrolment, home: Any
 ) -> None:
     """Not before: the clock is the tick's and not the noise's."""
     place = budgets.in_memory()
@@ -129,7 +164,7 @@ def test_a_frame_comes_a_tick_after_its_round(
 
 
 def test_limits_wait_on_the_broker_for_a_device_and_hold_after_its_next_start(
-    mosquitto: Mqtt, site: enrol.Enrolment
+    mosquitto: Mqtt, running: Running, site: enrol.Enrolment
 ) -> None:
     """Retained, so that a device that slept has them when it wakes; persisted, so for good."""
     place = budgets.in_memory()
@@ -161,7 +196,11 @@ def test_limits_wait_on_the_broker_for_a_device_and_hold_after_its_next_start(
 
 
 def test_a_device_that_breaks_does_not_silence_the_others(
-    mosquitto: Mqtt, site: enrol.Enrolment, home: Any, monkeypatch: pytest.MonkeyPatch
+    mosquitto: Mqtt,
+    running: Running,
+    site: enrol.Enrolment,
+    home: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Fifty devices in one process must be as independent as fifty boards."""
     read = Fleet.read
@@ -183,38 +222,39 @@ def test_a_device_that_breaks_does_not_silence_the_others(
 
 
 def test_without_a_broker_nothing_is_left_half_started(
-    site: enrol.Enrolment, monkeypatch: pytest.MonkeyPatch
+    site: enrol.Enrolment, put: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No thread of ours lives on after the one clear line."""
     monkeypatch.setattr(Link.wait, "__defaults__", (0.3,))
+    monkeypatch.setattr(crowd, "PATIENCE_S", 0.3)
     place = budgets.in_memory()
     budgets.provision(site, LIMITS, place)
     started = budgets.boot(site.secrets, place)
     fleet = Fleet(started.devices, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
     threads = set(threading.enumerate())
-    with pytest.raises(LinkFault, match="no MQTT broker at 127.0.0.1:1"):
-        Nodes(Mqtt(host="127.0.0.1", port=1, insecure=True), "nowhere", "thermal", fleet)
+    with (
+        pytest.raises(LinkFault, match="no MQTT broker at 127.0.0.1:1"),
+        put(Mqtt(host="127.0.0.1", port=1, insecure=True), "nowhere", fleet) as one,
+    ):
+        one.wait()
 
     assert set(threading.enumerate()) == threads
 
 
-def test_devices_say_goodbye_when_they_are_stopped(mosquitto: Mqtt, site: enrol.Enrolment) -> None:
+def test_devices_say_goodbye_when_they_are_stopped(
+    mosquitto: Mqtt, running: Running, site: enrol.Enrolment
+) -> None:
     """Or "ready" would stand there for ever, and nobody answer."""
     place = budgets.in_memory()
     budgets.provision(site, LIMITS, place)
-    fleet = Fleet(
-        budgets.boot(site.secrets, place).devices,
-        PointSensors(np.arange(4) / 4),
-        np.random.default_rng(1),
-    )
-    with Pump("gateway") as pump:
-        gateway = Gateway(mosquitto, enrol.known(site.secrets), pump)
-        with Nodes(mosquitto, site.secrets.site, "thermal", fleet):
-            pass
+    with running(mosquitto, site, place) as gateway:
+        listening = gateway
+    with Pump("late") as pump:
+        gateway = Gateway(mosquitto, listening.devices, pump)
         gone = eventually(
             lambda: (
                 gateway.said("state")
-                == {name: [b"ready", b"disconnected"] for name in gateway.devices.by_name}
+                == {name: [b"disconnected"] for name in gateway.devices.by_name}
             )
         )
         gateway.close()
