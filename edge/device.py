@@ -31,8 +31,8 @@ class Device:
     """One device at its broker; `run` it beside the client.
 
     client: a `mqtt.Client`, with the state `lost` as its will. ring: a `ring.Ring`. read, step,
-    follower: as for Node. clock: a `clock.Clock` or None. watchdog: has `feed()`, or None. led:
-    takes the state's word, or None. diag_s: seconds from one `diag` to the next. uptime: a
+    follower, tables: as for Node. clock: a `clock.Clock` or None. watchdog: has `feed()`, or None.
+    led: takes the state's word, or None. diag_s: seconds from one `diag` to the next. uptime: a
     `compat.Uptime` that is more exact than the usual one. vitals: returns what a board adds to
     `diag`, or None.
     """
@@ -54,6 +54,7 @@ class Device:
         diag_s=60,
         uptime=None,
         vitals=None,
+        tables=False,
     ):
         longest = FRAME + 4 * identity.sensors
         if getattr(ring, "size", longest) < longest:
@@ -61,7 +62,7 @@ class Device:
                 "a ring of %d bytes came for frames of up to %d; one must fit, or what was paid "
                 "for could not be kept. Make a larger Ring" % (ring.size, longest)
             )
-        self.node = Node(identity, budget, step, follower)
+        self.node = Node(identity, budget, step, follower, tables)
         self._read = read
         self._client = client
         self._ring = ring

@@ -34,7 +34,9 @@ LINK = {"host": str, "port": int, "tls": bool, "client_id": str, "username": str
 DRIVER = {"name": str, "empty": (int, list), "address": int, "bus": int, "sda": int, "scl": int}
 DRIVER.update({"pin": int, "roms": list, "khz": int})
 
-Config = namedtuple("Config", ("identity", "link", "wifi", "driver", "tick_ms", "wake_s", "led", "tables"))
+Config = namedtuple(
+    "Config", ("identity", "link", "wifi", "driver", "tick_ms", "wake_s", "led", "tables")
+)
 
 
 def load(path=PLACE):

@@ -107,6 +107,7 @@ class Parts:
             watchdog=self.watchdog,
             led=self.led.show,
             step=self.sensor.step,
+            tables=self.config.tables,
         )
         await device.run()
 

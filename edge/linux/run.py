@@ -51,6 +51,7 @@ async def live(config, folder, notify, sensor):
             watchdog=notify,
             led=notify.show,
             step=sensor.step,
+            tables=config.tables,
         ).run()
     work = [asyncio.ensure_future(client.run()), asyncio.ensure_future(answering)]
     try:
