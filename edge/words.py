@@ -13,7 +13,7 @@ def said(place, values=None):
     Whatever goes wrong, a text comes back: the fault that was to be told must not become another.
     """
     try:
-        with open(__file__[: __file__.rfind(".")] + ".txt") as file:
+        with open(__file__[: __file__.rfind("/") + 1] + "words.txt") as file:
             file.seek(place)
             line = file.read(LONGEST).split("\n")[0]
         return line if values is None else line % values
