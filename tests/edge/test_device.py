@@ -83,7 +83,6 @@ def lived(play: Callable[[Broker, Any], Any], **parts: Any) -> Broker:
         task = asyncio.ensure_future(device.run())
         await asyncio.sleep(0.03)
         await play(broker, ring)
-        await asyncio.sleep(0.02)  # for a wait that just ended would swallow the end (3.11)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
