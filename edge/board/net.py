@@ -70,12 +70,11 @@ class Station:
 
     def off(self, whole=False):
         """Turn the radio off; whole: its chip too, where the port can, as before a sleep."""
-        steps = [self._radio.disconnect, lambda: self._radio.active(False)]
-        if whole and hasattr(self._radio, "deinit"):
-            steps.append(self._radio.deinit)
-        for step in steps:
+        chip = getattr(self._radio, "deinit", None) if whole else None
+        for step in (self._radio.disconnect, lambda: self._radio.active(False), chip):
             try:
-                step()
+                if step is not None:
+                    step()
             except OSError:
                 pass
 
