@@ -31,6 +31,7 @@ class Device:
         sensors, first: how many sensors it reads, and the first of them.
         slots: where its budget is kept; in memory if None.
         budget: nano-rho for its life; so much that it does not end, if none is given.
+        tables: whether it may draw noise from tables.
     """
 
     def __init__(
@@ -43,8 +44,9 @@ class Device:
         first: int = 0,
         slots: Any = None,
         budget: int = (1 << 63) - 1,
+        tables: bool = False,
     ) -> None:
-        params = round.params
+        params, self.tables = round.params, tables
         self.mode = "keyholder" if params[6] else "sealed"
         self.identity = rootkeys.identity(SITE, name, root, SITE_KEY, first, self.mode, sensors)
         num, den = round.guarantee.rho
@@ -58,7 +60,7 @@ class Device:
         """Start it anew: what was in its memory is gone, what was in its slots is not."""
         self.budget = Budget(self.slots, self.identity.state_key)
         self.budget.boot()
-        self.node = Node(self.identity, self.budget)
+        self.node = Node(self.identity, self.budget, tables=self.tables)
 
     def answer(self, message: bytes, values: Sequence[int]) -> bytes | None:
         """Return the frame that answers a Round's message, or None: see `node.refusal`."""

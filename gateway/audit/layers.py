@@ -30,6 +30,7 @@ from . import (
     sensitivity,
     signed,
     streams,
+    tables,
     words,
 )
 from .claim import Claim, Effort
@@ -65,6 +66,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("price", "less noise planned than was promised", price.claims, kinds=NOISE),
     Layer("counts", "a sensor's steps turned into too much", counts.claims, False),
     Layer("levels", "a level of the room that tells who was there", levels.claims, False),
+    Layer("tables", "noise from tables that are a little wrong", tables.claims, False),
     Layer("keys", "keys for two purposes, keys not forgotten", keying.claims, kinds=NOISE),
     Layer("holders", "somebody who can take the noise off", holders.claims, kinds=NOISE),
     Layer("enrolment", "keys in files where they must not be", enrolled.claims, kinds=NOISE),
