@@ -19,6 +19,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TOPIC = "heatveil/1/lab/n001/data"
 SIZES = (45, 190)
+BOARDS = (  # in heaps such as boards have
+    ("unix MicroPython", "micropython", "heapsize=160k"),
+    ("i386", "micropython-i386", "heapsize=80k"),
+)
 SLOW = 100  # publishes of who waits for delayed acknowledgements
 
 # Each prints the median, the 99th and the 99.9th of a hundred, in microseconds.
@@ -92,9 +96,9 @@ client.disconnect()
 def pythons() -> dict[str, list[str]]:
     """Return the command of each interpreter that is here."""
     found = {"CPython": [sys.executable, "-c"]}
-    for name, program in (("unix MicroPython", "micropython"), ("i386", "micropython-i386")):
+    for name, program, heap in BOARDS:
         if path := shutil.which(program, path=f"{ROOT / '.tools'}:/usr/bin:/usr/local/bin"):
-            found[name] = [path, "-X", "heapsize=1M", "-c"]
+            found[name] = [path, "-X", heap, "-c"]
     return found
 
 
