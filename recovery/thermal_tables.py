@@ -15,6 +15,7 @@ the larger epsilon, ends where the hundredth does: from there on nothing is prom
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from edge.bulk import BITS, ROUNDS, SLACK
 from edge.records import Round
@@ -93,7 +94,8 @@ def check_variance(variance: int) -> None:
     Raises:
         ValueError: there are none, or they are not.
     """
-    found = slack(Sampler(variance, 1, BITS))
+    made: Any = Sampler(variance, 1, BITS)
+    found = slack(made)
     if found > Fraction(*SLACK):
         raise ValueError(
             f"tables of variance {variance} are off by {float(found):.3g} a sample but at most "

@@ -32,6 +32,8 @@ GUIDE: dict[str, str] = {
     "noise follows from a key that he holds.",
     "enrolment": "The files written when a device is set up could hold keys that nobody should "
     "have, or be open to others.",
+    "tables": "Arrays may draw noise from tables, which are a little off; more off than was set "
+    "aside for, and the promise would be broken.",
     "streams": "The same noise could be used for two answers, whose difference then shows what "
     "changed in the room.",
     "moments": "The time at which a device speaks could depend on what it has measured.",

@@ -10,8 +10,9 @@ makes itself (tests/interpreters compares what that finds).
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 from edge import bulk, table
 from edge.records import Grid
@@ -109,7 +110,8 @@ def _steady(effort: Effort) -> Claim:
 
 
 def _promised(query: Query) -> Iterator[Claim]:
-    asked, sensors = plan(query, ()), query.sensors[0] * query.sensors[1]
+    asked: Any = plan(query, ())
+    sensors = query.sensors[0] * query.sensors[1]
     name = f"{sensors} readings from tables at epsilon {query.epsilon[0]}"
     delta = Fraction(*asked.guarantee.delta)
     yield true(
@@ -118,7 +120,7 @@ def _promised(query: Query) -> Iterator[Claim]:
         samples=1,
     )
     samples = KEYS * ANSWERS * sensors
-    with tabling.localcontext(tabling.Context(prec=tabling.DIGITS)):
+    with localcontext(Context(prec=tabling.DIGITS)):
         grows = 1 + (Decimal(query.epsilon[0]) / query.epsilon[1]).exp()
         off = samples * grows * OFF.numerator / OFF.denominator
     yield at_most(
