@@ -33,6 +33,7 @@ class Churn:
         self.deaths = self.returns = 0
         self._over = threading.Event()
         self._away: dict[str, float] = {}  # who, and for how many seconds more
+        self._lost: set[str] = set()  # who cannot come back
         self._thread = threading.Thread(target=self._run, name="churn", daemon=True)
 
     def __enter__(self) -> "Churn":
@@ -63,7 +64,8 @@ class Churn:
                 self._kill()
 
     def _kill(self) -> None:
-        alive = [name for name in self._fleet.names if name not in self._away]
+        gone = self._away.keys() | self._lost
+        alive = [name for name in self._fleet.names if name not in gone]
         if alive:
             name = random.choice(alive)
             self._fleet.die(name)
@@ -75,4 +77,5 @@ class Churn:
             self._fleet.again(name)
             self.returns += 1
         except OperatorFault as fault:
+            self._lost.add(name)
             log.error("a device that died does not come back", device=name, why=str(fault))

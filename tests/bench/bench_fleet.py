@@ -1,0 +1,249 @@
+"""Virtual devices in numbers: CPU a frame in one process, and real MicroPythons by the hundred.
+
+    python tests/bench/bench_fleet.py [--nodes 1000] [--rounds 10] [--machines 200]
+
+A mosquitto of this run, on loopback, and beside it a process that asks Rounds and signs a Receipt
+for each frame, as a gateway does. Each frame is a whole one: the Round verified, paid for, read,
+hidden, signed, kept, at QoS 1 to the broker, and freed by its Receipt. CPU is of the fleet's
+process alone; memory is what Linux calls private. The peer, in the same run, is the fleet that
+`heatveil demo` has: the same nodes on threads and paho.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+SITE, GRAINS = "bench", 8
+CPU_MS, MACHINES_S = 0.25, 20.0  # goals: of CPU a frame; till the last frame of as many machines
+
+
+def asker(port: int, keys: Path, sensors: int) -> None:
+    """Ask a Round for each line on stdin; print how many frames have been receipted."""
+    from edge import cbor, wire
+    from edge.host import post
+    from edge.records import Grid, Guarantee, Round
+    from gateway.enrolment import enrol
+    from gateway.mqtt.pump import Pump
+    from gateway.mqtt.service import Link
+    from gateway.operating import Mqtt
+
+    devices, taken = enrol.load_devices(keys, SITE), set()
+
+    def came(link: Any, message: Any) -> None:
+        name = message.topic.split("/")[3]
+        body = cbor.decode(message.payload[: -wire.MAC_BYTES])
+        where = wire.topic(SITE, name, "receipt")
+        key = devices.by_name[name].config_key
+        said = post.pack_receipt(body[2], body[1], True, key, where)
+        link.settle([(where, bytes(said))], [message])
+        taken.add((name, body[2], body[1]))
+
+    promise = Guarantee((1, 1), (1, 10**5), (1, 50), "a move", "local", "a day", "presence")
+    broker = Mqtt(host="127.0.0.1", port=port, insecure=True)
+    heard = {"subscribe": [f"heatveil/1/{SITE}/+/data"], "on_message": came, "lasting": False}
+    with Pump("asker") as pump:
+        link = Link(broker, "asker", pump, **heard).wait()
+        print("ready", flush=True)
+        for line in sys.stdin:
+            if line.strip():
+                params = (sensors, GRAINS, 0, 4096, 10_000, 1, 0)
+                round = Round(int(line), "thermal", Grid((10, 1), 0), params, promise)
+                where = wire.round_topic(SITE, "thermal")
+                link.publish(where, bytes(post.pack_round(round, devices.site_key, where)))
+            print(len(taken), flush=True)
+        link.close()
+
+
+class Site:
+    """A broker, an enrolled fleet and who asks it."""
+
+    def __init__(self, folder: Path, devices: int, stack: ExitStack) -> None:
+        from edge.limits import Limits
+        from gateway.brokers.broker import free_port
+        from gateway.enrolment import enrol
+        from gateway.operating import Mqtt
+
+        self.folder, self.devices, self.port = folder, devices, free_port()
+        self.limits = Limits(1, GRAINS, 1, 10_000, 10**9, 0)
+        self.broker = Mqtt(host="127.0.0.1", port=self.port, insecure=True)
+        self.made = enrol.make(SITE, devices)
+        enrol.save_devices(enrol.known(self.made.secrets), folder / "devices.json")
+        (folder / "conf").write_text(
+            f"listener {self.port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n"
+            "max_queued_messages 100000\nmax_inflight_messages 1000\n"
+        )
+        program = shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin")
+        if program is None:
+            sys.exit("mosquitto is not here, and this is measured with it: apt install mosquitto")
+        broker = subprocess.Popen([program, "-c", folder / "conf"], stderr=subprocess.DEVNULL)
+        stack.callback(broker.wait)
+        stack.callback(broker.terminate)
+        time.sleep(0.5)
+        words = [sys.executable, __file__, "--ask", str(self.port), folder / "devices.json"]
+        self._asker = subprocess.Popen(
+            [*words, "--nodes", str(devices)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+        stack.callback(self._asker.wait)
+        stack.callback(self._asker.stdin.close)
+        self._asker.stdout.readline()
+        self._number = 0
+
+    def say(self, word: str) -> int:
+        """Return how many frames have been receipted, once it has asked what it is told."""
+        self._asker.stdin.write(f"{word}\n")
+        return int(self._asker.stdout.readline())
+
+    def rounds(self, count: int) -> float:
+        """Ask so many, each when all have answered the one before; return the seconds."""
+        began_s, done = time.monotonic(), self.say("")
+        for number in range(1, count + 1):
+            self._number += 1
+            self.say(str(self._number))
+            while self.say("") < done + number * self.devices:
+                if time.monotonic() - began_s > 80:
+                    sys.exit(f"{self.say('') - done} frames came in 80 s, not all")
+                time.sleep(0.05)
+        return time.monotonic() - began_s
+
+    def fleet(self, place: Any) -> Any:
+        """Return devices that have booted, in a room where nothing moves."""
+        import numpy as np
+        from gateway.enrolment import budgets
+        from physics.fleet import Fleet
+        from physics.sensors import PointSensors
+
+        budgets.provision(self.made, self.limits, place)
+        started = budgets.boot(self.made.secrets, place).devices
+        sensors = PointSensors(np.arange(self.devices) / self.devices)
+        return Fleet(started, sensors, np.random.default_rng(1))
+
+
+@contextmanager
+def site(devices: int) -> Iterator[Site]:
+    """Give a site that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="heatveil-") as folder, ExitStack() as stack:
+        yield Site(Path(folder), devices, stack)
+
+
+def memory_mb(process: str = "self") -> float:
+    """Return the memory that a process shares with nobody, in MB."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private")) / 1024
+
+
+def measured(what: str, devices: int, rounds: int, run: Callable[[Site], Any]) -> float:
+    """Print what a fleet in this process takes; return ms of CPU a frame."""
+    with site(devices) as there, run(there):
+        time.sleep(2)  # the first noise is drawn
+        before_s = time.process_time()
+        wall_s = there.rounds(rounds)
+        frames = devices * rounds
+        ms = 1000 * (time.process_time() - before_s) / frames
+        print(f"{what:44} {ms:6.3f} ms of CPU a frame; {frames / wall_s:6.0f} frames/s "
+              f"({frames} frames), {memory_mb():5.0f} MB", flush=True)  # fmt: skip
+        return ms
+
+
+def crowd(loops: int, lasting: bool) -> Callable[[Site], Any]:
+    """Return what puts a fleet of edge.device on a site's broker."""
+
+    @contextmanager
+    def run(there: Site) -> Iterator[None]:
+        from edge.slots import Files
+        from gateway.enrolment import budgets
+        from gateway.virtual import spool
+        from gateway.virtual.crowd import Crowd
+
+        place = budgets.in_memory()
+        if lasting:
+            place = lambda name: Files(str(there.folder), name)  # noqa: E731
+        spools = spool.in_folder(there.folder) if lasting else spool.in_memory
+        with Crowd(there.broker, there.fleet(place), None, spools, loops=loops) as fleet:
+            if missing := fleet.wait():
+                sys.exit(f"{len(missing)} devices are not on the broker: {missing}")
+            yield
+
+    return run
+
+
+@contextmanager
+def threads(there: Site) -> Iterator[None]:
+    """Put the fleet of the demonstration on a site's broker."""
+    from gateway.enrolment import budgets
+    from gateway.virtual.nodes import Nodes
+
+    with Nodes(there.broker, SITE, "thermal", there.fleet(budgets.in_memory())):
+        yield
+
+
+def machines(count: int, program: str) -> None:
+    """Print how long as many interpreters take, from nothing to a Receipt for a frame of each."""
+    from edge.slots import Files
+    from gateway.enrolment import budgets
+    from gateway.virtual import interpreters
+    from gateway.virtual.machines import Machines
+
+    with site(count) as there:
+        place = lambda name: Files(str(there.folder), name)  # noqa: E731
+        budgets.provision(there.made, there.limits, place)
+        fleet = there.fleet(budgets.in_memory())
+        passwords = dict.fromkeys(fleet.names, "")
+        asking = interpreters.Asking(there.broker, there.folder, passwords, None)
+        asked, command = interpreters.asked(fleet, asking), interpreters.command(program)
+        began_s = time.monotonic()
+        with Machines(command, asked, interpreters.search_path()) as fleet:
+            missing = fleet.wait()
+            came_s = time.monotonic() - began_s
+            there.rounds(1)
+            took_s = time.monotonic() - began_s
+            more_s = there.rounds(9)
+            private = [memory_mb(str(one.process.pid)) for one in fleet._machines.values()]
+            print(
+                f"{count} x {program} in {command[2][9:]}: all on the broker in {came_s:.1f} s, a "
+                f"frame of each in {took_s:.1f} s, goal {MACHINES_S:g}"
+                f"{'' if took_s <= MACHINES_S else '   MISSED'}; {10 * count} frames in "
+                f"{took_s + more_s:.1f} s; {len(missing)} missing; "
+                f"{sum(private) / count:.2f} MB private each"
+            )
+
+
+def main() -> None:
+    """Print all of it."""
+    words = argparse.ArgumentParser()
+    words.add_argument("--nodes", type=int, default=1000)
+    words.add_argument("--rounds", type=int, default=10)
+    words.add_argument("--machines", type=int, default=200)
+    words.add_argument("--vm", default="micropython-i386")
+    words.add_argument("--ask", nargs=2, help=argparse.SUPPRESS)
+    given = words.parse_args()
+    if given.ask:
+        asker(int(given.ask[0]), Path(given.ask[1]), given.nodes)
+        return
+    nodes, rounds = given.nodes, given.rounds
+    ms = measured(f"{nodes} of edge.device, one loop", nodes, rounds, crowd(1, False))
+    print(f"goal {CPU_MS} ms{'' if ms <= CPU_MS else '   MISSED'}")
+    measured(f"{nodes} of edge.device, 8 loops, on the disk", nodes, rounds, crowd(8, True))
+    few = min(nodes, 200)
+    mine = measured(f"{few} of edge.device, one loop", few, rounds, crowd(1, False))
+    peer = measured(f"{few} on threads and paho", few, rounds, threads)
+    print(f"edge.device takes {mine / peer:.2f} of the peer's CPU")
+    if given.machines:
+        machines(given.machines, given.vm)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+"""A fleet of edge's own devices: deaths, returns, what is kept, and who is not let in."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge import wire
+from edge.host import post
+from edge.limits import Limits
+from edge.slots import Files
+from gateway.enrolment import budgets, enrol
+from gateway.faults import LinkFault
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.mqtt.session import Message
+from gateway.operating import Mqtt
+from gateway.virtual import crowd, spool
+from gateway.virtual.crowd import Crowd
+from gateway.virtual.member import Hall, Member
+from physics.fleet import Fleet
+from physics.sensors import PointSensors
+from tests.waiting import eventually
+
+LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
+NAMES = {f"node-{number}" for number in range(4)}
+# A fleet that is killed from outside, on the devices of a folder.
+PROCESS = """
+import json, sys, threading
+from pathlib import Path
+import numpy as np
+from edge.slots import Files
+from gateway.enrolment import budgets, enrol
+from gateway.operating import Mqtt
+from gateway.virtual import spool
+from gateway.virtual.crowd import Crowd
+from physics.fleet import Fleet
+from physics.sensors import PointSensors
+folder, port, site = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+secrets = enrol.load_secrets(folder / "secrets.json", site)
+started = budgets.boot(secrets, lambda name: Files(str(folder), name)).devices
+fleet = Fleet(started, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
+broker = Mqtt(host="127.0.0.1", port=port, insecure=True)
+with Crowd(broker, fleet, None, spool.in_folder(folder), loops=2) as crowd:
+    crowd.wait()
+    print("up", flush=True)
+    threading.Event().wait()
+"""
+
+
+class Site:
+    """Four enrolled devices, what they say, and one who asks them and may thank them."""
+
+    def __init__(self, mqtt: Mqtt, name: str, folder: Path, pump: Pump) -> None:
+        self.mqtt, self.name, self.folder = mqtt, name, folder
+        self.made = enrol.make(name, 4)
+        enrol.save_secrets(self.made.secrets, folder / "secrets.json")
+        self.keys = {who.name: who.config_key for who, _ in self.made.secrets.devices}
+        self.place = lambda one: Files(str(folder), one)
+        budgets.provision(self.made, LIMITS, self.place)
+        self.said: list[tuple[str, str, bytes]] = []
+        topics = [f"heatveil/1/{name}/+/+"]
+        self.link = Link(mqtt, f"asks-{name}", pump, subscribe=topics, on_message=self._came)
+        self.link.wait()
+
+    def _came(self, link: Link, message: Message) -> None:
+        link.ack(message)
+        name, leaf = message.topic.split("/")[3:]
+        if message.payload:
+            self.said.append((name, leaf, message.payload))
+
+    def of(self, leaf: str, name: str = "") -> list[bytes]:
+        return [what for who, on, what in list(self.said) if on == leaf and who in (name or who)]
+
+    def ask(self, home: Any, number: int) -> None:
+        where = wire.round_topic(self.name, "thermal")
+        key = self.made.secrets.site_key
+        self.link.publish(where, bytes(post.pack_round(home.round(number), key, where)))
+
+    def thank(self, name: str, epoch: int, seq: int) -> None:
+        where = wire.topic(self.name, name, "receipt")
+        said = post.pack_receipt(epoch, seq, True, self.keys[name], where)
+        self.link.publish(where, bytes(said))
+
+    def crowd(self, **how: Any) -> Crowd:
+        started = budgets.boot(self.made.secrets, self.place).devices
+        fleet = Fleet(started, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
+        alone = {
+            one.identity.name: self.made.secrets._replace(devices=(one,))
+            for one in self.made.secrets.devices
+        }
+
+        def boot(name: str) -> Any:
+            return budgets.boot(alone[name], self.place).devices[0][1]
+
+        return Crowd(self.mqtt, fleet, None, spool.in_folder(self.folder), boot, loops=2, **how)
+
+
+@pytest.fixture
+def site(mosquitto: Mqtt, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
+    """Return a site of its own for each test."""
+    with Pump("asks") as pump:
+        one = Site(mosquitto, f"crowd-{abs(hash(request.node.name)) % 10**9}", tmp_path, pump)
+        yield one
+        one.link.close()
+
+
+def test_what_became_of_each_frame_is_counted(site: Site, home: Any) -> None:
+    """Made, sent, acknowledged by the broker; received only when the gateway's receipt came."""
+    with site.crowd() as fleet:
+        missing = fleet.wait()
+        site.ask(home, 1)
+        came = eventually(lambda: fleet.counts.acknowledged == 4)
+        before = fleet.counts, fleet.unreceipted
+        for name in sorted(NAMES)[:3]:
+            site.thank(name, 1, 1)
+        thanked = eventually(lambda: fleet.counts.received == 3)
+
+    assert missing == {}
+    assert came
+    assert thanked
+    assert (before[0].made, before[0].sent, before[0].waiting, before[1]) == (4, 4, 4, 4)
+    assert (fleet.counts.received, fleet.counts.waiting, fleet.counts.lost) == (3, 1, 0)
+
+
+def test_one_that_dies_is_told_as_lost_and_comes_back_with_the_same_frame(
+    site: Site, home: Any
+) -> None:
+    """Another boot, so no noise twice; the frame without a receipt goes again as it was."""
+    with site.crowd() as fleet:
+        fleet.wait()
+        site.ask(home, 1)
+        first = eventually(lambda: len(site.of("data", "node-1")) == 1)
+        fleet.die("node-1")
+        told = eventually(lambda: site.of("state", "node-1")[-1:] == [b"lost"])
+        gone = set(fleet.up)
+        fleet.again("node-1")
+        again = eventually(lambda: len(site.of("data", "node-1")) >= 2)
+        back = eventually(lambda: site.of("state", "node-1")[-1:] == [b"ready"])
+
+    assert first
+    assert told
+    assert gone == NAMES - {"node-1"}
+    assert again
+    assert back
+    assert len(set(site.of("data", "node-1"))) == 1
+    assert [json.loads(meta)["boot"] for meta in site.of("meta", "node-1")][-1] == 2
+    assert fleet.counts.sent == 4
+
+
+def started(site: Site) -> "subprocess.Popen[str]":
+    words = [sys.executable, "-c", PROCESS, str(site.folder), str(site.mqtt.port), site.name]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    return process
+
+
+def test_what_has_no_receipt_outlives_kill_9(site: Site, home: Any) -> None:
+    """The disk has it before the broker: the next process sends the same bytes, and no others."""
+    with started(site) as first:
+        site.ask(home, 1)
+        assert eventually(lambda: len(site.of("data")) == 4)
+        os.kill(first.pid, signal.SIGKILL)
+    sent = set(site.of("data"))
+    with started(site) as second:
+        assert eventually(lambda: len(site.of("data")) == 8)
+        for name in NAMES:
+            site.thank(name, 1, 1)
+        assert eventually(lambda: not any(map(os.path.getsize, site.folder.glob("*.spool"))))
+        os.kill(second.pid, signal.SIGKILL)
+
+    assert set(site.of("data")) == sent
+    assert len(sent) == 4
+
+
+def test_whom_the_broker_does_not_let_in_is_named_and_the_others_go_on(
+    doors: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is shut out is one device less, and not a fleet less."""
+    monkeypatch.setattr(crowd, "PATIENCE_S", 1.0)
+    made = enrol.make("testsite", 4)
+    place = budgets.in_memory()
+    budgets.provision(made, LIMITS, place)
+    fleet = Fleet(
+        budgets.boot(made.secrets, place).devices,
+        PointSensors(np.arange(4) / 4),
+        np.random.default_rng(1),
+    )
+    monkeypatch.setattr(
+        "gateway.mqtt.access.as_device", lambda broker, name, secret: doors.comes(name, secret)
+    )
+    passwords = {name: f"secret of {name}" for name in NAMES} | {"node-2": "another"}
+    with doors.run(), Crowd(doors.comes("node-0"), fleet, passwords) as one:
+        missing = one.wait()
+        up = set(one.up)
+    with (
+        doors.run(),
+        pytest.raises(LinkFault, match="will not have heatveil-testsite-node-0"),
+        Crowd(doors.comes("node-0"), fleet, dict.fromkeys(NAMES, "wrong")) as none,
+    ):
+        none.wait()
+
+    assert set(missing) == {"node-2"}
+    assert "will not have heatveil-testsite-node-2" in missing["node-2"]
+    assert up == NAMES - {"node-2"}
+
+
+class Quiet:
+    """Stands where the client would be, and is never connected."""
+
+    connected, reconnects, topics, on_message, on_state = False, 0, (), None, None
+
+
+def test_no_noise_is_drawn_while_a_frame_of_another_waits(
+    home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Devices of one process stand in each other's way, and how long would show in a frame."""
+    hall, members, drawn = Hall(), {}, []
+    for name, node in home.nodes.items():
+        member = Member(hall, node.identity, node._budget, lambda _: [1000], Quiet(), _Ring())
+        monkeypatch.setattr(member.node, "prepare", lambda name=name: drawn.append(name))
+        members[name] = member
+    asked, read = home.message(home.round()), lambda _: [1000]
+    for member in members.values():
+        member.prepare()
+    first = list(drawn)
+    frame = members["node-0"].answer(asked, read, 0)
+    for name in ("node-1", "node-2"):
+        members[name].prepare()
+    while_it_waits = drawn[len(first) :]
+    members["node-0"].prepare()  # the ticker asks once the frame has gone
+    members["node-1"].prepare()
+
+    assert first == sorted(NAMES)
+    assert frame is not None
+    assert while_it_waits == []
+    assert drawn[len(first) :] == ["node-0", "node-1"]
+
+
+class _Ring:
+    """Takes every frame, and has none."""
+
+    overwritten = 0
+
+    def __len__(self) -> int:
+        return 0
+
+    def put(self, frame: bytes) -> None:
+        """Take it."""
+
+
+def test_a_device_that_breaks_is_started_again(
+    site: Site, home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of ours in one of them must not end it for good, nor the others at all."""
+    hear: Callable[..., Any] = Member.answer
+    broken: list[str] = []
+
+    def once(self: Any, message: bytes, read: Any, now_ms: int) -> Any:
+        if self.node.identity.name == "node-3" and not broken:
+            broken.append("node-3")
+            raise RuntimeError("a fault of ours")
+        return hear(self, message, read, now_ms)
+
+    monkeypatch.setattr(Member, "answer", once)
+    with site.crowd() as fleet:
+        fleet.wait()
+        site.ask(home, 1)
+        three = eventually(lambda: len(site.of("data")) == 3, 10)
+        silent = not site.of("data", "node-3")
+        time.sleep(1.5)  # it begins anew after a second
+        site.ask(home, 2)
+        heals = eventually(lambda: site.of("data", "node-3"), 10)
+
+    assert three
+    assert silent
+    assert broken
+    assert heals
