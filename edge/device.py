@@ -8,7 +8,8 @@ frame is in the ring before anybody else has it, and stays there until its Recei
 
 While noise is drawn or a Round answered everything else stands still. So that what is late by it
 does not tell how long it took, nothing at all goes out before the next tick, and nothing is begun
-while a packet is half way out (see `link`). What TCP says by itself is beyond us.
+while a packet is half way out (see `link`). What comes meanwhile counts as come at that tick, for
+when it was read tells the same. What TCP says by itself is beyond us.
 
 No pins and no radio in here.
 """
@@ -68,13 +69,15 @@ class Device:
         self._ring = ring
         self._watchdog = watchdog
         self._ticker = Ticker(self, tick_ms)
-        self._talker = Talker(self.node, self._ticker, ring, client, led, clock, diag_s, vitals)
         self._uptime = uptime or compat.Uptime()
+        told = (self.node, self._ticker, ring, client, led, clock, diag_s, vitals, self._uptime)
+        self._talker = Talker(*told)
         self._round = wire.round_topic(identity.site, "thermal")
         self._receipt = wire.topic(identity.site, identity.name, "receipt")
         self._limits = wire.topic(identity.site, identity.name, "cmd/limits")
         self._heard = []  # (topic, payload, when): at most `WAITING`
         self._last = None  # the frame that was put into the ring last
+        self._quiet_ms = 0  # before this moment nothing goes out, and nothing counts as come
         self._news = asyncio.Event()
 
     async def run(self):
@@ -106,7 +109,8 @@ class Device:
 
     def _came(self, topic, payload):
         if payload and len(self._heard) < WAITING:  # an empty one takes back what was retained
-            self._heard.append((topic, bytes(payload), self._uptime.now_ms()))
+            at_ms = max(self._uptime.now_ms(), self._quiet_ms)
+            self._heard.append((topic, bytes(payload), at_ms))
             self._news.set()
 
     def _look(self):
@@ -124,9 +128,10 @@ class Device:
             clock.stay(ticker.due_ms)
         frame = ticker.due(clock.now_ms())
         if ticker.waits:
-            link.hush(clock, ticker.due_ms)
+            self._quiet_ms = ticker.due_ms
         elif self.node.ahead.drawn != drawn:
-            link.hush(clock, ticker.after(begun_ms, clock.now_ms()))
+            self._quiet_ms = ticker.after(begun_ms, clock.now_ms())
+        link.hush(clock, self._quiet_ms)
         self._talker.news.set()
         if frame is not None:
             self._talker.extra = None if len(self._ring) else frame

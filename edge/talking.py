@@ -9,7 +9,7 @@ import asyncio
 import json
 
 from . import wire
-from .compat import Uptime, free_heap, spread
+from .compat import free_heap, spread
 from .pause import within
 
 IDLE_MS = 1000  # at least so often a task looks around
@@ -22,7 +22,7 @@ class Talker:
     vitals: returns what a board adds to `diag`, such as {"rssi": -61}, or None.
     """
 
-    def __init__(self, node, ticker, ring, client, led, clock, diag_s, vitals):
+    def __init__(self, node, ticker, ring, client, led, clock, diag_s, vitals, uptime):
         self.acks = []
         self.extra = None
         self.news = asyncio.Event()  # set it when there may be something to say
@@ -36,7 +36,7 @@ class Talker:
         self._diag_ms = diag_s * 1000
         self._next_diag_ms = 0
         self._heap = free_heap()  # once, for later it moves with the noise
-        self._uptime = Uptime()
+        self._uptime = uptime
         self._sent = None  # the frame that is under way, and when it goes again
         self._again_ms = 0
         self._said = ""  # the state that the broker has

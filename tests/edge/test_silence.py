@@ -66,8 +66,10 @@ def taken(held: bytearray) -> Iterator[bytes]:
 class Curious(threading.Thread):
     """A broker that publishes all the time; it notes when it is acknowledged, and when asked."""
 
-    def __init__(self, variances: tuple[int, ...]) -> None:
+    def __init__(self, variances: tuple[int, ...], after_s: float | None = None) -> None:
+        """after_s: how long after a frame the next Round comes; None for long after it."""
         super().__init__(daemon=True)
+        self._after_s = after_s
         self.acked: list[float] = []
         self.framed: list[float] = []
         self.asked_at: list[float] = []
@@ -91,7 +93,11 @@ class Curious(threading.Thread):
                 now_s = time.perf_counter()
                 for packet in taken(held):
                     self._answer(link, packet, now_s)
-                if self.acked and self._rounds and now_s - heard_s > 0.4:
+                since_s = now_s - heard_s
+                if self._after_s is not None and self.framed:
+                    answered = len(self.framed) == len(self.asked_at)
+                    since_s = now_s - self.framed[-1] + 0.4 - self._after_s if answered else 0
+                if self.acked and self._rounds and since_s > 0.4:
                     heard_s = now_s
                     self.asked_at.append(now_s)
                     link.sendall(self._rounds.pop(0))
@@ -120,6 +126,16 @@ def silences_ms(
     monkeypatch: pytest.MonkeyPatch, draw_s: float, variances: tuple[int, ...]
 ) -> tuple[Any, Any]:
     """Return the longest silence after each Round till its frame, and after each frame."""
+    broker = lived(monkeypatch, draw_s, Curious(variances), len(variances))
+    between, after = [], []
+    for asked_s, framed_s in zip(broker.asked_at, broker.framed, strict=False):
+        between.append(longest_ms(broker.acked, asked_s, framed_s))
+        after.append(longest_ms(broker.acked, framed_s, framed_s + 0.3))
+    return between, after
+
+
+def lived(monkeypatch: pytest.MonkeyPatch, draw_s: float, broker: Curious, rounds: int) -> Curious:
+    """Return the broker after a device has answered it, whose noise takes so long."""
     drawn = veil.draw
 
     def slow(*given: Any) -> Any:
@@ -131,26 +147,21 @@ def silences_ms(
     provision(kept, WHO.state_key, rootkeys.first_chain(ROOT), LIMITS)
     budget = Budget(kept, WHO.state_key)
     budget.boot()
-    broker = Curious(variances)
     broker.start()
 
     async def live() -> None:
         client = Client("127.0.0.1", broker.port, "n")
         device = Device(WHO, budget, lambda params: [5000], client, Ring(1024), tick_ms=TICK_MS)
         tasks = [asyncio.ensure_future(job) for job in (client.run(), device.run())]
-        await asyncio.sleep(0.4 * len(variances) + 1)
+        await asyncio.sleep(0.4 * rounds + 1)
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
 
     asyncio.run(live())
     broker.join(5)
-    assert len(broker.framed) >= len(variances)
-    between, after = [], []
-    for asked_s, framed_s in zip(broker.asked_at, broker.framed, strict=False):
-        between.append(longest_ms(broker.acked, asked_s, framed_s))
-        after.append(longest_ms(broker.acked, framed_s, framed_s + 0.3))
-    return between, after
+    assert len(broker.framed) >= rounds
+    return broker
 
 
 def longest_ms(times_s: list[float], start_s: float, stop_s: float) -> float:
@@ -181,6 +192,21 @@ def test_a_draw_between_a_round_and_its_answer_shows_neither(
 
     assert TICK_MS - 8 <= short[1] <= TICK_MS + 25
     assert TICK_MS - 8 <= long[1] <= TICK_MS + 25
+
+
+def test_a_round_that_comes_while_noise_is_drawn_tells_as_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is read when the draw is over; its frame must not leave so long after that moment."""
+    left_ms = []
+    for draw_s in (0.01, 0.06, 0.09):
+        curious = Curious((250000, 250000, 250000), 0.005)
+        broker = lived(monkeypatch, draw_s, curious, 3)
+        monkeypatch.undo()
+        left_ms += [1000 * (b - a) for a, b in pairwise(broker.framed[:3])]
+
+    assert 2 * TICK_MS - 8 <= min(left_ms)
+    assert max(left_ms) <= 2 * TICK_MS + 25
 
 
 def test_without_the_hush_the_broker_hears_how_long_it_took(
