@@ -1,0 +1,185 @@
+"""Devices in real MicroPythons, against a real broker: what they say is what boards say."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge import cbor, wire
+from edge.host import post
+from edge.limits import Limits
+from edge.slots import Files
+from gateway.enrolment import budgets, enrol
+from gateway.faults import LinkFault, OperatorFault
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.mqtt.session import Message
+from gateway.operating import Mqtt
+from gateway.virtual import interpreters, machines
+from gateway.virtual.machine import Asked, Machine
+from gateway.virtual.machines import Machines
+from physics.fleet import Fleet
+from physics.sensors import PointSensors
+from tests.waiting import eventually
+
+LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
+
+
+class Site:
+    """Three devices, each in an interpreter of its own, and one who asks and thanks them."""
+
+    def __init__(self, mqtt: Mqtt, folder: Path, pump: Pump) -> None:
+        self.name, self.folder, self.mqtt = f"vm-{folder.name[-24:]}", folder, mqtt
+        self.made = enrol.make(self.name, 3)
+        self.keys = {who.name: who.config_key for who, _ in self.made.secrets.devices}
+        budgets.provision(self.made, LIMITS, lambda one: Files(str(folder), one))
+        self.said: list[tuple[str, str, bytes]] = []
+        self.thanks = True
+        heard = {"subscribe": [f"heatveil/1/{self.name}/+/+"], "on_message": self._came}
+        self.link = Link(mqtt, f"asks-{self.name}", pump, **heard).wait()
+
+    def _came(self, link: Link, message: Message) -> None:
+        link.ack(message)
+        name, leaf = message.topic.split("/")[3:]
+        self.said.append((name, leaf, message.payload))
+        if leaf == "data" and self.thanks:
+            body = cbor.decode(message.payload[: -wire.MAC_BYTES])
+            where = wire.topic(self.name, name, "receipt")
+            said = post.pack_receipt(body[2], body[1], True, self.keys[name], where)
+            link.publish(where, bytes(said))
+
+    def of(self, leaf: str, name: str = "") -> list[bytes]:
+        return [what for who, on, what in list(self.said) if on == leaf and who in (name or who)]
+
+    def ask(self, number: int, home: Any) -> None:
+        where = wire.round_topic(self.name, "thermal")
+        key = self.made.secrets.site_key
+        self.link.publish(where, bytes(post.pack_round(home.round(number), key, where)))
+
+    def machines(self, program: str) -> Machines:
+        who = [(secret.identity, None) for secret in self.made.secrets.devices]
+        fleet = Fleet(who, PointSensors(np.arange(3) / 3), np.random.default_rng(1))
+        passwords = dict.fromkeys(fleet.names, "secret")
+        asking = interpreters.Asking(self.mqtt, self.folder, passwords, None)
+        asked, command = interpreters.asked(fleet, asking), interpreters.command(program)
+        return Machines(command, asked, interpreters.search_path())
+
+
+@pytest.fixture
+def site(mosquitto: Mqtt, tmp_path: Path) -> Iterator[Site]:
+    """Return a site of its own for each test."""
+    with Pump("asks") as pump:
+        one = Site(mosquitto, tmp_path, pump)
+        yield one
+        one.link.close()
+
+
+@pytest.fixture(params=["micropython", "micropython-i386"])
+def program(request: pytest.FixtureRequest, need: Callable[[str], str]) -> str:
+    """Return each MicroPython that is here."""
+    return need(request.param)
+
+
+def test_real_interpreters_answer_and_say_goodbye(site: Site, home: Any, program: str) -> None:
+    """Each frame is counted on its way: made, sent, acknowledged, received."""
+    with site.machines(program) as fleet:
+        missing = fleet.wait()
+        for number in (1, 2):
+            site.ask(number, home)
+            assert eventually(lambda n=number: fleet.counts.received == 3 * n)
+        metas = [json.loads(meta) for meta in site.of("meta")]
+    gone = eventually(lambda: site.of("state").count(b"disconnected") == 3)
+
+    assert missing == {}
+    assert gone
+    assert (fleet.counts.made, fleet.counts.sent, fleet.counts.acknowledged) == (6, 6, 6)
+    assert (fleet.counts.waiting, fleet.counts.lost) == (0, 0)
+    assert {meta["boot"] for meta in metas} == {1}
+    assert b"lost" not in site.of("state")
+
+
+def test_one_that_is_killed_comes_back_with_the_same_frame(
+    site: Site, home: Any, program: str
+) -> None:
+    """Its interpreter is gone with all that it had in memory; the files are not."""
+    site.thanks = False
+    with site.machines(program) as fleet:
+        fleet.wait()
+        site.ask(1, home)
+        assert eventually(lambda: len(site.of("data")) == 3)
+        fleet.die("node-1")
+        lost = eventually(lambda: b"lost" in site.of("state", "node-1"))
+        site.thanks = True
+        fleet.again("node-1")
+        thanked = eventually(lambda: fleet.counts.received == 1)
+        back = eventually(lambda: "node-1" in fleet.up)
+        again = eventually(lambda: json.loads(site.of("meta", "node-1")[-1])["boot"] == 2)
+
+    assert lost
+    assert thanked
+    assert back
+    assert len(site.of("data", "node-1")) >= 2
+    assert len(set(site.of("data", "node-1"))) == 1
+    assert again
+
+
+def test_no_key_is_in_the_arguments_of_a_process(site: Site, need: Callable[[str], str]) -> None:
+    """Everybody on the machine can list them."""
+    need("micropython")
+    with site.machines("micropython") as fleet:
+        fleet.wait()
+        found = [
+            Path(f"/proc/{one.process.pid}/{part}").read_bytes()
+            for one in fleet._machines.values()
+            if one.process is not None
+            for part in ("cmdline", "environ")
+        ]
+    keys = [site.made.secrets.site_key, *site.keys.values()]
+
+    assert len(found) == 6
+    assert not [key for key in keys for text in found if key.hex().encode() in text]
+
+
+def test_an_interpreter_that_ends_is_named_with_what_it_said(
+    site: Site, need: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A heap that is too small is a fault of ours, which nobody should have to guess at."""
+    need("micropython")
+    monkeypatch.setattr(interpreters, "HEAP_KB", {32: 24, 64: 24})
+    monkeypatch.setattr(machines, "PATIENCE_S", 5.0)
+    with (
+        site.machines("micropython") as fleet,
+        pytest.raises(LinkFault, match="no device is on the broker: MemoryError"),
+    ):
+        fleet.wait()
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [("no-such-python", "no program of that name"), (sys.executable, "is no MicroPython")],
+)
+def test_what_is_no_micropython_is_refused(program: str, says: str) -> None:
+    """Before anything is started."""
+    with pytest.raises(OperatorFault, match=says):
+        interpreters.command(program)
+
+
+def test_a_sensor_that_fails_gives_an_empty_line_and_no_number() -> None:
+    """The device then refuses the Round, as a board does; what was read stays where it was."""
+
+    def fails(exponent: int) -> Any:
+        raise ValueError("it saw 31337")
+
+    said: list[bytes] = []
+    one = Machine("node-0", Asked(b"{}", fails))
+    one.say = said.append  # type: ignore[method-assign]
+    one.hear(b"found 0\nma")
+    one.hear(b"de\nread 8\nTraceback (most")
+    one.hear(b" recent call last):\nMemoryError: none\n")
+
+    assert said == [b"\n"]
+    assert (one.counts.made, one.last) == (1, "MemoryError: none")
