@@ -43,6 +43,8 @@ def enrol(path, folder, driver):
     told = {word: row.get(word) for word in WORDS}
     told["site"], told["site_key"] = body.get("site"), body.get("site_key")
     told["link"], told["driver"] = row.get("link"), driver
+    if row.get("tables"):
+        told["tables"] = True
     config = checked(told, path)
     fresh = Ram()
     provision(

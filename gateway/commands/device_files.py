@@ -72,7 +72,9 @@ class Halves:
         """
         single.refuse_old(self.board)
         link = self._link(made.secret.identity.name, made.password)
-        single.save_board(self.begun, made, limits, link)
+        single.save_board(
+            self.begun, made, limits, link, self._deployment.rounds.sampler == "table"
+        )
 
     def new_link(self, name: str, password: str) -> None:
         """Write how a board comes to the broker from now on; as `new_board`."""

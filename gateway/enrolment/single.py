@@ -112,10 +112,13 @@ def link_of(broker: Mqtt, name: str, password: str, session: str) -> dict[str, A
     return link
 
 
-def save_board(path: Path, made: Newcomer, limits: Any, link: Mapping[str, Any]) -> None:
+def save_board(
+    path: Path, made: Newcomer, limits: Any, link: Mapping[str, Any], tables: bool = False
+) -> None:
     """Write all that a board is given, for its owner alone; there is no second copy.
 
-    chain is for its first budget: `edge.host.enrol.provision`. See `refuse_old`.
+    chain is for its first budget: `edge.host.enrol.provision`. See `refuse_old`. tables: it may
+    draw noise from tables, for that is what the deployment promises.
 
     Raises:
         OperatorFault: the file cannot be written.
@@ -123,6 +126,7 @@ def save_board(path: Path, made: Newcomer, limits: Any, link: Mapping[str, Any])
     row = {key: value for key, value in made.secret.identity._asdict().items() if key != "site"}
     site_key = row.pop("site_key")
     row |= {"chain": rootkeys.first_chain(made.root), "limits": list(limits), "link": dict(link)}
+    row |= {"tables": True} if tables else {}
     keyfile.write(path, HOLDS, made.secret.identity.site, [row], site_key=site_key)
 
 
