@@ -15,6 +15,16 @@ Address = Annotated[
     str,
     typer.Option(help="auto, a port such as /dev/ttyACM0, socket://HOST:PORT, or folder:PATH."),
 ]
+Wait = Annotated[
+    float, typer.Option(min=0, help="Seconds to look for it at the broker; 0 for not at all.")
+]
+WAIT_S = 60.0
+Mpy = Annotated[
+    bool, typer.Option("--mpy", help="Compiled modules: for boards with little memory.")
+]
+Release = Annotated[
+    Path | None, typer.Option(help="A folder that `make edge` made, instead of --mpy.")
+]
 Optional = Annotated[
     Path | None, typer.Option("--config", help="Take variance and cadence from a deployment.")
 ]
@@ -70,21 +80,21 @@ def provision(
     sensor: Annotated[
         int | None, typer.Option(min=0, help="Which it reads, if it is enrolled only now.")
     ] = None,
-    mpy: Annotated[
-        Path | None, typer.Option(help="Compiled modules of `make edge`, instead of sources.")
-    ] = None,
+    mpy: Mpy = False,
+    release: Release = None,
     out: Out = None,
     folder: Folder = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="End another device whose budget the board holds.")
     ] = False,
+    wait: Wait = WAIT_S,
 ) -> None:
     """Make a device of a bare board with MicroPython; cut off, it goes on where it was."""
-    from ..kit.opening import opened
+    from ..kit.opening import modules_of, opened
     from .provisioning import provision
 
-    place = opened(board)
-    provision(config, name, place, settings, out, folder, mpy, sensor, replace, typer.echo)
+    place, files = opened(board, wait > 0), modules_of(mpy, release)
+    provision(config, name, place, settings, out, folder, files, sensor, replace, wait, typer.echo)
 
 
 def doctor(
@@ -92,13 +102,16 @@ def doctor(
     config: Annotated[
         Path | None, typer.Option("--config", help="Hold it against a deployment's devices.")
     ] = None,
+    reach: Annotated[
+        bool, typer.Option("--reach", help="Try Wi-Fi, broker and password from there, too.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what a board holds, what is left of its budget, and what is wrong with it."""
     from ..kit.opening import opened
     from .doctoring import examine
 
-    if not examine(opened(board), config, as_json, typer.echo):
+    if not examine(opened(board), config, reach, as_json, typer.echo):
         raise typer.Exit(1)
 
 
@@ -119,12 +132,15 @@ def rotate(
         Path | None, typer.Option(help="Its sensor and Wi-Fi, TOML; those that it has else.")
     ] = None,
     folder: Folder = None,
+    mpy: Mpy = False,
+    release: Release = None,
+    wait: Wait = WAIT_S,
 ) -> None:
     """Give a device a new password, or new keys, and bring them to its board."""
-    from ..kit.opening import opened
+    from ..kit.opening import modules_of, opened
     from .rotating import rotate
 
     if new_budget and not keys:
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
-    place = opened(board)
-    rotate(config, name, place, folder, settings, keys, new_budget, typer.echo)
+    place, files = opened(board, wait > 0), modules_of(mpy, release)
+    rotate(config, name, place, folder, settings, files, keys, new_budget, wait, typer.echo)

@@ -1,6 +1,5 @@
 """Looks at a board and says what it is, what is left of its budget, and what is wrong with it."""
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,26 +8,33 @@ from typing import Any
 from .. import config
 from ..enrolment import enrol
 from ..enrolment.enrol import Device, Devices
-from ..kit import interpreter, parts, selftest, state, still
-from ..kit.board import Board, BoardFault, digests
+from ..kit import ailments, interpreter, reaching, selftest, sensing, state, still
+from ..kit.board import Board, BoardFault
 
 CLOCK = 2025  # a year before this one was never set
 
 
-def examine(board: Board, path: Path | None, as_json: bool, say: Callable[[str], None]) -> bool:
+def examine(
+    board: Board, path: Path | None, reach: bool, as_json: bool, say: Callable[[str], None]
+) -> bool:
     """Print how a board is; return whether all is well.
 
     Its budget is not touched. But it must keep still while it is looked at, so it is started again
     in the end, which costs it a boot and what was left of a lease.
+
+    Args:
+        reach: try the way to the broker from there, too.
 
     Raises:
         OperatorFault: there is no board, or not one that edge runs on.
     """
     devices = _devices(path)
     found = interpreter.examined(board)
-    still.stopped(board)
+    main = still.stopped(board)
     try:
-        told = _looked(board, found, devices)
+        told = _looked(board, found, devices, reach)
+        if told["files"]["modules"]:
+            told["faults"] += ailments.of_start(board, main)
     finally:
         still.resumed(board)
     if as_json:
@@ -38,34 +44,38 @@ def examine(board: Board, path: Path | None, as_json: bool, say: Callable[[str],
     return not told["faults"]
 
 
-def _looked(board: Board, found: interpreter.Found, devices: Devices | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"interpreter": found._asdict()}
-    faults: list[str] = []
+def _looked(
+    board: Board, found: interpreter.Found, devices: Devices | None, reach: bool
+) -> dict[str, Any]:
+    files, faults = ailments.of_modules(board)
+    told: dict[str, Any] = {"interpreter": found._asdict(), "files": files, "faults": faults}
+    if not files["modules"]:
+        return told
     try:
         there = state.asked(board)
+        who = devices.by_name.get(there.name) if devices is not None else None
+        if who is not None:
+            there = state.asked(board, who.mac_key)
     except BoardFault as fault:
         if not fault.raised:
             raise
         faults.append(f"edge is not whole on it ({fault.raised}); run heatveil provision")
-    else:
-        who = devices.by_name.get(there.name) if devices is not None else None
-        if who is not None:
-            there = state.asked(board, who.mac_key)
-        told["device"] = {**there._asdict(), "left": there.left, "state": there.word}
-        if there.limits is not None:
-            told["device"]["limits"] = there.limits._asdict()
-        faults += _of_state(there, devices, who)
-        told["files"] = _files(board)
-        if told["files"]["other"]:
-            faults.append(
-                f"{len(told['files']['other'])} of its files are not this heatveil's "
-                f"({told['files']['other'][0]}, ...); heatveil provision renews them"
-            )
-        try:
-            told["selftest"] = selftest.checked(board)._asdict()
-        except BoardFault as fault:
-            faults.append(str(fault))
-    told["faults"] = faults
+        return told
+    told["device"] = {**there._asdict(), "left": there.left, "state": there.word}
+    if there.limits is not None:
+        told["device"]["limits"] = there.limits._asdict()
+    faults += _of_state(there, devices, who)
+    faults += ailments.of_flash(there.flash)
+    try:
+        told["selftest"] = selftest.checked(board)._asdict()
+    except BoardFault as fault:
+        faults.append(str(fault))
+    if not there.config:
+        told["sensor"] = sensing.ailing(board)
+        faults += [f"its sensor: {told['sensor']}"] if told["sensor"] else []
+        if reach:
+            told["reach"] = reaching.hindrance(board)
+            faults += [f"on its way to the broker: {told['reach']}"] if told["reach"] else []
     return told
 
 
@@ -95,14 +105,6 @@ def _of_state(there: state.State, devices: Devices | None, who: Device | None) -
     return faults
 
 
-def _files(board: Board) -> dict[str, Any]:
-    """Return which modules the board has from this heatveil, and which are others."""
-    ours = {path: hashlib.sha256(data).hexdigest() for path, data in parts.sources().items()}
-    there = digests(board, ours)
-    other = sorted(path for path, digest in there.items() if ours[path] != digest)
-    return {"sources": len(there), "compiled": not there, "other": other}
-
-
 def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
     found = told["interpreter"]
     say(f"interpreter  MicroPython {found['version']} on {found['platform']}, {found['chip']}")
@@ -121,8 +123,17 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
         clock = str(device["clock"]) if device["clock"] >= CLOCK else "not set (needed for TLS)"
         say(f"clock        {clock}")
         say(f"heap         {device['heap'] // 1024} KB free with its config loaded")
+        say(f"flash        {device['flash'] // 1024} KB free")
+    files = told["files"]
+    kind = ".mpy" if files["compiled"] else "sources"
+    note = f"; not compared: {files['unchecked']}" if "unchecked" in files else ""
+    say(f"files        {files['modules']} of edge, {kind}{note}")
     if passed := told.get("selftest"):
         say(f"self-test    frame {passed['digest']}, the same on CPython")
+    if told.get("sensor") == "":
+        say("sensor       it answers; what it says stays on the board")
+    if told.get("reach") == "":
+        say("reach        from the board, the broker lets it in")
     for fault in told["faults"]:
         say(f"FAULT        {fault}")
     if not told["faults"]:

@@ -4,11 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .. import config
+from ..deployment import Deployment
+from ..enrolment import single
 from ..faults import OperatorFault
-from ..kit import boardfile, handing, settings
+from ..kit import boardfile, handing, settings, suiting
 from ..kit.board import Board
 from ..kit.boardfile import Held
 from ..kit.handing import Kit
+from ..kit.starting import started
+from .choices import first_round
 from .device_changes import Change
 from .device_files import unfinished
 
@@ -22,9 +26,10 @@ def provision(
     own: Path | None,
     out: Path | None,
     folder: Path | None,
-    compiled: Path | None,
+    files: dict[str, bytes] | None,
     sensor: int | None,
     replace: bool,
+    wait_s: float,
     say: Say,
 ) -> None:
     """Enrol a device if it is not, and bring a board to be it; run again, it goes on.
@@ -33,7 +38,8 @@ def provision(
         own: the operator's settings of the board, TOML; those that it has else.
         out: the device's file, beside the deployment's else.
         folder: of the broker's files.
-        compiled: what `make edge` made; the sources else.
+        files: the modules of edge by their path; as the board has them else.
+        wait_s: how long to look for it at the broker, 0 for not at all.
 
     Raises:
         OperatorFault: it cannot be done, and why.
@@ -41,6 +47,7 @@ def provision(
     told = settings.read(own) if own is not None else None
     file = out or path.parent / f"{name}.device.json"
     held = kept(path, name, file)
+    deployment = config.load(path)
     if held is None or unfinished(file).exists():
         with Change(path, name, folder, None, out, say) as change:
             change.add(sensor, False)
@@ -50,7 +57,23 @@ def provision(
             f"{name} is enrolled and {file} is not there; it held the keys that its board needs, "
             "and there is no copy. Make new ones: heatveil device rotate --keys, then this again"
         )
-    handing.provisioned(board, Kit(held, told, compiled, replace), say)
+    held = moved(deployment, held)
+    if told is not None:
+        settings.made(held, told)  # what the board would refuse is refused here
+        asked = first_round(config.query(deployment))
+        suiting.check(deployment, asked, held.identity, held.limits, suiting.step_of(told))
+    seen = handing.provisioned(board, Kit(held, told, files, replace), say)
+    started(board, deployment, held.identity, seen.epoch, wait_s, say)
+
+
+def moved(deployment: Deployment, held: Held) -> Held:
+    """Return a device's file with the way to the broker as the deployment says it now.
+
+    Name, password and session are the device's own, and stay.
+    """
+    old = held.link
+    new = single.link_of(deployment.mqtt, old["username"], old["password"], old["client_id"])
+    return held if new == old else boardfile.renewed(held, new)
 
 
 def kept(path: Path, name: str, file: Path) -> Held | None:

@@ -15,6 +15,7 @@ from ..kit import boardfile, handing, interpreter, settings, state
 from ..kit.board import Board
 from ..kit.boardfile import Held
 from ..kit.handing import Kit
+from ..kit.starting import started
 from .device_changes import Change
 from .provisioning import kept
 
@@ -27,14 +28,18 @@ def rotate(
     board: Board,
     folder: Path | None,
     own: Path | None,
+    files: dict[str, bytes] | None,
     keys: bool,
     budget: bool,
+    wait_s: float,
     say: Say,
 ) -> None:
     """Give a device a new password at the broker, or with `keys` all of them, and its board too.
 
     Args:
+        files: the modules of edge by their path; as the board has them else.
         budget: with keys, all of a budget anew.
+        wait_s: how long to look for it at the broker, 0 for not at all.
 
     Raises:
         OperatorFault: it cannot be done, and why.
@@ -47,7 +52,8 @@ def rotate(
             with Change(path, name, folder, None, file, say) as change:
                 change.rotate(True, budget)
         held = _held(path, name, file)
-        handing.provisioned(board, Kit(held, told), say)
+        seen = handing.provisioned(board, Kit(held, told, files), say)
+        started(board, config.load(path), held.identity, seen.epoch, wait_s, say)
         return
     if not _waiting(file, boardfile.LINK):
         held = _held(path, name, file)
@@ -62,8 +68,9 @@ def rotate(
     done = boardfile.board_file(file, name)
     link = _link(file, config.load(path).site.name, name)
     held = boardfile.renewed(_held(path, name, done), link)
-    handing.provisioned(board, Kit(held, told), say)
+    seen = handing.provisioned(board, Kit(held, told, files), say)
     file.unlink()
+    started(board, config.load(path), held.identity, seen.epoch, wait_s, say)
 
 
 def _held(path: Path, name: str, file: Path) -> Held:

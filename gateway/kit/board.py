@@ -6,13 +6,10 @@ a list of processes, or in a traceback.
 """
 
 import binascii
-import hashlib
 from collections.abc import Iterable
 from typing import Protocol
 
 from ..faults import OperatorFault
-
-FULL = ("ENOSPC", "OSError: 28", "[Errno 28]")
 
 
 class BoardFault(OperatorFault):
@@ -66,16 +63,6 @@ for path in %r:
         pass
 """
 
-_MAKE = """
-import os
-for path in %r:
-    try:
-        os.mkdir(path)
-    except OSError as why:
-        if why.errno != 17:
-            raise
-"""
-
 _LIST = """
 import os
 try:
@@ -120,45 +107,3 @@ def digests(board: Board, paths: Iterable[str]) -> dict[str, str]:
 def remove(board: Board, paths: Iterable[str]) -> None:
     """Remove files that may be there."""
     board.run(_REMOVE % list(paths))
-
-
-def copied(board: Board, files: dict[str, bytes]) -> list[str]:
-    """Bring the board to hold these files; return the paths that had to be written.
-
-    Each is read back by its digest, also those that were there before.
-
-    Raises:
-        BoardFault: its flash is full, or does not hold what was written to it.
-    """
-    folders = sorted({path[:at] for path in files for at in _slashes(path)})
-    if folders:
-        board.run(_MAKE % folders)
-    wanted = {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
-    there = digests(board, wanted)
-    stale = [path for path in files if there.get(path) != wanted[path]]
-    for path in stale:
-        try:
-            board.put(path, files[path])
-        except BoardFault as fault:
-            if any(word in f"{fault.raised} {fault}" for word in FULL):
-                size = sum(map(len, files.values()))
-                raise BoardFault(
-                    f"{path} does not fit on {board.where}: its flash is full, and {size} bytes "
-                    "are needed in all, or it cannot start. Remove what is not needed there, or "
-                    "flash its firmware anew with an empty file system",
-                    fault.raised,
-                ) from fault
-            raise
-    there = digests(board, stale) if stale else {}
-    spoilt = [path for path in stale if there.get(path) != wanted[path]]
-    if spoilt:
-        raise BoardFault(
-            f"{', '.join(spoilt)} on {board.where} is not what was written there; every file must "
-            "come back as it is, or the noise may be another. Run it again; if it stays so, the "
-            "flash is worn out: take another board"
-        )
-    return stale
-
-
-def _slashes(path: str) -> list[int]:
-    return [at for at, letter in enumerate(path) if letter == "/"]

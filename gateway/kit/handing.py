@@ -8,30 +8,36 @@ at any point leaves one device at most, and never two streams of one key.
 
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from edge import pair
 
 from ..faults import OperatorFault
-from . import boardfile, interpreter, parts, selftest, settings, state, still
-from .board import Board, BoardFault, copied, get, listed, remove
+from ..loopback import is_loopback
+from . import boardfile, interpreter, modules, parts, selftest, sensing, settings, state, still
+from .board import Board, BoardFault, get, listed, remove
 from .boardfile import Held
+from .copying import copied, replaced
+from .interpreter import Found
 
 Say = Callable[[str], None]
 
 
 class Kit(NamedTuple):
-    """What a board is to get. own: the operator's settings, None for those that it has."""
+    """What a board is to get.
+
+    own: the operator's settings, None for those that it has. files: the modules of edge, None for
+    this heatveil's in the way that it has them.
+    """
 
     held: Held
     own: dict[str, Any] | None
-    compiled: Path | None = None
+    files: dict[str, bytes] | None = None
     replace: bool = False
 
 
 def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
-    """Return what the board holds in the end.
+    """Return what the board holds in the end; it was not started.
 
     Raises:
         OperatorFault: it cannot be done, and why; what was done stays, and is not done again.
@@ -39,7 +45,9 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
     found = interpreter.examined(board)
     still.stopped(board)
     try:
-        told, held = _bound(board, kit, found)
+        files = modules.usual(board) if kit.files is None else kit.files
+        modules.check_loads(board, found, files)
+        own, held = _bound(board, kit, found)
     except OperatorFault:
         with suppress(OperatorFault):
             still.resumed(board)  # what it was before, it is still
@@ -51,10 +59,7 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
     say(f"keys         of {held.identity.name}, for the board {found.chip} and no other")
 
     remove(board, [parts.MAIN, f"{parts.MAIN[:-3]}.mpy"])
-    files = parts.compiled(kit.compiled) if kit.compiled else parts.sources()
-    written = copied(board, files)
-    if kit.compiled:
-        remove(board, list(parts.sources()))  # a source would be taken before its .mpy
+    written = modules.brought(board, files, own)
     say(f"files        {len(files)}, {len(written)} of them written; every digest is right")
     passed = selftest.checked(board)
     say(
@@ -62,8 +67,10 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
         f"{passed.heap // 1024} KB of heap left"
     )
     held = _slots(board, held, say)
-    copied(board, {parts.CONFIG: told})
+    replaced(board, parts.CONFIG, settings.made(held, own))
     say(f"config       {parts.CONFIG}, read back")
+    wrong = sensing.ailing(board)
+    say(f"sensor       {wrong or 'it answers; what it says stays on the board'}")
     held = boardfile.hand_over(held)
     say(f"handed over  {held.path.name} holds no chain key: no second board can come of it")
     seen = _seen(board, held)
@@ -75,12 +82,11 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
         f"ready        boot {seen.epoch}, {seen.left} nano-rho left; the keys on the board are "
         "those that the gateway knows"
     )
-    board.restart()
     return seen
 
 
-def _bound(board: Board, kit: Kit, found: interpreter.Found) -> tuple[bytes, Held]:
-    """Return the config and the keys, bound to this board; nothing there is changed yet."""
+def _bound(board: Board, kit: Kit, found: Found) -> tuple[dict[str, Any], Held]:
+    """Return settings and keys, bound to this board; nothing there is changed yet."""
     if not found.entropy and kit.held.identity.mode == "sealed":
         raise OperatorFault(
             f"{board.where} has no random numbers of its own (os.urandom), and a sealed device "
@@ -88,9 +94,15 @@ def _bound(board: Board, kit: Kit, found: interpreter.Found) -> tuple[bytes, Hel
             "or enrol it as keyholder"
         )
     own = kit.own if kit.own is not None else settings.of_board(board)
-    told = settings.made(kit.held, own)
+    if is_loopback(kit.held.link["host"]) and not getattr(board, "here", False):
+        raise OperatorFault(
+            f"the broker is at {kit.held.link['host']} by [mqtt] host, and for {board.where} that "
+            "is the board itself: nobody would ever hear it. Write there what this machine, or "
+            "the broker's, is called on the board's network, and run this again"
+        )
+    settings.made(kit.held, own)  # what the board would refuse is refused now
     _check_free(board, kit)
-    return told, boardfile.take(kit.held, found.chip)
+    return own, boardfile.take(kit.held, found.chip)
 
 
 def _check_free(board: Board, kit: Kit) -> None:

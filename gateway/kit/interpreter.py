@@ -48,11 +48,15 @@ try:
 except Exception as why:
     print("clock", 0)
 print("platform", sys.platform)
+print("mpy", getattr(sys.implementation, "_mpy", 0) & 255)
 """
 
 
 class Found(NamedTuple):
-    """What a board says of itself. heap in bytes, before edge is loaded; clock: its year."""
+    """What a board says of itself.
+
+    heap in bytes, before edge is loaded. clock: its year. mpy: which .mpy it loads, 0 for none.
+    """
 
     version: str
     platform: str
@@ -60,6 +64,7 @@ class Found(NamedTuple):
     heap: int
     entropy: bool
     clock: int
+    mpy: int
 
 
 def examined(board: Board) -> Found:
@@ -104,6 +109,7 @@ def examined(board: Board) -> Found:
         int(said["heap"]),
         said.get("entropy") == "True",
         int(said["clock"]),
+        int(said["mpy"]),
     )
 
 

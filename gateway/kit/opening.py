@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from ..faults import OperatorFault
+from . import modules, parts
 from .board import Board
 from .mpremote import Remote
 from .standin import StandIn
@@ -11,8 +12,11 @@ from .standin import StandIn
 FOLDER = "folder:"
 
 
-def opened(address: str) -> Board:
+def opened(address: str, lives: bool = False) -> Board:
     """Return the board at an address: auto, a port, socket://HOST:PORT, or folder:PATH.
+
+    Args:
+        lives: a stand-in runs its program once it is started; a board always does.
 
     Raises:
         OperatorFault: what speaks to it is not installed.
@@ -29,4 +33,15 @@ def opened(address: str) -> Board:
         )
     folder.mkdir(parents=True, exist_ok=True)
     # Its name among boards: a folder that is copied is another board, as it must be.
-    return StandIn(program, folder, chip=str(folder.resolve()).encode())
+    return StandIn(program, folder, chip=str(folder.resolve()).encode(), lives=lives)
+
+
+def modules_of(mpy: bool, release: Path | None) -> dict[str, bytes] | None:
+    """Return the modules of edge for a board: compiled here, or of a release; None as it has them.
+
+    Raises:
+        OperatorFault: the compiler is not installed, or the release is not whole.
+    """
+    if release is not None:
+        return parts.compiled(release)
+    return modules.compiled() if mpy else None

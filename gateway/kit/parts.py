@@ -11,6 +11,8 @@ MAIN, BOOT = "main.py", "boot.py"
 CONFIG = "heatveil.json"
 FOLDER = "heatveil"
 SLOTS = ("heatveil/budget.0", "heatveil/budget.1")
+FOLDERS = ("edge", "edge/board", "edge/board/sensors")
+YOURS = "edge/board/sensors/yours.py"  # where a driver of one's own goes
 RELEASED = (".mpy", ".py", ".txt")  # bytecode, what only a board can compile, and sentences
 
 
@@ -26,26 +28,21 @@ def sources() -> dict[str, bytes]:
 
 
 def compiled(folder: Path) -> dict[str, bytes]:
-    """Return what `make edge` compiled, by its path on a board.
+    """Return what `make edge` made, by its path on a board.
 
     Raises:
         OperatorFault: there is nothing, or it is of other sources than these.
     """
     found = {
         file.relative_to(folder).as_posix(): file.read_bytes()
-        for file in sorted(folder.rglob("*.*"))
-        if file.suffix in RELEASED
+        for file in sorted((folder / "edge").rglob("*"))
+        if file.is_file()
     }
-    found = {path if path.startswith("edge/") else f"edge/{path}": found[path] for path in found}
-    missing = sorted(
-        path
-        for path in sources()
-        if not {path, path.replace(".py", ".mpy")} & set(found) and _core(path)
-    )
+    missing = [path for path in sources() if not {path, f"{path[:-3]}.mpy"} & set(found)]
     if missing:
         raise OperatorFault(
-            f"{folder} has no {missing[0].replace('.py', '.mpy')}, and {len(missing)} are missing "
-            "in all; a board needs every module, or it stops at its start. Make them: make edge"
+            f"{folder} has no {missing[0][:-3]}.mpy, and {len(missing)} modules are missing in "
+            "all; a board needs every one, or it stops at its start. Make them: make edge"
         )
     return found
 
@@ -59,7 +56,3 @@ def starts() -> dict[str, bytes]:
 
 
 _STARTS = ("board/boot.py", "board/main.py")
-
-
-def _core(path: str) -> bool:
-    return path.count("/") == 1 and not path.endswith("__init__.py")

@@ -6,10 +6,8 @@ your own board before you promise anybody a year.
 """
 
 import math
-from pathlib import Path
 from typing import NamedTuple
 
-import edge
 from edge import thermal, wire
 from edge.host.post import REPORT_BYTES
 from edge.records import Grid, Guarantee, Report, Round
@@ -111,9 +109,8 @@ def _air(plan: Plan, frame: int) -> Bytes:
 
 
 def _memory(plan: Plan) -> Memory:
-    sources = sum(file.stat().st_size for file in sources_of_edge())
-    files = len(sources_of_edge())
-    block = plan.figure("block_b")
+    block, files = plan.figure("block_b"), plan.figure("files")
+    more = files * block / 2 + 4 * block  # half a block is lost at a file's end; budget and frames
     entries = math.ceil(8.88 * math.isqrt(plan.variance)) if plan.sampler != "exact" else 0
     table = round(entries * plan.figure("table_entry_b"))
     array = 3 * 4 * plan.readings  # readings, noise and payload, a word each
@@ -125,15 +122,10 @@ def _memory(plan: Plan) -> Memory:
         table=table,
         load_source=round(plan.figure("load_kb") * 1024) + rest,
         load_mpy=round(plan.figure("load_mpy_kb") * 1024) + rest,
-        flash_source=round(sources + files * block / 2 + 4 * block),
-        flash_mpy=round(sources * plan.figure("mpy_share") + files * block / 2 + 4 * block),
+        flash_source=round(plan.figure("source_kb") * 1024 + more),
+        flash_mpy=round(plan.figure("mpy_kb") * 1024 + more),
         erasures_year=answers / plan.figure("lease") * plan.figure("erasures"),
     )
-
-
-def sources_of_edge() -> list[Path]:
-    """Return the modules of `edge` that every board is given, in order."""
-    return sorted(Path(str(edge.__file__)).parent.glob("*.py"))
 
 
 def _energy(plan: Plan, sensor: Sensor, noise_ms: float) -> tuple[Energy, float]:

@@ -11,9 +11,13 @@ Keys and link come from the enrolment; the rest from the operator's own file, TO
     ssid = "..."
     password = "..."
 
+Where the driver is `yours`, file = "mine.py" beside name is the one to be used; its path is taken
+from where the settings are. It goes to the board as sensors/yours.py, and is not in its config.
+
 It is held against the same reader that the board has, before anything is written there.
 """
 
+import ast
 import json
 import tomllib
 from pathlib import Path
@@ -21,12 +25,12 @@ from typing import Any
 
 from edge.board import config
 
-from ..faults import OperatorFault, suggestion
+from ..faults import OperatorFault, suggestion, text_of
 from .board import Board, BoardFault, get
 from .boardfile import Held
 from .parts import CONFIG
 
-OWN = ("driver", "wifi", "tick_ms", "wake_s", "led")
+OWN = ("driver", "wifi", "tick_ms", "wake_s", "led", "tables")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -49,7 +53,33 @@ def read(path: Path) -> dict[str, Any]:
                 f"the settings {path} say {word!r}; who a device is, and its keys, come from its "
                 f"enrolment alone, and all else is known by name; {suggestion(word, OWN)}"
             )
+    driver = found.get("driver")
+    if isinstance(driver, dict) and "file" in driver:
+        driver["file"] = str(_driver(path.parent / str(driver["file"]), driver.get("name")))
     return found
+
+
+def _driver(file: Path, name: Any) -> Path:
+    """Return the file of a driver of one's own, known to be one."""
+    if name != "yours":
+        raise OperatorFault(
+            f"the driver {name!r} has a file {file} in the settings; only one of your own has, "
+            'and the others are here already. Write name = "yours", or leave file out'
+        )
+    text = text_of(file, "the driver", "it is what reads your sensor. Mend file under [driver]")
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as fault:
+        raise OperatorFault(
+            f"the driver {file} is no Python (line {fault.lineno}: {fault.msg}); a board would "
+            "stop at it. Mend it"
+        ) from None
+    if not any(isinstance(node, ast.ClassDef) and node.name == "Sensor" for node in tree.body):
+        raise OperatorFault(
+            f"the driver {file} has no class Sensor; that is what a board looks for in it. Begin "
+            "with a copy of edge/board/sensors/yours.py"
+        )
+    return file.resolve()
 
 
 def of_board(board: Board) -> dict[str, Any]:
@@ -77,10 +107,14 @@ def made(held: Held, own: dict[str, Any]) -> bytes:
         OperatorFault: the board would refuse it.
     """
     who = held.identity._asdict()
-    body = {key: item.hex() if isinstance(item, bytes) else item for key, item in who.items()}
+    body: dict[str, Any] = {
+        key: item.hex() if isinstance(item, bytes) else item for key, item in who.items()
+    }
     body |= {"link": held.link, **own}
+    if isinstance(driver := body.get("driver"), dict):
+        body["driver"] = {key: item for key, item in driver.items() if key != "file"}
     try:
         config.checked(body, "what the board is to be told")
     except ValueError as fault:
         raise OperatorFault(str(fault)) from None
-    return json.dumps(body).encode()
+    return config.packed(body)

@@ -49,6 +49,12 @@ else:
 gc.collect()
 print("heap", gc.mem_free())
 try:
+    import os
+    flash = os.statvfs("/")
+    print("flash", flash[0] * flash[3])
+except Exception:
+    print("flash", -1)
+try:
     import time
     print("clock", time.gmtime()[0])
 except Exception:
@@ -57,7 +63,10 @@ except Exception:
 
 
 class State(NamedTuple):
-    """What a board says. config and lost: why it has none, or ""; counter 0 where it is lost."""
+    """What a board says. config and lost: why it has none, or ""; counter 0 where it is lost.
+
+    heap and flash: bytes that are free; -1 where it cannot say.
+    """
 
     config: str
     name: str
@@ -74,6 +83,7 @@ class State(NamedTuple):
     round: int
     limits: Limits | None
     heap: int
+    flash: int
     clock: int
 
     @property
@@ -121,5 +131,6 @@ def asked(board: Board, mac_key: bytes | None = None) -> State:
         round=newest,
         limits=Limits(*numbers) if numbers else None,
         heap=int(lines["heap"]),
+        flash=int(lines["flash"]),
         clock=int(lines["clock"]),
     )

@@ -35,20 +35,23 @@ if %(aside)r in names:
 _WORDS = {"main": MAIN, "aside": ASIDE}
 
 
-def stopped(board: Board) -> None:
-    """Bring a board to start without its main.py, if it has one, and wait until it is there.
+def stopped(board: Board) -> bool:
+    """Bring a board to start without its main.py, and wait until it is there.
+
+    Returns:
+        Whether it had one.
 
     Raises:
         BoardFault: it does not come back.
     """
     if "stopped" not in board.run(_STOP % _WORDS):
-        return
+        return False
     board.restart()
     until_s = time.monotonic() + PATIENCE_S
     while True:
         try:
             board.run("pass")
-            return
+            return True
         except BoardFault as fault:
             if time.monotonic() > until_s:
                 raise BoardFault(

@@ -6,7 +6,8 @@ import pytest
 
 from gateway.faults import OperatorFault
 from gateway.kit import interpreter, selftest
-from gateway.kit.board import BoardFault, copied, digests, get, listed, remove
+from gateway.kit.board import BoardFault, digests, get, listed, remove
+from gateway.kit.copying import copied
 
 
 class Otherwise:

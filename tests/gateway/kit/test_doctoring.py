@@ -80,7 +80,7 @@ def test_a_board_keeps_still_while_it_is_looked_at(desk, made) -> None:
             board.restart()
 
     assert main.exists()
-    assert examine(Watched(), None, False, lambda _: None)
+    assert examine(Watched(), None, False, False, lambda _: None)
     assert seen[0] == (True, 0)
     assert {there for there, _ in seen[1:-1]} == {False}
     assert {starts for _, starts in seen[2:]} == {1}
@@ -100,7 +100,7 @@ def test_a_budget_that_is_spent(desk, made) -> None:
     ("spoil", "says"),
     [
         ({parts.SLOTS[0]: b"torn", parts.SLOTS[1]: b""}, "no slot verifies"),
-        ({parts.CONFIG: b"[]"}, "is no JSON object"),
+        ({parts.CONFIG: b"[]"}, "is no whole JSON object"),
         ({parts.CONFIG: b"{"}, "has no driver"),
         ({"edge/pair.py": b"oops ("}, "not whole"),
         ({"edge/ticker.py": b"# older\n"}, "1 of its files"),
@@ -149,7 +149,7 @@ def test_a_new_password_comes_to_the_board(desk, made) -> None:
     assert said.status == 0, said.err
     assert new["link"]["password"] != old["link"]["password"]
     assert new["link"] == held(desk).link
-    assert {**new, "link": 0} == {**old, "link": 0}
+    assert {**new, "link": 0, "crc": 0} == {**old, "link": 0, "crc": 0}
     assert [(folder(desk) / path).read_bytes() for path in parts.SLOTS] == budget
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
 

@@ -12,7 +12,8 @@ import pytest
 
 from gateway.faults import OperatorFault
 from gateway.kit import interpreter, mpremote, selftest
-from gateway.kit.board import BoardFault, copied, get
+from gateway.kit.board import BoardFault, get
+from gateway.kit.copying import copied
 from gateway.kit.mpremote import Remote
 
 STANDS_IN = """

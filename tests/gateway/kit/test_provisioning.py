@@ -23,8 +23,8 @@ MAIN = {"main.py": b"pass\n"}
 
 def provisioned(desk: Any, board: Board, own: bool = True, **more: Any) -> list[str]:
     said: list[str] = []
-    given = {"out": None, "folder": None, "compiled": None, "sensor": None, "replace": False}
-    given |= more
+    given = {"out": None, "folder": None, "sensor": None, "replace": False, "wait_s": 0}
+    given |= {"files": None, **more}
     told = desk.own if own else None
     provision(desk.path, NAME, board, told, say=said.append, **given)
     return said
@@ -80,6 +80,7 @@ class Pulled:
 
     def __init__(self, board: Any, after: int, late: bool) -> None:
         self.where, self._board, self._left, self._late = board.where, board, after, late
+        self.here = True
 
     def _step(self, do: Any, *words: Any) -> Any:
         self._left -= 1

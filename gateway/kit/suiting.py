@@ -1,0 +1,73 @@
+"""Whether a board will answer what its deployment asks: looked at here, before it is given keys.
+
+A device refuses a Round that was planned for another sensor than its own, in silence towards all
+but its console. So the Round that the deployment asks first is shown to the device's own rules.
+"""
+
+import ast
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from edge import refusals
+from edge.board import drivers
+from edge.keys import Identity
+from edge.limits import Limits
+
+from ..deployment import Deployment
+from ..faults import OperatorFault
+
+
+def step_of(own: dict[str, Any]) -> Any:
+    """Return the step of the driver that a board is told of, (num, den) of a kelvin, if known."""
+    driver = own.get("driver")
+    name = driver.get("name") if isinstance(driver, dict) else None
+    if name not in drivers.NAMES:
+        return None  # which the config's own reader says
+    if name != "yours":
+        return drivers.kind(name).step
+    return _said(Path(driver["file"])) if driver and "file" in driver else None
+
+
+def check(deployment: Deployment, asked: Any, who: Identity, held: Limits, step: Any) -> None:
+    """Check that a device would answer a Round of its deployment.
+
+    Args:
+        asked: the Round that the deployment asks first.
+        step: of its driver; None where it is not known, which is not checked then.
+
+    Raises:
+        OperatorFault: it would refuse, and what to do.
+    """
+    if step is not None and refusals.objection(asked, who, held, asked.number - 1, step):
+        planned = deployment.sensors.adc_step
+        told = "no adc_step" if planned is None else f"adc_step {Fraction(*planned)}"
+        if not refusals.objection(asked, who, held, asked.number - 1):
+            raise OperatorFault(
+                f"its driver counts in steps of {Fraction(*step)} K and the deployment was "
+                f"planned with {told}; it would refuse every round, for a step flips on all "
+                "sensors at once and the noise must be made for it. Write adc_step = "
+                f'"{Fraction(*step)}" under [sensors], and enrol anew: that is another promise'
+            )
+    if why := refusals.objection(asked, who, held, asked.number - 1):
+        raise OperatorFault(
+            f"{who.name} would refuse every round of this deployment: {why}. It was enrolled for "
+            "another one; give it new keys under this: heatveil rotate --keys"
+        )
+
+
+def _said(file: Path) -> Any:
+    """Return the step that a driver's text says in so many words, or None."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            for at, name in enumerate(names):
+                if isinstance(name, ast.Name) and name.id == "step":
+                    try:
+                        found = ast.literal_eval(node.value)
+                    except ValueError:
+                        return None
+                    return found[at] if isinstance(target, ast.Tuple) else found
+    return None
