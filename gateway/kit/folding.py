@@ -5,7 +5,7 @@ On a board each name of a module takes memory for as long as the module is there
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 LARGEST = 1 << 30  # below it a number takes no memory of its own on a board with 32-bit words
 SUMS: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -18,7 +18,7 @@ SUMS: dict[type[ast.operator], Callable[[int, int], int]] = {
 Constants = dict[str, int]
 
 
-def constants(tree: ast.Module) -> Constants:
+def constants(tree: ast.Module, but: Collection[str] = ()) -> Constants:
     """Return the names that a module gives to whole numbers, once and for all."""
     stored: dict[str, int] = {}
     for node in ast.walk(tree):
@@ -34,9 +34,25 @@ def constants(tree: ast.Module) -> Constants:
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name, value = node.targets[0].id, _number(node.value, found)
-            if len(node.targets) == 1 and value is not None and stored[name] == 1:
+            if (
+                len(node.targets) == 1
+                and value is not None
+                and stored[name] == 1
+                and name not in but
+            ):
                 found[name] = value
     return found
+
+
+def renamed(tree: ast.Module) -> set[str]:
+    """Return what a module imports under a name of its own, or hands on: it must stay a name."""
+    return {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname is not None
+    }
 
 
 def folded(tree: ast.Module, path: str, known: Mapping[str, Constants]) -> ast.Module:

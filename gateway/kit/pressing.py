@@ -3,17 +3,27 @@
     sentences   go to words.txt, and are read when one is needed (`wording`)
     numbers     that have a name are written where they are used (`folding`)
     names       that nobody outside uses become short, and the same in all modules (`shortening`)
+    modules     that every device loads are put together (`joining`)
 
-No statement is added, left out or moved. The tests of the device run on what comes out, too.
+No statement of a function is added, left out or moved. The tests of the device run on what comes
+out, too.
 """
 
 import ast
 from collections.abc import Mapping
 
-from . import folding, shortening, wording
+from . import folding, joining, shortening, wording
 
 WORDS = "edge/words.txt"
-WHOLE = ("edge/viper.py", "edge/words.py")  # machine code; and what reads the sentences
+WHOLE = "edge/viper.py"  # machine code, which a board compiles for itself
+LOADING, LOAD = "edge/loading.py", "def load():\n    from . import core\n"
+# What a device always has. The others are for some devices, or for some moments.
+JOINED = (
+    *("ahead", "budget", "cbor", "clock", "compat", "device", "entropy", "flights", "keys"),
+    *("limits", "link", "mqtt", "node", "noise", "packets", "pair", "pause", "receipts"),
+    *("records", "refusals", "ring", "saying", "slots", "talking", "ticker", "veil", "wire"),
+    "words",
+)
 
 
 def pressed(sources: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -22,12 +32,12 @@ def pressed(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     Raises:
         ValueError: a module uses what another one calls private, so its name cannot be changed.
     """
-    trees = {path: ast.parse(text) for path, text in sources.items() if path not in WHOLE}
-    known = {path: folding.constants(tree) for path, tree in trees.items()}
+    trees = {path: ast.parse(text) for path, text in sources.items() if path != WHOLE}
+    handed = set().union(*[folding.renamed(tree) for tree in trees.values()])
+    known = {path: folding.constants(tree, handed) for path, tree in trees.items()}
     given = set().union(*[shortening.keywords(tree) for tree in trees.values()])
     names = set().union(*[shortening.private(tree) for tree in trees.values()])
     words = wording.Words()
-    out = {path: sources[path] for path in sources if path in WHOLE}
     for path, tree in sorted(trees.items()):
         if strange := shortening.borrowed(tree, names):
             raise ValueError(
@@ -35,9 +45,14 @@ def pressed(sources: Mapping[str, bytes]) -> dict[str, bytes]:
                 "each module is given short names of its own, so the two would not meet. Make "
                 "the name public"
             )
-        tree = folding.folded(_plain(tree), path, known)
-        tree = shortening.shortened(tree, given)
-        tree = wording.moved(tree, words, path.count("/") - 1)
+        trees[path] = folding.folded(_plain(tree), path, known)
+        if path != "edge/words.py":
+            trees[path] = wording.moved(trees[path], words, path.count("/") - 1)
+        trees[path] = shortening.shortened(trees[path], given)
+    if LOADING in trees:
+        trees[LOADING] = ast.parse(LOAD)
+    out = {path: text for path, text in sources.items() if path == WHOLE}
+    for path, tree in joining.joined(trees, JOINED).items():
         out[path] = ast.unparse(tree).encode() + b"\n"
     return {**out, WORDS: words.data}
 

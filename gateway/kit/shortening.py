@@ -1,15 +1,34 @@
-"""Short names for what nobody outside a module calls by its name.
+"""Names that cost a board nothing, for what nobody outside a module calls by its name.
 
-A board keeps one copy of each different name in memory. So every module is given the same few
-short ones: for its private names (`_drawn`), and for arguments that are only ever given by place.
+A board keeps one copy of each different name in memory, but for those that its firmware has in
+flash, as each has the methods of lists and texts. So private names (`_drawn`), and arguments that
+are only ever given by place, are called by these: what says `index` has nothing to do with one.
 """
 
 import ast
 from collections.abc import Iterator
 from itertools import count
-from string import ascii_lowercase
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+from .scopes import FUNCTIONS, locals_of
+
+# In the flash of every firmware, and no builtin function, nor anything that a protocol looks for.
+THERE = """
+    isalpha isdigit islower isspace isupper rindex rsplit lstrip setdefault fromkeys popitem
+    append clear copy extend index insert pop remove reverse sort items keys update values endswith
+    find format join lower replace rfind rstrip split startswith strip upper encode decode add
+    discard difference intersection issubset issuperset union symmetric_difference isdisjoint end
+    file sep start step argv byteorder platform version path modules maxsize stdin stdout stderr
+    implementation collect disable enable isenabled mem_alloc calcsize pack pack_into unpack
+    unpack_from to_bytes from_bytes sleep_us ticks_us ticks_add ticks_cpu center partition
+    rpartition getter setter difference_update intersection_update popleft const opt_level
+    mem_info qstr_info schedule heap_lock heap_unlock addressof sizeof hexlify unhexlify
+    bytearray_at bytes_at struct acos asin atan atan2 ceil copysign cos degrees floor fmod frexp
+    isfinite isinf isnan ldexp modf radians sin tan trunc dump load loads match search group seed
+    uniform randint randrange choice getrandbits accept bind listen recv recvfrom sendto heapify
+    heappop heappush listdir ilistdir mkdir rename rmdir unlink chdir getcwd uname statvfs
+""".split()  # noqa: SIM905
+ARGUMENTS = 10  # of them; the rest is for what a module has
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -19,25 +38,18 @@ def keywords(tree: ast.Module) -> set[str]:
 
 
 def private(tree: ast.Module) -> set[str]:
-    """Return the private names that a module makes: of functions, attributes and variables."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-            found.add(node.attr)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, ast.alias):
-            found.add(node.asname or "")
-    return {name for name in found if name.startswith("_") and not name.startswith("__")}
+    """Return the private names that a module makes, for itself and for its objects."""
+    made = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
+    }
+    return _private(made | _methods(tree) | locals_of(tree))
 
 
 def borrowed(tree: ast.Module, others: set[str]) -> set[str]:
     """Return the private names of other modules that this one uses: it must not."""
-    return (_mentioned(tree) - private(tree)) & others
+    return (_private(_attributes(tree)) - private(tree)) & others
 
 
 def shortened(tree: ast.Module, given: set[str]) -> ast.Module:
@@ -45,10 +57,48 @@ def shortened(tree: ast.Module, given: set[str]) -> ast.Module:
     for node in list(ast.walk(tree))[::-1]:  # inner functions first
         if isinstance(node, FUNCTIONS):
             _arguments(node, tree, given)
-    own = sorted(private(tree))
-    shorts = (f"_{short}" for short in _shorts())
-    _Renamer({name: next(shorts) for name in own}).visit(tree)
+    variables = sorted(_private(locals_of(tree)))
+    attributes = sorted(private(tree) & (_attributes(tree) | _methods(tree)))
+    _Private(
+        dict(zip(variables, cheap(variables_of(tree), ARGUMENTS), strict=False)),
+        dict(zip(attributes, cheap(_attributes(tree) | _methods(tree)), strict=False)),
+    ).visit(tree)
     return tree
+
+
+def cheap(taken: set[str], but: int = 0) -> Iterator[str]:
+    """Yield names that are not taken, those first that cost nothing; but: so many are left out."""
+    more = (f"{letter}{number}" for number in count() for letter in "abcdefghijklmnopqrstuvwxyz")
+    for names in (THERE[but:], more):
+        yield from (name for name in names if name not in taken)
+
+
+def variables_of(tree: ast.AST) -> set[str]:
+    """Return every name of a variable, a function or an argument in a text."""
+    found = set()
+    for node in ast.walk(tree):
+        for field in ("id", "arg", "asname", "name"):
+            if isinstance(name := getattr(node, field, None), str):
+                found.add(name)
+    return found
+
+
+def _private(names: set[str]) -> set[str]:
+    return {name for name in names if name.startswith("_") and not name.startswith("__")}
+
+
+def _attributes(tree: ast.AST) -> set[str]:
+    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def _methods(tree: ast.AST) -> set[str]:
+    """Return what classes make for their objects."""
+    return {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for name in locals_of(node)
+    }
 
 
 def _arguments(function: Function, tree: ast.Module, given: set[str]) -> None:
@@ -56,83 +106,59 @@ def _arguments(function: Function, tree: ast.Module, given: set[str]) -> None:
     arguments = function.args
     placed = arguments.args[: len(arguments.args) - len(arguments.defaults)]
     names = [arg.arg for arg in placed if arg.arg != "self" and arg.arg not in given]
-    fixed = {arg.arg for node in ast.walk(function) for arg in _arguments_of(node)} - set(names)
-    taken = _mentioned(function) | fixed | _globals(tree)
-    shorts = (short for short in _shorts() if short not in taken - set(names))
-    renamed = {}
-    for name in names:
-        short = next(shorts)
-        while short in names:  # it may be another's old name, which is still in the text
-            short = next(shorts)
-        renamed[name] = short
-    inner = {
-        arg.arg
-        for node in ast.walk(function)
-        if node is not function
-        for arg in _arguments_of(node)
-    }
-    for name in inner & set(renamed):
-        del renamed[name]
-    _Renamer(renamed, variables_only=True).visit(function)
+    inner = [node for node in ast.walk(function) if isinstance(node, FUNCTIONS)][1:]
+    hidden = {name for node in inner for name in locals_of(node)}  # it is another one there
+    names = [name for name in names if name not in hidden]
+    shorts = cheap(variables_of(function) | locals_of(tree))
+    _Variables(dict(zip(names, shorts, strict=False))).visit(function)
 
 
-def _arguments_of(node: ast.AST) -> list[ast.arg]:
-    if not isinstance(node, FUNCTIONS):
-        return []
-    args = node.args
-    more = [arg for arg in (args.vararg, args.kwarg) if arg]
-    return [*args.posonlyargs, *args.args, *args.kwonlyargs, *more]
-
-
-def _mentioned(tree: ast.AST) -> set[str]:
-    """Return every name in a text, whatever it is the name of."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-    return found
-
-
-def _globals(tree: ast.Module) -> set[str]:
-    found = set()
-    for node in tree.body:
-        for part in ast.walk(node):
-            if isinstance(part, ast.alias):
-                found.add(part.asname or part.name)
-            elif isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                found.add(part.name)
-    return found
-
-
-def _shorts() -> Iterator[str]:
-    """Yield a, b, ... z, a0, a1, ..."""
-    yield from ascii_lowercase
-    for number in count():
-        yield f"a{number}"
-
-
-class _Renamer(ast.NodeTransformer):
-    def __init__(self, names: dict[str, str], variables_only: bool = False) -> None:
+class _Variables(ast.NodeTransformer):
+    def __init__(self, names: dict[str, str]) -> None:
         self._names = names
-        self._variables_only = variables_only
 
-    def visit(self, node: ast.AST) -> ast.AST:
-        self.generic_visit(node)
-        for field in ("id", "arg", "name", "asname", "attr"):
-            named = isinstance(getattr(node, field, None), str)
-            if named and getattr(node, field) in self._names and self._meant(node, field):
-                setattr(node, field, self._names[getattr(node, field)])
-        if isinstance(node, ast.Global | ast.Nonlocal):
-            node.names = [self._names.get(name, name) for name in node.names]
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self._names.get(node.id, node.id)
         return node
 
-    def _meant(self, node: ast.AST, field: str) -> bool:
-        if isinstance(node, ast.alias) and field == "name":
-            return False  # what another module calls it
-        if self._variables_only:
-            return isinstance(node, ast.Name | ast.arg | ast.ExceptHandler)
-        return True
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.arg = self._names.get(node.arg, node.arg)
+        return node
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        node.name = self._names.get(node.name, node.name) if node.name else None
+        return self.generic_visit(node)
+
+
+class _Private(_Variables):
+    """Renames the variables and functions of a module, and the attributes of its objects."""
+
+    def __init__(self, variables: dict[str, str], attributes: dict[str, str]) -> None:
+        super().__init__(variables)
+        self._attributes = attributes
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.name = self._names.get(node.name, node.name)
+        for part in node.body:
+            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+                part.name = self._attributes.get(part.name, part.name)
+                self.generic_visit(part)
+            else:
+                self.visit(part)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.name = self._names.get(node.name, node.name)
+        return self.generic_visit(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        node.name = self._names.get(node.name, node.name)
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        node.attr = self._attributes.get(node.attr, node.attr)
+        return self.generic_visit(node)
+
+    def visit_alias(self, node: ast.alias) -> ast.AST:
+        node.asname = self._names.get(node.asname, node.asname) if node.asname else None
+        return node

@@ -1,0 +1,183 @@
+"""A real device in a heap of a given size, on 32-bit MicroPython, and the host that it talks to.
+
+It is loaded in each form in which a board may be given it:
+
+    source   the modules as they are
+    mpy      compiled, and no more
+    pressed  what `make edge` writes
+    in place the same as a ROMFS image, mapped as a board maps its flash: outside of the heap
+"""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as mqtt
+from paho.mqtt.enums import CallbackAPIVersion
+
+from edge import cbor, wire
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
+from edge.limits import Limits
+from edge.records import Grid, Guarantee, Round
+from edge.slots import Files
+from edge.wire import round_topic, topic
+from gateway.kit import parts, release, romfs
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMS = ("source", "mpy", "pressed", "in place")
+SITE, NAME = "lab", "n"
+KEYS, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
+VARIANCE = 250000  # grains squared
+
+MAPPED = """
+import os, sys, ffi, uctypes, vfs
+libc = ffi.open("libc.so.6")
+size = os.stat(IMAGE)[6]
+at = libc.func("p", "mmap", "piiiii")(0, size, 1, 2, libc.func("i", "open", "si")(IMAGE, 0), 0)
+vfs.mount(vfs.VfsRom(uctypes.bytearray_at(at, size)), "/rom")
+sys.path[:] = ["/rom", ".frozen"]
+del libc, at, size, os, sys, ffi, uctypes, vfs, IMAGE
+"""
+USED = """
+import gc
+def used():
+    gc.collect()
+    gc.collect()
+    return gc.mem_alloc()
+"""
+LOAD = """
+gc.threshold(2000)
+from edge import loading
+loading.load()
+del loading
+loaded = used()
+"""
+SEPARATE = """
+from edge.budget import Budget
+from edge.device import Device
+from edge.keys import Identity
+from edge.mqtt import Client
+from edge.ring import Ring
+from edge.slots import Files
+"""
+TOGETHER = "from edge.core import Budget, Client, Device, Files, Identity, Ring\n"
+LIVE = """
+import asyncio
+print(loaded, used())
+who = Identity(*IDENTITY)
+own = Budget(Files(FOLDER, "n"), who.state_key)
+own.boot()
+answers = 0
+def read(params):
+    global answers
+    answers += 1
+    return [5000]
+async def live():
+    will = "heatveil/1/lab/n/state", b"lost", 1, True
+    client = Client("127.0.0.1", PORT, "n-5d1f", will=will)
+    device = Device(who, own, read, client, Ring(2048), tick_ms=TICK_MS)
+    tasks = [asyncio.create_task(client.run()), asyncio.create_task(device.run())]
+    for mark in MARKS:
+        before = waited = 0
+        while answers < mark:
+            await asyncio.sleep_ms(20)
+            waited = waited + 1 if answers == before else 0
+            before = answers
+            if waited == 250 or tasks[0].done() or tasks[1].done():
+                raise MemoryError("no frame for five seconds: " + client.trouble)
+        print(answers, min([used() for _ in range(3)]))
+asyncio.run(live())
+"""
+
+
+def built(folder: Path) -> dict[str, str]:
+    """Return the first lines of a script for each form; the files are in this folder by then."""
+    sources = parts.sources()
+    pressed = release.built(sources)
+    release.write(folder / "mpy", release.built(sources, press=False))
+    release.write(folder / "pressed", pressed)
+    (folder / "edge.romfs").write_bytes(romfs.image(pressed))
+    path = "import sys\nsys.path[:] = [%r, '.frozen']\ndel sys\n"
+    return {
+        "source": path % str(ROOT),
+        "mpy": path % str(folder / "mpy"),
+        "pressed": path % str(folder / "pressed"),
+        "in place": f"IMAGE = {str(folder / 'edge.romfs')!r}\n" + MAPPED,
+    }
+
+
+def living(form: str, port: int, tick_ms: int, marks: list[int]) -> str:
+    """Return the script of a device that says what it holds after so many answers."""
+    asks = TOGETHER if form in ("pressed", "in place") else SEPARATE
+    return f"PORT, TICK_MS, MARKS = {port}, {tick_ms}, {marks}\n" + USED + LOAD + asks + LIVE
+
+
+def run(program: str, script: str, heap_kb: int, folder: Path) -> list[list[int]]:
+    """Return the numbers that a script prints, line by line.
+
+    Raises:
+        MemoryError: the heap is too small.
+        RuntimeError: it did not end well for another reason.
+    """
+    ran = subprocess.run(
+        [program, "-X", f"heapsize={heap_kb}k", "-c", script],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    if "MemoryError" in ran.stderr or "memory allocation failed" in ran.stderr:
+        raise MemoryError(ran.stderr[-500:])
+    if ran.returncode:
+        raise RuntimeError(ran.stdout[-500:] + ran.stderr[-1000:])
+    return [[int(word) for word in line.split()] for line in ran.stdout.splitlines()]
+
+
+def enrolled(folder: Path) -> str:
+    """Return the lines that tell a script who it is, in a folder that holds its budget."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.glob("n.*"):
+        file.unlink()
+    who = rootkeys.identity(SITE, NAME, KEYS, SITE_KEY, 2)
+    limits = Limits(1, 8, 500, VARIANCE, 10**13, 0)
+    provision(Files(str(folder), NAME), who.state_key, rootkeys.first_chain(KEYS), limits)
+    return f"IDENTITY, FOLDER = {tuple(who)!r}, {str(folder)!r}\n"
+
+
+def asked(number: int) -> bytes:
+    """Return the message of a Round that this device answers."""
+    promise = Guarantee((1, 1), (1, 100000), (1, 50), "a move", "local", "a day", "presence")
+    plan = Round(number, "thermal", Grid((9, 1), 0), (9, 8, 0, 10000, VARIANCE, 1, 0), promise)
+    return bytes(post.pack_round(plan, SITE_KEY, round_topic(SITE, "thermal")))
+
+
+@contextmanager
+def host(port: int) -> Iterator[list[int]]:
+    """Ask, receipt what comes and ask again; yield the list of the numbers that came."""
+    config_key = rootkeys.identity(SITE, NAME, KEYS, SITE_KEY, 2).config_key
+    where, came = topic(SITE, NAME, "receipt"), []
+    first = time.time_ns() // 10**6  # beyond whatever an earlier host left retained
+
+    def heard(client: Any, _: Any, message: Any) -> None:
+        frame = cbor.decode(bytes(message.payload)[: -wire.MAC_BYTES])
+        receipt = post.pack_receipt(frame[2], frame[1], True, config_key, where)
+        client.publish(where, receipt, 1)
+        if not came or frame[1] != came[-1]:
+            came.append(frame[1])
+            client.publish(round_topic(SITE, "thermal"), asked(first + len(came)), 1, True)
+
+    client = mqtt.Client(CallbackAPIVersion.VERSION2)
+    client.on_message = heard
+    client.connect("127.0.0.1", port)
+    client.subscribe(topic(SITE, NAME, "data"), 1)
+    client.publish(round_topic(SITE, "thermal"), asked(first), 1, True)
+    client.loop_start()
+    try:
+        yield came
+    finally:
+        client.disconnect()
+        client.loop_stop()
