@@ -20,6 +20,7 @@ a piece of it, or the start of the one and the end of the other, which the CRC t
 """
 
 import json
+import os
 from binascii import crc32, unhexlify
 from collections import namedtuple
 
@@ -44,11 +45,12 @@ def load(path=PLACE):
 
     No fault holds what stands in the file: it has the keys in it.
     """
-    text = read_whole(path, LONGEST + 1)
-    if not text:
+    size = _size(path)
+    if not size:
         raise fault(path, "is not there, or empty", "one that heatveil provision wrote")
-    if len(text) > LONGEST:
+    if size > LONGEST:
         raise fault(path, "is too long", "%d bytes at most" % LONGEST)
+    text = read_whole(path, size)  # no more than that: a board takes the room before it reads
     try:
         body = json.loads(text)
     except Exception:  # what a port calls it, with the text in it
@@ -63,6 +65,13 @@ def packed(body):
     """Return the bytes of the file, with a CRC, of what a host tells a device."""
     text = json.dumps(body).encode()[:-1]
     return text + CRC + ('%s"}' % _crc(text)).encode()
+
+
+def _size(path):
+    try:
+        return os.stat(path)[6]
+    except OSError:
+        return 0
 
 
 def _crc(text):

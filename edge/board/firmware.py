@@ -66,7 +66,10 @@ def go():
                 % type(fault).__name__
             )
     if not why:
-        start.run()
+        try:
+            start.run()
+        except Exception as fault:  # before it had begun; later it starts again by itself
+            why = "the start ended with %s; run heatveil doctor" % type(fault).__name__
     stop(why)
 
 
