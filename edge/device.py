@@ -58,7 +58,7 @@ class Device:
         tables=False,
     ):
         longest = FRAME + 4 * identity.sensors
-        if getattr(ring, "size", longest) < longest:
+        if ring.size < longest:
             raise ValueError(
                 "a ring of %d bytes came for frames of up to %d; one must fit, or what was paid "
                 "for could not be kept. Make a larger Ring" % (ring.size, longest)

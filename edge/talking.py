@@ -57,10 +57,7 @@ class Talker:
     def _state(self):
         """Return the node's state; `alert` too where its sensor fails or frames are being lost."""
         word = self._node.state()
-        return "alert" if word == "ready" and (self._node.faults or self._losing()) else word
-
-    def _losing(self):
-        return getattr(self._ring, "trouble", "")
+        return "alert" if word == "ready" and (self._node.faults or self._ring.trouble) else word
 
     def _show(self, word):
         if self._led is not None:
@@ -111,7 +108,7 @@ class Talker:
             "reconnects": self._client.reconnects,
             "waiting": len(self._ring),
             "lost": self._ring.overwritten,
-            "losing": self._losing(),
+            "losing": self._ring.trouble,
             "faults": self._node.faults,
             "forged": self._node.forged,
             "clock": self._clock is not None and self._clock.known,

@@ -13,7 +13,10 @@ log = structlog.get_logger()
 
 
 class Shelf:
-    """The frames of one device, oldest first, and counted."""
+    """The frames of one device, oldest first, and counted; of any length."""
+
+    size = 1 << 20
+    trouble = ""  # what is lost is counted and logged here, and no state of the device
 
     def __init__(self, spool: Spool, name: str, counts: Counts) -> None:
         self._spool, self._name, self._counts = spool, name, counts

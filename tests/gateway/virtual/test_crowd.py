@@ -249,7 +249,7 @@ def test_no_noise_is_drawn_while_a_frame_of_another_waits(
 class _Ring:
     """Takes every frame, and has none."""
 
-    overwritten = 0
+    overwritten, size, trouble = 0, 1024, ""
 
     def __len__(self) -> int:
         return 0
