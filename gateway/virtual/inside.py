@@ -46,7 +46,7 @@ class Kept:
 
     def __init__(self, path: str, size: int) -> None:
         self._file = File(path, size)
-        self.overwritten = 0
+        self.overwritten, self.size, self.trouble = 0, size // 4, ""
         say("found", len(self._file))
 
     def __len__(self) -> int:
