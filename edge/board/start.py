@@ -11,6 +11,7 @@ import sys
 
 from ..clock import Clock
 from ..compat import Uptime, spread
+from ..device import Device
 from ..pause import sleep_ms
 from . import assemble, day, firmware, led, nap, pins, power
 from .config import load
@@ -94,8 +95,6 @@ class Parts:
         if self.budget.fault:
             self.led.show("alert")
             await assemble.alert(self.client, who, self.watchdog.feed)
-        from ..device import Device
-
         device = Device(
             who,
             self.budget,

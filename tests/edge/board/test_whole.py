@@ -1,0 +1,139 @@
+"""A whole board on a real MicroPython with small words: from main's own first line to its sleep.
+
+Pins, radio and sleep are modules of a few lines; all else is what a board runs. The heap is that
+of a small board, and what is left of it at the end is printed.
+"""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion
+
+from edge.host import post
+from edge.records import Grid, Guarantee, Round
+from edge.wire import round_topic, topic
+from tests.conftest import ROOT as CHECKOUT
+from tests.edge.board import test_start
+from tests.edge.board.test_start import PORT, SITE_KEY
+
+HEAP_KB = 128  # an ESP32 has 110 KB and more, a Pico W 180
+
+BOARD = r"""
+import gc
+gc.threshold(2000)
+import sys
+class Pin:
+    OUT = 1
+    def __init__(self, name, mode=0):
+        pass
+    def value(self, level):
+        lit.append(level)
+        del lit[:-2]
+class I2C:
+    def __init__(self, number, freq, sda, scl):
+        pass
+    def readfrom_mem_into(self, address, register, buffer):
+        buffer[:] = b"\x01\x17" if register == 15 else b"\x0c\x80"
+class WDT:
+    def __init__(self, timeout):
+        pass
+    def feed(self):
+        pass
+class RTC:
+    def memory(self, *data):
+        if not data:
+            return kept[0]
+        kept[0] = bytes(data[0])
+class WLAN:
+    def __init__(self, mode):
+        self.joined = False
+    def active(self, on):
+        pass
+    def connect(self, ssid, password):
+        self.joined = True
+    def disconnect(self):
+        self.joined = False
+    def isconnected(self):
+        return self.joined
+def deepsleep(ms):
+    gc.collect()
+    print("sleeps", ms, lit[-1], len(kept[0]), gc.mem_free())
+    sys.exit()
+class Module:
+    pass
+machine, network = Module(), Module()
+machine.Pin, machine.I2C, machine.WDT, machine.RTC = Pin, I2C, WDT, RTC
+machine.deepsleep = deepsleep
+network.WLAN, network.STA_IF = WLAN, 0
+sys.modules["machine"], sys.modules["network"] = machine, network
+lit, kept = [0], [b""]
+
+from edge.board import firmware
+print(repr(firmware.objection()))
+from edge import loading
+loading.load()
+from edge.board import config, start
+load = start.load
+start.load = lambda: load(FOLDER + "/heatveil.json")
+start.FOLDER, start.AWAKE_MS = FOLDER, 6000
+start.run()
+"""
+
+
+@pytest.mark.parametrize("program", ["micropython", "micropython-i386"])
+def test_a_board_starts_answers_and_sleeps(
+    program: str,
+    need: Callable[[str], str],
+    answers: Callable[[int], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A frame comes to the broker, signed by this device; its next boot's epoch is left behind."""
+    from paho.mqtt.publish import single
+
+    monkeypatch.setattr(test_start, "start", SimpleNamespace(load=None, FOLDER=""))
+    test_start.config(tmp_path, monkeypatch, wake_s=60)
+    rules = tmp_path / "broker.conf"
+    rules.write_text(f"listener {PORT} 127.0.0.1\nallow_anonymous true\n")
+    broker = subprocess.Popen([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL)
+    board, frames, ears = None, [], Client(CallbackAPIVersion.VERSION2)
+    ears.on_message = lambda client, held, message: frames.append(bytes(message.payload))
+    try:
+        answers(PORT)
+        ears.connect("127.0.0.1", PORT)
+        ears.subscribe(topic("lab", "attic-3", "data"), 1)
+        ears.loop_start()
+        promise = Guarantee((4, 1), (1, 100000), (1, 8), "0.1 m", "local", "a day", "presence")
+        plan = Round(1, "thermal", Grid((100, 1), 100), (50, 8, -8000, 8000, 16000, 2, 0), promise)
+        where = round_topic("lab", "thermal")
+        single(where, post.pack_round(plan, SITE_KEY, where), 1, True, "127.0.0.1", PORT)
+        heap = HEAP_KB if program.endswith("i386") else 2 * HEAP_KB
+        command = [need(program), "-X", f"heapsize={heap}k", "-c"]
+        board = subprocess.Popen(
+            [*command, f"FOLDER = {str(tmp_path)!r}\n{BOARD}"],
+            cwd=CHECKOUT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        said, _ = board.communicate(timeout=40)
+        ears.disconnect()
+        ears.loop_stop()
+    finally:
+        broker.terminate()
+        broker.wait()
+        if board is not None and board.poll() is None:
+            board.kill()
+
+    who = topic("lab", "attic-3", "data")
+    mac_key = test_start.rootkeys.mac_key(test_start.ROOT)
+    report = post.unpack_report(frames[0], mac_key, who, "attic-3")
+    first, last = said.splitlines()
+    word, ms, dark, kept, free = last.split()
+    assert (first, report.epoch, len(set(frames))) == ("''", 1, 1)
+    assert (word, ms, dark, int(kept)) == ("sleeps", "60000", "0", 117), said
+    assert int(free) > 10_000
