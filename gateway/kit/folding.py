@@ -55,10 +55,13 @@ def renamed(tree: ast.Module) -> set[str]:
     }
 
 
-def folded(tree: ast.Module, path: str, known: Mapping[str, Constants]) -> ast.Module:
-    """Return a module without its own constants and those of others.
+def folded(
+    tree: ast.Module, path: str, known: Mapping[str, Constants], dropped: Collection[str]
+) -> ast.Module:
+    """Return a module with numbers in place of its own constants and those of others.
 
     path: of the module, such as edge/board/net.py. known: the constants of each by its path.
+    dropped: those that nobody asks this module for, so it need not have them at all.
     """
     own = dict(known[path])
     modules: dict[str, Constants] = {}
@@ -75,12 +78,14 @@ def folded(tree: ast.Module, path: str, known: Mapping[str, Constants]) -> ast.M
                 for alias in node.names:
                     there = known.get(f"{folder}/{alias.name}.py", {})
                     modules[alias.asname or alias.name] = there
-    _Folder(own, modules, set(known[path])).visit(tree)
+    _Folder(own, modules, dropped).visit(tree)
     return ast.fix_missing_locations(tree)
 
 
 class _Folder(ast.NodeTransformer):
-    def __init__(self, own: Constants, modules: dict[str, Constants], dropped: set[str]) -> None:
+    def __init__(
+        self, own: Constants, modules: dict[str, Constants], dropped: Collection[str]
+    ) -> None:
         self._own = own
         self._modules = modules
         self._dropped = dropped

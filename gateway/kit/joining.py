@@ -6,18 +6,22 @@ the release asks the core.
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from .scopes import COMPREHENSIONS, FUNCTIONS, Renamer, locals_of
+from .scopes import Renamer, defined, faults, hidden, in_order, without_empty
 from .shortening import ARGUMENTS, cheap, variables_of
 
 CORE = "edge/core.py"
-SCOPES = (*FUNCTIONS, *COMPREHENSIONS, ast.ClassDef)
 Trees = dict[str, ast.Module]
 
 
-def joined(trees: Mapping[str, ast.Module], names: Sequence[str]) -> Trees:
-    """Return the modules with those of these names in the core, and their stubs."""
+def joined(
+    trees: Mapping[str, ast.Module], names: Sequence[str], known: Mapping[str, Mapping[str, int]]
+) -> Trees:
+    """Return the modules with those of these names in the core, and their stubs.
+
+    known: the numbers that were folded away, by the path of the module that had them.
+    """
     inner = {name: trees[f"edge/{name}.py"] for name in names}
     core = _Core(inner, {path: tree for path, tree in trees.items() if path[5:-3] not in names})
     out = {
@@ -25,7 +29,7 @@ def joined(trees: Mapping[str, ast.Module], names: Sequence[str]) -> Trees:
     }
     out[CORE] = core.tree()
     for name in names:
-        out[f"edge/{name}.py"] = core.stub(name)
+        out[f"edge/{name}.py"] = core.stub(name, known[f"edge/{name}.py"])
     return {path: ast.fix_missing_locations(tree) for path, tree in out.items()}
 
 
@@ -34,20 +38,36 @@ class _Core:
 
     def __init__(self, inner: Mapping[str, ast.Module], outer: Mapping[str, ast.Module]) -> None:
         self._inner = dict(inner)
+        self._handed: dict[str, dict[str, str]] = {name: {} for name in inner}
         self._objects: dict[str, str] = {}  # modules that are used as a value
         trees_ = [*inner.values(), *outer.values()]
         taken = {name for tree in trees_ for name in variables_of(tree)}
-        asked = {name for path, tree in outer.items() for _, name in self._uses(path, tree)}
-        own = {name: _defined(tree) for name, tree in inner.items()}
-        hidden = {name for tree in [*inner.values(), *outer.values()] for name in _hidden(tree)}
+        asked = {
+            alias.name
+            for path, tree in outer.items()
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.level == path.count("/")
+            for alias in node.names
+            if node.module in inner
+        }
+        own = {name: defined(tree) for name, tree in inner.items()}
+        shadowed = {name for tree in trees_ for name in hidden(tree)}
         kept = {
             name
             for name in asked
-            if sum(name in names for names in own.values()) == 1 and name not in hidden
+            if sum(name in names for names in own.values()) == 1 and name not in shadowed
         }
         self._shorts = cheap(taken, ARGUMENTS)
+        raised = {module: faults(tree) for module, tree in inner.items()}
+
+        def called(module: str, name: str) -> str:
+            if name in kept:
+                return name
+            # What is raised is named in texts.
+            return module.title() + name if name in raised[module] else next(self._shorts)
+
         self._made = {
-            module: {name: name if name in kept else next(self._shorts) for name in sorted(names)}
+            module: {name: called(module, name) for name in sorted(names)}
             for module, names in own.items()
         }
 
@@ -72,12 +92,12 @@ class _Core:
             if found:
                 names_ = [ast.alias(name) for name in sorted(found)]
                 tree.body.insert(0, ast.ImportFrom("core", names_, depth))
-        return _without_empty(tree)
+        return without_empty(tree)
 
     def tree(self) -> ast.Module:
         """Return the core: imports from elsewhere, then each module after what it needs."""
         bodies, outside = [], {}
-        for name in self._order():
+        for name in in_order(self._inner):
             tree = self._inner[name]
             known = dict(self._made[name])
             modules = {}
@@ -86,12 +106,14 @@ class _Core:
                     for alias in list(node.names):
                         if node.module in self._inner:
                             known[alias.asname or alias.name] = self._made[node.module][alias.name]
+                            if alias.asname == alias.name:
+                                self._handed[name][alias.name] = known[alias.name]
                             node.names.remove(alias)
                         elif not node.module and alias.name in self._inner:
                             modules[alias.asname or alias.name] = alias.name
                             node.names.remove(alias)
             body = []
-            for part in _without_empty(tree).body:
+            for part in without_empty(tree).body:
                 if isinstance(part, ast.Import | ast.ImportFrom):
                     outside[ast.unparse(part)] = part
                 else:
@@ -108,11 +130,14 @@ class _Core:
                 first.append(self._object(name))
         return ast.Module(first, [])
 
-    def stub(self, name: str) -> ast.Module:
-        """Return what stands in a module's place, with its public names."""
-        made = self._made[name]
+    def stub(self, name: str, numbers: Mapping[str, int]) -> ast.Module:
+        """Return what stands in a module's place: its public names, and what it hands on."""
+        made = {**self._made[name], **self._handed[name]}
         names = [ast.alias(made[own], own) for own in sorted(made) if not own.startswith("_")]
-        return ast.Module([ast.ImportFrom("core", names, 1)] if names else [], [])
+        body: list[ast.stmt] = [ast.ImportFrom("core", names, 1)] if names else []
+        for own, number in sorted(numbers.items()):
+            body.append(ast.Assign([ast.Name(own, ast.Store())], ast.Constant(number)))
+        return ast.Module(body, [])
 
     def _renamed(
         self,
@@ -149,62 +174,3 @@ class _Core:
             if not own.startswith("_")
         ]
         return ast.ClassDef(self._objects[name], [], [], body, [])
-
-    def _uses(self, path: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
-        """Yield (module, name) of what a module takes from those that are joined."""
-        for node in ast.walk(tree):
-            deep = isinstance(node, ast.ImportFrom) and node.level == path.count("/")
-            if deep and node.module in self._inner:
-                yield from ((node.module, alias.name) for alias in node.names)
-
-    def _order(self) -> list[str]:
-        """Return the modules, each after those that it needs when it is loaded."""
-        order: list[str] = []
-
-        def add(name: str) -> None:
-            if name in order:
-                return
-            for node in self._inner[name].body:
-                if isinstance(node, ast.ImportFrom) and node.level == 1:
-                    for other in [node.module] if node.module else [a.name for a in node.names]:
-                        if other in self._inner:
-                            add(other)
-            order.append(name)
-
-        for name in self._inner:
-            add(name)
-        return order
-
-
-def _defined(tree: ast.Module) -> set[str]:
-    """Return the names that a module makes itself."""
-    return locals_of(tree) - _imported(tree)
-
-
-def _imported(tree: ast.AST) -> set[str]:
-    return {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
-
-
-def _hidden(tree: ast.Module) -> set[str]:
-    """Return what functions call their own, but for what they import."""
-    scopes = [node for node in ast.walk(tree) if isinstance(node, SCOPES)]
-    return {name for scope in scopes for name in locals_of(scope) - _imported(scope)}
-
-
-def _without_empty(tree: ast.Module) -> ast.Module:
-    """Return a module without imports of nothing."""
-
-    class Dropper(ast.NodeTransformer):
-        def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
-            return node if node.names else None
-
-    dropped = Dropper().visit(tree)
-    for node in ast.walk(dropped):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.body:
-            node.body = [ast.Pass()]
-    return dropped

@@ -45,14 +45,16 @@ def pressed(sources: Mapping[str, bytes]) -> dict[str, bytes]:
                 "each module is given short names of its own, so the two would not meet. Make "
                 "the name public"
             )
-        trees[path] = folding.folded(_plain(tree), path, known)
+        own = known[path]
+        dropped = own if path[5:-3] in JOINED else [name for name in own if name.startswith("_")]
+        trees[path] = folding.folded(_plain(tree), path, known, dropped)
         if path != "edge/words.py":
             trees[path] = wording.moved(trees[path], words, path.count("/") - 1)
         trees[path] = shortening.shortened(trees[path], given)
     if LOADING in trees:
         trees[LOADING] = ast.parse(LOAD)
     out = {path: text for path, text in sources.items() if path == WHOLE}
-    for path, tree in joining.joined(trees, JOINED).items():
+    for path, tree in joining.joined(trees, JOINED, known).items():
         out[path] = ast.unparse(tree).encode() + b"\n"
     return {**out, WORDS: words.data}
 

@@ -1,11 +1,12 @@
 """Which names in a module's text are the module's own, and which a function's."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 Rename = Callable[[str], ast.expr | None]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+SCOPES = (*FUNCTIONS, *COMPREHENSIONS, ast.ClassDef)
 
 
 def locals_of(scope: ast.AST) -> set[str]:
@@ -70,9 +71,9 @@ class Renamer(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _function(self, node: ast.AST) -> ast.AST:
-        assert_ = node.args  # type: ignore[attr-defined]
-        assert_.defaults = [self.visit(part) for part in assert_.defaults]
-        assert_.kw_defaults = [part and self.visit(part) for part in assert_.kw_defaults]
+        arguments = node.args  # type: ignore[attr-defined]
+        arguments.defaults = [self.visit(part) for part in arguments.defaults]
+        arguments.kw_defaults = [part and self.visit(part) for part in arguments.kw_defaults]
         self._hidden.append(locals_of(node))
         if isinstance(node, ast.Lambda):
             node.body = self.visit(node.body)  # type: ignore[assignment]
@@ -92,3 +93,61 @@ class Renamer(ast.NodeTransformer):
 
     def _is_hidden(self, name: str) -> bool:
         return any(name in names for names in self._hidden)
+
+
+def defined(tree: ast.Module) -> set[str]:
+    """Return the names that a module makes itself."""
+    return locals_of(tree) - imported(tree)
+
+
+def faults(tree: ast.Module) -> set[str]:
+    """Return the exceptions that a module makes: its classes that are based on others."""
+    return {node.name for node in tree.body if isinstance(node, ast.ClassDef) and node.bases}
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Return what a text imports, by the names that it has there."""
+    return {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def hidden(tree: ast.Module) -> set[str]:
+    """Return what functions call their own, but for what they import."""
+    scopes = [node for node in ast.walk(tree) if isinstance(node, SCOPES)]
+    return {name for scope in scopes for name in locals_of(scope) - imported(scope)}
+
+
+def without_empty(tree: ast.Module) -> ast.Module:
+    """Return a module without imports of nothing."""
+
+    class Dropper(ast.NodeTransformer):
+        def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+            return node if node.names else None
+
+    dropped = Dropper().visit(tree)
+    for node in ast.walk(dropped):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.body:
+            node.body = [ast.Pass()]
+    return dropped
+
+
+def in_order(trees: Mapping[str, ast.Module]) -> list[str]:
+    """Return modules of one folder, each after those that it needs when it is loaded."""
+    order: list[str] = []
+
+    def add(name: str) -> None:
+        if name in order or name not in trees:
+            return
+        for node in trees[name].body:
+            if isinstance(node, ast.ImportFrom) and node.level == 1:
+                for other in [node.module] if node.module else [part.name for part in node.names]:
+                    add(other)
+        order.append(name)
+
+    for name in trees:
+        add(name)
+    return order

@@ -20,7 +20,7 @@ THERE = """
     file sep start step argv byteorder platform version path modules maxsize stdin stdout stderr
     implementation collect disable enable isenabled mem_alloc calcsize pack pack_into unpack
     unpack_from to_bytes from_bytes sleep_us ticks_us ticks_add ticks_cpu center partition
-    rpartition getter setter difference_update intersection_update popleft const opt_level
+    rpartition getter setter difference_update intersection_update popleft opt_level
     mem_info qstr_info schedule heap_lock heap_unlock addressof sizeof hexlify unhexlify
     bytearray_at bytes_at struct acos asin atan atan2 ceil copysign cos degrees floor fmod frexp
     isfinite isinf isnan ldexp modf radians sin tan trunc dump load loads match search group seed
