@@ -13,6 +13,7 @@ from ..board import assemble
 from ..board.config import load
 from ..clock import Clock
 from . import camera, i2c, onewire, place
+from .exact import Exact
 from .notify import Notify
 
 
