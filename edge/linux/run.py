@@ -53,6 +53,7 @@ async def live(config, folder, notify, sensor):
             led=notify.show,
             step=sensor.step,
             tables=config.tables,
+            uptime=Exact(),
         ).run()
     work = [asyncio.ensure_future(client.run()), asyncio.ensure_future(answering)]
     try:
