@@ -5,7 +5,7 @@
     twice a second        it has the network and looks for the broker
     1 flash, long dark    ready
     2 flashes             its budget is spent, for the life of its key (exhausted)
-    3 flashes             its budget cannot be written or trusted (alert)
+    3 flashes             its budget cannot be written or trusted, or frames are lost (alert)
     4 flashes             firmware, config or sensor is not as it must be; the console says which
     dark                  asleep, or without power
 
@@ -31,12 +31,15 @@ def lit(word, now_ms):
 
 
 class Led:
-    """A light, or none. pin: whatever has `value(0 or 1)`, or None. ill: says if a sensor is."""
+    """A light, or none. pin: whatever has `value(0 or 1)`, or None.
 
-    def __init__(self, pin=None, ill=None):
+    ill: to be set: says whether the sensor fails.
+    """
+
+    def __init__(self, pin=None):
         self.word = "starting"
+        self.ill = None
         self._pin = pin
-        self._ill = ill
         self._level = None
 
     def show(self, word):
@@ -46,8 +49,8 @@ class Led:
     def look(self, now_ms):
         """Set the light as it must be now."""
         word = self.word
-        if word == "ready" and self._ill is not None and self._ill():
-            word = "fault"
+        if word in ("ready", "alert") and self.ill is not None and self.ill():
+            word = "fault"  # of what `alert` may be, what somebody can mend on the spot
         level = lit(word, now_ms)
         if self._pin is not None and level != self._level:
             self._pin.value(level)

@@ -31,6 +31,7 @@ class Station:
     def __init__(self, radio, wifi, sleep_ms, feed=None):
         self.joins = 0  # how often it came in
         self.failures = 0  # in a row
+        self._rssi = None
         self._radio = radio
         self._wifi = wifi
         self._sleep_ms = sleep_ms
@@ -44,6 +45,14 @@ class Station:
         except OSError:
             return False
 
+    def vitals(self):
+        """Return what `diag` says of the radio: its joins, and how strong it heard at the last.
+
+        Once for each join and not each minute: who walks through a room weakens its radio, so
+        that strength over time would show what the noise on the readings hides.
+        """
+        return {"joins": self.joins, "rssi": self._rssi}
+
     async def join(self):
         """Return True when it is in, False when it could not within `JOIN_MS`: a try."""
         try:
@@ -55,6 +64,7 @@ class Station:
                 if self.connected:
                     self.failures = 0
                     self.joins += 1
+                    self._rssi = self._strength()
                     return True
                 await self._rest(LOOK_MS)
         except OSError:  # a driver that refuses; never with the password in a message
@@ -99,6 +109,12 @@ class Station:
             if quiet_ms >= QUIET_MS:
                 quiet_ms = 0
                 await self.renew()
+
+    def _strength(self):
+        try:
+            return self._radio.status("rssi")
+        except (AttributeError, OSError, ValueError, TypeError, RuntimeError):
+            return None  # not every port knows
 
     async def _rest(self, wait_ms):
         """Wait, and feed the watchdog while a wait is longer than its patience."""

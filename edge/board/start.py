@@ -36,7 +36,7 @@ def run():
             config, pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
         )
         name = "LED" if config.led is None else config.led
-        light = led.Led(led.pin(machine, name), lambda: sensor.faults)
+        light = led.Led(led.pin(machine, name))
         why = firmware.unsealed(config.identity.mode, os)
         if not why:
             parts = Parts(config, sensor, light, machine, FOLDER)
@@ -73,6 +73,8 @@ class Parts:
         self.nap = nap.of_board(machine, config.identity.state_key) if config.wake_s else None
         self.budget = assemble.budget_of(config, folder, self.nap)
         self.station = None
+        self.cause = power.cause(machine)
+        light.ill = self._ill
         self.watchdog = power.Watchdog(machine)  # last: from now on it must be fed
 
     async def live(self, radio):
@@ -107,8 +109,18 @@ class Parts:
             led=self.led.show,
             step=self.sensor.step,
             tables=self.config.tables,
+            vitals=self._vitals,
         )
         await device.run()
+
+    def _ill(self):
+        return self.sensor.faults and not self.budget.fault
+
+    def _vitals(self):
+        said = {"started": self.cause}
+        if self.station is not None:
+            said.update(self.station.vitals())
+        return said
 
     async def _nap(self):
         """Sleep once an answer has its receipt, or when the time is over; frames are kept."""

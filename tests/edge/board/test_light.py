@@ -49,7 +49,8 @@ def test_a_board_without_a_light_does_without() -> None:
 def test_a_sensor_that_is_gone_shows_once_it_matters() -> None:
     """A fault of the sensor is told where all else is well; worse is not hidden by it."""
     faults = [0]
-    led = Led(None, lambda: faults[0])
+    led = Led()
+    led.ill = lambda: faults[0]
     led.show("ready")
     seen = []
     for faults[0], word in (
@@ -57,7 +58,7 @@ def test_a_sensor_that_is_gone_shows_once_it_matters() -> None:
         (1, "ready"),
         (1, "alert"),
         (1, "joining"),
-        (0, "ready"),
+        (0, "alert"),
     ):
         led.show(word)
         shown = []
@@ -66,7 +67,7 @@ def test_a_sensor_that_is_gone_shows_once_it_matters() -> None:
             shown.append(led._level)
         seen.append(sum(b and not a for a, b in zip([0, *shown], shown, strict=False)))
 
-    assert seen == [1, 4, 3, 20, 1]
+    assert seen == [1, 4, 4, 20, 3]
 
 
 def test_it_is_dark_before_a_sleep() -> None:

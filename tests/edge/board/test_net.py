@@ -160,6 +160,18 @@ def test_a_radio_that_goes_quiet_is_turned_off_and_on(reached: bool, renewed: in
     assert made.failures == 0
 
 
+def test_how_strong_it_hears_is_looked_at_once_a_join() -> None:
+    """Each minute it would show who walks between: that is how one watches a room by its radio."""
+    radio, levels = Radio(0), iter([-61, -74])
+    made, _ = station(radio)
+    asyncio.run(made.join())
+    assert made.vitals() == {"joins": 1, "rssi": None}  # this radio knows no status
+
+    radio.status = lambda what: {"rssi": next(levels)}[what]  # type: ignore[attr-defined]
+    asyncio.run(made.join())
+    assert [made.vitals() for _ in range(3)] == [{"joins": 2, "rssi": -61}] * 3
+
+
 def test_before_a_sleep_the_chip_of_the_radio_is_off_too() -> None:
     """Whatever it refuses; and where the port has no such word, without it."""
     radio = Radio(0, "disconnect")
