@@ -137,7 +137,7 @@ def test_the_devices_modules_keep_what_they_promise() -> None:
 
 
 def test_an_image_has_the_layout_that_firmware_reads() -> None:
-    """Byte by byte, by the comment in MicroPython's vfs_rom.c; test_heap runs a device from one."""
+    """Byte by byte; test_heap runs a device from one, on a MicroPython that reads it."""
     assert romfs.image({"a/b.txt": b"hi"}) == (
         b"\xd2\xcd\x31\x10\x04\x0e\x01a\x05\x0a\x05b.txt\x02\x02hi"
     )
