@@ -24,6 +24,7 @@ def distances(query: Query, numbers: dict[str, Any]) -> list[str]:
         ),
         "  By the exact curve. A blind guess is right half of the time. Further away the same "
         "noise hides less.",
+        *_without_end(numbers),
         *_on_foot(query),
     ]
 
@@ -33,6 +34,15 @@ def _everywhere(query: Query, distance_m: float) -> bool:
     return query.response is not None and distance_m >= math.hypot(*query.grid.shape) * cell_m(
         query.grid
     )
+
+
+def _without_end(numbers: dict[str, Any]) -> list[str]:
+    """Return what an infinite epsilon is, where there is one."""
+    told = [numbers["presence_epsilon"], *(row["epsilon"] for row in numbers["distances"])]
+    return [
+        "  inf: of noise from tables nothing is promised so far, for delta does not pay for what "
+        "they are off; exact noise still has an epsilon there."
+    ] * any(map(math.isinf, told))
 
 
 def _on_foot(query: Query) -> list[str]:
