@@ -16,7 +16,10 @@ FILES = sorted([*(EDGE / "board").rglob("*.py"), *(EDGE / "linux").rglob("*.py")
 WAITS = {"random bits from spread"}
 TELLS = {"import of json", "a print"}  # to who stands before it: what is wrong, by its word
 MAY = {  # rule: file, and what it may do there
-    rules.inexact: {"board/sensors/bus.py": {"true division"}},  # a time to sleep
+    rules.inexact: {  # a time to sleep, both
+        "board/sensors/bus.py": {"true division"},
+        "linux/exact.py": {"true division"},
+    },
     rules.chance: {"board/net.py": WAITS, "board/start.py": WAITS},
     rules.calendar: {
         "board/start.py": {"import of ntptime"},  # for TLS, see day.py
