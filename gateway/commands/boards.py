@@ -80,6 +80,9 @@ def provision(
     sensor: Annotated[
         int | None, typer.Option(min=0, help="Which it reads, if it is enrolled only now.")
     ] = None,
+    sensors: Annotated[
+        int, typer.Option(min=1, help="How many, from that one on: 64 of an 8x8 array.")
+    ] = 1,
     mpy: Mpy = False,
     release: Release = None,
     out: Out = None,
@@ -90,11 +93,14 @@ def provision(
     wait: Wait = WAIT_S,
 ) -> None:
     """Make a device of a bare board with MicroPython; cut off, it goes on where it was."""
-    from ..kit.opening import modules_of, opened
+    from ..kit.opening import lent, modules_of
     from .provisioning import provision
 
-    place, files = opened(board, wait > 0), modules_of(mpy, release)
-    provision(config, name, place, settings, out, folder, files, sensor, replace, wait, typer.echo)
+    files, which = modules_of(mpy, release), (sensor, sensors)
+    with lent(board, wait > 0) as place:
+        provision(
+            config, name, place, settings, out, folder, files, which, replace, wait, typer.echo
+        )
 
 
 def doctor(
@@ -137,10 +143,11 @@ def rotate(
     wait: Wait = WAIT_S,
 ) -> None:
     """Give a device a new password, or new keys, and bring them to its board."""
-    from ..kit.opening import modules_of, opened
+    from ..kit.opening import lent, modules_of
     from .rotating import rotate
 
     if new_budget and not keys:
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
-    place, files = opened(board, wait > 0), modules_of(mpy, release)
-    rotate(config, name, place, folder, settings, files, keys, new_budget, wait, typer.echo)
+    files = modules_of(mpy, release)
+    with lent(board, wait > 0) as place:
+        rotate(config, name, place, folder, settings, files, keys, new_budget, wait, typer.echo)

@@ -67,8 +67,8 @@ class Change:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def add(self, sensor: int | None, virtual: bool) -> None:
-        """Enrol a device that is new, or finish what was begun."""
+    def add(self, sensor: int | None, virtual: bool, count: int = 1) -> None:
+        """Enrol a device that is new, with so many sensors, or finish what was begun."""
         held = self._devices.by_name.get(self._name)
         halves = Halves(self._deployment, self._secrets, self._out)
         if held and single.key_of(halves.begun, self._devices.site) == held.key_id:
@@ -77,10 +77,11 @@ class Change:
             return
         single.check_name(self._name, self._devices, self._deployment.mqtt.username)
         sensors = prod(self._deployment.sensors.count)
-        sensor = single.free_sensor(self._devices, sensors, sensor)
-        made = self._made(Place(sensor, 1))
+        sensor = single.free_sensor(self._devices, sensors, sensor, count)
+        made = self._made(Place(sensor, count))
         self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
-        self._say(f"{self._name} is enrolled for sensor {sensor}. {RELOAD}")
+        which = f"sensor {sensor}" if count == 1 else f"sensors {sensor} to {sensor + count - 1}"
+        self._say(f"{self._name} is enrolled for {which}. {RELOAD}")
 
     def remove(self) -> None:
         """Cut a device off and forget it, or what is left of one that went, or never came."""

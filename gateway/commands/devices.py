@@ -39,6 +39,9 @@ def add(
     sensor: Annotated[
         int | None, typer.Option(min=0, help="Which it reads; the first that has no device.")
     ] = None,
+    sensors: Annotated[
+        int, typer.Option(min=1, help="How many it reads, from that one on: 64 of an 8x8 array.")
+    ] = 1,
     virtual: Annotated[
         bool, typer.Option("--virtual", help="One of `heatveil fleet`, and no board.")
     ] = False,
@@ -50,7 +53,7 @@ def add(
     from .device_changes import Change
 
     with Change(config, name, folder, secrets, out, typer.echo) as change:
-        change.add(sensor, virtual)
+        change.add(sensor, virtual, sensors)
 
 
 @app.command()

@@ -27,7 +27,7 @@ def provision(
     out: Path | None,
     folder: Path | None,
     files: dict[str, bytes] | None,
-    sensor: int | None,
+    which: tuple[int | None, int],
     replace: bool,
     wait_s: float,
     say: Say,
@@ -39,6 +39,7 @@ def provision(
         out: the device's file, beside the deployment's else.
         folder: of the broker's files.
         files: the modules of edge by their path; as the board has them else.
+        which: the first of its sensors, None for one that is free, and how many they are.
         wait_s: how long to look for it at the broker, 0 for not at all.
 
     Raises:
@@ -50,7 +51,7 @@ def provision(
     deployment = config.load(path)
     if held is None or unfinished(file).exists():
         with Change(path, name, folder, None, out, say) as change:
-            change.add(sensor, False)
+            change.add(which[0], False, which[1])
         held = kept(path, name, file)
     if held is None:
         raise OperatorFault(

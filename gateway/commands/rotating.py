@@ -46,8 +46,10 @@ def rotate(
     """
     file = path.parent / f"{name}.device.json"
     told = settings.read(own) if own is not None else settings.of_board(board)
-    interpreter.examined(board)  # there, and whole, before a password is worth nothing
+    found = interpreter.examined(board)  # whole, before a password is worth nothing
     if keys:
+        if _waiting(file, HOLDS) and _held(path, name, file).chip not in ("", found.chip):
+            file.unlink()  # of a board that never came to its end; its keys are to be no more
         if not _waiting(file, HOLDS):
             with Change(path, name, folder, None, file, say) as change:
                 change.rotate(True, budget)

@@ -50,8 +50,11 @@ def check_name(name: str, devices: Devices, gateway: str | None) -> None:
         )
 
 
-def free_sensor(devices: Devices, sensors: int, wanted: int | None) -> int:
+def free_sensor(devices: Devices, sensors: int, wanted: int | None, count: int = 1) -> int:
     """Return the sensor that a new device is to read: the wanted one, or the first without one.
+
+    Args:
+        count: how many it reads, from that one on.
 
     Raises:
         OperatorFault: it has a device, or there is none left.
@@ -62,22 +65,28 @@ def free_sensor(devices: Devices, sensors: int, wanted: int | None) -> int:
         for sensor in range(device.place.sensor, device.place.sensor + device.place.sensors)
     }
     if wanted is None:
-        found = next((sensor for sensor in range(sensors) if sensor not in owners), None)
+        places = (range(first, first + count) for first in range(sensors - count + 1))
+        found = next((place for place in places if not owners.keys() & place), None)
         if found is None:
+            whose = (
+                "have a device" if count == 1 else f"leave no {count} in a row without a device"
+            )
             raise OperatorFault(
-                f"all {sensors} sensors of the room have a device; one more would have no place "
+                f"all {sensors} sensors of the room {whose}; one more would have no place "
                 "in a reading. Remove one first, or begin anew with another [sensors] count, "
                 "which is another promise"
             )
-        return found
-    if not 0 <= wanted < sensors:
+        return found.start
+    last = wanted + count - 1
+    if not 0 <= wanted <= last < sensors:
         raise OperatorFault(
-            f"sensor {wanted} does not exist; [sensors] count says 0 to {sensors - 1}, and a "
+            f"sensor {last} does not exist; [sensors] count says 0 to {sensors - 1}, and a "
             "reading of another would stand nowhere. Name one of them"
         )
-    if wanted in owners:
+    if taken := owners.keys() & range(wanted, last + 1):
+        one = min(taken)
         raise OperatorFault(
-            f"sensor {wanted} is read by {owners[wanted]}; every sensor has one device, or two "
+            f"sensor {one} is read by {owners[one]}; every sensor has one device, or two "
             "readings would be one. Name another with --sensor, or remove that device"
         )
     return wanted

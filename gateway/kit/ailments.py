@@ -55,8 +55,8 @@ def of_start(board: Board, stopped: bool) -> list[str]:
     there, found = digests(board, [parts.BOOT, main]), []
     if still.ASIDE in names and not stopped and parts.MAIN not in names:
         found.append(
-            "its main.py was put aside by a command that was cut off, so it does not start; run "
-            "that command again, or heatveil doctor without pulling the cable"
+            "its main.py had been put aside by a command that was cut off, so it was silent; it "
+            "is set going again now. Look once more: heatveil doctor"
         )
     elif main not in names:
         found.append(

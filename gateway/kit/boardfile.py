@@ -35,6 +35,7 @@ class Held(NamedTuple):
     link: dict[str, Any]
     chain: bytes
     chip: str
+    tables: bool = False  # it may draw noise from tables: the deployment's promise, not its own
 
     @property
     def given(self) -> bool:
@@ -119,6 +120,8 @@ def _write(held: Held, what: str) -> None:
     row = {key: value for key, value in held.identity._asdict().items() if key != "site"}
     site_key = row.pop("site_key")
     row |= {"limits": list(held.limits), "link": held.link, "chip": held.chip}
+    if held.tables:
+        row["tables"] = True
     if held.chain:
         row["chain"] = held.chain
     keyfile.write(held.path, what, held.identity.site, [row], site_key=site_key)
@@ -140,7 +143,8 @@ def _read(path: Path, what: str, site: str, name: str) -> Held:
         )
         chain = keyfile.key(row, "chain") if what == HOLDS else b""
         chip = str(row.get("chip", ""))
-        return Held(path, who, Limits(*row["limits"]), dict(row["link"]), chain, chip)
+        tables = bool(row.get("tables"))
+        return Held(path, who, Limits(*row["limits"]), dict(row["link"]), chain, chip, tables)
 
     _, rows = keyfile.read(path, what, site, made)
     if len(rows) != 1 or rows[0].identity.name != name:

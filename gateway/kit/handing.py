@@ -58,7 +58,8 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
     )
     say(f"keys         of {held.identity.name}, for the board {found.chip} and no other")
 
-    remove(board, [parts.MAIN, f"{parts.MAIN[:-3]}.mpy"])
+    # Also the one that was put aside: nobody may set it going with half of the modules new.
+    remove(board, [parts.MAIN, f"{parts.MAIN[:-3]}.mpy", still.ASIDE])
     written = modules.brought(board, files, own)
     say(f"files        {len(files)}, {len(written)} of them written; every digest is right")
     passed = selftest.checked(board)
@@ -76,7 +77,6 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
     seen = _seen(board, held)
     starts = parts.starts()
     copied(board, starts)
-    remove(board, [still.ASIDE])
     say(f"start        {', '.join(starts) or 'nothing: this heatveil has no main.py'}")
     say(
         f"ready        boot {seen.epoch}, {seen.left} nano-rho left; the keys on the board are "

@@ -1,6 +1,8 @@
 """From an address to a board: by mpremote, or a folder that a MicroPython of this PC lives in."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..faults import OperatorFault
@@ -34,6 +36,21 @@ def opened(address: str, lives: bool = False) -> Board:
     folder.mkdir(parents=True, exist_ok=True)
     # Its name among boards: a folder that is copied is another board, as it must be.
     return StandIn(program, folder, chip=str(folder.resolve()).encode(), lives=lives)
+
+
+@contextmanager
+def lent(address: str, lives: bool) -> Iterator[Board]:
+    """Lend a board for as long as the block lasts; then a stand-in has no power any more.
+
+    Raises:
+        OperatorFault: what speaks to it is not installed.
+    """
+    board = opened(address, lives)
+    try:
+        yield board
+    finally:
+        if isinstance(board, StandIn):
+            board.stop()
 
 
 def modules_of(mpy: bool, release: Path | None) -> dict[str, bytes] | None:

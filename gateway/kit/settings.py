@@ -30,7 +30,7 @@ from .board import Board, BoardFault, get
 from .boardfile import Held
 from .parts import CONFIG
 
-OWN = ("driver", "wifi", "tick_ms", "wake_s", "led", "tables")
+OWN = ("driver", "wifi", "tick_ms", "wake_s", "led")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def made(held: Held, own: dict[str, Any]) -> bytes:
     body: dict[str, Any] = {
         key: item.hex() if isinstance(item, bytes) else item for key, item in who.items()
     }
-    body |= {"link": held.link, **own}
+    body |= {"link": held.link, **own} | ({"tables": True} if held.tables else {})
     if isinstance(driver := body.get("driver"), dict):
         body["driver"] = {key: item for key, item in driver.items() if key != "file"}
     try:

@@ -28,7 +28,7 @@ delta = "1/100000"
 readings = 3
 [rounds]
 gather_s = 5
-every_s = 60
+every_s = 12
 [mqtt]
 port = {port}
 insecure = true

@@ -196,3 +196,19 @@ def test_a_password_goes_to_no_other_board(desk, made) -> None:
     said = desk.run("rotate", NAME, *other)
     assert (said.status, "not attic" in said.err) == (1, True)
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
+
+
+def test_keys_of_a_board_that_broke_go_to_another_as_new_ones(desk) -> None:
+    """It took them and died; what was begun for it is no more, and the next one is another."""
+    assert desk.run("device", "add", NAME).status == 0
+    boardfile.take(held(desk), b"broken".hex())
+    first = held(desk).identity.key_id
+    desk.board()
+    where = ("--board", f"folder:{folder(desk)}", "--settings", desk.own)
+    refused = desk.run("provision", NAME, *where)
+    assert (refused.status, "same noise" in refused.err) == (1, True)
+
+    said = desk.run("rotate", NAME, *where, "--keys")
+    assert said.status == 0, said.err
+    assert held(desk).given
+    assert held(desk).identity.key_id != first
