@@ -4,6 +4,7 @@
 
 What a device has put into its spool it also writes into spool.log, for the judge. OPTIONS is JSON:
 
+    fleet    "threads", as `heatveil demo` has it, or "edge", as `heatveil fleet` and boards
     frees    "receipt", or "puback" for devices that trust the broker's acknowledgement
     resend_s seconds after which what has no receipt is sent again
 """
@@ -15,15 +16,18 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from edge import cbor, wire
+from edge import cbor, talking, wire
 from edge.node import Node
 from gateway import config, logs
 from gateway.commands.hosting import on_signal
 from gateway.enrolment import budgets, enrol
 from gateway.virtual import nodes, spool
+from gateway.virtual.crowd import Crowd
 from gateway.virtual.dialogue import Dialogue
+from gateway.virtual.member import Line
+from physics.fleet import Member
 
 
 class Still:
@@ -32,6 +36,13 @@ class Still:
     def __init__(self, devices: list[Any]) -> None:
         self._nodes = {who.name: Node(who, budget) for who, budget in devices}
         self.names = tuple(self._nodes)
+        self._members = {who.name: Member(who, budget, None, None) for who, budget in devices}
+
+    def member(self, name: str) -> Member:
+        return self._members[name]
+
+    def starts_again(self, name: str, budget: Any) -> None:
+        """Nobody dies here but with the process."""
 
     def node(self, name: str) -> Any:
         return self._nodes[name]
@@ -43,8 +54,11 @@ class Still:
 class Logged(spool.Lasting):
     """A spool that tells the judge what is in it, after it is there and before it is sent."""
 
+    of: ClassVar[dict[str, "Logged"]] = {}  # by the name of its device
+
     def __init__(self, name: str, path: Path, log: int) -> None:
         super().__init__(path)
+        self.of[name] = self
         self._name, self._log = name, log
         for frame in self.frames():  # killed between spool and log
             self._tell(frame)
@@ -59,6 +73,19 @@ class Logged(spool.Lasting):
         os.write(
             self._log, f"+ {self._name} {body[2]} {body[1]} {digest} {body[3].hex()}\n".encode()
         )
+
+
+def edge_trusting() -> None:
+    """The same, for devices of edge: what has its PUBACK is taken for received."""
+    publish = Line.publish
+
+    async def said(self: Any, topic: str, payload: bytes, *how: Any) -> bool:
+        taken = await publish(self, topic, payload, *how)
+        if taken and topic.endswith("/data"):
+            Logged.of[topic.split("/")[3]].free()
+        return taken
+
+    Line.publish = said  # type: ignore[method-assign]
 
 
 def trusting(link_free: Any = None) -> None:
@@ -87,23 +114,27 @@ def main(path: Path, options: dict[str, Any]) -> None:
     deployment = config.load(path)
     secrets = enrol.load_secrets(path.with_name("secrets.json"), deployment.site.name)
     folder = path.with_name("state")
-    nodes.RESEND_S = options.get("resend_s", 1.0)
+    edge = options.get("fleet") == "edge"
+    resend_s = options.get("resend_s", 1.0)
+    nodes.RESEND_S, talking.AGAIN_MS = resend_s, round(1000 * resend_s)
     if options.get("frees") == "puback":
-        trusting()
+        (edge_trusting if edge else trusting)()
     log = os.open(path.with_name("spool.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(log, f"day {time.time():.0f}\n".encode())  # as these devices would have it
     over = threading.Event()
+
+    def spooled(name: str, key_id: bytes) -> Logged:
+        return Logged(name, folder / f"{name}.{key_id.hex()}.spool", log)
+
     with budgets.kept(folder) as place, on_signal(over.set):
-        devices, _ = budgets.boot(secrets, place)
-        with nodes.Nodes(
-            deployment.mqtt,
-            secrets.site,
-            "thermal",
-            Still(devices),
-            None,
-            lambda name, key_id: Logged(name, folder / f"{name}.{key_id.hex()}.spool", log),
-        ):
-            over.wait()
+        there = Still(budgets.boot(secrets, place).devices)
+        if edge:
+            with Crowd(deployment.mqtt, there, None, spooled) as fleet:
+                fleet.wait(over=over)
+                over.wait()
+        else:
+            with nodes.Nodes(deployment.mqtt, secrets.site, "thermal", there, None, spooled):
+                over.wait()
 
 
 if __name__ == "__main__":
