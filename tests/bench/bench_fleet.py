@@ -5,8 +5,8 @@
 A mosquitto of this run, on loopback, and beside it a process that asks Rounds and signs a Receipt
 for each frame, as a gateway does. Each frame is a whole one: the Round verified, paid for, read,
 hidden, signed, kept, at QoS 1 to the broker, and freed by its Receipt. CPU is of the fleet's
-process alone; memory is what Linux calls private. The peer, in the same run, is the fleet that
-`heatveil demo` has: the same nodes on threads and paho.
+process alone; memory is what Linux calls private. Beside it, in the same run: the same links with
+frames that were made before; and the fleet that `heatveil demo` has, on threads and paho.
 """
 
 import argparse
@@ -122,6 +122,7 @@ class Site:
     def fleet(self, place: Any) -> Any:
         """Return devices that have booted, in a room where nothing moves."""
         import numpy as np
+
         from gateway.enrolment import budgets
         from physics.fleet import Fleet
         from physics.sensors import PointSensors
@@ -181,6 +182,39 @@ def crowd(loops: int, lasting: bool) -> Callable[[Site], Any]:
 
 
 @contextmanager
+def links(there: Site) -> Iterator[None]:
+    """Put the links of a fleet on a site's broker, which send frames that were made before."""
+    import asyncio
+
+    from edge import mqtt, wire
+    from edge.records import Report
+    from gateway.virtual.loops import Loop
+
+    asked = wire.round_topic(SITE, "thermal")
+
+    async def one(who: Any) -> None:
+        where = wire.topic(SITE, who.name, "data")
+        reports = [Report(b"name", who.name, 1, seq, [who.sensor, 1000]) for seq in range(100)]
+        frames = [wire.pack_report(report, who.mac_key, where, 16) for report in reports]
+        news = asyncio.Event()
+        client = mqtt.Client("127.0.0.1", there.port, f"link-{who.name}")
+        client.topics = [asked, wire.topic(SITE, who.name, "receipt")]
+        client.on_message = lambda topic, payload: news.set() if topic == asked else None
+        running = asyncio.create_task(client.run())
+        for frame in frames:
+            await news.wait()
+            news.clear()
+            await client.publish(where, frame, 1)
+        await running
+
+    loop = Loop("links")
+    for who, _ in there.made.secrets.devices:
+        loop.do(one(who))
+    yield
+    loop.close()
+
+
+@contextmanager
 def threads(there: Site) -> Iterator[None]:
     """Put the fleet of the demonstration on a site's broker."""
     from gateway.enrolment import budgets
@@ -236,6 +270,8 @@ def main() -> None:
     nodes, rounds = given.nodes, given.rounds
     ms = measured(f"{nodes} of edge.device, one loop", nodes, rounds, crowd(1, False))
     print(f"goal {CPU_MS} ms{'' if ms <= CPU_MS else '   MISSED'}")
+    link = measured(f"{nodes} links of edge.mqtt alone, one loop", nodes, rounds, links)
+    print(f"the link has {link / ms:.0%} of it, the device the rest")
     measured(f"{nodes} of edge.device, 8 loops, on the disk", nodes, rounds, crowd(8, True))
     few = min(nodes, 200)
     mine = measured(f"{few} of edge.device, one loop", few, rounds, crowd(1, False))
