@@ -100,11 +100,11 @@ def host(need, answers: Callable[[int], None], tmp_path: Path) -> Iterator[Host]
     broker.wait()
 
 
-def folder_of(device_file: Path, host: Any) -> str:
+def folder_of(device_file: Path, host: Any, driver: str = "yours") -> str:
     """Return the folder of the device, enrolled for that broker."""
     device_file.write_text(device_file.read_text().replace("1883", str(host.port)))
     home = str(device_file.with_name("node"))
-    enrol(str(device_file), home, {"name": "yours"})
+    enrol(str(device_file), home, {"name": driver})
     return home
 
 
@@ -204,9 +204,7 @@ def test_a_budget_that_cannot_be_used_is_an_alert(device_file: Path, host) -> No
 
 def test_the_program_runs_and_ends_when_told(device_file: Path, host) -> None:
     """As systemd starts and stops it; a sensor that is not there stops nothing."""
-    home = folder_of(device_file, host)
-    path = Path(home) / "heatveil.json"
-    path.write_text(path.read_text().replace('"yours"', '"tmp117"'))
+    home = folder_of(device_file, host, "tmp117")
     command = [sys.executable, "-m", "edge.linux.run", home]
     ran = subprocess.Popen(command, env=os.environ, stderr=subprocess.PIPE, text=True)
     assert host.hears(lambda: b"ready" in host.said("state"))
