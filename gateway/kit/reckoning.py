@@ -117,6 +117,7 @@ def _memory(plan: Plan) -> Memory:
     tls = plan.figure("tls_kb") * 1024 if plan.tls else 0
     rest = round(table + array + tls)
     answers = 365 * DAY_S / plan.every_s
+    written = 1 / plan.figure("lease") + (1 / plan.figure("boots") if plan.sleeps else 0)
     return Memory(
         running=round(plan.figure("heap_kb") * 1024) + rest,
         table=table,
@@ -124,7 +125,7 @@ def _memory(plan: Plan) -> Memory:
         load_mpy=round(plan.figure("load_mpy_kb") * 1024) + rest,
         flash_source=round(plan.figure("source_kb") * 1024 + more),
         flash_mpy=round(plan.figure("mpy_kb") * 1024 + more),
-        erasures_year=answers / plan.figure("lease") * plan.figure("erasures"),
+        erasures_year=answers * written * plan.figure("erasures"),
     )
 
 
