@@ -1,22 +1,40 @@
 """The device's modules, brought into memory one by one, from the bottom up, with nothing between.
 
 A board compiles what it imports, and what that needs for a moment lies where the next thing is to
-stay. Loaded as they ask for each other, they take a heap half as large again as loaded so.
+stay. Loaded as they ask for each other, they take a heap half as large again as loaded so. The
+link comes early, for its modules are large, and need the most room to be compiled in.
 
     from edge import loading
     loading.load()
 
-For boards: elsewhere memory is plenty, and to tidy up takes long.
+For boards: elsewhere memory is plenty, and to tidy up takes long. A release of `make edge` has
+nothing to compile, and another `load`.
 """
 
 import gc
 
 
 def load():
-    """Load what a node needs, without its link, and tidy up behind each module."""
+    """Load what a device and its link need, and tidy up behind each module."""
+    level = _lines(3)
     from . import compat
 
     _tidy(compat)
+    from . import packets
+
+    _tidy(packets)
+    from . import pause
+
+    _tidy(pause)
+    from . import flights
+
+    _tidy(flights)
+    from . import link
+
+    _tidy(link)
+    from . import mqtt
+
+    _tidy(mqtt)
     from . import cbor
 
     _tidy(cbor)
@@ -68,8 +86,32 @@ def load():
     from . import receipts
 
     _tidy(receipts)
+    from . import ring
+
+    _tidy(ring)
+    from . import talking
+
+    _tidy(talking)
+    from . import device
+
+    _tidy(device)
+    _lines(level)
 
 
 def _tidy(loaded):
     """Free what it took to compile the module that was loaded."""
     gc.collect()
+
+
+def _lines(level):
+    """Compile with these facts about lines, and return with which it was; 3 leaves them out.
+
+    They are for tracebacks, and nobody sees one here: what it could say is not for everybody.
+    """
+    try:
+        import micropython
+    except ImportError:
+        return level
+    before = micropython.opt_level()
+    micropython.opt_level(level)
+    return before
