@@ -37,7 +37,7 @@ class Client:
         door=None,
         will=None,
         keepalive_s=60,
-        limit=2048,
+        limit=1280,
         window=1,
         wait_s=10,
         on_message=None,
