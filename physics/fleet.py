@@ -33,6 +33,7 @@ class Member(NamedTuple):
     budget: Any
     step: tuple[int, int] | None  # of its converter, in kelvin
     follower: Any
+    tables: bool = False  # whether it may draw noise from tables
 
 
 class Fleet:
@@ -51,6 +52,7 @@ class Fleet:
             `recovery.following.follower` does of a query that is planned for it; None for none.
         alone: so many readings of each device come first, before anything is there; for
             `PointSensors` only, for with instruments time passes by itself.
+        tables: whether arrays may draw their noise from tables, if a Round asks for that.
 
     Raises:
         ValueError: a device of a sensor that is not there, or two devices of one name; of
@@ -65,6 +67,7 @@ class Fleet:
         empty: Sequence[int] | None = None,
         follower: Callable[[], Any] | None = None,
         alone: int = 0,
+        tables: bool = False,
     ) -> None:
         self._sees: Fresh | Lasting
         if isinstance(sensors, PointSensors):
@@ -87,7 +90,7 @@ class Fleet:
                 )
             step = self._sees.step(slice(who.sensor, last + 1))
             ratio = None if step is None else step.as_integer_ratio()
-            self._members[who.name] = Member(who, budget, ratio, follower and follower())
+            self._members[who.name] = Member(who, budget, ratio, follower and follower(), tables)
             self._alone[who.name] = alone
 
     @property

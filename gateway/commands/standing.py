@@ -76,6 +76,7 @@ def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
             room.world,
             follower=lambda: follower(room.query),
             alone=room.query.empty_readings,
+            tables=room.query.sampler == "table",
         )
         fleet.show(room.temperatures)
     except ValueError as fault:

@@ -71,7 +71,8 @@ class Scene:
         query, kinds = self._query, self._thermometers.kinds
         try:
             recorded = complete(self._thermometers.level(empty_k, self.at_s))
-            fleet = Fleet(devices, kinds, self._world, recorded, lambda: follower(query))
+            own, tables = lambda: follower(query), query.sampler == "table"
+            fleet = Fleet(devices, kinds, self._world, recorded, own, tables=tables)
         except ValueError as fault:
             raise OperatorFault(str(fault)) from fault
         fleet.show(there_k, self.at_s)

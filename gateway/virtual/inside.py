@@ -125,7 +125,7 @@ async def live(told: "dict[str, Any]") -> None:
     client.pauses = Pauses(200, 2500)
     kept = Kept(told["frames"], told["room"])
     parts = {"step": told["step"] and tuple(told["step"]), "follower": follower}
-    device = Device(who, budget, read, client, kept, **parts)
+    device = Device(who, budget, read, client, kept, tables=told["tables"], **parts)
     running = asyncio.create_task(device.run())
     await asyncio.sleep(0)  # it has said by then who hears of the link
     heard = client.on_state

@@ -71,7 +71,7 @@ def asked(fleet: Any, asking: Asking) -> dict[str, Asked]:
     authority = _authority(broker)
     found = {}
     for name in fleet.names:
-        who, _, step, _ = fleet.member(name)
+        who, _, step, _, tables = fleet.member(name)
         to_spill(asking.folder, name, who.key_id)
         own = access.as_device(broker, name, asking.passwords[name])
         told = {
@@ -86,6 +86,7 @@ def asked(fleet: Any, asking: Asking) -> dict[str, Asked]:
             "user": own.username,
             "password": access.password(own),
             "step": step,
+            "tables": tables,
             "follower": asking.follower,
         }
         found[name] = Asked(json.dumps(told).encode(), _reader(fleet, name))

@@ -64,7 +64,8 @@ class Life:
 
     async def begin(self) -> None:
         """Start to run."""
-        broker, (who, budget, step, follower) = self._broker, self._ground.fleet.member(self.name)
+        broker, member = self._broker, self._ground.fleet.member(self.name)
+        who, budget, step, follower, tables = member
         client = Line(
             self.name,
             self.counts,
@@ -79,9 +80,8 @@ class Life:
         )
         client.pauses = Pauses(200, 2500)  # a broker on this machine is back in a moment
         read = partial(self._ground.fleet.read, self.name)
-        device = Member(
-            self._ground.hall, who, budget, read, client, self._shelf, step=step, follower=follower
-        )
+        own = {"step": step, "follower": follower, "tables": tables}
+        device = Member(self._ground.hall, who, budget, read, client, self._shelf, **own)
         self._client = client
         self._tasks = [asyncio.create_task(job) for job in (self._answer(device), client.run())]
 
