@@ -87,7 +87,7 @@ class Bus:
     def readfrom_mem_into(self, address, register, buffer):
         if gone:
             raise OSError("0x0280")
-        buffer[:] = b"\x02\x90\x02\x80"
+        buffer[:] = bytes([0x02, 0x90, 0x02, 0x80])
 class Params:
     exponent = 8
 told = {{"name": "yours", "empty": None, "sda": 4, "bus": None, "scl": None, "pin": None}}
