@@ -190,7 +190,7 @@ def links(there: Site) -> Iterator[None]:
     from edge.records import Report
     from gateway.virtual.loops import Loop
 
-    asked = wire.round_topic(SITE, "thermal")
+    asked, clients = wire.round_topic(SITE, "thermal"), []
 
     async def one(who: Any) -> None:
         where = wire.topic(SITE, who.name, "data")
@@ -200,6 +200,7 @@ def links(there: Site) -> Iterator[None]:
         client = mqtt.Client("127.0.0.1", there.port, f"link-{who.name}")
         client.topics = [asked, wire.topic(SITE, who.name, "receipt")]
         client.on_message = lambda topic, payload: news.set() if topic == asked else None
+        clients.append(client)
         running = asyncio.create_task(client.run())
         for frame in frames:
             await news.wait()
@@ -210,6 +211,8 @@ def links(there: Site) -> Iterator[None]:
     loop = Loop("links")
     for who, _ in there.made.secrets.devices:
         loop.do(one(who))
+    while sum(client.connected for client in clients) < there.devices:
+        time.sleep(0.1)
     yield
     loop.close()
 
@@ -240,7 +243,8 @@ def machines(count: int, program: str) -> None:
         asked, command = interpreters.asked(fleet, asking), interpreters.command(program)
         began_s = time.monotonic()
         with Machines(command, asked, interpreters.search_path()) as fleet:
-            missing = fleet.wait()
+            if missing := fleet.wait():
+                sys.exit(f"{len(missing)} machines are not on the broker: {missing}")
             came_s = time.monotonic() - began_s
             there.rounds(1)
             took_s = time.monotonic() - began_s
@@ -250,7 +254,7 @@ def machines(count: int, program: str) -> None:
                 f"{count} x {program} in {command[2][9:]}: all on the broker in {came_s:.1f} s, a "
                 f"frame of each in {took_s:.1f} s, goal {MACHINES_S:g}"
                 f"{'' if took_s <= MACHINES_S else '   MISSED'}; {10 * count} frames in "
-                f"{took_s + more_s:.1f} s; {len(missing)} missing; "
+                f"{took_s + more_s:.1f} s; "
                 f"{sum(private) / count:.2f} MB private each"
             )
 
