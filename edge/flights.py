@@ -42,15 +42,15 @@ class Window:
 
     def take(self, topic, payload, retain):
         """Return the flight of this message, a new one where it has none; None without room."""
+        what = (topic, payload, retain)
         for flight in self.flights:
-            dup = flight.packet[0] & 8
-            if flight.packet == packets.publish(topic, payload, 1, retain, flight.mid, dup):
+            if flight.what == what:
                 return flight
         if len(self.flights) == self._size:
             self.room.clear()
             return None
         mid = self.number()
-        flight = Flight(mid, packets.publish(topic, payload, 1, retain, mid, False))
+        flight = Flight(mid, what, packets.publish(topic, payload, 1, retain, mid, False))
         self.flights.append(flight)
         return flight
 
@@ -74,8 +74,9 @@ class Window:
 class Flight:
     """A message on its way."""
 
-    def __init__(self, mid, packet):
+    def __init__(self, mid, what, packet):
         self.mid = mid
+        self.what = what  # (topic, payload, retain)
         self.packet = packet
         self.landed = asyncio.Event()
         self.sent = self.late = False
