@@ -6,7 +6,6 @@ noise is part of the world and never credited to privacy: nobody has promised it
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -111,11 +110,19 @@ def grains(
     """
     readings = np.asarray(temperatures, dtype=float).reshape(-1)
     _finite(readings)
-    counts: Iterable[Fraction] = map(Fraction, readings.tolist())
-    if step is not None:
-        counts = (_nearest(count / step) * step for count in counts)
-    size = Fraction(2) ** -exponent
-    return tuple(_nearest(count / size) for count in counts)
+    if step is None:
+        return tuple(_grain(*count.as_integer_ratio(), exponent) for count in readings.tolist())
+    counts = [_nearest(Fraction(count) / step) * step for count in readings.tolist()]
+    return tuple(_grain(*count.as_integer_ratio(), exponent) for count in counts)
+
+
+def _grain(num: int, den: int, exponent: int) -> int:
+    """Return the whole grain of 2**-exponent that is nearest to num/den, a tie upwards."""
+    if exponent >= 0:
+        num <<= exponent
+    else:
+        den <<= -exponent
+    return (2 * num + den) // (2 * den)
 
 
 def _nearest(number: Fraction) -> int:
