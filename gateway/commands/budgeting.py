@@ -20,7 +20,7 @@ PARTS = {
     "rest": "resting until the next",
 }
 
-MEASURED = ["noise_ms", "bytes.frame", "bytes.packet", "memory.running"]
+MEASURED = ["noise_ms", "bytes.frame", "bytes.packet", "memory.running", "memory.running_mpy"]
 MEASURED += ["memory.table", "memory.load_source", "memory.load_mpy"]
 ESTIMATED = ["awake_s", "bytes.day", "memory.flash_source", "memory.flash_mpy"]
 ESTIMATED += ["memory.erasures_year", "energy"]
@@ -118,8 +118,8 @@ def _lines(found: Needs, promised: int | None) -> Iterable[str]:
         f"{found.awake_s:.3g} s awake for an answer (estimated)"
     )
     yield (
-        f"memory    {_kb(memory.running)} of heap running; loads in {_kb(memory.load_source)} "
-        f"from source, {_kb(memory.load_mpy)} from .mpy  (measured)"
+        f"memory    {_kb(memory.running)} of heap running, {_kb(memory.running_mpy)} from .mpy; "
+        f"starts in {_kb(memory.load_source)}, {_kb(memory.load_mpy)} from .mpy  (measured)"
     )
     if memory.table:
         yield f"          {_kb(memory.table)} of it for the table of the noise"

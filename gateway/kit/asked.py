@@ -2,8 +2,11 @@
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
+
+from edge import bulk, sampler
 
 from ..faults import OperatorFault, suggestion
 from .figures import FIGURES, SAMPLERS, SENSORS, SLOWER, Sensor
@@ -47,6 +50,12 @@ def checked(plan: Plan) -> Sensor:
             f"the sampler {plan.sampler!r} is not known; a board draws by one of "
             f"{', '.join(SAMPLERS)}, and each takes its own time. Name one of them"
         )
+    if plan.sampler != "exact" and (plan.readings < bulk.ARRAY or plan.variance > sampler.WIDEST):
+        raise OperatorFault(
+            f"{plan.readings} readings of variance {plan.variance} by the {plan.sampler} came; "
+            f"tables are for {bulk.ARRAY} readings and more, and for {sampler.WIDEST} grains "
+            "squared at most: a device draws exactly else, whatever is asked. Leave --sampler out"
+        )
     if not 1 <= plan.variance < 1 << 62 or plan.readings < 1:
         raise OperatorFault(
             f"{plan.readings} readings with a variance of {plan.variance} came; at least one, and "
@@ -76,7 +85,16 @@ def checked(plan: Plan) -> Sensor:
 
 
 def draw_ms(plan: Plan) -> float:
-    """Return the time of one draw; only the exact sampler's depends on the variance."""
-    sd = math.isqrt(plan.variance)
-    slower = next(times for upto, times in SLOWER if sd <= upto)
-    return plan.figure(SAMPLERS[plan.sampler]) * (slower if plan.sampler == "exact" else 1.0)
+    """Return the time of one draw: a wide one takes several tables, or more digits."""
+    if plan.sampler == "exact":
+        sd = math.isqrt(plan.variance)
+        times = next(times for upto, times in SLOWER if sd <= upto)
+    else:
+        times = len(tables(plan.variance))
+    return plan.figure(SAMPLERS[plan.sampler]) * times
+
+
+@cache
+def tables(variance: int) -> tuple[int, ...]:
+    """Return how many thresholds each of the tables has that noise of this variance takes."""
+    return tuple(len(part) for _, part in sampler.Sampler(variance, 1, bulk.BITS).parts)

@@ -45,6 +45,13 @@ def table() -> dict[str, Figure]:
 
 FIGURES = table()
 
+
+def heap_kb(compiled: bool) -> float:
+    """Return the free heap, in KB, that a board needs to start."""
+    end = "_mpy_kb" if compiled else "_kb"
+    return FIGURES[f"load{end}"].value + FIGURES[f"board{end}"].value
+
+
 # By which figure a draw takes its time: the exact sampler is what `thermal` draws with.
 SAMPLERS = {"exact": "exact_ms", "table": "table_ms", "viper": "viper_ms"}
 

@@ -6,7 +6,7 @@ from ..faults import OperatorFault
 from .board import Board, BoardFault
 
 LEAST = (1, 22)
-HEAP = 40 * 1024  # bytes free before anything is loaded: the sources need as many
+HEAP = 40 * 1024  # bytes free below which nobody need try; what is needed `figures` says
 
 # Each line by itself, so that a board which lacks one thing can still say the others. A product
 # that is too large for one word must come out whole, which integers of 64 bits do not give.
@@ -97,8 +97,8 @@ def examined(board: Board) -> Found:
     if int(said["heap"]) < HEAP:
         raise OperatorFault(
             f"{board.where} has {int(said['heap']) // 1024} KB of heap free and {HEAP // 1024} KB "
-            "are needed to load edge, or it stops in the middle of its start. Take a board with "
-            "more, or free some: no other main.py, a firmware without what you do not use"
+            "are the least to load anything, or it stops in the middle of its start. Take a board "
+            "with more, or free some: no other main.py, a firmware without what you do not use"
         )
     if not said.get("chip"):
         raise _wrong(board, "it has no machine.unique_id(), by which keys are bound to a board")

@@ -12,6 +12,7 @@ from ..faults import OperatorFault
 from . import parts
 from .board import Board, listed, remove
 from .copying import copied
+from .figures import heap_kb
 from .interpreter import Found
 from .parts import YOURS
 
@@ -78,7 +79,16 @@ def brought(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> list[
 
 
 def check_loads(board: Board, found: Found, files: dict[str, bytes]) -> None:
-    """Raise OperatorFault where a board's MicroPython does not load what was compiled."""
+    """Raise OperatorFault where a board's MicroPython or its memory does not load these files."""
+    compiled = "edge/node.mpy" in files
+    needed = heap_kb(compiled) * 1024
+    if found.heap < needed:
+        more = "" if compiled else "Provision it with --mpy, which takes less. "
+        raise OperatorFault(
+            f"{board.where} has {found.heap // 1024} KB of heap free and {needed / 1024:.0f} KB "
+            f"are needed, or it stops in the middle of its start. {more}Else take a board with "
+            "more, or a firmware without what you do not use"
+        )
     for path, data in files.items():
         if path.endswith(".mpy") and data[1] != found.mpy:
             takes = f"version {found.mpy}" if found.mpy else "none"

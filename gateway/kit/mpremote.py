@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..faults import OperatorFault
 from .board import BoardFault
+from .figures import heap_kb
 
 LONGEST_S = 120
 RESET_S = 2.0
@@ -125,9 +126,9 @@ def failed(where: str, raised: str) -> BoardFault:
     """Return the fault of code that ended in an exception on a board."""
     if raised.startswith("MemoryError"):
         return BoardFault(
-            f"{where} ran out of memory; some 40 KB of free heap are needed for the sources of "
-            "edge, or 32 KB for .mpy. Take a board with more, or flash a firmware without what "
-            "you do not use",
+            f"{where} ran out of memory; {heap_kb(False):.0f} KB of free heap are needed for the "
+            f"sources of edge, and {heap_kb(True):.0f} KB with --mpy. Take that, or a board with "
+            "more, or flash a firmware without what you do not use",
             raised,
         )
     return BoardFault(

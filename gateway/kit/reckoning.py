@@ -5,7 +5,6 @@ on the table in `figures`, whose energies are estimates: trust how two plans com
 your own board before you promise anybody a year.
 """
 
-import math
 from typing import NamedTuple
 
 from edge import thermal, wire
@@ -13,7 +12,7 @@ from edge.host.post import REPORT_BYTES
 from edge.records import Grid, Guarantee, Report, Round
 
 from ..faults import OperatorFault
-from .asked import DAY_S, Plan, checked, draw_ms
+from .asked import DAY_S, Plan, checked, draw_ms, tables
 from .figures import Sensor
 
 CLAMP = 8000  # grains: 31 K either way in grains of 2**-8 K
@@ -32,6 +31,7 @@ class Memory(NamedTuple):
     """Of a 32-bit board, in bytes."""
 
     running: int
+    running_mpy: int
     table: int
     load_source: int
     load_mpy: int
@@ -111,7 +111,7 @@ def _air(plan: Plan, frame: int) -> Bytes:
 def _memory(plan: Plan) -> Memory:
     block, files = plan.figure("block_b"), plan.figure("files")
     more = files * block / 2 + 4 * block  # half a block is lost at a file's end; budget and frames
-    entries = math.ceil(8.88 * math.isqrt(plan.variance)) if plan.sampler != "exact" else 0
+    entries = sum(tables(plan.variance)) if plan.sampler != "exact" else 0
     table = round(entries * plan.figure("table_entry_b"))
     array = 3 * 4 * plan.readings  # readings, noise and payload, a word each
     tls = plan.figure("tls_kb") * 1024 if plan.tls else 0
@@ -119,10 +119,12 @@ def _memory(plan: Plan) -> Memory:
     answers = 365 * DAY_S / plan.every_s
     written = 1 / plan.figure("lease") + (1 / plan.figure("boots") if plan.sleeps else 0)
     return Memory(
-        running=round(plan.figure("heap_kb") * 1024) + rest,
+        running=round((plan.figure("heap_kb") + plan.figure("board_kb")) * 1024) + rest,
+        running_mpy=round((plan.figure("heap_mpy_kb") + plan.figure("board_mpy_kb")) * 1024)
+        + rest,
         table=table,
-        load_source=round(plan.figure("load_kb") * 1024) + rest,
-        load_mpy=round(plan.figure("load_mpy_kb") * 1024) + rest,
+        load_source=round((plan.figure("load_kb") + plan.figure("board_kb")) * 1024) + rest,
+        load_mpy=round((plan.figure("load_mpy_kb") + plan.figure("board_mpy_kb")) * 1024) + rest,
         flash_source=round(plan.figure("source_kb") * 1024 + more),
         flash_mpy=round(plan.figure("mpy_kb") * 1024 + more),
         erasures_year=answers * written * plan.figure("erasures"),

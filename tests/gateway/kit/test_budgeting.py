@@ -1,7 +1,9 @@
 """`heatveil budget`: what it says, held against frames that a real node makes."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
+from gateway.brokers.broker import embedded
 from gateway.faults import OperatorFault
 from gateway.kit.asked import Plan
 from gateway.kit.figures import FIGURES, SENSORS
@@ -86,6 +89,8 @@ def test_its_parts_are_the_whole() -> None:
     [
         ({"sensor": "dht11"}, "dht11"),
         ({"sampler": "quick"}, "sampler"),
+        ({"sampler": "table"}, "draws exactly else"),
+        ({"sampler": "viper", "readings": 64, "variance": 1 << 50}, "draws exactly else"),
         ({"variance": 0}, "hides nothing"),
         ({"readings": 0}, "at least one"),
         ({"every_s": 0.0}, "seconds"),
@@ -143,3 +148,38 @@ def test_a_deployment_says_its_noise(heatveil, tmp_path) -> None:
     assert found.status == 0, found.err
     assert "promise is for 3 readings" in found.out
     assert "each 90 s" in found.out
+
+
+@pytest.mark.slow
+def test_what_the_table_says_of_memory_is_what_is_measured(
+    need: Callable[[str], str], tmp_path: Path
+) -> None:
+    """On 32 bits, with a real broker; a device that grew, or shrank, is told anew."""
+    from tests.bench import bench_kit
+
+    program = need("micropython-i386")
+    need("mosquitto")
+    with embedded("mosquitto") as broker:
+        try:
+            found = bench_kit.measured(program, broker.port, tmp_path)
+        except OperatorFault as fault:
+            pytest.skip(str(fault))
+    for name, now in found.items():
+        told = FIGURES[name].value
+        assert now == pytest.approx(told, rel=0.15), f"{name}: run bench_kit.py --write"
+    assert found["load_kb"] > found["heap_kb"] > found["heap_mpy_kb"]
+
+
+def test_the_smallest_heap_is_found() -> None:
+    """Above it everything starts, below nothing does."""
+    from tests.bench.bench_kit import smallest
+
+    assert [smallest(lambda kb, need=need: kb >= need) for need in (20, 60, 61)] == [20, 60, 62]
+
+
+def test_noise_from_tables_takes_what_its_tables_take() -> None:
+    """A wide one is a sum of several: more time, hardly more memory."""
+    array = PLAN._replace(readings=64, sampler="table")
+    narrow, wide = (needs(array._replace(variance=variance)) for variance in (600, 1 << 30))
+    assert 1 < wide.noise_ms / narrow.noise_ms <= 7
+    assert 0 < narrow.memory.table < wide.memory.table < 7 * 276 * 12
