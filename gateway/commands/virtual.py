@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,15 +16,13 @@ from ..deployment import Deployment
 from ..enrolment import budgets, enrol, tightened
 from ..enrolment.granting import granted
 from ..faults import OperatorFault
-from ..virtual import handover, interpreters
 from ..virtual.churning import Churn
 from ..virtual.counts import summary
-from ..virtual.crowd import Crowd
-from ..virtual.machines import Machines
 from . import fleeting
+from .gathering import gathered
 from .hosting import on_signal
 from .standing import Seen as Seen
-from .standing import Stand, stand
+from .standing import stand
 
 # Beside the devices' half of the keys: what they remember, and what a key holder keeps.
 STATE, HOLDER = "state", "keyholder.json"
@@ -81,40 +79,6 @@ def fleet(
         with Churn(crowd, how.churn) as churn:
             fleeting.run_until(over, crowd, churn)
     say(summary(crowd.counts, churn.deaths, churn.returns))
-
-
-def gathered(
-    deployment: Deployment,
-    secrets: enrol.Secrets,
-    place: Any,
-    folder: Path,
-    there: Stand,
-    vm: str | None,
-) -> tuple[Any, Any, list[str]]:
-    """Return the devices, to be entered; what they stand in; and sentences on those that stay off.
-
-    Raises:
-        OperatorFault: a file or the interpreter is at fault.
-    """
-    passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
-    if vm is not None:
-        command = interpreters.command(vm)
-        virtual = there.fleet([(who, None) for who, _ in secrets.devices])
-        query = config.query(deployment)
-        follows = query.background == "following" and query.slew is not None
-        level = (*query.slew.as_integer_ratio(), query.readings) if follows else None
-        asking = interpreters.Asking(deployment.mqtt, folder, passwords, level)
-        asked = interpreters.asked(virtual, asking)
-        return Machines(command, asked, interpreters.search_path()), virtual, []
-    devices, off = budgets.boot(secrets, place)
-    virtual = there.fleet(devices)
-    alone = {one.identity.name: secrets._replace(devices=(one,)) for one in secrets.devices}
-
-    def boot(name: str) -> Any:
-        return budgets.boot(alone[name], place).devices[0][1]
-
-    spools = handover.to_spools(folder)
-    return Crowd(deployment.mqtt, virtual, passwords, spools, boot), virtual, off
 
 
 def enrol_fleet(path: Path, secrets_path: Path | None, say: Callable[[str], None]) -> None:

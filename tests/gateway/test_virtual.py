@@ -10,7 +10,7 @@ import pytest
 
 from edge.host import rootkeys
 from gateway import config
-from gateway.commands import virtual
+from gateway.commands import gathering, virtual
 from gateway.enrolment import enrol
 from gateway.virtual import crowd
 from gateway.virtual.counts import Counts
@@ -123,7 +123,7 @@ def test_a_start_says_which_devices_stay_off(
     for slot in (0, 1):
         (site.parent / "state" / f"node-4.{slot}").write_bytes(b"spoilt")
     started: list[Any] = []
-    monkeypatch.setattr(virtual, "Crowd", lambda *given: Absent(started, given))
+    monkeypatch.setattr(gathering, "Crowd", lambda *given: Absent(started, given))
     monkeypatch.setattr("threading.Event.wait", lambda *_: True)
     said: list[str] = []
     virtual.fleet(site, None, None, False, virtual.Seen(), said.append)
