@@ -111,13 +111,14 @@ def grains(
     readings = np.asarray(temperatures, dtype=float).reshape(-1)
     _finite(readings)
     if step is None:
-        return tuple(_grain(*count.as_integer_ratio(), exponent) for count in readings.tolist())
+        return tuple(_grain(count.as_integer_ratio(), exponent) for count in readings.tolist())
     counts = [_nearest(Fraction(count) / step) * step for count in readings.tolist()]
-    return tuple(_grain(*count.as_integer_ratio(), exponent) for count in counts)
+    return tuple(_grain(count.as_integer_ratio(), exponent) for count in counts)
 
 
-def _grain(num: int, den: int, exponent: int) -> int:
+def _grain(ratio: tuple[int, int], exponent: int) -> int:
     """Return the whole grain of 2**-exponent that is nearest to num/den, a tie upwards."""
+    num, den = ratio
     if exponent >= 0:
         num <<= exponent
     else:
