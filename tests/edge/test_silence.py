@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from edge import packets, slots, veil
+from edge.board.assemble import farewell
 from edge.budget import Budget
 from edge.device import Device
 from edge.host import post, rootkeys
@@ -73,6 +74,7 @@ class Curious(threading.Thread):
         self.acked: list[float] = []
         self.framed: list[float] = []
         self.asked_at: list[float] = []
+        self.left: list[float] = []
         self._rounds = [asked(n, variance) for n, variance in enumerate(variances, 1)]
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port = self._server.getsockname()[1]
@@ -116,6 +118,8 @@ class Curious(threading.Thread):
             self.acked.append(now_s)
         elif kind == 3 and packet[0] & 2:
             at = 3 + int.from_bytes(packet[1:3], "big")
+            if packet.endswith(b"sleeping"):
+                self.left.append(now_s)
             if packet[3:at].endswith(b"/data"):
                 self.framed.append(now_s)
                 link.sendall(receipt(len(self.framed)))
@@ -134,8 +138,17 @@ def silences_ms(
     return between, after
 
 
-def lived(monkeypatch: pytest.MonkeyPatch, draw_s: float, broker: Curious, rounds: int) -> Curious:
-    """Return the broker after a device has answered it, whose noise takes so long."""
+def lived(
+    monkeypatch: pytest.MonkeyPatch,
+    draw_s: float,
+    broker: Curious,
+    rounds: int,
+    leaves: bool = False,
+) -> Curious:
+    """Return the broker after a device has answered it, whose noise takes so long.
+
+    leaves: says goodbye as soon as it can, while its last frame waits.
+    """
     drawn = veil.draw
 
     def slow(*given: Any) -> Any:
@@ -153,14 +166,19 @@ def lived(monkeypatch: pytest.MonkeyPatch, draw_s: float, broker: Curious, round
         client = Client("127.0.0.1", broker.port, "n")
         device = Device(WHO, budget, lambda params: [5000], client, Ring(1024), tick_ms=TICK_MS)
         tasks = [asyncio.ensure_future(job) for job in (client.run(), device.run())]
-        await asyncio.sleep(0.4 * rounds + 1)
+        if leaves:
+            while len(broker.asked_at) < rounds or not device._ticker.waits:
+                await asyncio.sleep(0)
+            await farewell(client, WHO, b"sleeping")
+        else:
+            await asyncio.sleep(0.4 * rounds + 1)
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
 
     asyncio.run(live())
     broker.join(5)
-    assert len(broker.framed) >= rounds
+    assert len(broker.framed) >= rounds - leaves
     return broker
 
 
@@ -205,8 +223,23 @@ def test_a_round_that_comes_while_noise_is_drawn_tells_as_little(
         monkeypatch.undo()
         left_ms += [1000 * (b - a) for a, b in pairwise(broker.framed[:3])]
 
-    assert 2 * TICK_MS - 8 <= min(left_ms)
-    assert max(left_ms) <= 2 * TICK_MS + 25
+    # Two ticks, or one where it came before the draw after all; never a part of one.
+    assert max(left_ms) >= 2 * TICK_MS - 8
+    assert all(-8 <= ms - TICK_MS * round(ms / TICK_MS) <= 25 for ms in left_ms), left_ms
+
+
+def test_who_leaves_between_a_round_and_its_answer_leaves_at_the_tick(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A goodbye that comes as soon as it is called for would tell when the loop was free."""
+    left_ms = []
+    for draw_s in (0.01, 0.09):
+        broker = lived(monkeypatch, draw_s, Curious((250000, 300000)), 2, leaves=True)
+        left_ms.append(1000 * (broker.left[0] - broker.asked_at[1]))
+        monkeypatch.undo()
+
+    assert TICK_MS - 8 <= min(left_ms)
+    assert max(left_ms) <= TICK_MS + 25
 
 
 def test_without_the_hush_the_broker_hears_how_long_it_took(
