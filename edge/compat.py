@@ -8,6 +8,7 @@ import errno
 import gc
 import hashlib
 import os
+import sys
 import time
 
 if (1 << 70) >> 69 != 2:
@@ -62,6 +63,18 @@ def free_heap():
         return 0
     gc.collect()
     return gc.mem_free()
+
+
+def forget(name):
+    """Give a board back the memory of a module that is not needed again: edge.board.config.
+
+    Nothing that is still in use may have been made in it. Where memory is plenty it stays.
+    """
+    if hasattr(gc, "mem_free") and name in sys.modules:
+        folder, _, leaf = name.rpartition(".")
+        delattr(sys.modules[folder], leaf)
+        del sys.modules[name]
+        gc.collect()
 
 
 def same_bytes(a, b):

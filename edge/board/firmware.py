@@ -58,6 +58,10 @@ def go():
             from .. import loading
 
             loading.load()  # from the bottom up, which takes a smaller heap
+            loading = None
+            from ..compat import forget
+
+            forget("edge.loading")
             from . import start
         except Exception as fault:  # a file that is missing, cut off, or does not fit in memory
             why = (

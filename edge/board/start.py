@@ -10,11 +10,10 @@ import os
 import sys
 
 from ..clock import Clock
-from ..compat import Uptime, spread
+from ..compat import Uptime, forget, spread
 from ..device import Device
 from ..pause import sleep_ms
 from . import assemble, day, firmware, led, nap, pins, power
-from .config import load
 from .net import Station
 
 FOLDER = "/heatveil"
@@ -57,6 +56,15 @@ def run():
     _rest(parts)
     parts.ring.keep()
     machine.reset()
+
+
+def load(*place):
+    """Return the board's Config; what reads it is large, and not needed again."""
+    from .config import load as read
+
+    told = read(*place)
+    forget("edge.board.config")
+    return told
 
 
 class Parts:
