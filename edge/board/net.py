@@ -46,10 +46,11 @@ class Station:
             return False
 
     def vitals(self):
-        """Return what `diag` says of the radio: its joins, and how strong it heard at the last.
+        """Return what `diag` says of the radio: its joins, and how strong it heard at the first.
 
-        Once for each join and not each minute: who walks through a room weakens its radio, so
-        that strength over time would show what the noise on the readings hides.
+        Once for each start and not each minute: who walks through a room weakens its radio, so
+        that strength over time would show what the noise on the readings hides. And whoever has
+        the access point or the broker can make it join as often as he likes.
         """
         return {"joins": self.joins, "rssi": self._rssi}
 
@@ -64,7 +65,8 @@ class Station:
                 if self.connected:
                     self.failures = 0
                     self.joins += 1
-                    self._rssi = self._strength()
+                    if self._rssi is None:
+                        self._rssi = self._strength()
                     return True
                 await self._rest(LOOK_MS)
         except OSError:  # a driver that refuses; never with the password in a message

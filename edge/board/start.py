@@ -126,7 +126,7 @@ class Parts:
 
     def _vitals(self):
         said = {"started": self.cause}
-        if self.station is not None:
+        if self.station is not None and not self.config.wake_s:  # else it would be at each answer
             said.update(self.station.vitals())
         return said
 

@@ -170,6 +170,8 @@ def test_how_strong_it_hears_is_looked_at_once_a_join() -> None:
     radio.status = lambda what: {"rssi": next(levels)}[what]  # type: ignore[attr-defined]
     asyncio.run(made.join())
     assert [made.vitals() for _ in range(3)] == [{"joins": 2, "rssi": -61}] * 3
+    asyncio.run(made.join())
+    assert made.vitals() == {"joins": 3, "rssi": -61}  # or who makes it join would hear who walks
 
 
 def test_before_a_sleep_the_chip_of_the_radio_is_off_too() -> None:
