@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from edge.node import Node
 from gateway import config
 from gateway.commands.choices import first_round
 from gateway.enrolment import budgets, enrol, tightened
-from gateway.enrolment.granting import granted
+from gateway.enrolment.granting import granted, worth
 from gateway.intake.outcomes import Asked, Kept
 from gateway.ledger import price
 from gateway.storage.store import Store
@@ -122,3 +123,14 @@ def test_other_noise_opens_nothing(
     assert {key for key in found if found[key] == right[key]} <= {
         key for key in right if key[0] == "door"
     }
+
+
+def test_a_budget_is_worth_no_more_than_the_noise_that_delta_leaves(arrays: Arrays) -> None:
+    """All that a device may ever answer, at 99 hundredths of delta; the rest is for the tables."""
+    once = replace(arrays.query, readings=1)  # where the exact curve leaves nothing over
+    left = (99, 10_000_000)
+
+    assert worth(arrays.limits.budget, left) <= 8
+    assert 7.999 < worth(granted(once, 0.1).budget, left) <= 8
+    exact = granted(replace(once, sampler="exact"), 0.1)
+    assert worth(exact.budget, left) > 8  # what was planned for all of delta
