@@ -51,9 +51,7 @@ class Nap:
         except OSError:
             return None
         left = unpack(held, self._key)
-        if left is None or left.counter != record.epoch:
-            return None
-        return left if left.spent <= record.spent and left.limits == record.limits else None
+        return None if left is None or left.counter != record.epoch else left
 
     def ahead(self, epoch, chain):
         """Return the last epoch to reserve, and its chain key, from those of this boot."""

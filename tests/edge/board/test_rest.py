@@ -127,6 +127,7 @@ def test_an_rp2040_sleeps_longer_than_its_watchdog_lets_it(locks: bool) -> None:
     power.sleep(chip, 600, dog, "rp2")
 
     assert (chip.end, chip.slept_ms) == ("started anew", 600_000)
+    assert chip.period_ms == 0  # a timer that rang in it would wake it
 
     naive = Chip(RP2040_MOST_MS, locks)
     power.Watchdog(naive, "rp2")
