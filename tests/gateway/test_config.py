@@ -29,6 +29,18 @@ def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
     assert deployment.site.database == tmp_path / "heatveil.sqlite"
 
 
+def test_noise_from_tables_is_asked_for_by_name_alone(tmp_path: Path) -> None:
+    """It is another promise, so nobody has it who has not said so; what has none is refused."""
+    text = config.sample()
+
+    assert config.query(config.load(written(tmp_path, text))).sampler == "exact"
+    asked = text.replace("# sampler", "sampler")
+    assert config.query(config.load(written(tmp_path, asked))).sampler == "table"
+    printed = asked.replace("gather_s = 30", 'calibration = "paper"')
+    with pytest.raises(OperatorFault, match="exact where the noise is stated or printed"):
+        config.query(config.load(written(tmp_path, printed)))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -57,6 +69,7 @@ def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
         ("keyholder = false", "keyholder = 1", ["[privacy] keyholder is 1", "true or false"]),
         ("# insecure = true", 'insecure = "yes"', ["[mqtt] insecure is 'yes'", "true or false"]),
         ('name = "lab"', 'name = "lab/#"', ["[site] name is 'lab/#'", "letters, digits"]),
+        ("# sampler =", "sampler = 5 #", ["[rounds] sampler is 5", "'exact' or 'table'"]),
         ('walls = "insulated"', 'walls = "brick"', ["[room] walls is 'brick'", "insulated"]),
         (
             "# furniture = [[10,",
