@@ -29,7 +29,7 @@ class Board(Protocol):
         """Return what the code prints; BoardFault where it fails, or where no board answers."""
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a whole file; its folder is there."""
+        """Write a whole file; its folder is there. Where it can `put_all`, several at once."""
 
     def restart(self) -> None:
         """Let it start as if its power had come."""

@@ -4,6 +4,7 @@ import hashlib
 
 from .board import Board, BoardFault, digests
 
+TOGETHER = 16  # files that a board which can is given at once
 FULL = ("ENOSPC", "OSError: 28", "[Errno 28]")
 
 _MAKE = """
@@ -40,15 +41,17 @@ def copied(board: Board, files: dict[str, bytes]) -> list[str]:
     wanted = {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     there = digests(board, wanted)
     stale = [path for path in files if there.get(path) != wanted[path]]
-    for path in stale:
+    together = TOGETHER if hasattr(board, "put_all") else 1
+    for at in range(0, len(stale), together):
+        part = stale[at : at + together]
         try:
-            board.put(path, files[path])
+            _put(board, {path: files[path] for path in part})
         except BoardFault as fault:
             if any(word in f"{fault.raised} {fault}" for word in FULL):
                 size = sum(map(len, files.values()))
                 raise BoardFault(
-                    f"{path} does not fit on {board.where}: its flash is full, and {size} bytes "
-                    "are needed in all, or it cannot start. Remove what is not needed there, or "
+                    f"{part[-1]} does not fit on {board.where}: its flash is full, and {size} "
+                    "bytes are needed in all, or it cannot start. Remove what is not needed there, or "
                     "flash its firmware anew with an empty file system",
                     fault.raised,
                 ) from fault
@@ -75,6 +78,14 @@ def replaced(board: Board, path: str, data: bytes) -> None:
     beside = f"{path}.new"
     copied(board, {beside: data})
     board.run(_REPLACE % (beside, path, path, beside, path))
+
+
+def _put(board: Board, files: dict[str, bytes]) -> None:
+    if hasattr(board, "put_all"):
+        board.put_all(files)
+        return
+    for path, data in files.items():
+        board.put(path, data)
 
 
 def _slashes(path: str) -> list[int]:

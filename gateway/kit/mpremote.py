@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -60,11 +61,18 @@ class Remote:
 
     def put(self, path: str, data: bytes) -> None:
         """Write a file, and the bytes lie on this machine no longer than that takes."""
+        self.put_all({path: data})
+
+    def put_all(self, files: Mapping[str, bytes]) -> None:
+        """Write files one after the other, with one start of mpremote, which takes longest."""
         with tempfile.TemporaryDirectory(prefix="heatveil-") as folder:
-            file = Path(folder, "file")
-            with open(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as opened:
-                opened.write(data)
-            self._call("fs", "cp", str(file), f":{path}")
+            words: list[str] = []
+            for number, (path, data) in enumerate(files.items()):
+                file = Path(folder, str(number))
+                with open(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as opened:
+                    opened.write(data)
+                words += ["+", "fs", "cp", str(file), f":{path}"]
+            self._call(*words[1:])
 
     def restart(self) -> None:
         """Reset the board; mpremote does not wait for it, so till its port is gone we do."""

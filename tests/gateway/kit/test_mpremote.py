@@ -35,9 +35,12 @@ if words[2] == "run":
     sys.stdout.buffer.write((ran.stdout + ran.stderr).replace(b"\\n", b"\\r\\n"))
     sys.exit(ran.returncode)
 if words[2:4] == ["fs", "cp"]:
-    assert words[5].startswith(":")
-    shutil.copyfile(words[4], Path(folder, words[5][1:]))
-    print("cp", *words[4:])
+    for at in range(2, len(words), 5):
+        assert words[at : at + 2] == ["fs", "cp"], words
+        assert words[at + 3].startswith(":")
+        assert words[at + 4 : at + 5] in ([], ["+"])
+        shutil.copyfile(words[at + 2], Path(folder, words[at + 3][1:]))
+        print("cp", *words[at + 2 : at + 4])
 elif words[2] != "reset":
     sys.exit("mpremote: '" + words[2] + "' is not a command")
 """

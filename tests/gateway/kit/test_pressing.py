@@ -57,6 +57,10 @@ def test_an_argument_that_is_given_by_name_keeps_it() -> None:
     """Else the call would fail, and on the board alone."""
     assert "def f(far, isalpha):" in shorter("def f(far, near):\n    return far", {"far"})
     assert "near=3" in shorter("def f(far, near=3):\n    return far")
+    assert "(self, far)" in shorter("class A:\n    def __init__(self, far):\n        far()")
+    text = ast.parse("def f(far):\n    return _g(far)\ndef _g(near):\n    return near\n")
+    assert "def f(far)" in ast.unparse(shortening.shortened(text, set(), outside=True))
+    assert "near" not in ast.unparse(text)
 
 
 def test_a_module_that_uses_anothers_private_name_is_refused() -> None:
