@@ -50,7 +50,8 @@ def pressed(sources: Mapping[str, bytes]) -> dict[str, bytes]:
         trees[path] = folding.folded(_plain(tree), path, known, dropped)
         if path != "edge/words.py":
             trees[path] = wording.moved(trees[path], words, path.count("/") - 1)
-        trees[path] = shortening.shortened(trees[path], given)
+        outside = path[5:-3] not in JOINED  # an owner's driver may call what is for drivers
+        trees[path] = shortening.shortened(trees[path], given, outside)
     if LOADING in trees:
         trees[LOADING] = ast.parse(LOAD)
     out = {path: text for path, text in sources.items() if path == WHOLE}

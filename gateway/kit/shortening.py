@@ -52,11 +52,17 @@ def borrowed(tree: ast.Module, others: set[str]) -> set[str]:
     return (_private(_attributes(tree)) - private(tree)) & others
 
 
-def shortened(tree: ast.Module, given: set[str]) -> ast.Module:
-    """Return a module with short names; given: the arguments that anybody gives by name."""
+def shortened(tree: ast.Module, given: set[str], outside: bool = False) -> ast.Module:
+    """Return a module with short names.
+
+    given: the arguments that anybody gives by name. outside: whether others than we call its
+    functions, who may give any of them so. Who makes an object may do so anywhere.
+    """
     for node in list(ast.walk(tree))[::-1]:  # inner functions first
         if isinstance(node, FUNCTIONS):
-            _arguments(node, tree, given)
+            name = "_" if isinstance(node, ast.Lambda) else node.name
+            if name != "__init__" and (name.startswith("_") or not outside):
+                _arguments(node, tree, given)
     variables = sorted(_private(locals_of(tree)))
     attributes = sorted(private(tree) & (_attributes(tree) | _methods(tree)))
     _Private(
