@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from edge import limits
+from edge.bulk import ARRAY
 from recovery.gaussian import gaussian_epsilon
 from recovery.ratio import check_ratio
 from recovery.settle import DISCRETE
@@ -106,6 +107,29 @@ def check_held(query: Query, held: Mapping[str, Any]) -> None:
                 "enrolled for readings that change by less than the deployment now says, and its "
                 "budget would promise too much. Go back to the [room], [heat] and [sensors] that "
                 "it was enrolled with, or enrol again"
+            )
+
+
+def check_tables(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
+    """Check that arrays were enrolled for noise from tables, where that is asked for.
+
+    One that was enrolled for exact noise answers with a little less, for all of delta pays for it.
+
+    Args:
+        sensors: how many each device has, by name.
+        held: the `Limits` of each device, by name.
+
+    Raises:
+        OperatorFault: some were not.
+    """
+    made = calibration(query)
+    for name, own in held.items() if query.sampler == "table" else ():
+        least, planned = limits.alike(own.variance, own.exponent, made.variance, made.exponent)
+        if sensors.get(name, 0) >= ARRAY and least < planned:
+            raise OperatorFault(
+                f"[rounds] sampler is 'table' but {name}, which has {sensors[name]} readings, was "
+                "enrolled for exact noise: it would refuse each round, paid as it is. Set "
+                'sampler = "exact", or enrol again in a new folder'
             )
 
 

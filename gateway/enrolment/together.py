@@ -12,7 +12,7 @@ from ..faults import OperatorFault
 from . import tightened
 from .enrol import Devices, check_fleet
 from .exposed import exposed
-from .granting import check_held, check_pace
+from .granting import check_held, check_pace, check_tables
 
 WIDEST = (post.REPORT_BYTES - 64) // 4  # sensors of one device: 32 bits each, and all the rest
 
@@ -30,7 +30,9 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     check_widths(devices)
     known = tightened.load(deployment.site.devices, devices)
     held = {who: one.limits for who, one in known.items()}
-    check_held(config.query(deployment), held)
+    query = config.query(deployment)
+    check_held(query, held)
+    check_tables(query, {name: one.place.sensors for name, one in devices.by_name.items()}, held)
     check_pace(deployment.rounds.every_s, held)
     for sentence in exposed(deployment):
         log.warning("a secret lies open", why=sentence)

@@ -112,6 +112,19 @@ def test_a_query_that_cannot_be_served_is_the_operators_fault() -> None:
         granted(dataclasses.replace(QUERY, spread_m2=1e300), 0.0)
 
 
+def test_arrays_that_were_enrolled_for_exact_noise_are_told_of() -> None:
+    """They would refuse rounds that are paid; thermometers draw exactly whatever is asked."""
+    tables = dataclasses.replace(QUERY, sampler="table")
+    exact, right = granted(QUERY, 0.0), granted(tables, 0.0)
+
+    with pytest.raises(OperatorFault, match="wall, which has 16 readings, was enrolled for exact"):
+        granting.check_tables(tables, {"wall": 16}, {"wall": exact})
+    granting.check_tables(tables, {"wall": 16, "door": 7}, {"wall": right, "door": exact})
+    granting.check_tables(QUERY, {"wall": 16}, {"wall": exact})
+    tighter = right._replace(version=2, exponent=right.exponent + 1, variance=4 * right.variance)
+    granting.check_tables(tables, {"wall": 16}, {"wall": tighter})
+
+
 @pytest.mark.parametrize(
     "change",
     [
