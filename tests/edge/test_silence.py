@@ -188,58 +188,62 @@ def longest_ms(times_s: list[float], start_s: float, stop_s: float) -> float:
     return 1000 * max(b - a for a, b in pairwise(inside))
 
 
+def alike(ticks: int, short_ms: list[float], long_ms: list[float]) -> bool:
+    """Say whether both took so many ticks; the least of each, for a busy machine only delays."""
+    least = (min(short_ms), min(long_ms))
+    return min(least) >= ticks * TICK_MS - 8 and max(least) - min(least) < 30
+
+
 def test_a_draw_ahead_is_one_tick_of_silence_however_long_it_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Noise that takes 10 ms and noise that takes 90: the broker cannot tell them apart."""
-    _, short = silences_ms(monkeypatch, 0.01, (250000, 250000))
+    _, short = silences_ms(monkeypatch, 0.01, (250000,) * 4)
     monkeypatch.undo()
-    _, long = silences_ms(monkeypatch, 0.09, (250000, 250000))
+    _, long = silences_ms(monkeypatch, 0.09, (250000,) * 4)
 
-    assert TICK_MS - 8 <= min(short + long)
-    assert max(short + long) <= TICK_MS + 25
+    assert alike(1, short, long), (short, long)
 
 
 def test_a_draw_between_a_round_and_its_answer_shows_neither(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rounds that ask for other noise each time, so that none lies ready."""
-    short, _ = silences_ms(monkeypatch, 0.01, (250000, 300000))
+    others = (250000, 300000, 260000, 310000)
+    short, _ = silences_ms(monkeypatch, 0.01, others)
     monkeypatch.undo()
-    long, _ = silences_ms(monkeypatch, 0.09, (250000, 300000))
+    long, _ = silences_ms(monkeypatch, 0.09, others)
 
-    assert TICK_MS - 8 <= short[1] <= TICK_MS + 25
-    assert TICK_MS - 8 <= long[1] <= TICK_MS + 25
+    assert alike(1, short[1:], long[1:]), (short, long)
 
 
 def test_a_round_that_comes_while_noise_is_drawn_tells_as_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is read when the draw is over; its frame must not leave so long after that moment."""
-    left_ms = []
-    for draw_s in (0.01, 0.06, 0.09):
-        curious = Curious((250000, 250000, 250000), 0.005)
-        broker = lived(monkeypatch, draw_s, curious, 3)
+    apart = []
+    for draw_s in (0.06, 0.09):
+        broker = lived(monkeypatch, draw_s, Curious((250000,) * 6, 0.005), 6)
         monkeypatch.undo()
-        left_ms += [1000 * (b - a) for a, b in pairwise(broker.framed[:3])]
+        left_ms = [1000 * (b - a) for a, b in pairwise(broker.framed[:6])]
+        apart.append([ms for ms in left_ms if ms > 1.5 * TICK_MS])  # else it came before the draw
 
-    # Two ticks, or one where it came before the draw after all; never a part of one.
-    assert max(left_ms) >= 2 * TICK_MS - 8
-    assert all(-8 <= ms - TICK_MS * round(ms / TICK_MS) <= 25 for ms in left_ms), left_ms
+    assert alike(2, *apart), apart
 
 
 def test_who_leaves_between_a_round_and_its_answer_leaves_at_the_tick(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A goodbye that comes as soon as it is called for would tell when the loop was free."""
-    left_ms = []
+    left_ms: list[list[float]] = []
     for draw_s in (0.01, 0.09):
-        broker = lived(monkeypatch, draw_s, Curious((250000, 300000)), 2, leaves=True)
-        left_ms.append(1000 * (broker.left[0] - broker.asked_at[1]))
-        monkeypatch.undo()
+        left_ms.append([])
+        for _ in range(3):
+            broker = lived(monkeypatch, draw_s, Curious((250000, 300000)), 2, leaves=True)
+            monkeypatch.undo()
+            left_ms[-1].append(1000 * (broker.left[0] - broker.asked_at[1]))
 
-    assert TICK_MS - 8 <= min(left_ms)
-    assert max(left_ms) <= TICK_MS + 25
+    assert alike(1, *left_ms), left_ms
 
 
 def test_without_the_hush_the_broker_hears_how_long_it_took(
@@ -247,9 +251,10 @@ def test_without_the_hush_the_broker_hears_how_long_it_took(
 ) -> None:
     """Negative control: the same broker, and a link that lets everything out at once."""
     monkeypatch.setattr(Link, "hush", lambda *_: None)
-    _, short = silences_ms(monkeypatch, 0.01, (250000,))
+    _, short = silences_ms(monkeypatch, 0.01, (250000,) * 4)
     monkeypatch.undo()
     monkeypatch.setattr(Link, "hush", lambda *_: None)
-    _, long = silences_ms(monkeypatch, 0.09, (250000,))
+    _, long = silences_ms(monkeypatch, 0.09, (250000,) * 4)
 
-    assert short[0] < 50 < 85 < long[0] < TICK_MS - 5
+    assert not alike(1, short, long)
+    assert min(long) - min(short) > 40
