@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,11 +79,16 @@ class Broker(NamedTuple):
 
 
 @contextmanager
-def mosquitto(program: str, folder: Path, answers: Callable[[int], None], tls: bool) -> Any:
-    """Run mosquitto on a free port, with a certificate for this machine or in the clear."""
+def mosquitto(
+    program: str, folder: Path, answers: Callable[[int], None], tls: bool, days: int = 0
+) -> Any:
+    """Run mosquitto on a free port, with a certificate for this machine or in the clear.
+
+    days: how far from today the certificates were made.
+    """
     port, text = free_port(), PLAIN
     if tls:
-        now, text = datetime.now(UTC), PLAIN + TLS
+        now, text = datetime.now(UTC) + timedelta(days), PLAIN + TLS
         signer = certificates.authority("a test", now)
         made = certificates.server(["localhost", "127.0.0.1"], signer, now)
         (folder / "ca.pem").write_bytes(signer.certificate)
@@ -318,6 +323,31 @@ await task
         proxy.close()
 
     assert said.startswith("False False the broker localhost shows a certificate that is not acc")
+    assert proxy.said
+    assert not any(b"MQTT" in stream for stream in proxy.said)
+
+
+@pytest.mark.parametrize("days", [30, -4000])
+def test_a_clock_that_lies_lets_nobody_in(interpreter, need, answers, tmp_path, days: int) -> None:
+    """Seen from a clock that is wrong, a certificate is of the future or has run out."""
+    if interpreter.name == "wasm":
+        pytest.skip("the WebAssembly port has no TLS, so no certificate whose dates could count")
+    case = """
+client = make("n", wait_s=2)
+task = asyncio.create_task(client.run())
+print(await client.publish("t", b"x", 1), client.connected, client.trouble)
+await client.stop()
+await task
+"""
+    with mosquitto(need("mosquitto"), tmp_path, answers, True, days) as broker:
+        proxy = Proxy(broker.port, random.Random(1), 0, 1, 2)
+        try:
+            said = interpreter.run(broker.device(case, proxy.port))
+        finally:
+            proxy.close()
+
+    assert said.startswith("False False the broker localhost shows a certificate that is not acc")
+    assert "set the clock" in said
     assert proxy.said
     assert not any(b"MQTT" in stream for stream in proxy.said)
 
