@@ -56,7 +56,10 @@ class Node:
     def prepare(self):
         """Draw the noise of the next frame, if it is not there; call it when nothing is due."""
         if self.state() == "ready":
-            self.ahead.prepare(veil, *self._like)
+            try:
+                self.ahead.prepare(veil, *self._like)
+            except MemoryError:
+                pass  # where it does not fit for good, the Round that asks for it hears of it
 
     def answer(self, message, read, mechanism=veil.NAME, now_ms=None):
         """Return the frame that answers a Round's message, or None and say why in `refusal`.

@@ -192,6 +192,26 @@ def test_where_tables_find_no_room_the_round_is_refused_unpaid(
     assert device.opened(exact, device.answer(exact)) == SEEN
 
 
+def test_no_room_for_tables_between_two_rounds_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They were given up for a Round that was refused; the next one tries again, or is told."""
+    device = Array()
+    assert device.answer(device.round(1)) is not None
+    device.node.ahead.build(640000, bulk.BITS)
+
+    def full(*_: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bulk, "Sampler", full)
+        device.node.prepare()
+        assert device.answer(device.round(2)) is None
+        assert "MemoryError" in device.node.refusal
+    round = device.round(3)
+    assert device.opened(round, device.answer(round)) == SEEN
+
+
 def test_a_device_that_is_not_asked_loads_no_tables() -> None:
     """Memory is short on a board: a kilobyte of code that never runs is one too many."""
     script = (
