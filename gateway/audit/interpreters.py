@@ -31,10 +31,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 const { loadMicroPython } = await import(pathToFileURL(process.argv[2]));
 const vm = await loadMicroPython({ stdout: (line) => console.log(line), linebuffer: true });
-vm.FS.mkdirTree("/edge");
-for (const name of readdirSync("edge")) {
-  if (name.endsWith(".py")) vm.FS.writeFile("/edge/" + name, readFileSync("edge/" + name));
-}
+const copy = (folder) => {
+  vm.FS.mkdirTree("/" + folder);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = folder + "/" + entry.name;
+    if (entry.isDirectory()) copy(path);
+    else if (path.endsWith(".py")) vm.FS.writeFile("/" + path, readFileSync(path));
+  }
+};
+copy("edge");
 vm.FS.chdir("/");
 try {
   vm.runPython('import sys\\nsys.path.insert(0, "/")\\n' + readFileSync(0, "utf8"));
