@@ -144,5 +144,10 @@ async def live(told: "dict[str, Any]") -> None:
     linked.cancel()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Hear who this is, and be it."""
     asyncio.run(live(json.loads(sys.stdin.readline())))
+
+
+if __name__ == "__main__":
+    main()

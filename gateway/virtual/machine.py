@@ -37,7 +37,13 @@ class Machine:
         """Start it and say who it is; return the descriptor on which it speaks."""
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, bufsize=0, env=environment
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.STDOUT,
+            bufsize=0,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for us alone: we say when it is over
         )
         self.meant, self.last, self._part = False, "", b""
         self.say(self.asked.told + b"\n")
