@@ -51,8 +51,8 @@ def copied(board: Board, files: dict[str, bytes]) -> list[str]:
                 size = sum(map(len, files.values()))
                 raise BoardFault(
                     f"{part[-1]} does not fit on {board.where}: its flash is full, and {size} "
-                    "bytes are needed in all, or it cannot start. Remove what is not needed there, or "
-                    "flash its firmware anew with an empty file system",
+                    "bytes are needed in all, or it cannot start. Remove what is not needed "
+                    "there, or flash its firmware anew with an empty file system",
                     fault.raised,
                 ) from fault
             raise
