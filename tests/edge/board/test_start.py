@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edge import slots, spill
-from edge.board import start
+from edge.board import led, start
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.limits import Limits
@@ -132,6 +132,7 @@ def test_a_board_that_sleeps_answers_and_sleeps(
 
     config(tmp_path, monkeypatch, wake_s=60)
     monkeypatch.setattr(start, "AWAKE_MS", 3000)
+    monkeypatch.setattr(led, "lit", lambda word, now_ms: int(word != "sleeping"))
     rules = tmp_path / "broker.conf"
     rules.write_text(f"listener {PORT} 127.0.0.1\nallow_anonymous true\n")
     broker = subprocess.Popen([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL)
