@@ -137,3 +137,22 @@ def test_what_is_forgotten_gives_its_memory_back(need, forms, tmp_path: Path, fo
     assert left < held // 2  # its names stay
     assert there == 0
     assert again == [1]
+
+
+SAID = """
+from edge.wire import Fault, opened
+try:
+    opened(bytes(40), bytes(32), "a/topic", 64)
+except Fault as why:
+    print(len(str(why)), 1 if "on a/topic: it was changed" in str(why) else 0)
+"""
+
+
+@pytest.mark.parametrize("form", heaps.FORMS)
+def test_a_sentence_is_said_in_full(need, forms, tmp_path: Path, form: str) -> None:
+    """Out of memory or from a file, in a folder or in an image."""
+    script = forms[form] + heaps.USED + heaps.LOAD + SAID
+    ((length, right),) = heaps.run(need("micropython-i386"), script, 128, tmp_path)
+
+    assert length > 100
+    assert right
