@@ -41,9 +41,9 @@ def pressed(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     for path, tree in sorted(trees.items()):
         if strange := shortening.borrowed(tree, names):
             raise ValueError(
-                f"{path} uses {', '.join(sorted(strange))}, which another module calls private; "
-                "each module is given short names of its own, so the two would not meet. Make "
-                "the name public"
+                f"{path} uses {', '.join(sorted(strange))}: private in another module, or a way "
+                "to names as texts; each module is given short names of its own, so they would "
+                "not meet. Make the name public, or do without"
             )
         own = known[path]
         dropped = own if path[5:-3] in JOINED else [name for name in own if name.startswith("_")]

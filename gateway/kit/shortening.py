@@ -27,6 +27,7 @@ THERE = """
     uniform randint randrange choice getrandbits accept bind listen recv recvfrom sendto heapify
     heappop heappush listdir ilistdir mkdir rename rmdir unlink chdir getcwd uname statvfs
 """.split()  # noqa: SIM905
+BY_NAME = {"globals", "locals", "vars", "exec", "eval"}  # they would find other names than these
 ARGUMENTS = 10  # of them; the rest is for what a module has
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -48,8 +49,10 @@ def private(tree: ast.Module) -> set[str]:
 
 
 def borrowed(tree: ast.Module, others: set[str]) -> set[str]:
-    """Return the private names of other modules that this one uses: it must not."""
-    return (_private(_attributes(tree)) - private(tree)) & others
+    """Return what a module must not use: others' private names, and names as texts or by call."""
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & BY_NAME
+    return (_private(_attributes(tree)) - private(tree) | texts) & others | called
 
 
 def shortened(tree: ast.Module, given: set[str], outside: bool = False) -> ast.Module:
