@@ -162,3 +162,23 @@ def test_a_hand_on_the_console_stops_it(board: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(loading, "load", load)
     with pytest.raises(KeyboardInterrupt):
         firmware.go()
+
+
+def test_a_start_that_breaks_off_is_said_and_not_silent(
+    board: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A heap that is too small, a board without a radio: nobody would look at its prompt."""
+    from edge import loading
+    from edge.board import start
+
+    def run() -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(firmware, "objection", lambda: "")
+    monkeypatch.setattr(loading, "load", lambda: None)
+    monkeypatch.setattr(start, "run", run)
+    with pytest.raises(Ended):
+        firmware.go()
+
+    assert "the start ended with MemoryError; run heatveil doctor" in capsys.readouterr().out
+    assert board.lit.count(1) == 60
