@@ -76,12 +76,11 @@ class Change:
             self._say(f"{self._name} was enrolled; {self._out} is all that its board needs")
             return
         single.check_name(self._name, self._devices, self._deployment.mqtt.username)
-        sensors = prod(self._deployment.sensors.count)
-        sensor = single.free_sensor(self._devices, sensors, sensor, count)
-        made = self._made(Place(sensor, count))
+        room = prod(self._deployment.sensors.count)
+        made = self._made(Place(single.free_sensor(self._devices, room, sensor, count), count))
         self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
-        which = f"sensor {sensor}" if count == 1 else f"sensors {sensor} to {sensor + count - 1}"
-        self._say(f"{self._name} is enrolled for {which}. {RELOAD}")
+        first, to = made.secret.identity.sensor, f" and {count - 1} more" * (count > 1)
+        self._say(f"{self._name} is enrolled for sensor {first}{to}. {RELOAD}")
 
     def remove(self) -> None:
         """Cut a device off and forget it, or what is left of one that went, or never came."""

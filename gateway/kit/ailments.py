@@ -35,7 +35,7 @@ def of_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
     if not told["other"]:
         return told, []
     missing = [path for path in told["other"] if path not in there]
-    how = f"{len(missing)} are missing" if missing else "none is missing"
+    how = f"{len(missing)} of them missing" if missing else "none is missing"
     return told, [
         f"{len(told['other'])} of its files are not this heatveil's ({told['other'][0]}, ...; "
         f"{how}): older, or spoilt, and then its noise may be another. heatveil provision "

@@ -82,7 +82,7 @@ def test_a_corrupted_file_is_found(board: StandIn, tmp_path: Path, spoil: bytes 
     file.unlink() if spoil is None else file.write_bytes(spoil)
     told, (why,) = ailments.of_modules(board)
     assert told["other"] == ["edge/noise.py"]
-    assert ("1 are missing" in why) is (spoil is None)
+    assert ("1 of them missing" in why) is (spoil is None)
 
 
 def test_a_bare_board_is_told_how_to_become_a_device(
