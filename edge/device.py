@@ -127,8 +127,9 @@ class Device:
         if ticker.due_ms is not None and ticker.due_ms - clock.now_ms() <= clock.EARLY_MS:
             clock.stay(ticker.due_ms)
         frame = ticker.due(clock.now_ms())
-        if ticker.waits:
-            self._quiet_ms = ticker.due_ms
+        due_ms = ticker.due_ms  # of a frame that waits
+        if due_ms is not None:
+            self._quiet_ms = due_ms
         elif self.node.ahead.drawn != drawn:
             self._quiet_ms = ticker.after(begun_ms, clock.now_ms())
         link.hush(clock, self._quiet_ms)
@@ -136,8 +137,8 @@ class Device:
         if frame is not None:
             self._talker.extra = None if len(self._ring) else frame
             return SOON_MS
-        if ticker.waits:
-            return max(ticker.due_ms - clock.EARLY_MS - clock.now_ms(), 1)
+        if due_ms is not None:
+            return max(due_ms - clock.EARLY_MS - clock.now_ms(), 1)
         return IDLE_MS
 
     def _hear(self, topic, payload, at_ms):

@@ -55,7 +55,7 @@ class Client:
         self._parser = packets.Parser(limit)
         self._greeted = asyncio.Event()
         self._stopping = asyncio.Event()
-        self._met, self._reader = False, None
+        self._met, self._life = False, 0
 
     @property
     def connected(self):
@@ -94,9 +94,9 @@ class Client:
         self._greeted.clear()
         tasks = []
         try:
-            self._reader = reader = await self.link.open()
+            reader = await self.link.open()
             self._parser.reset()
-            works = (self._listen(reader), self._beat(reader))
+            works = (self._listen(reader, self._life), self._beat(self._life))
             tasks = [asyncio.create_task(self._guarded(work)) for work in works]
             await self.link.send(self._hello)
             if not await within(self.link.wait_ms, self._greeted):
@@ -104,7 +104,7 @@ class Client:
             await self._begin()
             await self.link.ended.wait()
         finally:
-            self._reader = None  # ends both, also where a cancellation is swallowed
+            self._life += 1  # ends both, also where a cancellation is swallowed
             for task in tasks:
                 task.cancel()
             self._turn(False)
@@ -134,8 +134,8 @@ class Client:
             self.link.end(why)
         self._greeted.set()  # who waits for it must not wait for what is over
 
-    async def _listen(self, reader):
-        while self._reader is reader:
+    async def _listen(self, reader, life):
+        while self._life == life:
             data = await reader.read(256)
             if not data:
                 raise OSError("the broker hung up")
@@ -168,11 +168,11 @@ class Client:
         if mid is not None:
             await self.link.send(packets.puback(mid))
 
-    async def _beat(self, reader):
+    async def _beat(self, life):
         """Ask twice in each keep-alive whether the broker is there; it must have said so since."""
         while True:
             await sleep_ms(self._beat_ms)
-            if self._reader is not reader:
+            if self._life != life:
                 return
             if self._pinged:
                 raise OSError("the broker is silent")
