@@ -50,7 +50,8 @@ def private(tree: ast.Module) -> set[str]:
 
 def borrowed(tree: ast.Module, others: set[str]) -> set[str]:
     """Return what a module must not use: others' private names, and names as texts or by call."""
-    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    texts = {value for value in constants if isinstance(value, str)}
     called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & BY_NAME
     return (_private(_attributes(tree)) - private(tree) | texts) & others | called
 
