@@ -17,7 +17,7 @@ must not show in when the frame goes out: see `ticker`, which every device needs
 from . import limits, veil, wire
 from .ahead import Ahead
 from .records import Reading, Report
-from .refusals import EXHAUSTED, ROOMLESS, objection
+from .refusals import EXHAUSTED, objection
 
 MECHANISMS = {veil.NAME: veil}
 
@@ -138,19 +138,8 @@ class Node:
         held = self._budget.limits
         if None not in (now_ms, self._paid_ms) and now_ms - self._paid_ms < held.pace_ms:
             return "it comes before the %d ms between two answers are over" % held.pace_ms
-        newest = self._budget.round
-        why = objection(round, self.identity, held, newest, self._step, self._may_table)
-        return why or self._unbuilt(round)
-
-    def _unbuilt(self, round):
-        """Return why the tables that a Round asks for cannot be had, or "": before it is paid."""
-        digits = veil.digits(round)
-        if digits:
-            try:
-                self.ahead.build(veil.params_of(round).variance, digits)
-            except MemoryError as fault:
-                return ROOMLESS % type(fault).__name__
-        return ""
+        tables = self._may_table, self.ahead.build
+        return objection(round, self.identity, held, self._budget.round, self._step, tables)
 
     def _charge(self, round):
         """Pay for an answer; return nothing, or why it cannot be paid for."""

@@ -13,16 +13,16 @@ EXHAUSTED = (
     "its budget is spent, and what was promised for the life of its key is used up; enrol the "
     "device again, with a new key and a new promise, to go on"
 )
-ROOMLESS = "its noise is from tables, for which there is no room here (%s)"
 EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on the memory
 
 
-def objection(round, identity, limits, newest, step=None, tables=False):
+def objection(round, identity, limits, newest, step=None, tables=(False, None)):
     """Return why the device of this identity must not answer a thermal Round, or "".
 
     newest is the greatest number of a Round that it answered in this boot or an earlier one,
     step its converter's step, (num, den) of a kelvin, or None for one finer than any grain.
-    tables says whether it may draw noise from tables, if a Round asks for that.
+    tables: whether it may draw noise from tables, if a Round asks for that, and what makes them of
+    variance and bits, or None: they are there before anything is charged.
     """
     if not veil.PARAMS <= len(round.params) <= veil.PARAMS + 1:
         return "it has %d params instead of %d" % (len(round.params), veil.PARAMS)
@@ -46,9 +46,13 @@ def objection(round, identity, limits, newest, step=None, tables=False):
         return why
     try:
         from . import bulk  # much memory, for what few devices are asked
+
+        why = bulk.objection(round, tables[0] or identity.sensors < bulk.ARRAY)
+        if not why and tables[1] is not None:
+            tables[1](params.variance, veil.digits(round))
+        return why
     except (ImportError, MemoryError) as fault:
-        return ROOMLESS % type(fault).__name__
-    return bulk.objection(round, tables or identity.sensors < bulk.ARRAY)
+        return "its noise is from tables, and there is no room here (%s)" % type(fault).__name__
 
 
 def _too_quiet(params, limits):

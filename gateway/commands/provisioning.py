@@ -62,7 +62,8 @@ def provision(
     if told is not None:
         settings.made(held, told)  # what the board would refuse is refused here
         asked = first_round(config.query(deployment))
-        suiting.check(deployment, asked, held.identity, held.limits, suiting.step_of(told))
+        step = suiting.step_of(told)
+        suiting.check(deployment, asked, held.identity, held.limits, step, held.tables)
     seen = handing.provisioned(board, Kit(held, told, files, replace), say)
     started(board, deployment, held.identity, seen.epoch, wait_s, say)
 

@@ -29,27 +29,31 @@ def step_of(own: dict[str, Any]) -> Any:
     return _said(Path(driver["file"])) if driver and "file" in driver else None
 
 
-def check(deployment: Deployment, asked: Any, who: Identity, held: Limits, step: Any) -> None:
+def check(
+    deployment: Deployment, asked: Any, who: Identity, held: Limits, step: Any, tables: bool
+) -> None:
     """Check that a device would answer a Round of its deployment.
 
     Args:
         asked: the Round that the deployment asks first.
         step: of its driver; None where it is not known, which is not checked then.
+        tables: whether it is told that it may draw noise from tables.
 
     Raises:
         OperatorFault: it would refuse, and what to do.
     """
-    if step is not None and refusals.objection(asked, who, held, asked.number - 1, step):
+    newest, may = asked.number - 1, (tables, None)
+    if step is not None and refusals.objection(asked, who, held, newest, step, may):
         planned = deployment.sensors.adc_step
         told = "no adc_step" if planned is None else f"adc_step {Fraction(*planned)}"
-        if not refusals.objection(asked, who, held, asked.number - 1):
+        if not refusals.objection(asked, who, held, newest, None, may):
             raise OperatorFault(
                 f"its driver counts in steps of {Fraction(*step)} K and the deployment was "
                 f"planned with {told}; it would refuse every round, for a step flips on all "
                 "sensors at once and the noise must be made for it. Write adc_step = "
                 f'"{Fraction(*step)}" under [sensors], and enrol anew: that is another promise'
             )
-    if why := refusals.objection(asked, who, held, asked.number - 1):
+    if why := refusals.objection(asked, who, held, newest, None, may):
         raise OperatorFault(
             f"{who.name} would refuse every round of this deployment: {why}. It was enrolled for "
             "another one; give it new keys under this: heatveil rotate --keys"

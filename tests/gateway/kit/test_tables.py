@@ -1,0 +1,59 @@
+"""A board of an array is told that it may draw from tables where its deployment asks for them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.board.config import load
+from gateway import config
+from gateway.commands.choices import first_round
+from gateway.deployment import Deployment
+from gateway.enrolment import enrol, single
+from gateway.enrolment.granting import granted
+from gateway.faults import OperatorFault
+from gateway.kit import boardfile, settings, suiting
+from gateway.kit.boardfile import Held
+
+OWN: dict[str, Any] = {"driver": {"name": "yours"}}
+
+
+def enrolled(folder: Path, asks: bool) -> tuple[Deployment, Any, Held]:
+    """Return a deployment, the Round that it asks first, and the file of an array of it."""
+    path = folder / "gateway.toml"
+    text = config.sample().replace("ca_file", "# ca_file").replace("# insecure", "insecure")
+    text = text.replace('adc_step = "1/128"', "")
+    path.write_text(text.replace("# sampler", "sampler") if asks else text)
+    deployment = config.load(path)
+    query = config.query(deployment)
+    none = enrol.Devices(deployment.site.name, bytes(range(32)), {})
+    made = single.enrolled(none, "wall", 0, keyholder=False, sensors=16)
+    link = single.link_of(deployment.mqtt, "wall", made.password, "wall-x")
+    limits, tables = granted(query, 0.0), deployment.rounds.sampler == "table"
+    single.save_board(folder / "wall.device.json", made, limits, link, tables)
+    held = boardfile.load(folder / "wall.device.json", deployment.site.name, "wall")
+    assert held is not None
+    return deployment, first_round(query), held
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_the_boards_config_says_what_its_enrolment_says(tmp_path: Path, asks: bool) -> None:
+    """And stays so when its keys go to a board, and when its chain is gone."""
+    _, _, held = enrolled(tmp_path, asks)
+    (tmp_path / "heatveil.json").write_bytes(settings.made(held, OWN))
+
+    assert load(str(tmp_path / "heatveil.json")).tables is asks
+    assert boardfile.take(held, "chip").tables is asks
+    done = boardfile.hand_over(boardfile.take(held, "chip"))
+    again = boardfile.load(done.path, "lab", "wall")
+    assert again is not None
+    assert again.tables is asks
+
+
+def test_a_board_that_would_refuse_tables_is_not_made(tmp_path: Path) -> None:
+    """It is found out at the desk, not by rounds that are paid for nothing."""
+    deployment, asked, held = enrolled(tmp_path, True)
+    suiting.check(deployment, asked, held.identity, held.limits, None, held.tables)
+
+    with pytest.raises(OperatorFault, match="from tables, which this device was not set up for"):
+        suiting.check(deployment, asked, held.identity, held.limits, None, False)
