@@ -213,6 +213,52 @@ print(len(ring) + ring.overwritten, all_of(ring)[-1])
     )
 
 
+def test_a_flash_that_forgets_is_told_of_until_a_receipt_comes(
+    interpreter, tmp_path: Path
+) -> None:
+    """Cut short, spoilt while it was off, and spoilt while it ran: frames lost are counted."""
+    case = """
+spill = File(path, 400)
+for n in range(6):
+    spill.put(frame(n))
+good = read(path + ".0")
+write(path + ".0", good[:-3])
+ring = Ring(100, File(path, 400))
+print(ring.trouble, ring.overwritten, len(ring), ring.free(), repr(ring.trouble))
+write(path + ".0", b"x" * len(good))
+ring = Ring(100, File(path, 400))
+print(ring.trouble, ring.overwritten, len(ring))
+write(path + ".0", good)
+ring = Ring(100, File(path, 400))
+ring.put(frame(7))
+print(repr(ring.trouble), len(ring), all_of(Ring(100, File(path, 400))) == list(range(6)))
+write(path + ".0", good)
+ring = Ring(100, File(path, 400))
+ring.put(frame(7))
+write(path + ".0", b"x" * len(good))
+print(ring.oldest() == frame(7), len(ring), ring.overwritten, ring.trouble)
+"""
+    assert interpreter.run(SPILL.format(path=place(interpreter, tmp_path), case=case)) == (
+        "flash 1 5 True ''\nflash 1 0\n'' 7 True\nTrue 1 6 flash\n"
+    )
+
+
+def test_a_flash_that_cannot_be_read_stops_no_device(interpreter, tmp_path: Path) -> None:
+    """Where a file should be is a folder, so nothing can be opened, nor written."""
+    case = """
+import os
+for i in (0, 1):
+    os.mkdir(path + ".%d" % i)
+ring = Ring(60, File(path, 400))
+for n in range(20):
+    ring.put(frame(n))
+print(ring.trouble, len(ring) > 1, ring.overwritten > 10, all_of(ring)[-1])
+"""
+    assert interpreter.run(SPILL.format(path=place(interpreter, tmp_path), case=case)) == (
+        "flash True True 19\n"
+    )
+
+
 def test_an_hour_of_outage_fits_in_eight_kilobytes(interpreter) -> None:
     """One frame a minute, of the longest that one reading makes, and none is lost."""
     script = """
