@@ -61,7 +61,12 @@ def _looked(
             raise
         faults.append(f"edge is not whole on it ({fault.raised}); run heatveil provision")
         return told
-    told["device"] = {**there._asdict(), "left": there.left, "state": there.word}
+    told["device"] = {
+        **there._asdict(),
+        "left": there.left,
+        "answers": there.answers,
+        "state": there.word,
+    }
     if there.limits is not None:
         told["device"]["limits"] = there.limits._asdict()
     faults += _of_state(there, devices, who)
@@ -116,8 +121,9 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
             )
         if held := device["limits"]:
             say(
-                f"budget       {device['left']} of {held['budget']} nano-rho left; boot "
-                f"{device['epoch']}, round {device['round']}, limits {held['version']}"
+                f"budget       {device['answers']} answers left, {device['left']} of "
+                f"{held['budget']} nano-rho; boot {device['epoch']}, round {device['round']}, "
+                f"limits {held['version']}"
             )
         say(f"state        {device['state']}" + (f"; {device['mended']}" * bool(device["mended"])))
         clock = str(device["clock"]) if device["clock"] >= CLOCK else "not set (needed for TLS)"

@@ -79,7 +79,7 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
     copied(board, starts)
     say(f"start        {', '.join(starts) or 'nothing: this heatveil has no main.py'}")
     say(
-        f"ready        boot {seen.epoch}, {seen.left} nano-rho left; the keys on the board are "
+        f"ready        boot {seen.epoch}, {seen.answers} answers left; the keys on the board are "
         "those that the gateway knows"
     )
     return seen
@@ -150,7 +150,8 @@ def _slots(board: Board, held: Held, say: Say) -> Held:
     # Frames of an older key, which nobody takes any more.
     remove(board, [f"{parts.FOLDER}/{name}" for name in names])
     copied(board, dict(zip(parts.SLOTS, first, strict=True)))
-    say(f"budget       two slots with {held.limits.budget} nano-rho, read back")
+    pays = state.answers(held.limits, held.limits.budget)
+    say(f"budget       two slots with {held.limits.budget} nano-rho, {pays} answers; read back")
     return held
 
 

@@ -11,7 +11,7 @@ import hmac
 import os
 from typing import NamedTuple
 
-from edge.limits import Limits
+from edge.limits import Limits, price
 
 from .board import Board
 from .parts import CONFIG, FOLDER
@@ -92,11 +92,21 @@ class State(NamedTuple):
         return max(self.limits.budget - self.spent, 0) if self.limits is not None else 0
 
     @property
+    def answers(self) -> int:
+        """Return how many answers of the least noise that is."""
+        return answers(self.limits, self.left) if self.limits is not None else 0
+
+    @property
     def word(self) -> str:
         """Return what the device would say on its state topic, as far as its budget goes."""
         if self.config or self.lost:
             return "alert"
         return "ready" if self.left else "exhausted"
+
+
+def answers(held: Limits, left: int) -> int:
+    """Return how many answers so many nano-rho pay for, with the least noise that is allowed."""
+    return left // max(int(price(held, held.exponent, held.variance)), 1)
 
 
 def asked(board: Board, mac_key: bytes | None = None) -> State:
