@@ -109,8 +109,8 @@ def checked(body, path=PLACE):
     who += [_key(told, key, 32, path) for key in KEYS]
     who.append(_key(told, "key_id", 4, path))
     identity = Identity(*who)
-    last = [told[word] for word in ("tick_ms", "wake_s", "led")]
-    return Config(identity, link, wifi, driver, *last, bool(told["tables"]))
+    tick_ms, wake_s, led = [told[word] for word in ("tick_ms", "wake_s", "led")]
+    return Config(identity, link, wifi, driver, tick_ms, wake_s, led, bool(told["tables"]))
 
 
 def fault(path, found, needed):

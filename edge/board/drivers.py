@@ -41,23 +41,33 @@ def opened(driver, i2c=None, wire=None, analog=None, camera=None):
 def kind(name):
     """Return the class of a driver by its name; ValueError where there is none."""
     if name == "amg8833":
-        from .sensors.amg8833 import Sensor
-    elif name == "tmp117":
-        from .sensors.tmp117 import Sensor
-    elif name == "sht4x":
-        from .sensors.sht4x import Sensor
-    elif name == "ds18b20":
-        from .sensors.ds18b20 import Sensor
-    elif name == "mlx90640":
-        from .sensors.mlx90640 import Sensor
-    elif name == "yours":
-        from .sensors.yours import Sensor
-    else:
-        raise ValueError(
-            "there is no such driver; %s are known, and another chip's bytes would be taken for "
-            "degrees. Name one of them, or write your own into sensors/yours.py" % ", ".join(NAMES)
-        )
-    return Sensor
+        from .sensors import amg8833
+
+        return amg8833.Sensor
+    if name == "tmp117":
+        from .sensors import tmp117
+
+        return tmp117.Sensor
+    if name == "sht4x":
+        from .sensors import sht4x
+
+        return sht4x.Sensor
+    if name == "ds18b20":
+        from .sensors import ds18b20
+
+        return ds18b20.Sensor
+    if name == "mlx90640":
+        from .sensors import mlx90640
+
+        return mlx90640.Sensor
+    if name == "yours":
+        from .sensors import yours
+
+        return yours.Sensor
+    raise ValueError(
+        "there is no such driver; %s are known, and another chip's bytes would be taken for "
+        "degrees. Name one of them, or write your own into sensors/yours.py" % ", ".join(NAMES)
+    )
 
 
 def _need(opening, name):

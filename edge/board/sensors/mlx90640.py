@@ -14,6 +14,7 @@ from ...pixels import above
 from . import bus
 
 LOWEST, HIGHEST = -100, 500  # degrees: it measures from -40 to 300
+NOTHING = LOWEST - 1  # refused, where a place was not filled
 
 
 class Sensor:
@@ -25,20 +26,21 @@ class Sensor:
     def __init__(self, camera, empty=None):
         self._camera = camera
         self._empty = bus.level(empty, 2000, self.sensors)
-        self._degrees = [None] * self.sensors
+        self._degrees = [NOTHING] * self.sensors
 
     def counts(self):
         """Return 768 counts, row by row, in hundredths of a degree Celsius."""
         found = self._degrees
         for i in range(self.sensors):
-            found[i] = None  # a place that is not filled must not show the frame before
+            found[i] = NOTHING  # a place that is not filled must not show the frame before
+        gone = False
         try:
             self._camera.getFrame(found)
         except Exception:
-            found = None
-        if found is None:
+            gone = True
+        if gone:
             raise OSError(bus.GONE)
-        if None in found or len(found) != self.sensors:
+        if len(found) != self.sensors:
             raise ValueError(bus.RUBBISH)
         bus.possible(found, LOWEST, HIGHEST)  # and what is no number is not between them
         return [int((degrees - LOWEST) * 100) + LOWEST * 100 for degrees in found]
