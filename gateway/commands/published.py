@@ -35,7 +35,8 @@ def as_public(query: Query, releases: Sequence[Release]) -> dict[str, Any]:
     if query.response is not None:
         why = "hold no response of a room, without which there is no map; leave --published out"
         raise OperatorFault(f"published readings {why}")
-    written = [field.name for field in fields(query) if field.name != "response"]
+    left = ("response", "sampler")[: 1 + (query.sampler == "exact")]  # older readers know the rest
+    written = [field.name for field in fields(query) if field.name not in left]
     return {
         "schema": SCHEMA,
         "mechanism": releases[0].round.mechanism,
@@ -127,8 +128,7 @@ def _release(query: Query, written: Any) -> Release:
     held = PARAMS + (query.sampler == "table")
     if not whole or len(params) != held or Params(*params[:PARAMS]).sensors != sensors:
         raise ValueError(f"the params of round {number!r} are {params!r} for {sensors} sensors")
-    grain, variance = Params(*params[:PARAMS]).exponent, Params(*params[:PARAMS]).variance
-    if not -64 <= grain <= 64 or variance < 1:
+    if not -64 <= params[1] <= 64 or params[4] < 1:
         raise ValueError(f"the params {params!r} have no usable grain or no noise")
     if len(values) != sensors:
         raise ValueError(
