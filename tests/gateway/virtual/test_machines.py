@@ -1,8 +1,11 @@
 """Devices in real MicroPythons, against a real broker: what they say is what boards say."""
 
+import getpass
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ from edge import cbor, wire
 from edge.host import post
 from edge.limits import Limits
 from edge.slots import Files
+from gateway.brokers import certificates
+from gateway.brokers.broker import free_port
 from gateway.enrolment import budgets, enrol
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.pump import Pump
@@ -125,6 +130,46 @@ def test_one_that_is_killed_comes_back_with_the_same_frame(
     assert len(site.of("data", "node-1")) >= 2
     assert len(set(site.of("data", "node-1"))) == 1
     assert again
+
+
+def test_they_come_in_tls_and_to_no_broker_that_another_signed_for(
+    need: Callable[[str], str], answers: Callable[[int], None], tmp_path: Path, home: Any
+) -> None:
+    """An interpreter verifies by itself: what its parent would have believed does not count."""
+    program, vm, port = need("mosquitto"), need("micropython"), free_port()
+    now = datetime.now(UTC)
+    signer, other = certificates.authority("ours", now), certificates.authority("others", now)
+    made = certificates.server(["127.0.0.1"], signer, now)
+    for name, data in (
+        ("ca.pem", signer.certificate),
+        ("other.pem", other.certificate),
+        ("server.pem", made.certificate),
+        ("server.key", made.key),
+    ):
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "conf").write_text(
+        f"listener {port} 127.0.0.1\nallow_anonymous true\nuser {getpass.getuser()}\n"
+        f"certfile {tmp_path}/server.pem\nkeyfile {tmp_path}/server.key\n"
+    )
+    with (
+        subprocess.Popen([program, "-c", tmp_path / "conf"], stderr=subprocess.DEVNULL) as child,
+        Pump("asks") as pump,
+    ):
+        answers(port)
+        right = Mqtt(host="127.0.0.1", port=port, ca_file=tmp_path / "ca.pem")
+        site = Site(right, tmp_path, pump)
+        with site.machines(vm) as fleet:
+            missing = fleet.wait()
+            site.ask(1, home)
+            came = eventually(lambda: fleet.counts.received == 3)
+        site.mqtt = right.model_copy(update={"ca_file": tmp_path / "other.pem"})
+        with site.machines(vm) as fleet, pytest.raises(LinkFault):
+            fleet.wait(patience_s=2.0)
+        site.link.close()
+        child.terminate()
+
+    assert missing == {}
+    assert came
 
 
 def test_no_key_is_in_the_arguments_of_a_process(site: Site, need: Callable[[str], str]) -> None:
