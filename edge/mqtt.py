@@ -98,8 +98,8 @@ class Client:
             self._parser.reset()
             works = (self._listen(reader, self._life), self._beat(self._life))
             tasks = [asyncio.create_task(self._guarded(work)) for work in works]
-            await self.link.send(self._hello)
-            if not await within(self.link.wait_ms, self._greeted):
+            said = await self.link.send(self._hello)
+            if not said or not await within(self.link.wait_ms, self._greeted):
                 raise OSError("the broker does not greet us")
             await self._begin()
             await self.link.ended.wait()

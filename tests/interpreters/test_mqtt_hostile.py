@@ -203,3 +203,25 @@ asyncio.run(main())
 def test_a_packet_is_one_write(interpreter) -> None:
     """In pieces, the second waits for a delayed acknowledgement of the first: 40 ms."""
     assert interpreter.run(ONE_WRITE) == "True True\n" * 3 + "3\n"
+
+
+def test_who_stops_while_it_still_connects_is_not_held_up(interpreter, listener: Listener) -> None:
+    """A goodbye before the greeting; nobody is waited for who will not greet."""
+    script = """
+import asyncio
+from edge.compat import Uptime
+from edge.mqtt import Client
+from edge.pause import sleep_ms
+
+async def main():
+    clock = Uptime()
+    client = Client("127.0.0.1", {port}, "n", wait_s=8)
+    task = asyncio.create_task(client.run())
+    await sleep_ms(0)
+    await client.stop()
+    await task
+    print(clock.now_ms() < 5000, client.connected)
+
+asyncio.run(main())
+"""
+    assert interpreter.run(script.format(port=listener.port)) == "True False\n"
