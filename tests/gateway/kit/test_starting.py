@@ -152,8 +152,11 @@ def test_doctor_tries_the_way_to_the_broker(desk: Any, provision: Any) -> None:
 
 
 @pytest.mark.usefixtures("broker")
-def test_a_new_password_is_seen_to_work(desk: Any, provision: Any) -> None:
+def test_a_new_password_is_seen_to_work(
+    desk: Any, provision: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A rotation ends where a provisioning ends: with the board at its broker."""
+    monkeypatch.setattr(starting, "LONGEST_S", -starting.MARGIN_S)
     assert provision("--wait", 0).status == 0
     where = f"folder:{desk.path.parent / 'board'}"
     said = desk.run("rotate", NAME, "--board", where, "--wait", 30)
