@@ -5,6 +5,7 @@ After that it says words, a line each, and hears what it asked for:
 
     up, down, made, sent, acknowledged, received        as in `counts`
     found N, lost N                                      how many
+    why TEXT                                             what is wrong with the link
     read E      asks for its sensors' whole numbers, in grains of 2**-E kelvin: a line, or empty
     (heard) bye says goodbye and ends
 
@@ -105,6 +106,17 @@ def identity(words: "list[Any]") -> "Any":
     return Identity(*(words[:5] + [unhexlify(word) for word in words[5:]]))
 
 
+async def complain(client: "Any") -> None:
+    """Say why we are not on the broker, when that changes."""
+    said = ""
+    while True:
+        await asyncio.sleep(0.5)
+        why = "" if client.connected else " ".join(client.trouble.split())
+        if why != said:
+            said = why
+            say("why", why)
+
+
 async def live(told: "dict[str, Any]") -> None:
     """Run until our parent says goodbye, or is gone."""
     who = identity(told["who"])
@@ -136,6 +148,7 @@ async def live(told: "dict[str, Any]") -> None:
 
     client.on_state = turned
     linked = asyncio.create_task(client.run())
+    asyncio.create_task(complain(client))  # noqa: RUF006  # it ends with the process
     await asyncio.StreamReader(sys.stdin).readline()  # type: ignore[arg-type]
     running.cancel()
     if client.connected:

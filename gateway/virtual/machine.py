@@ -67,6 +67,8 @@ class Machine:
                     self.counts.found = int(more)
                 case "read":
                     self.answer(int(more))
+                case "why":
+                    self.last = more
                 case "":
                     pass
                 case _:  # what an interpreter says of a fault

@@ -163,13 +163,35 @@ def test_they_come_in_tls_and_to_no_broker_that_another_signed_for(
             site.ask(1, home)
             came = eventually(lambda: fleet.counts.received == 3)
         site.mqtt = right.model_copy(update={"ca_file": tmp_path / "other.pem"})
-        with site.machines(vm) as fleet, pytest.raises(LinkFault):
+        with site.machines(vm) as fleet, pytest.raises(LinkFault, match="certificate"):
             fleet.wait(patience_s=2.0)
         site.link.close()
         child.terminate()
 
     assert missing == {}
     assert came
+
+
+def test_one_that_is_shut_out_is_named_with_the_reason(
+    doors: Any, tmp_path: Path, need: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own interpreter is who was told; the others go on."""
+    vm, made = need("micropython"), enrol.make("testsite", 4)
+    budgets.provision(made, LIMITS, lambda one: Files(str(tmp_path), one))
+    who = [(secret.identity, None) for secret in made.secrets.devices]
+    fleet = Fleet(who, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
+    monkeypatch.setattr(
+        "gateway.mqtt.access.as_device", lambda broker, name, secret: doors.comes(name, secret)
+    )
+    passwords = {name: f"secret of {name}" for name in fleet.names} | {"node-2": "another"}
+    with doors.run():
+        asking = interpreters.Asking(doors.comes("node-0"), tmp_path, passwords, None)
+        asked, command = interpreters.asked(fleet, asking), interpreters.command(vm)
+        with Machines(command, asked, interpreters.search_path()) as four:
+            missing = four.wait(patience_s=2.0)
+
+    assert set(missing) == {"node-2"}
+    assert "refuses us with code 5" in missing["node-2"]
 
 
 def test_no_key_is_in_the_arguments_of_a_process(site: Site, need: Callable[[str], str]) -> None:
