@@ -166,7 +166,7 @@ def test_what_the_table_says_of_memory_is_what_is_measured(
             pytest.skip(str(fault))
     for name, now in found.items():
         told = FIGURES[name].value
-        assert now == pytest.approx(told, rel=0.15), f"{name}: run bench_kit.py --write"
+        assert now == pytest.approx(told, rel=0.2), f"{name}: run bench_kit.py --write"
     assert found["load_kb"] > found["heap_kb"] > found["heap_mpy_kb"]
 
 
