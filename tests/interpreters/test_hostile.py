@@ -7,9 +7,12 @@ signed by anybody at the broker; a device that stops would have to be visited.
 SCRIPT = r'''
 import gc
 
+if hasattr(gc, "threshold"):
+    gc.threshold(2000)  # as in boot.py: loading leaves the heap in pieces otherwise
+
 LONG = memoryview(bytes(4096))  # taken while the heap is still in one piece
 
-from edge import keys, thermal, wire
+from edge import wire
 from edge.host import post, rootkeys
 from edge.budget import Budget
 from edge.host.enrol import provision
