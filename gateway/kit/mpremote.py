@@ -102,13 +102,21 @@ class Remote:
 
     def _fault(self, said: str, what: str) -> BoardFault:
         low = said.lower()
-        if any(word in low for word in BUSY):
+        busy = any(word in low for word in BUSY)
+        if busy and self._address.startswith("socket:"):
+            return BoardFault(
+                f"nobody answers at {self._address}, where a board's console must be; without it "
+                "nothing can be done there. Start the emulator, or look at its port"
+            )
+        # Of a port that is not there mpremote says the same.
+        gone = busy and self._address.startswith("/") and not Path(self._address).exists()
+        if busy and not gone:
             return BoardFault(
                 f"{self.where} is there but cannot be opened; one program at a time may speak to "
                 "it. Close what has it open (an editor, another terminal); on Linux your user "
                 "must be in the group dialout"
             )
-        if any(word in low for word in ABSENT):
+        if gone or any(word in low for word in ABSENT):
             return BoardFault(
                 f"no board was found ({self.where}); one with MicroPython must be plugged in, by "
                 "a cable that carries data. `mpremote devs` lists what is there; name it with "

@@ -95,8 +95,9 @@ def of_board(board: Board) -> dict[str, Any]:
         if isinstance(fault, BoardFault) and not fault.raised:
             raise
         raise OperatorFault(
-            f"{board.where} has no {CONFIG} that can be read; it would say which sensor it has. "
-            "Say it again, with --settings FILE"
+            f"{board.where} has no {CONFIG} that can be read; it would say which sensor and which "
+            "Wi-Fi it has, and nothing else does. Write both into a file of TOML, [driver] and "
+            "[wifi], and name it with --settings"
         ) from None
 
 

@@ -24,7 +24,7 @@ words = sys.argv[4:]
 with open(Path(folder, "words"), "a") as file:
     print(*words[:3], file=file)
 assert words[0] == "connect", words
-if words[1] != "/dev/ttyACM0":
+if words[1] != "COM7":
     sys.exit("mpremote: failed to access " + words[1] + " (it may be in use by another program)")
 if said:
     print(said)
@@ -54,7 +54,7 @@ def remote(desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Remote]:
     script = desk.path.with_name("stands_in.py")
     script.write_text(STANDS_IN)
 
-    def opened(said: str = "", address: str = "/dev/ttyACM0") -> Remote:
+    def opened(said: str = "", address: str = "COM7") -> Remote:
         folder = desk.path.parent / "board"
         command = [sys.executable, str(script), desk.program, str(folder), said]
         return Remote(address, command)
@@ -71,7 +71,7 @@ def test_a_board_by_mpremote(desk, remote) -> None:
     assert selftest.checked(board).heap > 0
     board.restart()
     words = (desk.path.parent / "board" / "words").read_text().splitlines()
-    assert words[-1] == "connect /dev/ttyACM0 reset"
+    assert words[-1] == "connect COM7 reset"
 
 
 def test_no_key_stands_in_a_list_of_processes(desk, remote) -> None:
@@ -88,7 +88,7 @@ def test_no_key_stands_in_a_list_of_processes(desk, remote) -> None:
         ("mpremote: no device found", "cable that carries data"),
         ("mpremote: no device with serial number 123", "no board was found"),
         ("mpremote.transport.TransportError: could not enter raw repl", "Flash MicroPython"),
-        ("mpremote: failed to access /dev/ttyACM0 (it may be in use by another program)", "Close"),
+        ("mpremote: failed to access COM7 (it may be in use by another program)", "Close"),
         ("Traceback (most recent call last):\nMemoryError: memory allocation failed", "memory"),
         ("Traceback (most recent call last):\nOSError: [Errno 5] EIO", "stopped with OSError"),
         ("", "nothing"),
@@ -116,7 +116,17 @@ def test_a_full_flash_comes_through(remote) -> None:
 def test_another_port_is_busy(remote) -> None:
     """The words are mpremote's."""
     with pytest.raises(BoardFault, match="group dialout"):
-        remote(address="/dev/ttyACM1").run("print(1)")
+        remote(address="COM8").run("print(1)")
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [("/dev/ttyNONE", "cable that carries data"), ("socket://127.0.0.1:1", "nobody answers")],
+)
+def test_a_port_that_is_not_there_is_not_called_busy(remote, address: str, says: str) -> None:
+    """mpremote has the same words for both."""
+    with pytest.raises(BoardFault, match=says):
+        remote(address=address).run("print(1)")
 
 
 def test_without_mpremote_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
