@@ -22,7 +22,7 @@ from ..mqtt.service import Link
 from ..mqtt.session import Message
 from ..operating import Mqtt
 
-HEARD = ("data", "meta", "state")
+HEARD = ("data", "meta", "state", "diag")
 WORDS = ("ready", "sleeping", "alert", "exhausted", "disconnected", "lost")
 BYTES = 4096  # of what is no frame
 LATE_S = 2.0  # what was retained has come by then
@@ -37,12 +37,16 @@ class Frame(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What came. boot: that its meta names, 0 for none. forged: frames under another key."""
+    """What came. boot: that its meta names, 0 for none. forged: frames under another key.
+
+    failed: how often its sensor failed, as its diag says.
+    """
 
     boot: int = 0
     state: str = ""
     frame: Frame | None = None
     forged: int = 0
+    failed: int = 0
 
 
 class Ear:
@@ -68,6 +72,8 @@ class Ear:
                 self._data(message)
             elif leaf == "meta":
                 self._meta(message.payload)
+            elif leaf == "diag":
+                self._diag(message.payload)
             elif leaf == "state" and (word := message.payload.decode("utf-8", "replace")) in WORDS:
                 self.heard = self.heard._replace(state=word)
             self._changed.notify_all()
@@ -111,6 +117,13 @@ class Ear:
         live = self._live_s() >= (0 if boot > self._after else LATE_S)
         if live and key == self._who.key_id.hex():
             self.heard = self.heard._replace(boot=boot, state="")
+
+    def _diag(self, payload: bytes) -> None:
+        try:
+            failed = int(json.loads(payload[:BYTES])["faults"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return
+        self.heard = self.heard._replace(failed=failed)
 
     def _live_s(self) -> float:
         return time.monotonic() - self._began_s

@@ -94,6 +94,11 @@ def _first_frame(ear: Ear, deployment: Deployment, who: Identity, say: Say) -> N
         raise OperatorFault(
             f"{who.name} says {heard.state} and answers nothing; heatveil doctor says why"
         )
+    if heard.failed:
+        raise OperatorFault(
+            f"{who.name} is at the broker and its sensor failed {heard.failed} times, so there is "
+            "no reading to blur and no frame. heatveil doctor says how it fails"
+        )
     say(
         "first frame  none yet: a board speaks when a round is asked. Does `heatveil serve` run, "
         f"not paused, with readings left of its promise? It asks every {every_s:g} s"

@@ -93,9 +93,11 @@ def test_a_device_that_cannot_answer_is_not_waited_for(broker: Mqtt) -> None:
     """Its budget is spent, and it says so at once."""
     with listening(broker, WHO, 0) as ear:
         ear.begin()
+        say(broker, ("diag", b'{"faults": 3}'), ("diag", b"{"), ("diag", b'{"faults": "many"}'))
         say(broker, ("meta", meta(1)), ("state", b"exhausted"))
         since_s = time.monotonic()
-        assert ear.wait_frame(60).state == "exhausted"
+        heard = ear.wait_frame(60)
+    assert (heard.state, heard.failed) == ("exhausted", 3)
     assert time.monotonic() - since_s < 30
 
 
