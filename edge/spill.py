@@ -136,5 +136,8 @@ def _next(file, most):
     if len(head) < HEAD:
         return None
     size = int.from_bytes(head[:2], "big")
-    data = file.read(size) if 0 < size <= most else b""
+    try:
+        data = file.read(size) if 0 < size <= most else b""
+    except MemoryError:  # no frame of ours: what stands there is rubbish, and no reason to stop
+        return None
     return data if data and _record(data)[:HEAD] == head else None

@@ -3,6 +3,7 @@
 The oracle is a Python list. A power cut is what it leaves: a file that ends at some byte.
 """
 
+import subprocess
 from pathlib import Path
 
 MODEL = """
@@ -269,3 +270,28 @@ for n in range(60):
 print(len(ring), ring.overwritten)
 """
     assert interpreter.run(script) == "60 0\n"
+
+
+def test_rubbish_that_looks_like_a_huge_frame_stops_no_board(need, tmp_path: Path) -> None:
+    """A flash that is spoilt must not keep a board from its start; what is before it is kept."""
+    script = f"""
+from edge.spill import File, _record
+path = {str(tmp_path / "frames")!r}
+with open(path + ".0", "wb") as file:
+    file.write(_record(b"\\0\\0\\0\\1") + _record(b"frame") + b"\\x70\\0abcd" + bytes(100))
+kept = File(path, 65536)
+print(len(kept), kept.oldest(), kept.put(b"next"), len(kept))
+try:
+    print(len(bytes(28673)))  # or the heap would have had room for it
+except MemoryError:
+    print("no room")
+"""
+    ran = subprocess.run(
+        [need("micropython-i386"), "-X", "heapsize=24k", "-c", script],
+        env={"MICROPYPATH": f"{Path(__file__).parents[2]}:.frozen"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert ran.stdout == "1 b'frame' 0 2\nno room\n", ran.stderr
