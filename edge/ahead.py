@@ -53,9 +53,9 @@ class Ahead:
             self._noise = None  # a draw that breaks off must not leave what another needs
             self.drawn += 1
             self.build(variance, digits)
-            given = (variance, self._identity.sensors, self._stream())
+            given = [variance, self._identity.sensors, self._stream()]
             if self._tables is not None:
-                given += (self._tables,)
+                given.append(self._tables)
             self._noise = mechanism.draw(*given)
             self._for = (mechanism.NAME, variance, digits)
 
