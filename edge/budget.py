@@ -8,10 +8,10 @@ up whatever the mechanism. What it allows is in both of its slots (`pair`) befor
     tighten   takes limits that protect more
 
 A power cut costs what was left of the lease, at most `lease` answers. An answer costs two writes
-divided by `lease`; as each is paid for, the budget bounds the wear of the flash as well. There
-is no way to get anything back, and no clock: a new window is a new enrolment. Both slots
-restored together from a copy cannot be told from the truth by the device itself; whoever
-receives its frames sees the epoch fall back, and must say so.
+divided by `lease`, and two for BEHIND numbers of Rounds at the least; as each is paid for, the
+budget bounds the wear of the flash as well. There is no way to get anything back, and no clock: a
+new window is a new enrolment. Both slots restored together from a copy cannot be told from the
+truth by the device itself; whoever receives its frames sees the epoch fall back, and must say so.
 """
 
 from .keys import checked, ratchet
@@ -22,6 +22,7 @@ from .wire import Fault
 
 UNBOOTED = "it has not started, so nothing says what is left; call boot first"
 UNFINISHED = "a write was not finished, so what the slots hold is not known; start it again"
+BEHIND = 8  # so many numbers of Rounds at most may be answered again after a power cut
 ASLEEP = "it sleeps, and what it had left is the next boot's; start it again"
 
 
@@ -56,6 +57,7 @@ class Budget:
         self._pair = Pair(slots, checked(state_key, "state key"))
         self._lease = lease
         self._end = 0  # of the lease: what both slots say is spent
+        self._kept = -1  # the newest round that both slots say
         self._reserved = None  # the last epoch and chain key that both slots allow, if not these
 
     @property
@@ -90,6 +92,7 @@ class Budget:
         woken = None if nap is None else nap.taken(record)
         if woken and woken.epoch <= record.epoch and not self.mended:
             self._reserved, self._end = (record.epoch, record.chain), record.spent
+            self._kept = record.round
             self.epoch, self.chain, self.limits = woken.epoch, woken.chain, record.limits
             self.spent, self.round, self.fault = woken.spent, woken.round, ""
             return
@@ -123,7 +126,7 @@ class Budget:
                 self.spent = end
             return False
         newest = max(round, self.round)
-        if self.spent + price > self._end:
+        if self.spent + price > self._end or newest - self._kept >= BEHIND:
             answers = min(self._lease, self.left // price)
             end = max(self._end, self.spent + answers * price)
             self._put(self.epoch, end, newest, self.chain, self.limits)
@@ -166,5 +169,5 @@ class Budget:
         except Lost as why:
             self.fault = str(why)
             raise
-        self._end = spent
+        self._end, self._kept = spent, round
         self.fault = ""

@@ -5,10 +5,12 @@ have. Loaded when one comes, for tables take memory, and most Rounds ask for exa
 of fewer than ARRAY readings draws exactly all the same.
 
 Noise from tables is not quite of its law, and delta pays for that. What a Round says of itself
-may be forged, so what the price rests on is held to here: one width, and no more than ROUNDS
-answers in the life of a key, for a device answers no number twice and none that is smaller. So
-so many sensors together are never further from exact noise than sensors ROUNDS SLACK in total
-variation, whatever they are asked. `recovery.thermal_tables` charges that.
+may be forged, so what the price rests on is held to here: one width, and numbers from 1 to ROUNDS
+alone. In the life of a key a device answers no number more than `budget.BEHIND` times: after each
+power cut its slots say a greater one than after the last, and none that is so much smaller than
+what was answered. So sensors together are never further from exact noise than
+sensors ROUNDS BEHIND SLACK in total variation, whatever they are asked, and however often their
+power is cut. `recovery.thermal_tables` charges that.
 """
 
 from . import veil
@@ -29,8 +31,8 @@ def objection(round, allowed):
             veil.digits(round),
             BITS,
         )
-    if round.number > ROUNDS:
-        return "its noise is from tables, which answer no Round beyond number %d" % ROUNDS
+    if not 1 <= round.number <= ROUNDS:
+        return "its noise is from tables, which answer no Round but number 1 to %d" % ROUNDS
     variance = veil.params_of(round).variance
     if not 1 <= variance <= WIDEST:
         return "its noise is from tables, which a variance of %d grains squared has not" % variance

@@ -2,8 +2,9 @@
 
 A Round may ask devices to draw from tables (`edge.bulk`), whose law is a little off. Devices hold
 to how little that is, and to how often, whatever they are asked: all sensors together are within
-sensors ROUNDS SLACK of exact noise in total variation, for the life of their keys. KEYS of them
-are counted, one after the other, for a device that is enrolled again in the middle of a window. So
+sensors ROUNDS BEHIND SLACK of exact noise in total variation, for the life of their keys. KEYS of
+them are counted, one after the other, for a device that is enrolled again in the middle of a
+window. So
 
     noise is calibrated, and prices are reckoned, for 99/100 of delta;
     the rest must pay for that variation, (1 + exp(epsilon)) times (`recovery.tabled`),
@@ -17,6 +18,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from edge.budget import BEHIND
 from edge.bulk import BITS, ROUNDS, SLACK
 from edge.records import Round
 from edge.sampler import Sampler
@@ -69,7 +71,7 @@ def taken(query: Query, epsilon: Fraction, windows: int = 1) -> Fraction:
     """Return what tables take of delta at an epsilon, in so many windows."""
     if epsilon > _WIDE:
         return Fraction(1)
-    samples = windows * KEYS * ROUNDS * math.prod(query.sensors)
+    samples = windows * KEYS * ROUNDS * BEHIND * math.prod(query.sensors)
     return (1 + exponential(epsilon)) * samples * Fraction(*SLACK)
 
 

@@ -25,6 +25,7 @@ from .claim import Claim, Effort, at_most, true
 
 OFF = Fraction(1, 2**74)  # of one sample, in total variation
 KEYS = 16  # of a device, in one window
+AGAIN = 8  # times at most that a number is answered, however often the power is cut
 ASIDE = Fraction(1, 100)
 ROOMS = (
     Query(Grid((8, 8), 500), (4, 4), 0.3, (1, 1), sampler="table"),
@@ -119,7 +120,7 @@ def _promised(query: Query) -> Iterator[Claim]:
         asked.guarantee.delta == query.delta and asked.params[7:] == (bulk.BITS,),
         samples=1,
     )
-    samples = KEYS * ANSWERS * sensors
+    samples = KEYS * ANSWERS * AGAIN * sensors
     with localcontext(Context(prec=tabling.DIGITS)):
         grows = 1 + (Decimal(query.epsilon[0]) / query.epsilon[1]).exp()
         off = samples * grows * OFF.numerator / OFF.denominator

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from edge.budget import Budget, Lost
+from edge.budget import BEHIND, Budget, Lost
 from edge.host.enrol import provision
 from edge.host.rootkeys import chain_at, first_chain, state_key
 from edge.keys import ratchet
@@ -104,6 +104,34 @@ def test_a_whole_lease_counts_as_spent_after_a_power_cut() -> None:
     assert again.spent == 6 * 40
     assert again.left == 1000 - 240
     assert again.round == 3
+
+
+def test_no_number_is_answered_more_often_than_is_counted() -> None:
+    """However the power is cut: an answer that is cheaper than the lease it is paid from, too.
+
+    What noise from tables takes of delta is counted so.
+    """
+    slots = enrolled(LIMITS._replace(budget=10**6))
+    answers: dict[int, int] = {}
+    for most in [1, 3, 7, 8, 50] * 40:
+        budget, price = started(slots, 8), 100
+        for round in range(budget.round + 1, budget.round + 1 + most):
+            assert budget.charge(price, round)
+            answers[round] = answers.get(round, 0) + 1
+            price = 1
+
+    assert len(answers) > 200
+    assert max(answers.values()) <= BEHIND
+
+
+def test_rounds_that_were_missed_are_not_answered_after_a_power_cut() -> None:
+    """Numbers leap where a device was away, and a lease lasts for many more of them."""
+    slots = enrolled()
+    budget = started(slots, 8)
+    for round in (1, 5, 100, 1000):
+        budget.charge(1, round)
+
+    assert started(slots).round == 1000
 
 
 def test_a_lease_is_no_longer_than_what_is_left() -> None:
