@@ -29,6 +29,10 @@ def constants(tree: ast.Module, but: Collection[str] = ()) -> Constants:
             name = node.arg
         elif isinstance(node, ast.alias):
             name = node.asname or node.name
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = node.name
+        elif isinstance(node, ast.ExceptHandler):
+            name = node.name or ""
         stored[name] = stored.get(name, 0) + 1
     found: Constants = {}
     for node in tree.body:

@@ -12,7 +12,7 @@ out, too.
 import ast
 from collections.abc import Mapping
 
-from . import folding, joining, shortening, wording
+from . import folding, joining, meaning, shortening, wording
 
 WORDS = "edge/words.txt"
 WHOLE = "edge/viper.py"  # machine code, which a board compiles for itself
@@ -30,7 +30,8 @@ def pressed(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return pressed sources by their path, and the file of their sentences.
 
     Raises:
-        ValueError: a module uses what another one calls private, so its name cannot be changed.
+        ValueError: a module uses what another one calls private, so its name cannot be changed;
+            or something that would come to mean something else.
     """
     trees = {path: ast.parse(text) for path, text in sources.items() if path != WHOLE}
     handed = set().union(*[folding.renamed(tree) for tree in trees.values()])
@@ -44,6 +45,11 @@ def pressed(sources: Mapping[str, bytes]) -> dict[str, bytes]:
                 f"{path} uses {', '.join(sorted(strange))}: private in another module, or a way "
                 "to names as texts; each module is given short names of its own, so they would "
                 "not meet. Make the name public, or do without"
+            )
+        if wrong := meaning.changed(path, tree, known):
+            raise ValueError(
+                f"{path} has {wrong[0]}; pressed it would mean something else, and only a board "
+                "would notice. Write it in another way"
             )
         own = known[path]
         dropped = own if path[5:-3] in JOINED else [name for name in own if name.startswith("_")]

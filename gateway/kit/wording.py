@@ -53,6 +53,10 @@ class _Mover(ast.NodeTransformer):
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         return node
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        # What is done with a text then, such as encode, makes bytes that must be right.
+        return node if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         return node
 
