@@ -66,8 +66,18 @@ def built(sources: Mapping[str, bytes], press: bool = True) -> dict[str, bytes]:
 
 
 def write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files into a folder of their own, which is emptied first."""
-    if folder.exists() and not (folder / "edge").is_dir() and any(folder.iterdir()):
+    """Write files into a folder of their own, which is emptied first.
+
+    Raises:
+        OperatorFault: it holds anything that no release holds, such as the sources of edge.
+    """
+    found = [one for one in folder.rglob("*") if not one.is_dir()] if folder.exists() else []
+    ours = ("edge/viper.py", pressing.WORDS, IMAGE)
+    names = [one.relative_to(folder).as_posix() for one in found]
+    if any(
+        name not in ours and not (name.startswith("edge/") and name.endswith(".mpy"))
+        for name in names
+    ):
         raise OperatorFault(
             f"{folder} holds something else than a release, which would be lost. Name a folder "
             "that is empty, or that is not there"

@@ -85,6 +85,17 @@ def test_a_release_that_is_not_whole_is_refused(
         parts.compiled(tmp_path / "none")
 
 
+@pytest.mark.parametrize("name", ["edge/node.py", "notes.txt", "edge/board/yours.txt"])
+def test_a_folder_with_anything_but_a_release_is_not_emptied(tmp_path: Path, name: str) -> None:
+    """The checkout, too, has a folder edge."""
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("mine")
+    with pytest.raises(OperatorFault, match="holds something else than a release"):
+        release.write(tmp_path, {"edge/node.mpy": b""})
+    assert file.read_text() == "mine"
+
+
 @pytest.mark.parametrize(("version", "says"), [(5, "version 5"), (0, "none")])
 def test_a_firmware_that_loads_other_mpy_is_named(
     desk: Any, compiled: dict[str, bytes], version: int, says: str
