@@ -6,7 +6,7 @@ from typing import Any
 from .. import config
 from ..deployment import Deployment
 from ..enrolment import budgets, enrol
-from ..virtual import handover, interpreters
+from ..virtual import descriptors, handover, interpreters
 from ..virtual.crowd import Crowd
 from ..virtual.machines import Machines
 from .standing import Stand
@@ -23,8 +23,9 @@ def gathered(
     """Return the devices, to be entered; what they stand in; and sentences on those that stay off.
 
     Raises:
-        OperatorFault: a file or the interpreter is at fault.
+        OperatorFault: a file or the interpreter is at fault, or so many are not possible here.
     """
+    descriptors.make_room(len(secrets.devices))
     passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
     if vm is not None:
         command = interpreters.command(vm)
