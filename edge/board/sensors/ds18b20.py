@@ -35,7 +35,7 @@ class Sensor:
         self._roms = roms
         self._empty = bus.level(empty, 20 << 4, self.sensors)
         for rom in roms:
-            if self._scratch(rom)[4] & 0x60 != 0x60:  # coarser, so its low bits mean nothing
+            if _coarse(self._scratch(rom)):
                 self._asked(wire.write_scratch, rom, bytes([0, 0, TWELVE_BITS]))
 
     def counts(self):
@@ -45,6 +45,8 @@ class Sensor:
         found = []
         for rom in self._roms:
             raw = self._scratch(rom)
+            if _coarse(raw):  # its power was gone for a moment, and with it what was set
+                raise ValueError(bus.RUBBISH)
             found.append(bus.signed(raw[0] | raw[1] << 8, 16))
         if POWER_ON in found:
             raise ValueError(bus.RUBBISH)
@@ -66,6 +68,11 @@ class Sensor:
         except Exception:  # the firmware's drivers raise what they like, with bytes in it
             pass
         raise OSError(bus.GONE)
+
+
+def _coarse(raw):
+    """Say whether a scratchpad's count has fewer than twelve bits: its low ones mean nothing."""
+    return raw[4] & 0x60 != 0x60
 
 
 def crc8_low_first(data):

@@ -109,6 +109,7 @@ for k in range(9):
 wire.pads[b"\\x00"] = pad(0x0190, 0x1F)
 ds18b20.Sensor(wire, [b"\\x00"])
 print(wire.written)
+print(fault_of(sensor.read, Params)[:30])
 """
     shown = interpreter.run(CHIPS + script).splitlines()
     kept = [line for line in shown if line != "waits 750"]
@@ -118,6 +119,7 @@ print(wire.written)
     assert kept[2:4] == ["1 [] 9", "ValueError: the sensor answers what it c"]
     assert kept[4:13] == ["ValueError: the sensor answers"] * 9
     assert kept[13] == "[(b'\\x00', b'\\x00\\x00\\x7f')]"
+    assert kept[14] == "ValueError: the sensor answers"  # of nine bits, since power was gone
 
 
 def test_an_mlx90640_gives_whole_hundredths(interpreter) -> None:
