@@ -12,7 +12,7 @@ import sys
 from ..clock import Clock
 from ..compat import Uptime, forget, spread
 from ..device import Device
-from ..pause import sleep_ms
+from ..pause import sleep_ms, until
 from . import assemble, day, firmware, led, nap, pins, power
 from .net import Station
 
@@ -132,9 +132,9 @@ class Parts:
 
     async def _nap(self):
         """Sleep once an answer has its receipt, or when the time is over; frames are kept."""
-        calm = 0
-        for _ in range(AWAKE_MS // 100):
-            await sleep_ms(100)
+        calm, clock = 0, Uptime()
+        for look in range(1, AWAKE_MS // 100 + 1):
+            await until(clock, 100 * look)  # when it looks must not tell how long a draw took
             calm = calm + 100 if self.client.connected and not len(self.ring) else 0
             if calm >= (1000 if self.budget.frames else CALM_MS):
                 break
@@ -143,6 +143,7 @@ class Parts:
         self.led.dark()  # first, for some lights hang on the radio's chip
         if self.station is not None:
             self.station.off(True)  # no task joins it again: from here on none runs
+        self.ring.keep()  # a Round may have come, and been answered, during the farewell
         if self.nap is not None and not self.budget.fault:
             self.budget.sleep(self.nap)
         power.sleep(self.machine, self.config.wake_s, self.watchdog)
