@@ -45,6 +45,7 @@ class Nap:
         """
         try:
             held = bytes(self._memory())
+            self._memory(bytes(len(held)))  # to write fewer leaves the others where they are
             self._memory(b"")
             if self._memory():  # what is not gone would be there again at the next boot
                 return None

@@ -210,3 +210,27 @@ def test_every_interpreter_sleeps_alike(interpreter) -> None:
 
     assert said.getvalue().startswith("40 400 ")
     assert interpreter.run(SCRIPT) == said.getvalue()
+
+
+def test_no_byte_of_a_chain_key_stays_once_a_board_is_awake() -> None:
+    """An ESP32 keeps what lies behind the length that it was given last."""
+    slots, chip = enrolled(), bytearray(2048)
+    size = 0
+
+    def memory(*data: bytes) -> Any:
+        nonlocal size
+        if not data:
+            return bytes(chip[:size])
+        size = len(data[0])
+        chip[:size] = data[0]
+        return None
+
+    budget, nap = Budget(slots, KEY), Nap(memory, KEY)
+    budget.boot(nap)
+    budget.sleep(nap)
+    assert any(chip)
+    again = Budget(slots, KEY)
+    again.boot(nap)
+
+    assert again.epoch == budget.epoch + 1
+    assert not any(chip)
