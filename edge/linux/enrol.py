@@ -63,11 +63,19 @@ def enrol(path, folder, driver):
             )
         write_durably("%s/%s" % (folder, CONFIG), packed(told))
         for i in (0, 1):
+            _removed("%s/frames.%d" % (folder, i))  # of an older key, and nobody takes them
             place.write(i, fresh.read(i))
     finally:
         os.close(held)
     os.unlink(path)
     return config
+
+
+def _removed(path):
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
 
 
 def words(name, pairs):

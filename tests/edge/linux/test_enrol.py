@@ -9,6 +9,7 @@ from edge import slots
 from edge.board.config import load
 from edge.budget import Budget
 from edge.linux.enrol import enrol, main, words
+from edge.spill import File
 
 
 def budget(folder: Path) -> Budget:
@@ -53,11 +54,11 @@ def test_a_second_device_cannot_be_made_of_one_file(device_file: Path, tmp_path:
     assert budget(home).epoch == before.epoch + 1
 
 
-@pytest.mark.parametrize("step", range(4))
+@pytest.mark.parametrize("step", range(6))
 def test_cut_off_anywhere_it_goes_on(
     device_file: Path, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Power fails after the config, after each slot, or before the file is removed."""
+    """Power fails before the config, frames, a slot or the file is written or removed."""
     from edge.linux import enrol as module
 
     home, writes = tmp_path / "node", 0
@@ -82,6 +83,16 @@ def test_cut_off_anywhere_it_goes_on(
 
     assert budget(home).epoch == 1
     assert not device_file.exists()
+
+
+def test_frames_of_an_older_key_are_gone(device_file: Path, tmp_path: Path) -> None:
+    """No receipt would come for them, and all that is answered later would wait behind."""
+    home = tmp_path / "node"
+    home.mkdir()
+    File(f"{home}/frames", 1024).put(b"of another key")
+    enrol(str(device_file), str(home), {"name": "tmp117"})
+
+    assert len(File(f"{home}/frames", 1024)) == 0
 
 
 @pytest.mark.parametrize("change", [{"devices": []}, {"devices": [{}]}, {"site": 7}])
