@@ -1,8 +1,8 @@
 """What a board's firmware has and a MicroPython for PCs has not, for a stand-in: as text.
 
 Pins that go nowhere, a Wi-Fi that is joined at once (the PC's own network), a clock that is
-right, and two sensors that always say 25 degrees: a DS18B20 on any pin and a TMP117 on any I2C. So
-a whole device can be lived through on a desk. What it sends is as blurred as any board's.
+right, and sensors that always say 25 degrees: a DS18B20 or a TMP36 on any pin, a TMP117 on any
+I2C. So a whole device can be lived through on a desk. What it sends is as blurred as any board's.
 """
 
 # How the program is started that lives in the folder: its flash is the root of all paths, as on a
@@ -45,6 +45,14 @@ class Pin:
 
     def value(self, level=None):
         return 0
+
+
+class ADC:
+    def __init__(self, pin):
+        pass
+
+    def read_u16(self):
+        return 14895
 
 
 class I2C:
