@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from ..faults import LinkFault
+from ..faults import LinkFault, OperatorFault
 from .counts import Counts, added
 from .machine import Asked, Machine
 
@@ -33,8 +33,12 @@ class Machines:
 
     def __enter__(self) -> "Machines":
         self._thread.start()
-        for one in self._machines.values():
-            self._start(one)
+        try:
+            for one in self._machines.values():
+                self._start(one)
+        except BaseException:
+            self.close()  # nobody else will
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -114,7 +118,14 @@ class Machines:
 
     def _start(self, one: Machine) -> None:
         with self._lock:
-            pipe = one.start(self._command, self._environment)
+            try:
+                pipe = one.start(self._command, self._environment)
+            except OSError as fault:
+                raise OperatorFault(
+                    f"the interpreter of {one.name} cannot be started ({fault.strerror}); each "
+                    "device has a process and two pipes of its own. Ask for fewer with --nodes, "
+                    "or allow more: ulimit -n, ulimit -u"
+                ) from fault
             self._selector.register(pipe, selectors.EVENT_READ, one)
 
     def _ended(self, some: list[Machine]) -> list[subprocess.Popen[bytes]]:

@@ -4,6 +4,7 @@ import getpass
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -250,3 +251,27 @@ def test_a_sensor_that_fails_gives_an_empty_line_and_no_number() -> None:
 
     assert said == [b"\n"]
     assert (one.counts.made, one.last) == (1, "MemoryError: none")
+
+
+def test_one_that_cannot_be_started_leaves_none_of_the_others_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A system that is out of files or processes: it is said, and nothing goes on by itself."""
+    wait = [sys.executable, "-c", "import sys; sys.stdin.readline(); sys.stdin.readline()"]
+    fleet = Machines(wait, {name: Asked(b"{}", lambda exponent: []) for name in "ab"}, "")
+    started: list[subprocess.Popen[bytes]] = []
+    start = Machine.start
+
+    def once(self: Machine, *told: Any) -> int:
+        if started:
+            raise OSError(24, "Too many open files")
+        pipe = start(self, *told)
+        assert self.process is not None
+        started.append(self.process)
+        return pipe
+
+    monkeypatch.setattr(Machine, "start", once)
+    with pytest.raises(OperatorFault, match=r"of b cannot be started \(Too many.*--nodes"), fleet:
+        pass
+    assert started[0].poll() is not None
+    assert "machines" not in {thread.name for thread in threading.enumerate()}
