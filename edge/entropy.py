@@ -36,6 +36,11 @@ class Stream:
     def bits(self, count):
         """Return the next `count` bits as a whole number."""
         while self._left < count:
+            if self._counter >> 32:  # which some MicroPythons would cut to 0, and begin again
+                raise ValueError(
+                    "a stream of noise is at its end, after 2**32 blocks; it must not begin "
+                    "again, or two readings would share their noise. Start the device anew"
+                )
             block = hmac_sha256(self._key, self._prefix + self._counter.to_bytes(4, "big"))
             self._counter += 1
             self._pool = (self._pool << 256) | int.from_bytes(block, "big")

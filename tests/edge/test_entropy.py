@@ -50,6 +50,24 @@ def test_a_sealed_stream_is_never_repeated() -> None:
     assert first.below(1 << 256) != second.below(1 << 256)
 
 
+def test_a_stream_ends_and_does_not_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where numbers that are too large for their bytes are cut, block 2**32 would be block 0."""
+
+    class Cut(int):
+        def to_bytes(self, size: int, order: str) -> bytes:  # type: ignore[override]
+            return (int(self) % (1 << 8 * size)).to_bytes(size, "big")
+
+        def __add__(self, other: int) -> "Cut":
+            return Cut(int(self) + other)
+
+    stream = Tape(b"long")
+    monkeypatch.setattr(stream, "_counter", Cut((1 << 32) - 1))
+    stream.bits(256)
+
+    with pytest.raises(ValueError, match="at its end"):
+        stream.bits(1)
+
+
 def test_dead_system_entropy_still_leaves_two_boots_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some boards return the same bytes at every start."""
     monkeypatch.setattr(entropy, "os_entropy", lambda size: bytes(size))
