@@ -143,12 +143,19 @@ def _refused(sentence: str) -> NoReturn:
 
 @contextmanager
 def _politely() -> Iterator[None]:
-    """Let SIGTERM end the program as Ctrl-C does; by itself it would leave half files."""
+    """Let SIGTERM, and a terminal that closes, end the program as Ctrl-C does.
+
+    By itself it would leave half files, or keys in those for the moment.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    ends = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
+        ends.append(signal.SIGHUP)
+    before = [signal.signal(one, lambda number, _: sys.exit(128 + number)) for one in ends]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, was in zip(ends, before, strict=True):
+            signal.signal(one, was)
