@@ -21,12 +21,15 @@ from .board import BoardFault
 from .figures import heap_kb
 
 LONGEST_S = 120
+MEMORY = Path("/dev/shm")  # where a system has a folder in memory: nothing stays on a disk
 RESET_S = 2.0
 ABSENT = ("no device found", "no device with serial number", "could not open port")
 BUSY = ("failed to access", "in use by another program")
 SILENT = ("could not enter raw repl", "timeout waiting for", "could not exec command")
-# The last line of a traceback on the board.
-RAISED = re.compile(r"^(\w+(?:Error|Exception|Interrupt)\b.*|Lost: .*|Fault: .*)$", re.MULTILINE)
+# The last line of a traceback on the board; a release calls its faults by their modules, too.
+RAISED = re.compile(
+    r"^(\w+(?:Error|Exception|Interrupt)\b.*|\w*(?:Lost|Fault): .*)$", re.MULTILINE
+)
 
 
 def program() -> list[str]:
@@ -54,7 +57,7 @@ class Remote:
 
     def run(self, code: str) -> str:
         """Return what the code prints; it goes as a file that only its owner can read."""
-        with tempfile.TemporaryDirectory(prefix="heatveil-") as folder:
+        with _folder() as folder:
             script = Path(folder, "step.py")
             script.write_text(code, encoding="utf-8")
             return self._call("run", str(script)).replace("\r\n", "\n")
@@ -65,7 +68,7 @@ class Remote:
 
     def put_all(self, files: Mapping[str, bytes]) -> None:
         """Write files one after the other, with one start of mpremote, which takes longest."""
-        with tempfile.TemporaryDirectory(prefix="heatveil-") as folder:
+        with _folder() as folder:
             words: list[str] = []
             for number, (path, data) in enumerate(files.items()):
                 file = Path(folder, str(number))
@@ -136,6 +139,12 @@ class Remote:
             f"mpremote {what} failed for {self.where} and said {last[0]!r}; that must go well, or "
             "nobody knows what is on it. Press its reset button, and run this again"
         )
+
+
+def _folder() -> "tempfile.TemporaryDirectory[str]":
+    """Return a folder for its owner alone, to be entered; what is in it may be keys."""
+    memory = MEMORY if os.access(MEMORY, os.W_OK) else None
+    return tempfile.TemporaryDirectory(prefix="heatveil-", dir=memory)
 
 
 def failed(where: str, raised: str) -> BoardFault:

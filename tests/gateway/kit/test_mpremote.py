@@ -4,6 +4,8 @@ mpremote itself needs a serial port; here a program of its command line stands i
 what it is given on a real MicroPython. Its complaints are mpremote's own, word for word.
 """
 
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from gateway.kit import interpreter, mpremote, selftest
 from gateway.kit.board import BoardFault, get
 from gateway.kit.copying import copied
 from gateway.kit.mpremote import Remote
+from tests.waiting import eventually
 
 STANDS_IN = """
 import shutil, subprocess, sys
@@ -43,6 +46,16 @@ if words[2:4] == ["fs", "cp"]:
         print("cp", *words[at + 2 : at + 4])
 elif words[2] != "reset":
     sys.exit("mpremote: '" + words[2] + "' is not a command")
+"""
+CLOSING = """
+import sys
+from pathlib import Path
+from gateway import cli
+from gateway.kit import mpremote
+mpremote.MEMORY = Path(sys.argv[1])
+slow = [sys.executable, "-c", "import time; time.sleep(60)"]
+with cli._politely():
+    mpremote.Remote("auto", slow).put("heatveil.json", b"a key")
 """
 
 
@@ -137,3 +150,23 @@ def test_without_mpremote_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         mpremote.program()
     with pytest.raises(OperatorFault, match="cannot be run"):
         Remote("auto", [str(tmp_path / "none")]).run("print(1)")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_terminal_that_closes_leaves_no_keys(tmp_path: Path, number: signal.Signals) -> None:
+    """What is on its way to a board lies in a file, which must not outlive the command."""
+    words = [sys.executable, "-c", CLOSING, str(tmp_path)]
+    with subprocess.Popen(words, start_new_session=True) as child:
+        there = eventually(lambda: list(tmp_path.glob("heatveil-*/0")))
+        child.send_signal(number)
+    assert there
+    assert child.returncode == 128 + number
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_faults_of_a_release_are_told_by_their_sentence(remote) -> None:
+    """There they are called after their modules, too."""
+    said = 'Traceback (most recent call last):\n  File "core", in a\nPacketsFault: cut short'
+    with pytest.raises(BoardFault, match="stopped with PacketsFault: cut short") as refused:
+        remote(said).run("print(1)")
+    assert refused.value.raised == "PacketsFault: cut short"
