@@ -33,7 +33,7 @@ def opened(address: str, lives: bool = False) -> Board:
             "interpreter that runs in it. Install it (apt-get install micropython), or name a "
             "board's port"
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(0o700, parents=True, exist_ok=True)  # its flash, with keys on it
     # Its name among boards: a folder that is copied is another board, as it must be.
     return StandIn(program, folder, chip=str(folder.resolve()).encode(), lives=lives)
 

@@ -1,5 +1,6 @@
 """What a board says of itself, and files that go there: on a real MicroPython, and on bad ones."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from gateway.faults import OperatorFault
 from gateway.kit import interpreter, selftest
 from gateway.kit.board import BoardFault, digests, get, listed, remove
 from gateway.kit.copying import copied
+from gateway.kit.opening import opened
 
 
 class Otherwise:
@@ -130,3 +132,12 @@ def test_a_flash_that_forgets_is_noticed(desk) -> None:
     """A bit that falls over is another noise, or none."""
     with pytest.raises(BoardFault, match="is not what was written"):
         copied(Worn(desk.board()), {"a": b"123"})
+
+
+def test_the_flash_of_a_stand_in_is_for_its_owner_alone(desk, monkeypatch, tmp_path: Path) -> None:
+    """There are keys on it as on a board, and on this machine there are others."""
+    monkeypatch.setenv("PATH", str(Path(desk.program).parent))
+    board = opened(f"folder:{tmp_path / 'flash'}")
+    board.put("heatveil.json", b"{}")
+    assert (tmp_path / "flash").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "flash" / "heatveil.json").stat().st_mode & 0o777 == 0o600
