@@ -28,16 +28,15 @@ class Window:
         flight = self.take(topic, payload, retain)
         while flight is None:
             if not await within(link.wait_ms, self.room):
+                for flight in self.flights[:1]:  # whoever gave it up, it is in the way
+                    self._overdue(flight)
                 return False
             flight = self.take(topic, payload, retain)
         if link.up and not flight.sent:
             await link.send(flight.out())
         if await within(link.wait_ms, flight.landed):
             return True
-        if link.up:
-            if flight.late:
-                link.end("no PUBACK came in %d ms" % link.wait_ms)
-            flight.late = True  # once is no proof: it may have left a moment ago, again
+        self._overdue(flight)
         return False
 
     def take(self, topic, payload, retain):
@@ -53,6 +52,13 @@ class Window:
         flight = Flight(mid, what, packets.publish(topic, payload, 1, retain, mid, False))
         self.flights.append(flight)
         return flight
+
+    def _overdue(self, flight):
+        link = self._link
+        if link.up:
+            if flight.late:
+                link.end("no PUBACK came in %d ms" % link.wait_ms)
+            flight.late = True  # once is no proof: it may have left a moment ago, again
 
     def number(self):
         """Return a packet identifier that is not in use."""
