@@ -10,7 +10,8 @@
     dark                  asleep, or without power
 
 Nothing that it says depends on a reading, nor on when a frame was made: who looks at it through
-the window learns what `state` says in public.
+the window learns what `state` says in public. Its beat stands still while noise is drawn, and who
+films it from near sees for how long: PRIVACY, known limits.
 """
 
 FLASH_MS = 60
