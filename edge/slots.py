@@ -15,7 +15,8 @@ program of a block (tests/interpreters/test_budget.py):
                           for one sector names both files. Nothing is answered then, ever: the
                           device must be enrolled again. Use littlefs2 or Blocks there
 
-Wear, for each lease: Blocks erases each of its two blocks once, so give it a long lease.
+Wear, for each lease: Blocks erases each of its two blocks once, so give it one of 8 answers;
+longer ones spare nothing, for the slots are never more than 8 numbers of Rounds behind.
 littlefs2 with blocks of 4 KB erases one block in twelve leases, and takes turns among those
 that are free: with leases of 8 and an answer a minute, 5500 erasures a year among them all.
 
