@@ -35,10 +35,13 @@ def enrol(path, folder, driver):
             "or there is nothing to make it from. Make one: heatveil device add" % path
         )
     row = rows[0]
-    if row.get("chip"):  # as `heatveil provision` writes it, before a board has anything
+    home = _home(folder)
+    # `heatveil provision` writes it too, before a board has anything.
+    if row.get("chip") not in (None, "", home):
         raise ValueError(
-            "%s went to a board already; two devices of one key would use the same noise, and "
-            "their readings would lie open. Make new keys: heatveil device rotate --keys" % path
+            "%s went to another board or folder already; two devices of one key would use the "
+            "same noise, and their readings would lie open. Make new keys: heatveil device rotate "
+            "--keys" % path
         )
     told = {word: row.get(word) for word in WORDS}
     told["site"], told["site_key"] = body.get("site"), body.get("site_key")
@@ -61,6 +64,9 @@ def enrol(path, folder, driver):
                 "device is made once. Take another folder, or remove %s, which was used"
                 % (folder, path)
             )
+        if row.get("chip") != home:
+            row["chip"] = home
+            _bind(path, body)
         write_durably("%s/%s" % (folder, CONFIG), packed(told))
         for i in (0, 1):
             _removed("%s/frames.%d" % (folder, i))  # of an older key, and nobody takes them
@@ -69,6 +75,26 @@ def enrol(path, folder, driver):
         os.close(held)
     os.unlink(path)
     return config
+
+
+def _home(folder):
+    """Return what tells this folder of this computer from all others."""
+    try:
+        with open("/etc/machine-id", encoding="ascii") as file:
+            machine = file.read().strip()
+    except OSError:
+        machine = os.uname().nodename
+    return "%s %s" % (machine, os.path.realpath(folder))
+
+
+def _bind(path, body):
+    """Write the file anew with whose it is: a cut leaves the old one or the new one."""
+    beside = path + ".new"
+    write_durably(beside, json.dumps(body).encode())
+    os.replace(beside, path)
+    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
 
 
 def _removed(path):

@@ -54,11 +54,11 @@ def test_a_second_device_cannot_be_made_of_one_file(device_file: Path, tmp_path:
     assert budget(home).epoch == before.epoch + 1
 
 
-@pytest.mark.parametrize("step", range(6))
+@pytest.mark.parametrize("step", range(7))
 def test_cut_off_anywhere_it_goes_on(
     device_file: Path, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Power fails before the config, frames, a slot or the file is written or removed."""
+    """Power fails before the file, config, frames or a slot is written or removed."""
     from edge.linux import enrol as module
 
     home, writes = tmp_path / "node", 0
@@ -79,10 +79,14 @@ def test_cut_off_anywhere_it_goes_on(
         power.setattr(module.os, "unlink", write(module.os.unlink))
         with pytest.raises(OSError, match="no power"):
             enrol(str(device_file), str(home), {"name": "tmp117"})
+    if step:  # from then on it is that folder's, whatever is on the medium there
+        with pytest.raises(ValueError, match="another board or folder already"):
+            enrol(str(device_file), str(tmp_path / "other"), {"name": "tmp117"})
+        assert not (tmp_path / "other").exists()
     enrol(str(device_file), str(home), {"name": "tmp117"})
 
     assert budget(home).epoch == 1
-    assert not device_file.exists()
+    assert not list(tmp_path.glob(f"{device_file.name}*"))
 
 
 def test_frames_of_an_older_key_are_gone(device_file: Path, tmp_path: Path) -> None:
