@@ -51,6 +51,7 @@ def rotate(
         if _waiting(file, HOLDS) and _held(path, name, file).chip not in ("", found.chip):
             file.unlink()  # of a board that never came to its end; its keys are to be no more
         if not _waiting(file, HOLDS):
+            handing.check_free(board, name)  # before the keys of the right board are no more
             with Change(path, name, folder, None, file, say) as change:
                 change.rotate(True, budget)
         held = _held(path, name, file)

@@ -101,19 +101,24 @@ def _bound(board: Board, kit: Kit, found: Found) -> tuple[dict[str, Any], Held]:
             "the broker's, is called on the board's network, and run this again"
         )
     settings.made(kit.held, own)  # what the board would refuse is refused now
-    _check_free(board, kit)
+    if not kit.replace and not kit.held.chip:
+        check_free(board, kit.held.identity.name)
     return own, boardfile.take(kit.held, found.chip)
 
 
-def _check_free(board: Board, kit: Kit) -> None:
-    """Raise where a board holds another device's budget that would be forgotten."""
-    if kit.replace or kit.held.chip or not _there(board):
+def check_free(board: Board, name: str) -> None:
+    """Check that a board holds no other device's budget, which would be forgotten.
+
+    Raises:
+        OperatorFault: it does.
+    """
+    if not _there(board):
         return
     try:
         there = state.asked(board)
     except BoardFault:
         there = None
-    if there is not None and there.name == kit.held.identity.name:
+    if there is not None and there.name == name:
         return  # its own, under keys that are no more
     who = there.name if there is not None and there.name else "a device that cannot be read"
     raise OperatorFault(
