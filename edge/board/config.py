@@ -50,15 +50,21 @@ def load(path=PLACE):
         raise fault(path, "is not there, or empty", "one that heatveil provision wrote")
     if size > LONGEST:
         raise fault(path, "is too long", "%d bytes at most" % LONGEST)
-    text = read_whole(path, size)  # no more than that: a board takes the room before it reads
+    # No more than that: a board takes the room before it reads.
+    return checked(unpacked(read_whole(path, size), path), path)
+
+
+def unpacked(text, path=PLACE):
+    """Return what the file's bytes say, without their CRC, which must be right if there is one."""
     try:
         body = json.loads(text)
     except Exception:  # what a port calls it, with the text in it
         body = None
-    at = text.rfind(CRC)
-    if not isinstance(body, dict) or ("crc" in body and _crc(text[:at]) != body.pop("crc")):
+    if not isinstance(body, dict):
         raise fault(path, "is no whole JSON object", "whole: its writing was cut off, perhaps")
-    return checked(body, path)
+    if "crc" in body and _crc(text[: text.rfind(CRC)]) != body.pop("crc"):
+        raise fault(path, "has a checksum that is wrong", "as it was written, to the last byte")
+    return body
 
 
 def packed(body):
@@ -126,7 +132,7 @@ def _words(table, needed, optional, path, where):
     said = {}
     for word in table:
         if word not in needed and word not in optional:
-            raise fault(path, "has a word too many under %s" % (where or "it"), "without it")
+            raise fault(path, "has a word too many, %s%.20s" % (where, word), "without it")
     for kinds in (needed, optional):
         for word in kinds:
             said[word] = table.get(word)

@@ -100,6 +100,14 @@ def test_two_halves_of_two_files_are_told_apart(tmp_path: Path) -> None:
     assert (mixed.mac_key[0], mixed.state_key[0]) == (0xA2, 0x57)
 
 
+def test_a_file_that_somebody_changed_is_whole_and_not_right(tmp_path: Path) -> None:
+    """One letter by an editor: it is JSON still, and nobody knows what else was touched."""
+    path = tmp_path / "heatveil.json"
+    path.write_bytes(packed(RIGHT).replace(b"tmp117", b"tmp118"))
+    with pytest.raises(ValueError, match="has a checksum that is wrong"):
+        load(str(path))
+
+
 def test_a_cable_and_no_tls_are_possible(tmp_path: Path) -> None:
     """A Raspberry Pi on a network of its own has neither."""
     path = written(tmp_path, ("wifi", NOTHING), ("link.ca", NOTHING), ("link.tls", False))
@@ -128,15 +136,15 @@ def test_a_cable_and_no_tls_are_possible(tmp_path: Path) -> None:
         ("link.tls", "true", "link.tls"),
         ("link.tls", False, "tls"),
         ("link.ca", NOTHING, "ca"),
-        ("link.insecure", True, "a word too many under link"),
+        ("link.insecure", True, r"a word too many, link\.insecure;"),
         ("wifi.ssid", NOTHING, "wifi.ssid"),
-        ("wifi.pasword", "x", "a word too many under wifi"),
+        ("wifi.pasword", "x", r"a word too many, wifi\.pasword;"),
         ("driver.name", NOTHING, "driver.name"),
-        ("driver.adress", 72, "a word too many under driver"),
+        ("driver.adress", 72, r"a word too many, driver\.adress;"),
         ("driver.empty", 20.5, "driver.empty"),
         ("tick_ms", 0, "tick_ms"),
         ("wake_s", -5, "wake_s"),
-        ("debug", True, "a word too many"),
+        ("debug", True, "a word too many, debug;"),
     ],
 )
 def test_a_wrong_word_is_named_and_not_shown(
