@@ -18,12 +18,11 @@ It is held against the same reader that the board has, before anything is writte
 """
 
 import ast
-import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
-from edge.board import config
+from edge.board import config, drivers
 
 from ..faults import OperatorFault, suggestion, text_of
 from .board import Board, BoardFault, get
@@ -31,6 +30,9 @@ from .boardfile import Held
 from .parts import CONFIG
 
 OWN = ("driver", "wifi", "tick_ms", "wake_s", "led")
+TABLES = {"driver": (*config.DRIVER, "file"), "wifi": ("ssid", "password", "country")}
+CAMERA = "mlx90640"  # of which there is no good driver in MicroPython
+DRIVERS = [name for name in drivers.NAMES if name != CAMERA]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -53,10 +55,38 @@ def read(path: Path) -> dict[str, Any]:
                 f"the settings {path} say {word!r}; who a device is, and its keys, come from its "
                 f"enrolment alone, and all else is known by name; {suggestion(word, OWN)}"
             )
+    _check(found, f"the settings {path}")
     driver = found.get("driver")
     if isinstance(driver, dict) and "file" in driver:
         driver["file"] = str(_driver(path.parent / str(driver["file"]), driver.get("name")))
     return found
+
+
+def _check(own: dict[str, Any], called: str) -> None:
+    """Check the words of the tables, and that a board has the driver."""
+    for table, words in TABLES.items():
+        said = own.get(table)
+        for word in said if isinstance(said, dict) else ():
+            if word not in words:
+                above = "it belongs above [driver] and [wifi], at the head of the file"
+                raise OperatorFault(
+                    f"{called} have {word!r} under [{table}]; a board knows no such word there, "
+                    f"and what it was to do would not be done; "
+                    f"{above if word in OWN else suggestion(word, words)}"
+                )
+    driver = own.get("driver")
+    name = driver.get("name") if isinstance(driver, dict) else None
+    if not isinstance(name, str) or name in DRIVERS:
+        return  # what is no name at all, the board's own reader says
+    if name == CAMERA:
+        raise OperatorFault(
+            f"{called} name the driver {name}; MicroPython has none for it, and the board would "
+            "read nothing. Wire it to a Raspberry Pi (edge/linux), or another sensor to this board"
+        )
+    raise OperatorFault(
+        f"{called} name the driver {name!r}; a board has none of that name, and another chip's "
+        f"bytes would be taken for degrees; {suggestion(name, DRIVERS)}"
+    )
 
 
 def _driver(file: Path, name: Any) -> Path:
@@ -86,19 +116,23 @@ def of_board(board: Board) -> dict[str, Any]:
     """Return what a board has been told of itself, without keys and link.
 
     Raises:
-        OperatorFault: it has nothing that can be read.
+        OperatorFault: it has nothing that can be relied on.
     """
     try:
-        body = json.loads(get(board, CONFIG))
-        return {word: body[word] for word in OWN if word in body}
-    except (BoardFault, ValueError, TypeError) as fault:
+        body = config.unpacked(get(board, CONFIG), CONFIG)
+    except (BoardFault, ValueError) as fault:
         if isinstance(fault, BoardFault) and not fault.raised:
             raise
+        absent = isinstance(fault, BoardFault)
+        why = f"{CONFIG} cannot be read" if absent else str(fault).partition(";")[0]
         raise OperatorFault(
-            f"{board.where} has no {CONFIG} that can be read; it would say which sensor and which "
-            "Wi-Fi it has, and nothing else does. Write both into a file of TOML, [driver] and "
-            "[wifi], and name it with --settings"
+            f"{board.where} cannot say which sensor and which Wi-Fi it has ({why}); nothing else "
+            "does, and what is wrong in part is not copied into a new one. Write both into a file "
+            "of TOML, [driver] and [wifi], and name it with --settings"
         ) from None
+    own = {word: body[word] for word in OWN if word in body}
+    _check(own, f"the words of {CONFIG} on {board.where}")
+    return own
 
 
 def made(held: Held, own: dict[str, Any]) -> bytes:

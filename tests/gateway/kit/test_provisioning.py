@@ -242,7 +242,10 @@ def test_another_devices_board_is_not_taken_by_accident(desk) -> None:
     [
         ("", "driver"),
         ("site_key = 'aa'\n" + "[driver]\nname='yours'\n", "enrolment alone"),
-        ("[driver]\nname='yours'\npinn=3\n", "word too many"),
+        ("[driver]\nname='yours'\npinn=3\n", r"'pinn' under \[driver\].*did you mean pin\?"),
+        ("[driver]\nname='yours'\n[wifi]\nwake_s=3\n", r"'wake_s' under \[wifi\].*belongs above"),
+        ("[driver]\nname='tmp177'\n", r"driver 'tmp177'.*did you mean tmp117\?"),
+        ("[driver]\nname='mlx90640'\n", "MicroPython has none for it"),
         ("[driver\n", "cannot be read"),
         ("tick_ms = 1\n[driver]\nname='yours'\n", "tick_ms"),
     ],
@@ -253,6 +256,20 @@ def test_wrong_settings_are_refused_before_anything_is_written(desk, text: str, 
     with pytest.raises(OperatorFault, match=says):
         provisioned(desk, desk.board())
     assert not (desk.path.parent / "board" / parts.CONFIG).exists()
+
+
+def test_a_config_that_was_spoilt_is_not_made_right_by_a_new_checksum(desk) -> None:
+    """Nobody knows what is wrong in it: a rerun asks for the settings, and goes on with them."""
+    board = desk.board()
+    provisioned(desk, board)
+    place = desk.path.parent / "board" / parts.CONFIG
+    spoilt = place.read_bytes().replace(b"ds18b20", b"ds18b21")
+    place.write_bytes(spoilt)
+    with pytest.raises(OperatorFault, match=r"checksum that is wrong.*--settings"):
+        provisioned(desk, board, own=False)
+    assert place.read_bytes() == spoilt
+    provisioned(desk, board)
+    assert json.loads(place.read_bytes())["driver"]["name"] == "ds18b20"
 
 
 def test_the_config_is_what_the_board_reads(desk) -> None:
