@@ -29,11 +29,16 @@ LATE_S = 2.0  # what was retained has come by then
 
 
 class Frame(NamedTuple):
-    """A genuine frame: which it is, and how long."""
+    """A genuine frame: which it is, and its bytes as they came."""
 
     epoch: int
     seq: int
-    bytes: int
+    body: bytes
+
+    @property
+    def bytes(self) -> int:
+        """Return how long it is."""
+        return len(self.body)
 
 
 class Heard(NamedTuple):
@@ -57,11 +62,13 @@ class Ear:
         self._changed = threading.Condition()
         self._began_s = math.inf
         self.heard = Heard()
+        self._frames: dict[tuple[int, int], Frame] = {}  # that came, in this order
 
     def begin(self) -> None:
         """Count what comes from now on: the board is about to be started."""
         with self._changed:
             self._began_s, self.heard = time.monotonic(), Heard()
+            self._frames.clear()
 
     def take(self, link: Link, message: Message) -> None:
         """Take what came, if it is this device's and of this life."""
@@ -90,6 +97,12 @@ class Ear:
             patience_s,
         )
 
+    def wait_more(self, known: int, patience_s: float) -> list[Frame]:
+        """Return the frames after the first `known`, once there is one or patience ends."""
+        self._wait(lambda: len(self._frames) > known, patience_s)
+        with self._changed:
+            return list(self._frames.values())[known:]
+
     def _wait(self, reached: Any, patience_s: float) -> Heard:
         with self._changed:
             self._changed.wait_for(reached, patience_s)
@@ -103,9 +116,10 @@ class Ear:
         except ValueError:
             self.heard = self.heard._replace(forged=self.heard.forged + 1)
             return
-        if self._live_s() >= 0 and self.heard.frame is None:
-            found = Frame(report.epoch, report.seq, len(message.payload))
-            self.heard = self.heard._replace(frame=found)
+        if self._live_s() >= 0:
+            found = Frame(report.epoch, report.seq, bytes(message.payload))
+            self._frames.setdefault((report.epoch, report.seq), found)
+            self.heard = self.heard._replace(frame=self.heard.frame or found)
 
     def _meta(self, payload: bytes) -> None:
         try:

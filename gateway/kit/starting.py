@@ -6,22 +6,24 @@ nothing is spent, for the sake of looking.
 
 import time
 from collections.abc import Callable
-from contextlib import closing
 
 from edge.keys import Identity
 
 from ..deployment import Deployment
 from ..faults import LinkFault, OperatorFault
-from ..storage.places import place_of
-from ..storage.reader import Reader
-from . import hearing, reaching, still
+from . import hearing, reaching, still, taking
 from .board import Board
-from .hearing import Ear, Frame, Heard
+from .hearing import Ear, Heard
 
 Say = Callable[[str], None]
 TAKEN_S = 5.0  # for a gateway to have a frame on its disk
 MARGIN_S = 15.0  # over the pause between two rounds
 LONGEST_S = 120.0  # that a round is waited for
+OVER = ("late", "other-round")  # kinds of refusals that the next round ends
+NOT_TAKEN = (
+    "has not taken it. It takes up a new device at its start, or when told to reload (SIGHUP); "
+    "till then the board keeps the frame"
+)
 NOTHING = (
     "Tried from the board, the broker can be reached and lets it in: it may need longer (--wait), "
     "or stop in its start, which `mpremote repl` and Ctrl-D show"
@@ -83,7 +85,7 @@ def _first_frame(ear: Ear, deployment: Deployment, who: Identity, say: Say) -> N
     if heard.frame is not None:
         found = heard.frame
         say(f"first frame  {found.bytes} bytes of boot {found.epoch}, and its MAC is right")
-        say(f"gateway      {_taken(deployment, who, found)}")
+        _until_taken(ear, deployment, who, every_s, say)
         return
     if heard.forged:
         raise OperatorFault(
@@ -105,23 +107,40 @@ def _first_frame(ear: Ear, deployment: Deployment, who: Identity, say: Say) -> N
     )
 
 
-def _taken(deployment: Deployment, who: Identity, frame: Frame) -> str:
-    """Return whether the gateway has that frame on its disk, in words."""
-    if deployment.store.postgresql is None and not deployment.site.database.exists():
-        return "none has run here yet; start it: heatveil serve"
-    until_s = time.monotonic() + TAKEN_S
-    with closing(Reader(place_of(deployment))) as reader:
-        while True:
-            for row in reader.devices():
-                ours = (row.name, row.key_id_hex) == (who.name, who.key_id.hex())
-                if ours and (row.epoch, row.seq) >= (frame.epoch, frame.seq):
-                    return "has it on its disk; its receipt is on its way to the board"
-            if time.monotonic() > until_s:
-                return (
-                    "has not taken it. It takes up a new device at its start, or when told to "
-                    "reload (SIGHUP); till then the board keeps the frame"
-                )
-            time.sleep(0.2)
+def _until_taken(
+    ear: Ear, deployment: Deployment, who: Identity, every_s: float, say: Say
+) -> None:
+    """Say what the gateway made of each frame, until one counts or it was long enough.
+
+    Raises:
+        OperatorFault: what came was refused, and not because its round was over.
+    """
+    if not taking.has_store(deployment):
+        say("gateway      none has run here yet; start it: heatveil serve")
+        return
+    until_s = time.monotonic() + min(every_s, LONGEST_S) + MARGIN_S
+    known, last = 0, taking.Fate()
+    while frames := ear.wait_more(known, until_s - time.monotonic()):
+        known += len(frames)
+        for frame in frames:
+            found = taking.fate(deployment, who, frame, TAKEN_S)
+            if found is None or found.kind == "unknown":
+                say(f"gateway      {NOT_TAKEN}")
+                return
+            if not found.why:
+                say("gateway      has it on its disk; its receipt is on its way to the board")
+                return
+            last = found
+            say(f"gateway      refused: {found.why}. Waiting for its next frame")
+    if last.kind in OVER:
+        say(
+            f"gateway      none that counts yet; it asks every {every_s:g} s: heatveil device list"
+        )
+        return
+    raise OperatorFault(
+        f"{who.name} is heard and the gateway refused what it sent: {last.why}; so nothing of it "
+        "is in the map. heatveil device list says how it goes on, heatveil doctor how the board is"
+    )
 
 
 def _silence(board: Board, who: Identity, wait_s: float) -> str:
