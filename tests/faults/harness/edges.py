@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from edge import cbor, wire
 from edge.node import Node
 from gateway import config, logs
@@ -24,6 +26,7 @@ from gateway.commands.hosting import on_signal
 from gateway.enrolment import budgets, enrol
 from gateway.virtual import nodes, spool
 from gateway.virtual.dialogue import Dialogue
+from harness.faking import mend_sleep
 
 
 class Still:
@@ -107,4 +110,5 @@ def main(path: Path, options: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    mend_sleep()
     main(Path(sys.argv[1]), json.loads(sys.argv[2]))
