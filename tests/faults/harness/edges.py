@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any, ClassVar
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from edge import cbor, talking, wire
 from edge.node import Node
 from gateway import config, logs
@@ -27,6 +29,7 @@ from gateway.virtual import nodes, spool
 from gateway.virtual.crowd import Crowd
 from gateway.virtual.dialogue import Dialogue
 from gateway.virtual.member import Line
+from harness.faking import mend_sleep
 from physics.fleet import Member
 
 
@@ -138,4 +141,5 @@ def main(path: Path, options: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    mend_sleep()
     main(Path(sys.argv[1]), json.loads(sys.argv[2]))
