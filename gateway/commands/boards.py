@@ -117,7 +117,7 @@ def doctor(
     from ..kit.opening import opened
     from .doctoring import examine
 
-    if not examine(opened(board), config, reach, as_json, typer.echo):
+    if not examine(opened(board, fresh=False), config, reach, as_json, typer.echo):
         raise typer.Exit(1)
 
 

@@ -1,5 +1,6 @@
 """From an address to a board: by mpremote, or a folder that a MicroPython of this PC lives in."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,26 +13,34 @@ from .mpremote import Remote
 from .standin import StandIn
 
 FOLDER = "folder:"
+TOOLS = Path(__file__).resolve().parents[2] / ".tools"  # of a checkout, by `make tools`
 
 
-def opened(address: str, lives: bool = False) -> Board:
+def opened(address: str, lives: bool = False, fresh: bool = True) -> Board:
     """Return the board at an address: auto, a port, socket://HOST:PORT, or folder:PATH.
 
     Args:
         lives: a stand-in runs its program once it is started; a board always does.
+        fresh: a stand-in's folder that is not there is made.
 
     Raises:
-        OperatorFault: what speaks to it is not installed.
+        OperatorFault: what speaks to it is not installed, or there is no such folder.
     """
     if not address.startswith(FOLDER):
         return Remote(address)
     folder = Path(address.removeprefix(FOLDER))
-    program = shutil.which("micropython")
+    places = os.pathsep.join([os.environ.get("PATH", ""), str(TOOLS)])
+    program = shutil.which("micropython", path=places)
     if program is None:
         raise OperatorFault(
-            f"{address} is a stand-in for a board, and micropython is not on PATH; it is the real "
-            "interpreter that runs in it. Install it (apt-get install micropython), or name a "
-            "board's port"
+            f"{address} is a stand-in for a board, and micropython is neither on PATH nor in "
+            f"{TOOLS}; it is the real interpreter that runs in it. Install it (apt-get install "
+            "micropython; in a checkout also make tools), or name a board's port"
+        )
+    if not fresh and not folder.is_dir():
+        raise OperatorFault(
+            f"{folder} is not there; it must be the folder of a stand-in, or there is no board to "
+            "look at. Name the one that heatveil provision was given"
         )
     folder.mkdir(0o700, parents=True, exist_ok=True)  # its flash, with keys on it
     # Its name among boards: a folder that is copied is another board, as it must be.

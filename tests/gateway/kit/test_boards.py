@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.faults import OperatorFault
-from gateway.kit import interpreter, selftest
+from gateway.kit import interpreter, opening, selftest
 from gateway.kit.board import BoardFault, digests, get, listed, remove
 from gateway.kit.copying import copied
 from gateway.kit.opening import opened
@@ -132,6 +132,24 @@ def test_a_flash_that_forgets_is_noticed(desk) -> None:
     """A bit that falls over is another noise, or none."""
     with pytest.raises(BoardFault, match="is not what was written"):
         copied(Worn(desk.board()), {"a": b"123"})
+
+
+def test_a_stand_in_runs_what_the_checkout_fetched(desk, monkeypatch, tmp_path: Path) -> None:
+    """`make tools` puts it there and on no PATH; where there is none the sentence names both."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(opening, "TOOLS", Path(desk.program).parent)
+    assert opened(f"folder:{tmp_path / 'flash'}").run("print(1)") == "1\n"
+    monkeypatch.setattr(opening, "TOOLS", tmp_path)
+    with pytest.raises(OperatorFault, match=r"neither on PATH nor in .*make tools"):
+        opened(f"folder:{tmp_path / 'flash'}")
+
+
+def test_looking_makes_no_board(desk) -> None:
+    """A folder that somebody mistyped is no bare board, and is not one afterwards."""
+    folder = desk.path.parent / "typo"
+    said = desk.run("doctor", "--board", f"folder:{folder}")
+    assert (said.status, f"{folder} is not there" in said.err) == (1, True)
+    assert not folder.exists()
 
 
 def test_the_flash_of_a_stand_in_is_for_its_owner_alone(desk, monkeypatch, tmp_path: Path) -> None:
