@@ -111,11 +111,12 @@ class Remote:
                 f"nobody answers at {self._address}, where a board's console must be; without it "
                 "nothing can be done there. Start the emulator, or look at its port"
             )
-        # Of a port that is not there mpremote says the same.
-        gone = busy and self._address.startswith("/") and not Path(self._address).exists()
+        # Of a port that is not there mpremote says the same; only Windows' own are no files.
+        there = os.name == "nt" or "://" in self._address or Path(self._address).exists()
+        gone = busy and not there and ":" not in self._address and self._address != "auto"
         if busy and not gone:
             return BoardFault(
-                f"{self.where} is there but cannot be opened; one program at a time may speak to "
+                f"{self.where} cannot be opened; one program at a time may speak to "
                 "it. Close what has it open (an editor, another terminal); on Linux your user "
                 "must be in the group dialout"
             )

@@ -101,7 +101,7 @@ def test_no_key_stands_in_a_list_of_processes(desk, remote) -> None:
         ("mpremote: no device found", "cable that carries data"),
         ("mpremote: no device with serial number 123", "no board was found"),
         ("mpremote.transport.TransportError: could not enter raw repl", "Flash MicroPython"),
-        ("mpremote: failed to access COM7 (it may be in use by another program)", "Close"),
+        ("mpremote: failed to access COM7 (it may be in use by another program)", "no board"),
         ("Traceback (most recent call last):\nMemoryError: memory allocation failed", "memory"),
         ("Traceback (most recent call last):\nOSError: [Errno 5] EIO", "stopped with OSError"),
         ("", "nothing"),
@@ -126,15 +126,21 @@ def test_a_full_flash_comes_through(remote) -> None:
         copied(Full(), {"a": b"1"})
 
 
-def test_another_port_is_busy(remote) -> None:
+def test_another_port_is_busy(remote, tmp_path: Path) -> None:
     """The words are mpremote's."""
+    port = tmp_path / "ttyACM0"
+    port.touch()
     with pytest.raises(BoardFault, match="group dialout"):
-        remote(address="COM8").run("print(1)")
+        remote(address=str(port)).run("print(1)")
 
 
 @pytest.mark.parametrize(
     ("address", "says"),
-    [("/dev/ttyNONE", "cable that carries data"), ("socket://127.0.0.1:1", "nobody answers")],
+    [
+        ("/dev/ttyNONE", "cable that carries data"),
+        ("COM8", "no board was found"),
+        ("socket://127.0.0.1:1", "nobody answers"),
+    ],
 )
 def test_a_port_that_is_not_there_is_not_called_busy(remote, address: str, says: str) -> None:
     """mpremote has the same words for both."""
