@@ -104,7 +104,8 @@ def main(arguments: list[str]) -> int:
     core = [path for path in files if path.endswith(".mpy") and not path.startswith(NO_CORE)]
     lines = [f"{len(files[path]):7d}  {path}" for path in sorted(files)]
     lines.append(f"{sum(len(files[path]) for path in core):7d}  .mpy but for pins and sensors")
-    lines.append(f"{sum(map(len, files.values())):7d}  all of it, in {len(files)} files")
+    whole = f"{sum(map(len, files.values())):7d}  bytes, all of it"
+    lines.append(f"{whole}: {len(files)} files in {arguments[0]}, and {IMAGE} of the same")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 

@@ -85,6 +85,18 @@ def test_a_release_that_is_not_whole_is_refused(
         parts.compiled(tmp_path / "none")
 
 
+def test_a_release_says_how_large_it_is_and_where(
+    compiled: dict[str, bytes], tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    """A number alone is of nothing, and who is to copy the folder must know which."""
+    monkeypatch.setattr(release, "built", lambda _: compiled)
+    assert release.main([str(tmp_path / "made")]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    whole = f"{sum(map(len, compiled.values()))}  bytes"
+    assert whole in last
+    assert f"{len(compiled)} files in {tmp_path / 'made'}" in last
+
+
 @pytest.mark.parametrize("name", ["edge/node.py", "notes.txt", "edge/board/yours.txt"])
 def test_a_folder_with_anything_but_a_release_is_not_emptied(tmp_path: Path, name: str) -> None:
     """The checkout, too, has a folder edge."""
