@@ -34,7 +34,8 @@ def examine(
     try:
         told = _looked(board, found, devices, reach)
         if told["files"]["modules"]:
-            told["faults"] += ailments.of_start(board, main)
+            lost = bool(told.get("device", {}).get("lost"))
+            told["faults"] += ailments.of_start(board, main, lost)
     finally:
         still.resumed(board)
     if as_json:
@@ -77,7 +78,10 @@ def _looked(
         faults.append(str(fault))
     if not there.config:
         told["sensor"] = sensing.ailing(board)
-        faults += [f"its sensor: {told['sensor']}"] if told["sensor"] else []
+        if told["sensor"]:
+            faults.append(f"its sensor: {told['sensor']}")
+            if there.word == "ready":
+                told["device"]["state"] = "alert"  # as it says itself, after its first try
         if reach:
             told["reach"] = reaching.hindrance(board)
             faults += [f"on its way to the broker: {told['reach']}"] if told["reach"] else []
@@ -92,7 +96,9 @@ def _devices(path: Path | None) -> Devices | None:
 
 
 def _of_state(there: state.State, devices: Devices | None, who: Device | None) -> list[str]:
-    faults = [why for why in (there.config, there.lost) if why]
+    faults = [there.config] if there.config else []
+    if there.lost:
+        faults.append(f"{there.lost}: heatveil rotate {there.name} --keys")
     if there.word == "exhausted":
         faults.append(
             "its budget is spent, for the life of its key; it stays silent, and new keys are "

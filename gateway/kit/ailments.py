@@ -43,11 +43,12 @@ def of_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
     ]
 
 
-def of_start(board: Board, stopped: bool) -> list[str]:
+def of_start(board: Board, stopped: bool, lost: bool = False) -> list[str]:
     """Return what is wrong with what a board starts with.
 
     Args:
         stopped: its main.py was there, and was put aside for this look.
+        lost: its budget is, so that only new keys can bring it to its end.
     """
     main = still.ASIDE if stopped else parts.MAIN
     names, right = listed(board, "."), parts.starts()
@@ -61,7 +62,7 @@ def of_start(board: Board, stopped: bool) -> list[str]:
     elif main not in names:
         found.append(
             "it has no main.py, so it does not start by itself: its provisioning was cut off, or "
-            "somebody took it. Finish it: heatveil provision"
+            f"somebody took it. Finish it: heatveil {'rotate --keys' if lost else 'provision'}"
         )
     elif there.get(main) != wanted[parts.MAIN]:
         found.append(

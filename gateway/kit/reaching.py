@@ -111,7 +111,8 @@ def hindrance(board: Board) -> str:
         return (
             f"its program stops with {fault.raised}; run heatveil doctor, and provision it again"
         )
-    return explained({word: rest for word, _, rest in map(_parted, said.splitlines())})
+    lines = (line.partition(" ") for line in said.splitlines())
+    return explained({word: rest for word, _, rest in lines})
 
 
 def explained(said: dict[str, str]) -> str:
@@ -135,7 +136,7 @@ def explained(said: dict[str, str]) -> str:
             f"{said['port']}); is the broker's listener open to the network (mosquitto without "
             "one listens on 127.0.0.1 alone), does a firewall or a guest network stand between?"
         )
-    trouble = " ".join(said.get("trouble", "").split())[:MOST]
+    trouble = _cut(" ".join(said.get("trouble", "").split())) or "no answer"
     if said.get("in") == "True":
         return ""
     if "code 4" in trouble or "code 5" in trouble:
@@ -149,9 +150,15 @@ def explained(said: dict[str, str]) -> str:
             "asks pool.ntp.org, which must be reached from its network, or give it a firmware "
             "whose ntptime.host is yours"
         )
-    return f"the broker is there and it does not come in ({trouble or 'no answer'}); " + (
-        "look into the broker's log"
-    )
+    return f"the broker is there and it does not come in ({trouble}); look into the broker's log"
+
+
+def _cut(text: str) -> str:
+    """Return a text of `MOST` letters or so, cut where a sentence ends, or else a word."""
+    if len(text) > MOST:
+        at = max(text.rfind(". ", 0, MOST), text.rfind("; ", 0, MOST))
+        text = text[:at] if at > 0 else text[:MOST].rpartition(" ")[0] + " ..."
+    return text
 
 
 def _wifi(said: dict[str, str]) -> str:
@@ -171,7 +178,3 @@ def _wifi(said: dict[str, str]) -> str:
         f"it hears its Wi-Fi and does not get in ({status}); its password, or the network gives "
         "no address. Mend [wifi] in its settings, or look at the access point"
     )
-
-
-def _parted(line: str) -> tuple[str, str, str]:
-    return line.partition(" ")

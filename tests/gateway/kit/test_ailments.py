@@ -8,7 +8,7 @@ import pytest
 
 from gateway.commands.doctoring import examine
 from gateway.faults import OperatorFault
-from gateway.kit import ailments, parts, still
+from gateway.kit import ailments, parts, reaching, still
 from gateway.kit.standin import StandIn
 from tests.gateway.kit.test_boards import Otherwise
 
@@ -110,6 +110,22 @@ def test_a_firmware_that_cannot_is_named_first(board: StandIn, change: str, says
     with pytest.raises(OperatorFault, match=says):
         examine(Otherwise(board, change=change), None, False, False, lambda _: None)
     assert board.starts == 0
+
+
+@pytest.mark.parametrize(
+    ("trouble", "ends"),
+    [
+        ("x" * 200 + " is no name; " + "renew it " * 20, "is no name); look into"),
+        ("so it is. " + "y" * 290 + " and " + "z" * 200, "(so it is); look into"),
+        ("word " * 90, "word word ...); look into"),
+        ("short; whole", "(short; whole); look into"),
+    ],
+)
+def test_what_a_broker_says_is_cut_where_a_sentence_ends(trouble: str, ends: str) -> None:
+    """In the middle of a word it would be read as something else."""
+    found = reaching.explained({"in": "False", "trouble": trouble})
+    assert ends in found
+    assert len(found) < reaching.MOST + 120
 
 
 class Cut(Exception):

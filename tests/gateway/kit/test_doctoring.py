@@ -5,6 +5,7 @@ import json
 import pytest
 
 from edge import pair, slots
+from edge.board import config
 from edge.budget import Budget
 from gateway.commands.doctoring import examine
 from gateway.enrolment import enrol
@@ -114,6 +115,28 @@ def test_what_is_wrong_is_said(desk, made, spoil: dict[str, bytes], says: str) -
     said = desk.run("doctor", *made)
     assert said.status == 1
     assert any(word in said.out for word in says.split("|")), said.out
+
+
+def test_a_sensor_that_is_silent_is_an_alert(desk, made) -> None:
+    """As the board says of itself; two words for one board would send somebody looking."""
+    board = folder(desk) / parts.CONFIG
+    body = config.unpacked(board.read_bytes())
+    body["driver"] = {"name": "tmp117", "sda": 4, "scl": 5, "address": 0x49}
+    board.write_bytes(config.packed(body))
+    told = json.loads(desk.run("doctor", *made, "--json").out)
+    assert told["sensor"]
+    assert told["device"]["state"] == "alert"
+
+
+def test_a_lost_budget_is_healed_by_new_keys_alone(desk, made) -> None:
+    """Whatever else is missing: provisioning would refuse it."""
+    for path in parts.SLOTS:
+        (folder(desk) / path).write_bytes(b"")
+    (folder(desk) / "main.py").unlink()
+    said = desk.run("doctor", *made)
+    assert f"heatveil rotate {NAME} --keys" in said.out
+    assert "Finish it: heatveil rotate --keys" in said.out
+    assert "heatveil provision" not in said.out
 
 
 def test_one_torn_slot_is_mended_at_the_next_start(desk, made) -> None:
