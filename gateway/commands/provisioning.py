@@ -1,13 +1,20 @@
-"""Makes a device of a bare board: enrols it if it is not, and hands it what it needs."""
+"""Makes a device of a bare board: enrols it if it is not, and hands it what it needs.
+
+Board and settings are looked at first, so a slip of the hand leaves no device without a board.
+"""
 
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
+from typing import Any
 
 from .. import config
+from ..brokers.rights import session_of
 from ..deployment import Deployment
-from ..enrolment import single
+from ..enrolment import enrol, single
+from ..enrolment.granting import granted
 from ..faults import OperatorFault
-from ..kit import boardfile, handing, settings, suiting
+from ..kit import boardfile, fitting, handing, settings, suiting
 from ..kit.board import Board
 from ..kit.boardfile import Held
 from ..kit.handing import Kit
@@ -49,7 +56,12 @@ def provision(
     file = out or path.parent / f"{name}.device.json"
     held = kept(path, name, file)
     deployment = config.load(path)
+    otherwise = None if replace else fitting.OTHERWISE
     if held is None or unfinished(file).exists():
+        asked_of = told if told is not None else settings.of_board(board)
+        would = would_be(path, deployment, name, *which)
+        suited(deployment, would, asked_of)
+        fitting.check(board, would, files, otherwise)
         with Change(path, name, folder, None, out, say) as change:
             change.add(which[0], False, which[1])
         held = kept(path, name, file)
@@ -60,12 +72,45 @@ def provision(
         )
     held = moved(deployment, held)
     if told is not None:
-        settings.made(held, told)  # what the board would refuse is refused here
-        asked = first_round(config.query(deployment))
-        step = suiting.step_of(told)
-        suiting.check(deployment, asked, held.identity, held.limits, step, held.tables)
-    seen = handing.provisioned(board, Kit(held, told, files, replace), say)
+        suited(deployment, held, told)
+    seen = handing.provisioned(board, Kit(held, told, files, otherwise), say)
     started(board, deployment, held.identity, seen.epoch, wait_s, say)
+
+
+def would_be(
+    path: Path, deployment: Deployment, name: str, sensor: int | None, count: int
+) -> Held:
+    """Return what a board would be given, under keys that are no device's; nothing is written.
+
+    Raises:
+        OperatorFault: no such device can be enrolled.
+    """
+    devices = enrol.load_devices(deployment.site.devices, deployment.site.name)
+    if name in devices.by_name:
+        sensor, count = devices.by_name[name].place
+    else:
+        single.check_name(name, devices, deployment.mqtt.username)
+        room = prod(deployment.sensors.count)
+        sensor = single.free_sensor(devices, room, sensor, count)
+    keyholder = deployment.privacy.keyholder
+    made = single.enrolled(devices, name, sensor, sensors=count, keyholder=keyholder)
+    session = session_of(deployment.site.name, name, made.password)
+    link = single.link_of(deployment.mqtt, name, made.password, session)
+    limits = granted(config.query(deployment), deployment.rounds.every_s)
+    tables = deployment.rounds.sampler == "table"
+    return Held(path, made.secret.identity, limits, link, b"", "", tables)
+
+
+def suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
+    """Check that a board with these settings would answer what its deployment asks.
+
+    Raises:
+        OperatorFault: it would not, or it would refuse the settings.
+    """
+    settings.made(held, own)
+    suiting.check_count(own, held.identity)
+    asked, step = first_round(config.query(deployment)), suiting.step_of(own)
+    suiting.check(deployment, asked, held.identity, held.limits, step, held.tables)
 
 
 def moved(deployment: Deployment, held: Held) -> Held:

@@ -11,15 +11,17 @@ from .. import config
 from ..enrolment import keyfile
 from ..enrolment.single import HOLDS
 from ..faults import OperatorFault
-from ..kit import boardfile, handing, interpreter, settings, state
+from ..kit import boardfile, fitting, handing, interpreter, settings, state
 from ..kit.board import Board
 from ..kit.boardfile import Held
 from ..kit.handing import Kit
 from ..kit.starting import started
 from .device_changes import Change
-from .provisioning import kept
+from .device_standing import known
+from .provisioning import kept, suited, would_be
 
 Say = Callable[[str], None]
+OTHERWISE = "Plug in its own board, or one that is bare"
 
 
 def rotate(
@@ -48,15 +50,19 @@ def rotate(
     told = settings.read(own) if own is not None else settings.of_board(board)
     found = interpreter.examined(board)  # whole, before a password is worth nothing
     if keys:
+        deployment = config.load(path)
         if _waiting(file, HOLDS) and _held(path, name, file).chip not in ("", found.chip):
             file.unlink()  # of a board that never came to its end; its keys are to be no more
         if not _waiting(file, HOLDS):
-            handing.check_free(board, name)  # before the keys of the right board are no more
+            known(path, name)
+            would = would_be(path, deployment, name, None, 1)
+            suited(deployment, would, told)  # before the keys of the right board are no more
+            fitting.check(board, would, files, OTHERWISE)
             with Change(path, name, folder, None, file, say) as change:
                 change.rotate(True, budget)
         held = _held(path, name, file)
-        seen = handing.provisioned(board, Kit(held, told, files), say)
-        started(board, config.load(path), held.identity, seen.epoch, wait_s, say)
+        seen = handing.provisioned(board, Kit(held, told, files, OTHERWISE), say)
+        started(board, deployment, held.identity, seen.epoch, wait_s, say)
         return
     if not _waiting(file, boardfile.LINK):
         held = _held(path, name, file)

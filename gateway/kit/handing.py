@@ -13,9 +13,19 @@ from typing import Any, NamedTuple
 from edge import pair
 
 from ..faults import OperatorFault
-from ..loopback import is_loopback
-from . import boardfile, interpreter, modules, parts, selftest, sensing, settings, state, still
-from .board import Board, BoardFault, get, listed, remove
+from . import (
+    boardfile,
+    fitting,
+    interpreter,
+    modules,
+    parts,
+    selftest,
+    sensing,
+    settings,
+    state,
+    still,
+)
+from .board import Board, get, listed, remove
 from .boardfile import Held
 from .copying import copied, replaced
 from .interpreter import Found
@@ -27,13 +37,14 @@ class Kit(NamedTuple):
     """What a board is to get.
 
     own: the operator's settings, None for those that it has. files: the modules of edge, None for
-    this heatveil's in the way that it has them.
+    this heatveil's in the way that it has them. otherwise: what to do where the board holds the
+    budget of another device, None where that may end.
     """
 
     held: Held
     own: dict[str, Any] | None
     files: dict[str, bytes] | None = None
-    replace: bool = False
+    otherwise: str | None = fitting.OTHERWISE
 
 
 def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
@@ -87,49 +98,12 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
 
 def _bound(board: Board, kit: Kit, found: Found) -> tuple[dict[str, Any], Held]:
     """Return settings and keys, bound to this board; nothing there is changed yet."""
-    if not found.entropy and kit.held.identity.mode == "sealed":
-        raise OperatorFault(
-            f"{board.where} has no random numbers of its own (os.urandom), and a sealed device "
-            "mixes them in, or its host could repeat its noise. Flash a firmware that has them, "
-            "or enrol it as keyholder"
-        )
     own = kit.own if kit.own is not None else settings.of_board(board)
-    if is_loopback(kit.held.link["host"]) and not getattr(board, "here", False):
-        raise OperatorFault(
-            f"the broker is at {kit.held.link['host']} by [mqtt] host, and for {board.where} that "
-            "is the board itself: nobody would ever hear it. Write there what this machine, or "
-            "the broker's, is called on the board's network, and run this again"
-        )
+    fitting.check_way(board, found, kit.held)
     settings.made(kit.held, own)  # what the board would refuse is refused now
-    if not kit.replace and not kit.held.chip:
-        check_free(board, kit.held.identity.name)
+    if kit.otherwise is not None and not kit.held.chip:
+        fitting.check_free(board, kit.held.identity.name, kit.otherwise)
     return own, boardfile.take(kit.held, found.chip)
-
-
-def check_free(board: Board, name: str) -> None:
-    """Check that a board holds no other device's budget, which would be forgotten.
-
-    Raises:
-        OperatorFault: it does.
-    """
-    if not _there(board):
-        return
-    try:
-        there = state.asked(board)
-    except BoardFault:
-        there = None
-    if there is not None and there.name == name:
-        return  # its own, under keys that are no more
-    who = there.name if there is not None and there.name else "a device that cannot be read"
-    raise OperatorFault(
-        f"{board.where} holds the budget of {who}; to write over it ends that device, for nothing "
-        "else knows what it spent. Take another board, or say --replace"
-    )
-
-
-def _there(board: Board) -> bool:
-    names = [path.rpartition("/")[2] for path in parts.SLOTS]
-    return any(name in listed(board, parts.FOLDER) for name in names)
 
 
 def _slots(board: Board, held: Held, say: Say) -> Held:

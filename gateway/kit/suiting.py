@@ -26,7 +26,37 @@ def step_of(own: dict[str, Any]) -> Any:
         return None  # which the config's own reader says
     if name != "yours":
         return drivers.kind(name).step
-    return _said(Path(driver["file"])) if driver and "file" in driver else None
+    return _said(Path(driver["file"]), "step") if driver and "file" in driver else None
+
+
+def count_of(own: dict[str, Any]) -> int | None:
+    """Return how many sensors the driver reads that a board is told of, if that can be known."""
+    driver = own.get("driver")
+    if not isinstance(driver, dict) or driver.get("name") not in drivers.NAMES:
+        return None
+    if driver["name"] == "yours":
+        found = _said(Path(driver["file"]), "sensors") if "file" in driver else None
+    elif isinstance(roms := driver.get("roms"), list):
+        found = len(roms)
+    else:
+        found = getattr(drivers.kind(driver["name"]), "sensors", None)  # none: what is on the wire
+    return found if isinstance(found, int) else None
+
+
+def check_count(own: dict[str, Any], who: Identity) -> None:
+    """Check that a driver reads as many sensors as its device stands for.
+
+    Raises:
+        OperatorFault: it reads more, or fewer.
+    """
+    count = count_of(own)
+    if count is not None and count != who.sensors:
+        raise OperatorFault(
+            f"the driver {own['driver']['name']} of the settings reads {count} sensors and "
+            f"{who.name} is to have {who.sensors}; each reading has one place in the room, and "
+            f"another number is never sent. Say --sensors {count} when it is enrolled, or name "
+            "the driver of what is wired to it"
+        )
 
 
 def check(
@@ -60,15 +90,15 @@ def check(
         )
 
 
-def _said(file: Path) -> Any:
-    """Return the step that a driver's text says in so many words, or None."""
+def _said(file: Path, word: str) -> Any:
+    """Return the step or number that a driver's text says in so many words, or None."""
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
             names = target.elts if isinstance(target, ast.Tuple) else [target]
             for at, name in enumerate(names):
-                if isinstance(name, ast.Name) and name.id == "step":
+                if isinstance(name, ast.Name) and name.id == word:
                     try:
                         found = ast.literal_eval(node.value)
                     except ValueError:
