@@ -22,7 +22,7 @@ PARTS = {
 
 MEASURED = ["noise_ms", "bytes.frame", "bytes.packet", "memory.running", "memory.running_mpy"]
 MEASURED += ["memory.table", "memory.load_source", "memory.load_mpy"]
-ESTIMATED = ["awake_s", "bytes.day", "memory.flash_source", "memory.flash_mpy"]
+ESTIMATED = ["awake_s", "sleepless_s", "bytes.day", "memory.flash_source", "memory.flash_mpy"]
 ESTIMATED += ["memory.erasures_year", "energy"]
 
 
@@ -106,6 +106,9 @@ def _lines(found: Needs, promised: int | None) -> Iterable[str]:
         f"{count} of {plan.sensor} each {_time(plan.every_s)}, variance "
         f"{plan.variance} grains squared, {rest}"
     )
+    if late := found.sleepless_s:
+        more = f"{late:.3g} s, more than {_time(plan.every_s)}"
+        yield f"sleep     none: to wake, join and answer takes {more}; reckoned as with --awake"
     yield (
         f"battery   {energy.days:.3g} days on {plan.battery_mah:g} mAh  (estimated: "
         f"{energy.day_mah:.3g} mAh a day, {energy.answer_j:.3g} J an answer)"
@@ -139,10 +142,9 @@ def _lines(found: Needs, promised: int | None) -> Iterable[str]:
 
 
 def _plain(found: Needs, promised: int | None) -> dict[str, Any]:
-    plan = found.plan._asdict()
-    plan["own"] = dict(plan["own"])
     return {
-        "plan": plan,
+        "plan": found.plan._asdict() | {"own": dict(found.plan.own)},
+        "sleepless_s": found.sleepless_s,
         "noise_ms": found.noise_ms,
         "awake_s": found.awake_s,
         "bytes": found.bytes._asdict(),

@@ -51,7 +51,11 @@ class Energy(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """The whole answer."""
+    """The whole answer.
+
+    sleepless_s: how long a sleeping board would be awake for an answer, where that is longer than
+    from one to the next, so that the plan was reckoned as one that never sleeps; or 0.
+    """
 
     plan: Plan
     noise_ms: float
@@ -59,6 +63,7 @@ class Needs(NamedTuple):
     bytes: Bytes
     memory: Memory
     energy: Energy
+    sleepless_s: float = 0.0
 
 
 def needs(plan: Plan) -> Needs:
@@ -71,7 +76,12 @@ def needs(plan: Plan) -> Needs:
     noise_ms = plan.readings * draw_ms(plan)
     frame = _frame(plan)
     energy, awake_s = _energy(plan, sensor, noise_ms)
-    return Needs(plan, noise_ms, awake_s, _air(plan, frame), _memory(plan), energy)
+    sleepless_s = 0.0
+    if plan.sleeps and awake_s > plan.every_s:
+        sleepless_s, plan = awake_s, plan._replace(sleeps=False)
+        energy, awake_s = _energy(plan, sensor, noise_ms)
+    air = _air(plan, frame)
+    return Needs(plan, noise_ms, awake_s, air, _memory(plan), energy, sleepless_s)
 
 
 def _frame(plan: Plan) -> int:

@@ -135,6 +135,20 @@ def test_the_command_says_it(heatveil) -> None:
         assert (refused.status, "NAME=VALUE" in refused.err) == (1, True)
 
 
+def test_who_is_asked_before_it_slept_never_sleeps(heatveil) -> None:
+    """A battery that lasts for naps which nobody has time for is a promise to nobody."""
+    awake = needs(PLAN._replace(every_s=1, sleeps=False))
+    asked = needs(PLAN._replace(every_s=1))
+    assert asked == awake._replace(sleepless_s=asked.sleepless_s)
+    assert asked.sleepless_s > 1 > asked.awake_s
+    assert needs(PLAN).sleepless_s == 0
+
+    said = heatveil("budget", "--every", 1)
+    assert (said.status, "asleep" in said.out) == (0, False)
+    assert "more than 1 s; reckoned as with --awake" in said.out
+    assert "sleep     none" not in heatveil("budget", "--every", 1, "--awake").out
+
+
 def test_a_deployment_says_its_noise(heatveil, tmp_path) -> None:
     """Then nobody has to copy a variance, and the life of the promise is said beside it."""
     path = tmp_path / "site.toml"
