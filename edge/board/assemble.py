@@ -4,8 +4,9 @@ import asyncio
 
 from .. import tls, wire
 from ..budget import Budget
+from ..limits import price
 from ..mqtt import Client
-from ..pair import Lost
+from ..pair import Lost, Pair
 from ..pause import sleep_ms, within_ms
 from ..ring import File, Ring
 from ..slots import Files
@@ -14,7 +15,8 @@ from .drivers import Held, kind, opened
 MEMORY = 4096  # bytes of frames in memory: three dozen of one reading, or two of an array
 SPILL = 65536  # bytes of frames on the medium, for an outage that is longer
 FAREWELL_MS = 5000
-LEASE = 8  # answers that are paid for with one write of the flash
+LEASE = 8  # answers that are paid for with one write of the flash, at most
+SHARE = 4  # of what is left at a start, at most so much in a lease: for all of it can be lost
 
 
 def sensor_of(config, i2c=None, wire=None, analog=None, camera=None):
@@ -35,15 +37,27 @@ def budget_of(config, folder, nap=None):
 
     What is left of a lease is lost at the next start, but where a memory outlives the sleep
     (`nap`). So a device that starts anew for each answer pays for one at a time without it, or it
-    would spend eight times as much as it says.
+    would spend eight times as much as it says; and a small budget is paid for in smaller leases.
     """
-    lease = 1 if config.wake_s and nap is None else LEASE
-    budget = Budget(Files(folder, "budget"), config.identity.state_key, lease)
+    place, key = Files(folder, "budget"), config.identity.state_key
+    lease = 1 if config.wake_s and nap is None else _lease(place, key)
+    budget = Budget(place, key, lease)
     try:
         budget.boot(nap)
     except Lost:
         pass  # which its fault says
     return budget
+
+
+def _lease(place, key):
+    """Return how many answers to pay for at a time; nothing is written."""
+    try:
+        held = Pair(place, key).newest()
+    except Lost:
+        return LEASE  # which the boot finds too, and nothing is paid for
+    limits = held.limits
+    cost = max(int(price(limits, limits.exponent, limits.variance)), 1)
+    return max(1, min(LEASE, (limits.budget - held.spent) // cost // SHARE))
 
 
 def ring_of(config, folder):

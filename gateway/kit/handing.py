@@ -86,6 +86,11 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
     held = boardfile.hand_over(held)
     say(f"handed over  {held.path.name} holds no chain key: no second board can come of it")
     seen = _seen(board, held)
+    if seen.aside:
+        say(
+            f"restart      costs up to {seen.aside} answers, which it had paid for ahead to spare "
+            "its flash; a board that works is best left alone"
+        )
     starts = parts.starts()
     copied(board, starts)
     say(f"start        {', '.join(starts) or 'nothing: this heatveil has no main.py'}")

@@ -11,6 +11,7 @@ import hmac
 import os
 from typing import NamedTuple
 
+from edge.board.assemble import LEASE, SHARE
 from edge.limits import Limits, price
 
 from .board import Board
@@ -95,6 +96,13 @@ class State(NamedTuple):
     def answers(self) -> int:
         """Return how many answers of the least noise that is."""
         return answers(self.limits, self.left) if self.limits is not None else 0
+
+    @property
+    def aside(self) -> int:
+        """Return how many answers at most were paid for and are lost when it is stopped."""
+        if self.limits is None or not self.epoch:
+            return 0
+        return max(min(LEASE, answers(self.limits, self.limits.budget) // SHARE) - 1, 0)
 
     @property
     def word(self) -> str:

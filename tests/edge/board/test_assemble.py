@@ -29,13 +29,45 @@ def test_a_board_that_sleeps_pays_for_one_answer_a_wake(
 ) -> None:
     """Three starts and an answer each: the lease that is lost would cost seven more, each time."""
     place = slots.Files(str(tmp_path), "budget")
-    first = Limits(1, 8, 4000, 16000, 10**6, 0)
+    first = Limits(1, 8, 1, 500_000, 10**6, 0)
     provision(place, WHO.state_key, rootkeys.first_chain(ROOT), first)
     for wake in range(3):
         budget = assemble.budget_of(told(wake_s), str(tmp_path))
         assert (budget.epoch, budget.spent % PRICE) == (wake + 1, 0)
         assert budget.charge(PRICE, wake)
     assert assemble.budget_of(told(wake_s), str(tmp_path)).spent == spent * PRICE
+
+
+@pytest.mark.parametrize(
+    ("answers", "lost"), [(1, 0), (4, 0), (7, 0), (8, 1), (20, 4), (31, 6), (32, 7), (1000, 7)]
+)
+def test_no_start_costs_more_than_a_quarter_of_what_is_left(
+    tmp_path: Path, answers: int, lost: int
+) -> None:
+    """A promise of a few readings must not go with the first power cut."""
+    place = slots.Files(str(tmp_path), "budget")
+    held = Limits(1, 8, 1, 500_000, answers * PRICE, 0)
+    provision(place, WHO.state_key, rootkeys.first_chain(ROOT), held)
+    first = assemble.budget_of(told(), str(tmp_path))
+    assert first.charge(PRICE, 0)
+
+    again = assemble.budget_of(told(), str(tmp_path))
+    assert again.spent - first.spent == lost * PRICE
+    assert lost < max(answers / assemble.SHARE, 1)
+
+
+def test_what_is_left_pays_for_each_answer_whatever_is_cut(tmp_path: Path) -> None:
+    """A small budget, cut after each answer: fewer are lost the fewer there are."""
+    place = slots.Files(str(tmp_path), "budget")
+    held = Limits(1, 8, 1, 500_000, 60 * PRICE, 0)
+    provision(place, WHO.state_key, rootkeys.first_chain(ROOT), held)
+    answered = 0
+    while (budget := assemble.budget_of(told(), str(tmp_path))).charge(PRICE, answered):
+        answered += 1
+        assert budget.spent >= answered * PRICE
+
+    assert answered >= 15  # eight at a time, these were eight
+    assert budget.exhausted
 
 
 def test_a_spoilt_budget_is_told_and_not_mended(tmp_path: Path) -> None:
