@@ -25,7 +25,7 @@ from ..storage.store import Store
 from .device_enrolling import Places, enrolled
 from .device_files import Halves
 from .device_spent import check_promise, spent
-from .device_standing import at_broker, has_store, known
+from .device_standing import at_broker, has_store, known, let_in, meant_by
 
 RELOAD = "A gateway takes it up at its start, or when told to reload (SIGHUP; systemd: restart)"
 FEWER = (
@@ -137,20 +137,16 @@ class Change:
             raise
         if virtual is None:
             halves.finish()
-            self._say(f"Its new password is in {self._out}: for its board, and nobody else")
+            how = f"Bring it to its board: heatveil rotate {self._name}"
+            self._say(f"Its new password is in {self._out}, for nobody else. {how}")
 
     def _left_over(self, halves: Halves) -> bool:
         """Return whether there is something of a device that is not one of the fleet."""
         if halves.begun.exists() or halves.virtual(self._name) is not None:
             return True
-        known_there: list[bool] = []
-
-        def ask(door: Doors) -> str:
-            known_there.append(door.knows(self._name))
-            return "it was let in" if known_there[0] else "it is not let in"
-
-        self._at_broker(ask)
-        return any(known_there)
+        if meant_by(self._name, self._devices.by_name):
+            return False  # a slip of the pen, which is no broker's business
+        return let_in(self._deployment, self._folder, self._name)
 
     def _made(self, place: Place) -> Newcomer:
         keyholder = self._deployment.privacy.keyholder

@@ -1,7 +1,8 @@
 """How devices stand, and shutting them out and letting them back by hand."""
 
+import difflib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from .. import config
 from ..brokers.doors import Doors, doors
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices, load_devices
-from ..faults import LinkFault, OperatorFault, suggestion
+from ..faults import LinkFault, OperatorFault
 from ..storage import standing
 from ..storage.looking import looking
 from ..storage.places import place_of
@@ -32,11 +33,32 @@ def known(path: Path, name: str) -> tuple[Deployment, Devices]:
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     if name not in devices.by_name:
+        meant = meant_by(name, devices.by_name)
+        hint = f"Did you mean {meant}?" if meant else "`heatveil device list` says which are"
         raise OperatorFault(
-            f"no device {name} is enrolled; only one that is can be changed. "
-            f"{suggestion(name, devices.by_name).capitalize()}"
+            f"no device {name} is enrolled; only one that is can be changed. {hint}"
         )
     return deployment, devices
+
+
+def meant_by(name: str, names: Iterable[str]) -> str:
+    """Return the nearest of the names with the same number at the end, or ""; none else is meant.
+
+    >>> meant_by("node-3", ["node-43", "node-03"]), meant_by("node-3", ["node-2", "node-43"])
+    ('node-03', '')
+    """
+    stem, number = _parted(name)
+    parted = {other: _parted(other) for other in names}
+    alike = {other: own for other, (own, last) in parted.items() if last == number}
+    near = difflib.get_close_matches(stem, sorted(alike.values()), n=1)
+    return next((other for other in sorted(alike) if alike[other] in near), "")
+
+
+def _parted(name: str) -> tuple[str, int | None]:
+    """Return a name without the number at its end, and that, however many noughts it has."""
+    stem = name.rstrip("0123456789")
+    digits = name[len(stem) :]
+    return stem, int(digits) if digits else None
 
 
 def listed(path: Path, say: Say) -> None:
@@ -103,6 +125,15 @@ def at_broker(deployment: Deployment, folder: Path, say: Say, do: Callable[[Door
         return
     with doors(mqtt, deployment.site.name, folder) as door:
         say(STRANGER if door is None else f"At {mqtt.host}: {do(door)}")
+
+
+def let_in(deployment: Deployment, folder: Path, name: str) -> bool:
+    """Return whether the broker knows a device of that name; no where nobody here can ask it."""
+    mqtt = deployment.mqtt
+    if mqtt.username is None:
+        return False
+    with doors(mqtt, deployment.site.name, folder) as door:
+        return door is not None and door.knows(name)
 
 
 def _if_there(

@@ -246,6 +246,8 @@ def test_a_virtual_device_joins_the_fleet(make: Callable[..., Site]) -> None:
         (["add", "attic", "--sensor", "2"], "sensor 2 is read by node-2"),
         (["add", "attic", "--sensor", "9"], "sensor 9 does not exist"),
         (["remove", "nod-1"], "did you mean node-1"),
+        (["remove", "node-01"], "did you mean node-1"),
+        (["remove", "node-13"], "`heatveil device list` says which are"),
         (["rotate", "attic"], "no device attic is enrolled"),
         (["free", "attic"], "no device attic is enrolled"),
     ],
@@ -262,6 +264,15 @@ def test_what_cannot_be_is_told_and_changes_nothing(
     after = {path: path.read_bytes() for path in site.path.parent.rglob("*") if path.is_file()}
     assert {path.name for path in after.keys() - before.keys()} <= {"devices.json.lock"}
     assert {path: after[path] for path in before} == before
+
+
+def test_a_slip_of_the_pen_is_no_business_of_the_broker(make: Callable[..., Site]) -> None:
+    """It is asked only of a name that may have been left there, and says nothing of others."""
+    site = make()
+    site.path.write_text(site.path.read_text().replace("127.0.0.1", "no.where", 1))
+    said = site.run("remove", "node-03")
+    assert (said.status, said.out) == (1, "")
+    assert "Did you mean node-3?" in said.err
 
 
 def test_the_last_device_stays(make: Callable[..., Site]) -> None:
