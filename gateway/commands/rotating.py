@@ -77,7 +77,7 @@ def rotate(
     done = boardfile.board_file(file, name)
     link = _link(file, config.load(path).site.name, name)
     held = boardfile.renewed(_held(path, name, done), link)
-    seen = handing.provisioned(board, Kit(held, told, files), say)
+    seen = handing.provisioned(board, Kit(held, told, files, OTHERWISE), say)
     file.unlink()
     started(board, config.load(path), held.identity, seen.epoch, wait_s, say)
 
