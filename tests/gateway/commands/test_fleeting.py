@@ -84,7 +84,7 @@ def test_a_fleet_of_mortals_loses_nothing_by_it(living: Path) -> None:
 
     assert found, said
     assert found[5], said
-    assert int(found[1]) == int(found[3]) + int(found[4])
+    assert int(found[3]) <= int(found[1]) <= int(found[3]) + int(found[4])  # died before it went
     assert "Traceback" not in log
 
 
