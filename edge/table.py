@@ -31,10 +31,13 @@ whoever promises privacy adds it to delta (`recovery.tabled`).
 
 from array import array
 
+from .limbs import search, split
+
 try:  # in machine code, where this Python makes some
     from .viper import search as _fast_search
+    from .viper import split as _fast_split
 except (ImportError, SyntaxError, ValueError, MemoryError):
-    _fast_search = None
+    _fast_search = _fast_split = None
 
 LIMB = 28  # bits of a threshold in one item: a difference of two is a small int on any board
 GUARD = 64  # more bits while building
@@ -71,7 +74,7 @@ class Table:
         self._drawn = array("I", range(BATCH * self._limbs))
         self._found = array("i", range(BATCH))
         self._sizes = array("I", (BATCH, count, self._limbs))
-        self._search = _fast_search or search
+        self._search, self._split = _fast_search or search, _fast_split or split
 
     def __len__(self):
         return self._sizes[1]
@@ -85,23 +88,20 @@ class Table:
 
     def fill(self, out, rng):
         """Write one sample into every item of `out`, drawn from an `entropy.Stream`."""
-        drawn, found, limbs = self._drawn, self._found, self._limbs
-        bits, width, last, mask = rng.bits, self.bits + 1, limbs - 1, (1 << LIMB) - 1
+        drawn, found, sizes, width = self._drawn, self._found, self._sizes, self.bits + 1
         for first in range(0, len(out), BATCH):
             count = min(BATCH, len(out) - first)
-            self._sizes[0] = count
-            for at in range(0, count * limbs, limbs):
-                value = bits(width)
-                for place in range(at, at + last):
-                    drawn[place] = value & mask
-                    value >>= LIMB
-                drawn[at + last] = value  # with the sign as one more bit
-            self._search(found, drawn, self.thresholds, self._sizes)
+            sizes[0] = count
+            bits = width * count  # of all at once: what a stream does for each call adds up
+            self._split(drawn, rng.bits(bits).to_bytes((bits + 7) // 8, "big"), sizes)
+            self._search(found, drawn, self.thresholds, sizes)
             for at in range(count):
                 out[first + at] = found[at]
-                found[at] = 0
-            for at in range(count * limbs):
-                drawn[at] = 0  # noise that lies about is a reading that lies open
+        # Noise that lies about is a reading that lies open.
+        for at in range(BATCH):
+            found[at] = 0
+        for at in range(len(drawn)):
+            drawn[at] = 0
 
     def _write(self, weights, count, total):
         kept, limbs = self.thresholds, self._limbs
@@ -151,30 +151,3 @@ def _exponential(num, den, scale):
         term = term * num // (den * n)
         total += -term if n % 2 else term
     return total
-
-
-def search(out, drawn, thresholds, sizes):
-    """Write into out[i] the noise that drawn[i * limbs:][:limbs] stands for; sizes says how many.
-
-    All limbs stand lowest first, the sign above the highest. How many steps, and what is done in
-    each, follows from `sizes` alone.
-    """
-    count, entries, limbs = sizes[0], sizes[1], sizes[2]
-    last = limbs - 1
-    for i in range(count):
-        first = i * limbs
-        low, top = drawn[first], drawn[first + last]
-        sign = -(top >> 28)
-        top &= 0xFFFFFFF
-        base = 0
-        left = entries
-        while left:  # of the thresholds from base on, 0 to left are not above what was drawn
-            half = (left + 1) >> 1
-            at = (base + half - 1) * limbs
-            borrow = (low - thresholds[at]) >> 28
-            for place in range(1, last):
-                borrow = (drawn[first + place] - thresholds[at + place] + borrow) >> 28
-            borrow = (top - thresholds[at + last] + borrow) >> 28
-            base += half - (half & borrow)  # borrow is -1 where the threshold is above, else 0
-            left >>= 1
-        out[i] = (base ^ sign) - sign

@@ -29,15 +29,18 @@ def exact(num: int, den: int, count: int) -> list[mpmath.mpf]:
 
 
 class Given:
-    """A stream whose next numbers are given."""
+    """A stream whose next numbers are given, of so many bits each."""
 
-    def __init__(self, values: Iterator[int]) -> None:
-        self.values = values
+    def __init__(self, values: Iterator[int], width: int) -> None:
+        self.values, self.width = values, width
         self.asked: list[int] = []
 
     def bits(self, count: int) -> int:
         self.asked.append(count)
-        return next(self.values)
+        value = 0
+        for _ in range(count // self.width):
+            value = value << self.width | next(self.values)
+        return value
 
 
 @pytest.mark.parametrize("bits", [56, 84])
@@ -63,13 +66,13 @@ def test_the_search_finds_what_counting_finds(num: int, bits: int, accelerated: 
     """At every threshold, one below and one above it, and at both ends, with both signs."""
     made = Table(num, 1, bits)
     if not accelerated:
-        made._search = table.search
+        made._search, made._split = table.search, table.split
     edges = [made.threshold(k) + by for k in range(len(made)) for by in (-1, 0, 1)]
     drawn = [value for value in [0, *edges, 2**bits - 1] if 0 <= value < 2**bits]
     for sign in (0, 1):
         kept = iter([value + (sign << bits) for value in drawn])
         out = [0] * len(drawn)
-        made.fill(out, Given(kept))
+        made.fill(out, Given(kept, bits + 1))
 
         assert out == [(-1) ** sign * counted(made, value) for value in drawn]
 
@@ -77,11 +80,11 @@ def test_the_search_finds_what_counting_finds(num: int, bits: int, accelerated: 
 def test_a_sample_asks_for_the_same_bits_whatever_it_is() -> None:
     """A rejected number would show in the time, and shift the stream by what was drawn."""
     made = Table(2500)
-    low, high = Given(iter([0] * 5)), Given(iter([2**57 - 1] * 5))
-    made.fill([0] * 5, low)
-    made.fill([0] * 5, high)
+    low, high = Given(iter([0] * 20), 57), Given(iter([2**57 - 1] * 20), 57)
+    made.fill([0] * 20, low)
+    made.fill([0] * 20, high)
 
-    assert low.asked == high.asked == [57] * 5
+    assert low.asked == high.asked == [57 * 16, 57 * 4]
 
 
 def opcodes(run: Callable[[], object], code: object) -> int:
