@@ -4,11 +4,14 @@
     site_key, mac_key, config_key, state_key          its keys, in hexadecimal
     link     host, port, tls, client_id, username, password; with tls also ca, the text of ca.pem
     wifi     ssid, password; country of two letters, if the board must know it. None: a cable
-    driver   name, one of `drivers`; empty, counts of the empty room; and the pins that it has
+    driver   name, one of `drivers` or `places`; empty, counts of the empty room; and the pins that
+             it has
     tick_ms  how long a tick is, 100 if not said; longer than the sensor takes, and than a draw
     wake_s   asleep so long between answers, 0 (never) if not said
     led      a pin's number or name; the board's own light if not said
     tables   true: an array may draw noise from tables, if a Round asks; false if not said
+    mechanism  what it answers for the life of its key: thermal if not said, or disk, its place
+    plane    of a device that tells its place: from angles to the site's grid (`sensors.plane`)
     crc      of the text before it (`packed`); who writes by hand leaves it out
 
 A root or a chain key is refused: a device holds no root, and of the chain only what its budget
@@ -34,9 +37,12 @@ KEYS = ("site_key", "mac_key", "config_key", "state_key")
 LINK = {"host": str, "port": int, "tls": bool, "client_id": str, "username": str, "password": str}
 DRIVER = {"name": str, "empty": (int, list), "address": int, "bus": int, "sda": int, "scl": int}
 DRIVER.update({"pin": int, "roms": list, "khz": int})
+DRIVER.update({"uart": int, "tx": int, "rx": int, "baud": int, "port": str})
+DRIVER.update({"cell": list, "place_mm": list, "until_mm": list})
 
 Config = namedtuple(
-    "Config", ("identity", "link", "wifi", "driver", "tick_ms", "wake_s", "led", "tables")
+    "Config",
+    "identity link wifi driver tick_ms wake_s led tables mechanism plane",
 )
 
 
@@ -94,9 +100,15 @@ def checked(body, path=PLACE):
     whole.update({"sensor": int, "sensors": int, "link": dict, "driver": dict})
     whole.update(text)
     more = {"wifi": dict, "tick_ms": int, "wake_s": int, "led": (int, str), "tables": bool}
+    more.update({"mechanism": str, "plane": list})
     told = _words(body, whole, more, path, "")
     if told["mode"] not in ("sealed", "keyholder"):
         raise fault(path, "has another mode", "sealed or keyholder")
+    mechanism = told["mechanism"] or "thermal"
+    if mechanism not in ("thermal", "disk"):
+        raise fault(path, "has another mechanism", "thermal or disk")
+    if mechanism == "disk" and (told["sensors"] != 1 or told["tables"]):
+        raise fault(path, "has several sensors or tables, and tells a place", "of one sensor")
     for word, least, most in (("sensor", 0, 65535), ("sensors", 1, 1024)):
         _between(told, word, least, most, path)
     for word, usual, least, most in (("tick_ms", 100, 10, 60000), ("wake_s", 0, 0, 86400)):
@@ -116,7 +128,8 @@ def checked(body, path=PLACE):
     who.append(_key(told, "key_id", 4, path))
     identity = Identity(*who)
     tick_ms, wake_s, led = [told[word] for word in ("tick_ms", "wake_s", "led")]
-    return Config(identity, link, wifi, driver, tick_ms, wake_s, led, bool(told["tables"]))
+    tables, plane = bool(told["tables"]), told["plane"]
+    return Config(identity, link, wifi, driver, tick_ms, wake_s, led, tables, mechanism, plane)
 
 
 def fault(path, found, needed):

@@ -21,16 +21,16 @@ def opened(driver, i2c=None, wire=None, analog=None, camera=None):
     name, empty = driver["name"], driver["empty"]
     sensor = kind(name)
     if name in I2C:
-        bus = _need(i2c, name)(driver)
+        bus = need(i2c, name)(driver)
         if driver["address"] is None:
             return sensor(bus, empty)
         return sensor(bus, empty, driver["address"])
     if name == "yours":
         bused = any([driver[word] is not None for word in ("bus", "sda", "scl")])
-        return sensor(_need(i2c if bused else analog, name)(driver), empty)
+        return sensor(need(i2c if bused else analog, name)(driver), empty)
     if name == "mlx90640":
-        return sensor(_need(camera, name)(driver), empty)
-    line = _need(wire, name)(driver)
+        return sensor(need(camera, name)(driver), empty)
+    line = need(wire, name)(driver)
     roms = driver["roms"]
     roms = sorted(line.scan()) if roms is None else [unhexlify(rom) for rom in roms]
     if not roms:
@@ -70,7 +70,8 @@ def kind(name):
     )
 
 
-def _need(opening, name):
+def need(opening, name):
+    """Return what opens that; ValueError where this computer has no such thing."""
     if opening is None:
         raise ValueError(
             "%s is not read on this computer; it needs a bus or a library that is not here, and "

@@ -31,9 +31,14 @@ def run():
     parts = None
     try:
         config = load()
-        sensor = assemble.sensor_of(
-            config, pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
-        )
+        if config.mechanism == "disk":
+            from . import places
+
+            sensor = places.of_board(config, machine)
+        else:
+            sensor = assemble.sensor_of(
+                config, pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
+            )
         name = "LED" if config.led is None else config.led
         light = led.Led(led.pin(machine, name))
         why = firmware.unsealed(config.identity.mode, os)
@@ -98,6 +103,8 @@ class Parts:
             jobs.append(day.ask(self.clock, there, ntptime.settime, sleep_ms))
         if self.config.wake_s:
             jobs.append(self._nap())
+        if self.config.mechanism == "disk":
+            jobs.append(self.sensor.keep(sleep_ms))
         await asyncio.gather(*jobs)
 
     async def _answer(self):
@@ -118,6 +125,7 @@ class Parts:
             step=self.sensor.step,
             tables=self.config.tables,
             vitals=self._vitals,
+            mechanism=self.config.mechanism,
         )
         await device.run()
 

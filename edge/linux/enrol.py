@@ -11,11 +11,14 @@ import json
 import os
 import sys
 
+from ..board import places
 from ..board.config import DRIVER, checked, packed
+from ..board.drivers import NAMES
 from ..compat import write_durably
 from ..host.enrol import provision
 from ..limits import Limits
 from ..slots import Files, Ram
+from . import uart
 from .place import CONFIG, alone
 
 WORDS = ("name", "sensor", "sensors", "mode", "mac_key", "config_key", "state_key", "key_id")
@@ -46,9 +49,11 @@ def enrol(path, folder, driver):
     told = {word: row.get(word) for word in WORDS}
     told["site"], told["site_key"] = body.get("site"), body.get("site_key")
     told["link"], told["driver"] = row.get("link"), driver
-    if row.get("tables"):
-        told["tables"] = True
+    for word in ("tables", "mechanism", "plane"):
+        if row.get(word):
+            told[word] = row[word]
     config = checked(told, path)
+    _check_driver(config)
     fresh = Ram()
     provision(
         fresh, config.identity.state_key, bytes.fromhex(row["chain"]), Limits(*row["limits"])
@@ -75,6 +80,25 @@ def enrol(path, folder, driver):
         os.close(held)
     os.unlink(path)
     return config
+
+
+def _check_driver(config):
+    """Check that it tells what the device is to answer, while the device's file is still there."""
+    name = config.driver["name"]
+    if config.mechanism == "disk":
+        if why := places.objection(config):
+            raise ValueError(
+                "%s; the device is to tell its place, and holds its key for nothing where it "
+                "cannot. Name gps, or fixed with cell=COLUMN,ROW, or mend the words behind it"
+                % why
+            )
+        if config.driver["baud"] is not None:
+            uart.speed_of(config.driver["baud"])
+    elif name not in NAMES:
+        raise ValueError(
+            "the driver %s came and the device is to measure warmth; any other's bytes would be "
+            "taken for degrees. Name one of %s" % (name, ", ".join(NAMES))
+        )
 
 
 def _home(folder):
@@ -116,6 +140,8 @@ def words(name, pairs):
             )
         if word == "roms":
             driver[word] = value.split(",")
+        elif word == "port":
+            driver[word] = value
         else:
             counts = [int(part, 0) for part in value.split(",")]
             driver[word] = counts if "," in value else counts[0]

@@ -9,19 +9,26 @@ import os
 import signal
 import sys
 
-from ..board import assemble
+from ..board import assemble, places
 from ..board.config import load
 from ..clock import Clock
-from . import camera, i2c, onewire, place
+from ..pause import sleep_ms
+from . import camera, i2c, onewire, place, uart
 from .exact import Exact
 from .notify import Notify
 
 
 def sensor_of(config):
     """Return the sensor that the config names, by the kernel's buses."""
+
+    def bus(driver):
+        return i2c.Bus(1 if driver["bus"] is None else driver["bus"])
+
+    if config.mechanism == "disk":
+        return places.held(config, uart.opened, bus)
     return assemble.sensor_of(
         config,
-        i2c=lambda driver: i2c.Bus(1 if driver["bus"] is None else driver["bus"]),
+        i2c=bus,
         wire=lambda driver: onewire.Wire(),
         camera=camera.opened,
     )
@@ -54,13 +61,17 @@ async def live(config, folder, notify, sensor):
             step=sensor.step,
             tables=config.tables,
             uptime=Exact(),
+            mechanism=config.mechanism,
         ).run()
     work = [asyncio.ensure_future(client.run()), asyncio.ensure_future(answering)]
+    if config.mechanism == "disk":
+        work.append(asyncio.ensure_future(sensor.keep(sleep_ms)))
     try:
         await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
         work[1].result()  # it never ends but by a fault
     finally:
-        work[1].cancel()
+        for task in work[1:]:
+            task.cancel()
         ring.keep()
         await assemble.farewell(client, config.identity, b"disconnected")
         work[0].cancel()

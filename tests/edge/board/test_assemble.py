@@ -20,7 +20,7 @@ PRICE = 1000
 def told(wake_s: int = 0) -> Any:
     """Return a Config of which only this matters."""
     driver = {"name": "yours", "empty": None, "address": None}
-    return config.Config(WHO, {}, None, driver, 100, wake_s, None, False)
+    return config.Config(WHO, {}, None, driver, 100, wake_s, None, False, "thermal", None)
 
 
 @pytest.mark.parametrize(("wake_s", "spent"), [(0, 24), (60, 3)])

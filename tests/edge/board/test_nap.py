@@ -65,6 +65,17 @@ def test_a_day_of_wakes_writes_the_flash_seldom() -> None:
     assert slots.writes == 2 * -(-1440 // (WAKES + 1)) + 2 * 1440 // 8
 
 
+def test_a_round_answered_before_a_sleep_is_not_answered_after_it() -> None:
+    """Whatever the slots know of it, at every wake until epochs are reserved anew and after."""
+    slots, rtc = enrolled(), Rtc()
+    for answered in range(-1, WAKES + 3):
+        budget, nap = Budget(slots, KEY), Nap(rtc, KEY)
+        budget.boot(nap)
+        assert budget.round == answered
+        budget.charge(PRICE, answered + 1)
+        budget.sleep(nap)
+
+
 def test_a_fresh_battery_costs_a_lease_and_the_epochs_reserved() -> None:
     """And nothing else: the next boot goes by the slots."""
     slots, rtc = enrolled(), Rtc()

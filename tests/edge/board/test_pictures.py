@@ -29,8 +29,8 @@ def texts(name: str) -> list[tuple[str, float]]:
 
 
 def test_there_is_a_picture_of_each_sensor_that_is_wired() -> None:
-    """Four, each for the boards that can have it."""
-    assert NAMES == ["amg8833.svg", "ds18b20.svg", "mlx90640.svg", "tmp117-sht4x.svg"]
+    """Five, each for the boards that can have it."""
+    assert NAMES == ["amg8833.svg", "ds18b20.svg", "gps.svg", "mlx90640.svg", "tmp117-sht4x.svg"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -82,3 +82,13 @@ def test_the_words_of_the_config_are_those_of_the_wires(name: str) -> None:
     assert said == [["20", "21"], ["21", "22"]]
     assert {"GP20 26", "GP21 27", "21", "22"} <= labels
     assert (20 & 1, 20 >> 1 & 1, 21 & 1, 21 >> 1 & 1) == (0, 0, 1, 0)  # ports/rp2/machine_i2c.c
+
+
+def test_a_receiver_is_heard_on_the_pin_that_is_said() -> None:
+    """Its TX is our rx: GP21 of an RP2040 is UART1 RX, and GP20 its TX; an ESP32 may have any."""
+    said = [re.findall(r"\d+", text) for text, _ in texts("gps.svg") if text.startswith("uart")]
+    labels = {text for text, _ in texts("gps.svg")}
+
+    assert said == [["1", "20", "21"], ["2", "22", "21"]]
+    assert {"GP21 27", "21", "TX", "RX"} <= labels
+    assert (21 % 4, 20 % 4, (21 + 4) // 8 & 1) == (1, 0, 1)  # ports/rp2/machine_uart.c

@@ -54,6 +54,18 @@ def test_a_second_device_cannot_be_made_of_one_file(device_file: Path, tmp_path:
     assert budget(home).epoch == before.epoch + 1
 
 
+@pytest.mark.parametrize("name", ["gps", "fixed", "tmp711"])
+def test_a_thermometer_needs_a_driver_of_warmth(
+    device_file: Path, tmp_path: Path, name: str
+) -> None:
+    """Found out before the device's file is gone, of which there is no second."""
+    before = device_file.read_bytes()
+    with pytest.raises(ValueError, match=f"the driver {name} came and the device is to measure"):
+        enrol(str(device_file), str(tmp_path / "node"), {"name": name})
+    assert device_file.read_bytes() == before
+    assert not (tmp_path / "node").exists()
+
+
 @pytest.mark.parametrize("step", range(7))
 def test_cut_off_anywhere_it_goes_on(
     device_file: Path, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
