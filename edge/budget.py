@@ -80,8 +80,8 @@ class Budget:
         """
         if self.fault != UNBOOTED:
             raise ValueError(
-                "this budget was started already; each start of a device makes one of its own, "
-                "or two streams of noise could share an epoch. Make a new Budget"
+                "this budget was started already; each start makes one of its own, or two streams "
+                "of noise could share an epoch. Make a new Budget"
             )
         try:
             record = self._pair.newest()

@@ -16,12 +16,12 @@ DEPTH = 4  # arrays or maps within one another; no message of ours needs more
 
 def encode(value):
     """Return the bytes of a value; ValueError where it has none here."""
+    if isinstance(value, int):  # first, for most are
+        return _head(0, value) if value >= 0 else _head(1, -1 - value)
     if value is None:
         return b"\xf6"
     if isinstance(value, Typed):
         return _head(6, TAGS[value.bits]) + encode(pack_numbers(value.values, value.bits))
-    if isinstance(value, int):
-        return _head(0, value) if value >= 0 else _head(1, -1 - value)
     if isinstance(value, (bytes, bytearray)):
         return _head(2, len(value)) + bytes(value)
     if isinstance(value, str):
@@ -39,7 +39,7 @@ def encode(value):
 def _head(major, number):
     major <<= 5
     if number < 24:
-        return bytes([major | number])
+        return bytes((major | number,))
     for extra, size in ((24, 1), (25, 2), (26, 4), (27, 8)):
         if number >> (8 * size) == 0:
             return bytes([major | extra]) + number.to_bytes(size, "big")

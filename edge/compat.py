@@ -20,6 +20,7 @@ if (1 << 70) >> 69 != 2:
     )
 
 BLOCK = 64  # bytes in a SHA-256 block
+_ONES = int.from_bytes(b"\1" * BLOCK, "big")
 ABSENT = (errno.ENOENT, 44)  # no such file; the WebAssembly port has the number of WASI
 
 
@@ -30,18 +31,20 @@ def sha256(data):
 
 def hmac_sha256(key, data):
     """Return the 32-byte HMAC-SHA256 of data (RFC 2104); boards have no `hmac` module."""
+    inner, outer = hmac_pads(key)
+    return sha256(outer + sha256(inner + data))
+
+
+def hmac_pads(key):
+    """Return the blocks of 64 bytes that the two hashes of an HMAC by this key begin with."""
     if len(key) > BLOCK:
         key = sha256(key)
-    key = key + bytes(BLOCK - len(key))
-    inner = sha256(bytes([b ^ 0x36 for b in key]) + data)
-    return sha256(bytes([b ^ 0x5C for b in key]) + inner)
+    block = int.from_bytes(key + bytes(BLOCK - len(key)), "big")  # XOR of all bytes in one go
+    return [(block ^ pad * _ONES).to_bytes(BLOCK, "big") for pad in (0x36, 0x5C)]
 
 
 def os_entropy(size):
-    """Return `size` bytes from the system, or b"" where the port has no source at all.
-
-    On many boards this source is weak, so nothing relies on it alone: see `entropy.sealed`.
-    """
+    """Return `size` bytes of the system, often weak ones: see `entropy.sealed`; b"" for none."""
     if not hasattr(os, "urandom"):
         return b""
     return os.urandom(size)

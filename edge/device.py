@@ -35,7 +35,7 @@ class Device:
     follower, tables: as for Node. clock: a `clock.Clock` or None. watchdog: has `feed()`, or None.
     led: takes the state's word, or None. diag_s: seconds from one `diag` to the next. uptime: a
     `compat.Uptime` that is more exact than the usual one. vitals: returns what a board adds to
-    `diag`, or None.
+    `diag`, or None. mechanism: what it answers, `thermal` or `disk`.
     """
 
     def __init__(
@@ -56,14 +56,16 @@ class Device:
         uptime=None,
         vitals=None,
         tables=False,
+        mechanism="thermal",
     ):
         longest = FRAME + 4 * identity.sensors
         if ring.size < longest:
             raise ValueError(
                 "a ring of %d bytes came for frames of up to %d; one must fit, or what was paid "
-                "for could not be kept. Make a larger Ring" % (ring.size, longest)
+                "for is lost. Make a larger Ring" % (ring.size, longest)
             )
-        self.node = Node(identity, budget, step, follower, tables)
+        self.node = Node(identity, budget, step, follower, tables, mechanism)
+        self.refused = 0  # frames that came, and do not count: too late, or again
         self._read = read
         self._client = client
         self._ring = ring
@@ -72,7 +74,7 @@ class Device:
         self._uptime = uptime or compat.Uptime()
         told = (self.node, self._ticker, ring, client, led, clock, diag_s, vitals, self._uptime)
         self._talker = Talker(*told)
-        self._round = wire.round_topic(identity.site, "thermal")
+        self._round = wire.round_topic(identity.site, mechanism)
         self._receipt = wire.topic(identity.site, identity.name, "receipt")
         self._limits = wire.topic(identity.site, identity.name, "cmd/limits")
         self._heard = []  # (topic, payload, when): at most `WAITING`
@@ -146,11 +148,12 @@ class Device:
         if topic == self._round:
             self._ticker.came(payload, self._read, at_ms)
         elif topic == self._receipt:
-            whose = receipts.heard(payload, self.node.identity)
+            heard = receipts.heard(payload, self.node.identity)
             oldest = self._ring.oldest()
-            if whose is None:
+            if heard is None:
                 self.node.forged += 1
-            elif oldest and receipts.numbers(oldest) == whose:
+            elif oldest and receipts.numbers(oldest) == heard[:2]:
+                self.refused += not heard[2]
                 self._ring.free(oldest)
         elif topic == self._limits and len(self._talker.acks) < WAITING:
             ack = self.node.tighten(payload)

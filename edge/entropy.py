@@ -19,7 +19,7 @@ Bits are taken from the first block on, most significant first. Random access by
 `keyed` for who was handed a single epoch's key.
 """
 
-from .compat import hmac_sha256, os_entropy
+from .compat import hmac_pads, hmac_sha256, os_entropy, sha256
 from .keys import NOISE, checked, epoch_key
 
 
@@ -27,8 +27,8 @@ class Stream:
     """Uniform whole numbers from HMAC-SHA256(key, prefix | counter)."""
 
     def __init__(self, key, prefix):
-        self._key = key
-        self._prefix = prefix
+        inner, self._outer = hmac_pads(key)  # once: on a board it takes as long as hashing
+        self._inner = inner + prefix
         self._counter = 0
         self._pool = 0  # bits not used yet, and how many there are
         self._left = 0
@@ -38,16 +38,16 @@ class Stream:
         while self._left < count:
             if self._counter >> 32:  # which some MicroPythons would cut to 0, and begin again
                 raise ValueError(
-                    "a stream of noise is at its end, after 2**32 blocks; it must not begin "
-                    "again, or two readings would share their noise. Start the device anew"
+                    "a stream of noise is at its end, after 2**32 blocks; begun again, readings "
+                    "would share their noise. Start the device anew"
                 )
-            block = hmac_sha256(self._key, self._prefix + self._counter.to_bytes(4, "big"))
+            block = sha256(self._outer + sha256(self._inner + self._counter.to_bytes(4, "big")))
             self._counter += 1
             self._pool = (self._pool << 256) | int.from_bytes(block, "big")
             self._left += 256
         self._left -= count
         value = self._pool >> self._left
-        self._pool &= (1 << self._left) - 1
+        self._pool -= value << self._left
         return value
 
     def below(self, n):
@@ -102,7 +102,7 @@ def sealed(secret, boot=b""):
     fresh = os_entropy(32)
     if len(fresh) != 32:
         raise ValueError(
-            "this Python has no os.urandom, so a sealed device cannot be made on it: the host "
-            "could repeat its noise. Use a port that has it, or enrol the device as keyholder"
+            "this Python has no os.urandom, which a sealed device needs, or its host could repeat "
+            "its noise. Use a port that has it, or enrol a keyholder"
         )
     return Stream(hmac_sha256(secret, b"heatveil-sealed-v1" + fresh + boot), b"")

@@ -14,6 +14,7 @@ class Window:
 
     def __init__(self, size, link):
         self.flights = []
+        self.event = asyncio.Event  # makes what is waited for until a flight lands
         self.room = asyncio.Event()  # set whenever one lands
         self._size = size
         self._link = link
@@ -49,7 +50,8 @@ class Window:
             self.room.clear()
             return None
         mid = self.number()
-        flight = Flight(mid, what, packets.publish(topic, payload, 1, retain, mid, False))
+        packet = packets.publish(topic, payload, 1, retain, mid, False)
+        flight = Flight(mid, what, packet, self.event())
         self.flights.append(flight)
         return flight
 
@@ -80,11 +82,11 @@ class Window:
 class Flight:
     """A message on its way."""
 
-    def __init__(self, mid, what, packet):
+    def __init__(self, mid, what, packet, landed):
         self.mid = mid
         self.what = what  # (topic, payload, retain)
         self.packet = packet
-        self.landed = asyncio.Event()
+        self.landed = landed
         self.sent = self.late = False
 
     def out(self):

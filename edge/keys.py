@@ -54,7 +54,7 @@ def checked(key, what):
     if len(key) != KEY_BYTES:
         raise ValueError(
             "the %s has %d bytes but must have %d, made on the host that enrols the device: "
-            "less would let it be guessed, and with it the noise. Enrol the device again"
+            "less could be guessed, and the noise with it. Enrol the device again"
             % (what, len(key), KEY_BYTES)
         )
     return key

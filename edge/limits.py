@@ -50,8 +50,8 @@ def price(limits, exponent, variance):
     """
     if variance < 1:
         raise ValueError(
-            "a variance of %d is no noise at all; it must be at least 1, or an answer has no "
-            "price that could be paid. Ask with more noise" % variance
+            "a variance of %d is no noise; it must be at least 1, or an answer has no price. Ask "
+            "with more noise" % variance
         )
     cost, noise = alike(NANO * limits.square, limits.exponent, 2 * variance, exponent)
     return -(-cost // noise)

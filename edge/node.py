@@ -14,12 +14,10 @@ A Round that comes again gets the same bytes and costs nothing. How long the noi
 must not show in when the frame goes out: see `ticker`, which every device needs around this.
 """
 
-from . import limits, veil, wire
+from . import veil, wire
 from .ahead import Ahead
 from .records import Reading, Report
 from .refusals import EXHAUSTED, objection
-
-MECHANISMS = {veil.NAME: veil}
 
 
 class Node:
@@ -28,14 +26,16 @@ class Node:
     identity: a `keys.Identity`. budget: its own `budget.Budget`, booted. step: of its converter,
     (num, den) of a kelvin, or None below any grain. follower: a new `background.Follower` or None.
     tables: whether noise may come from tables (`bulk`), where a Round asks for that.
+    mechanism: what it answers all its life, `thermal` or `disk`.
     """
 
-    def __init__(self, identity, budget, step=None, follower=None, tables=False):
+    def __init__(
+        self, identity, budget, step=None, follower=None, tables=False, mechanism=veil.NAME
+    ):
         if budget.fault:
             raise ValueError(
-                "the budget of %s cannot be used (%s); without one that has booted nobody knows "
-                "what was said before, nor which noise is fresh. Boot it, or give the device a "
-                "new key" % (identity.name, budget.fault)
+                "the budget of %s cannot be used (%s); without one nobody knows which noise is "
+                "fresh. Boot it, or give the device a new key" % (identity.name, budget.fault)
             )
         self.identity = identity
         self.refusal = ""  # why the last Round was not answered
@@ -45,9 +45,13 @@ class Node:
         self._step = step
         self._follower = follower
         self.ahead = Ahead(identity, budget)
-        self._may_table = tables
-        # Variance and tables' bits; till a Round came, which tells the next one's.
+        self._may_table, self._half = tables, veil
+        # What is drawn ahead: variance and tables' bits. Till a Round came, which tells the next.
         self._like = budget.limits.variance, 0
+        if mechanism != veil.NAME:
+            from .disk_half import half  # what no thermometer needs
+
+            self._half, self._like = half(mechanism, identity, step, follower, tables)
         self._round = self._name = self._frame = None  # of the last answer
         # Of the last charge: the Round, till it is answered (its short name can be forged); when.
         self._paid = self._paid_ms = None
@@ -55,24 +59,25 @@ class Node:
 
     def prepare(self):
         """Draw the noise of the next frame, if it is not there; call it when nothing is due."""
-        if self.state() == "ready":
+        if self._like and self.state() == "ready":
             try:
-                self.ahead.prepare(veil, *self._like)
+                self.ahead.prepare(self._half, *self._like)
             except MemoryError:
                 pass  # where it does not fit for good, the Round that asks for it hears of it
 
-    def answer(self, message, read, mechanism=veil.NAME, now_ms=None):
+    def answer(self, message, read, mechanism=None, now_ms=None):
         """Return the frame that answers a Round's message, or None and say why in `refusal`.
 
         read(params) must return one whole number a sensor, in grains (params as in
-        `veil.Params`). It is called once for each Round. now_ms, of a clock that only goes
-        forward, is when the message came: answers are then kept apart as the limits say.
+        `veil.Params`); of a disk device read(grid) the cell (x, y). It is called once for each
+        Round. mechanism: on whose topic it came, its own if None. now_ms, of a clock that only
+        goes forward, is when: answers are then kept apart as the limits say.
         """
         self.refusal = ""
         try:
+            mechanism = mechanism or self._half.NAME
             where = wire.round_topic(self.identity.site, mechanism)
-            round = wire.unpack_round(message, self.identity.site_key, where)
-            name = wire.name_of(round)
+            round, name = self.opened(message, where)
             if name == self._name:
                 return self._frame
             if round != self._paid:  # else the sensor failed, after all else was settled
@@ -87,16 +92,22 @@ class Node:
         if round != self._paid:
             self._paid, self._paid_ms = round, now_ms
         try:
-            frame = self._fresh(round, name, MECHANISMS[mechanism], read)
+            frame = self._fresh(round, name, read)
             if self._follower is not None:
                 self._follower.follow()  # only now: an answer that was not made moves nothing
         except Exception:  # whatever a sensor does; never with the number in it
             self.faults += 1
-            self.refusal = "the sensor did not give %d whole numbers" % self.identity.sensors
+            count = self.identity.sensors if self._half is veil else 2
+            self.refusal = "the sensor did not give %d whole numbers" % count
             return None
         self._round, self._name, self._frame, self._paid = round, name, frame, None
         self.faults = 0
         return frame
+
+    def opened(self, message, where):
+        """Return the Round that the site signed in a message to that topic, and its name."""
+        round = wire.unpack_round(message, self.identity.site_key, where)
+        return round, wire.name_of(round)
 
     def tighten(self, message):
         """Take tighter limits from a message of the config key; return what to say of it on `ack`.
@@ -105,7 +116,7 @@ class Node:
         """
         from . import tightening  # seldom needed, and memory is short
 
-        asked, why = tightening.asked(message, self.identity, self._budget.limits)
+        asked, why = tightening.asked(message, self.identity, self._budget.limits, self._half)
         if not why:
             if asked != self._budget.limits:  # what was paid for under the old limits is
                 self._paid = None  # not answered under them
@@ -126,25 +137,26 @@ class Node:
         """Return what the device says of itself, for its retained `meta` topic: nothing it saw."""
         from .saying import meta
 
-        return meta(self.identity, self._budget, self._round)
+        return meta(self.identity, self._budget, self._round, self._half)
 
     def _objection(self, round, mechanism, now_ms):
         if self._alert:
             return self._alert
         if self._budget.exhausted:
             return EXHAUSTED
-        if mechanism not in MECHANISMS or round.mechanism != mechanism:
+        if mechanism != self._half.NAME or round.mechanism != mechanism:
             return "it asks for %s, which this device does not have" % round.mechanism
         held = self._budget.limits
         if None not in (now_ms, self._paid_ms) and now_ms - self._paid_ms < held.pace_ms:
             return "it comes before the %d ms between two answers are over" % held.pace_ms
+        if self._half is not veil:
+            return self._half.objection(round, self.identity, held, self._budget.round)
         tables = self._may_table, self.ahead.build
         return objection(round, self.identity, held, self._budget.round, self._step, tables)
 
     def _charge(self, round):
         """Pay for an answer; return nothing, or why it cannot be paid for."""
-        params = veil.params_of(round)
-        cost = limits.price(self._budget.limits, params.exponent, params.variance)
+        cost = self._half.cost(self._budget.limits, round)
         try:
             return "" if self._budget.charge(cost, round.number) else EXHAUSTED
         except Exception as fault:
@@ -155,14 +167,14 @@ class Node:
         self._alert = "its budget cannot be kept (%s), so nothing is answered any more" % fault
         return self._alert
 
-    def _fresh(self, round, name, mechanism, read):
-        params = veil.params_of(round)
-        self._like = params.variance, veil.digits(round)
-        noise = self.ahead.take(mechanism, *self._like)
+    def _fresh(self, round, name, read):
+        half = self._half
+        params, self._like = half.params_of(round), half.like(round)
+        noise = self.ahead.take(half, *self._like)
         values = tuple(read(params))
         if self._follower is not None:
             values = self._follower.less(values, params.exponent)
-        payload = mechanism.veil(round, Reading(self.identity.sensor, values), noise)
+        payload = half.veil(round, Reading(self.identity.sensor, values), noise)
         report = Report(name, self.identity.name, self._budget.epoch, self.ahead.seq, payload)
         where = wire.topic(self.identity.site, self.identity.name, "data")
-        return wire.pack_report(report, self.identity.mac_key, where, mechanism.bits(round))
+        return wire.pack_report(report, self.identity.mac_key, where, half.bits(round))

@@ -95,8 +95,8 @@ class Pair:
     def _lost(self, what, found):
         return Lost(
             "%s: %s; two that verify and follow each other are needed, for nothing else knows "
-            "what was already answered. Look who wrote there, then enrol the device again: it "
-            "needs a new key" % (what, "; ".join([self._says(i, found[i]) for i in (0, 1)]))
+            "what was answered. Look who wrote there, then enrol the device again, with a new key"
+            % (what, "; ".join([self._says(i, found[i]) for i in (0, 1)]))
         )
 
 

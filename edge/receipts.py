@@ -21,13 +21,13 @@ def unpack(message, key, topic):
 
 
 def heard(message, identity):
-    """Return (epoch, seq) of the report that a message to this device is a Receipt for, or None.
+    """Return what `unpack` finds in a message to this device, or None where it is no Receipt.
 
     identity: its `keys.Identity`.
     """
     try:
         where = wire.topic(identity.site, identity.name, "receipt")
-        return unpack(message, identity.config_key, where)[:2]
+        return unpack(message, identity.config_key, where)
     except wire.BROKEN:
         return None
 

@@ -10,8 +10,8 @@ from .limits import NANO, price
 
 # The same words whatever was asked and seen, for everybody may hear them.
 EXHAUSTED = (
-    "its budget is spent, and what was promised for the life of its key is used up; enrol the "
-    "device again, with a new key and a new promise, to go on"
+    "its budget is spent, and with it what was promised for the life of its key; enrol the "
+    "device again, with a new key and a new promise"
 )
 EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on the memory
 

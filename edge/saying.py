@@ -5,8 +5,11 @@ from . import limits, veil, wire
 VERSION = "0.1.0"
 
 
-def meta(identity, budget, round):
-    """Return the device's `meta`; round is the last one it answered, or None."""
+def meta(identity, budget, round, half):
+    """Return the device's `meta`; round is the last one it answered, or None.
+
+    half: `veil`, or what stands in its place (`disk_half`).
+    """
     held = dict(zip(limits.NAMES, budget.limits))
     held["left"] = budget.left
     said = {
@@ -20,8 +23,11 @@ def meta(identity, budget, round):
         "unit": "K",
         "limits": held,
     }
+    if half is not veil:
+        said.update(half.said())
     if round is not None:
-        params = veil.params_of(round)
-        said["exponent"], said["variance"] = params.exponent, params.variance
+        if half is veil:
+            params = veil.params_of(round)
+            said["exponent"], said["variance"] = params.exponent, params.variance
         said["calibration"] = "".join(["%02x" % b for b in wire.name_of(round)])
     return said

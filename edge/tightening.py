@@ -15,15 +15,19 @@ def topic(site, node):
     return wire.topic(site, node, "cmd/limits")
 
 
-def asked(message, identity, held):
+def asked(message, identity, held, half=None):
     """Return the Limits in a message, or None, and why they are not taken, or "".
 
-    identity: of the device; held: the limits in force.
+    identity: of the device; held: the limits in force. half: of its mechanism, which may have
+    something to say of limits beside what is said here.
     """
     limits = None
     try:
         limits = unpack_limits(message, identity.config_key, topic(identity.site, identity.name))
-        return limits, "" if limits == held else looser(held, limits)
+        why = "" if limits == held else looser(held, limits)
+        if not why and hasattr(half, "looser"):
+            why = half.looser(held, limits)
+        return limits, why
     except wire.Fault as fault:
         return limits, str(fault)
     except wire.BROKEN as fault:

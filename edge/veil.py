@@ -5,6 +5,7 @@ The guarantee, and what becomes of the blurred readings, is in `thermal`.
 
 from collections import namedtuple
 
+from .limits import price
 from .noise import dgauss, isqrt
 
 NAME = "thermal"
@@ -28,6 +29,17 @@ def params_of(round):
 def digits(round):
     """Return the bits of the tables that a Round's noise is from, or 0 where it is exact."""
     return round.params[PARAMS] if len(round.params) > PARAMS else 0
+
+
+def like(round):
+    """Return what the noise of a Round depends on: its variance, and the bits of its tables."""
+    return params_of(round).variance, digits(round)
+
+
+def cost(limits, round):
+    """Return the nano-rho that a device of these limits pays for its answer to a Round."""
+    params = params_of(round)
+    return price(limits, params.exponent, params.variance)
 
 
 def bits(round):

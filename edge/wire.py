@@ -121,9 +121,9 @@ def opened(message, key, topic, longest):
     body, mac = bytes(message[:-MAC_BYTES]), bytes(message[-MAC_BYTES:])
     if not same_bytes(mac, _mac(body, key, topic)):
         raise Fault(
-            "the MAC is not that of this message on %s: it was changed, cut short, copied from "
-            "another topic or signed with another key, so nothing in it can be believed. "
-            "Enrol the sender again if it is yours" % topic
+            "the MAC is not that of this message on %s: it was changed, cut, copied from another "
+            "topic or signed with another key, and is not believed. Enrol the sender again if it "
+            "is yours" % topic
         )
     try:
         value = cbor.decode(body)

@@ -339,7 +339,7 @@ def test_one_spoilt_slot_loses_nothing_and_is_told(kind: str, which: int) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_spoilt_slots_end_the_key(kind: str) -> None:
-    """Not epoch 0 and a full budget: lost state needs a new key."""
+    """Not epoch 0 and a full budget: lost state with a new key."""
     slots = enrolled()
     started(slots).charge(40, 1)
     for i in (0, 1):
@@ -347,11 +347,11 @@ def test_two_spoilt_slots_end_the_key(kind: str) -> None:
     before = list(slots._held)
     budget = Budget(slots, KEY)
 
-    with pytest.raises(Lost, match="needs a new key"):
+    with pytest.raises(Lost, match="with a new key"):
         budget.boot()
     assert slots._held == before  # the evidence
-    assert "needs a new key" in budget.fault
-    with pytest.raises(Lost, match="needs a new key"):
+    assert "with a new key" in budget.fault
+    with pytest.raises(Lost, match="with a new key"):
         budget.charge(1, 1)
     with pytest.raises(ValueError, match="already"):
         budget.boot()

@@ -227,7 +227,7 @@ def test_a_device_that_is_not_asked_loads_no_tables() -> None:
     )
 
     assert "edge.node" in ran.stdout
-    for name in ("bulk", "sampler", "table", "viper"):
+    for name in ("bulk", "limbs", "sampler", "table", "viper"):
         assert f"edge.{name}'" not in ran.stdout
 
 

@@ -1,5 +1,6 @@
 """Samples of wide Gaussians from two small tables."""
 
+import gc
 import math
 import sys
 from array import array
@@ -81,11 +82,14 @@ def instructions(made: Sampler, seed: bytes) -> int:
         return count
 
     before = sys.gettrace()
+    gc.collect()
+    gc.disable()  # what it has others do at their end is no work of the sampler's
     sys.settrace(count)
     try:
         made.fill(out, rng)
     finally:
         sys.settrace(before)
+        gc.enable()
     return seen
 
 

@@ -1,7 +1,7 @@
 """The device half of thermal: what leaves the device, what a key holder gets back."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edge import thermal, veil
@@ -22,7 +22,6 @@ def a_round(low: int = 0, high: int = 4000, variance: int = 250000, sensors: int
     st.integers(0, 30),
     st.integers(1, 10**12),
 )
-@settings(deadline=None)
 def test_a_key_holder_gets_the_exact_readings_back(
     values: list[int], sensor: int, variance: int
 ) -> None:

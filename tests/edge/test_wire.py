@@ -4,7 +4,7 @@ import contextlib
 
 import cbor2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edge import cbor, receipts, wire
@@ -34,7 +34,6 @@ def depth(value: object) -> int:
 
 
 @given(values)
-@settings(deadline=None)
 def test_encoding_is_deterministic_cbor_to_an_independent_reader(value: object) -> None:
     """Anybody's CBOR library reads our messages, and ours reads theirs."""
     packed = cbor.encode(value)
