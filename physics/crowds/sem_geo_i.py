@@ -1,0 +1,85 @@
+"""What many users would answer under the subset exponential mechanism, by numpy.
+
+For experiments only. An answer is a set z of k cells, and is the likelier the nearer its cells:
+
+    P(z | v)  proportional to  sum over x in z of exp(-exponent |v - x|)
+
+The sets need not be listed. With A(v, x) = exp(-exponent |v - x|) / Z(v), Z(v) the sum over
+all cells x, the sum over all sets that hold x is the same for each x, so
+
+    P(z | v) = (sum over x in z of A(v, x)) / C(n - 1, k - 1)
+
+which is what comes of drawing one cell, the anchor, from A(v, .), and k - 1 of the others, all
+sets alike: k steps a user instead of a table of C(n, k).
+
+Notion of privacy: geo-indistinguishability, not local privacy. Neighbours: any two cells of one
+user, protected the less the farther they are apart. Worst-case log-ratio: at most 2 exponent
+times the diameter, for Z(v) varies on a bounded grid; `recovery.peers.sem_geo_i.worst_ratio`
+gives it exactly.
+
+Source: Wang, Nie, Wang, Xu, Yang and Huang 2017, "Local private ordinal data distribution
+estimation", as paper 003 uses it in Section VII; the form of P is ours.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .disk import checked_cells
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+def report_many(
+    anchors: ArrayLike, cells: ArrayLike, size: int, world: np.random.Generator
+) -> Whole:
+    """Return the set that each user answers, (n, size): distinct cells, in rising order.
+
+    In rising order because nobody may learn which of them was the anchor.
+
+    Args:
+        anchors: (cells, cells), A, each row of total 1.
+        cells: (n,) whole numbers, the flat cell of each user.
+        size: k, the cells of a set.
+        world: the chance of a simulated world.
+
+    Raises:
+        ValueError: sets of no cell, or of more than there are; cells of another grid.
+    """
+    table = np.asarray(anchors, np.float64)
+    count = len(table)
+    at = checked_cells(cells, count)
+    if not 1 <= size <= count:
+        raise ValueError(
+            f"sets are of {size} cells but must have 1 to {count}: no more are on the grid. "
+            "Give a size that recovery.peers.sem_calibration finds."
+        )
+    answers = np.empty((len(at), size), np.int64)
+    answers[:, 0] = _drawn(table, at, world)
+    # Floyd's way to draw k - 1 of n - 1 without repeating: the j-th draw is below a bound that
+    # grows by one, and where it is taken already the bound itself is, which cannot be.
+    for place in range(1, size):
+        bound = count - size + place - 1
+        other = world.integers(bound + 1, size=len(at))
+        taken = (answers[:, 1:place] == other[:, None]).any(axis=1)
+        answers[:, place] = np.where(taken, bound, other)
+    # The others count from the anchor's successor, round the grid's end.
+    answers[:, 1:] = (answers[:, 1:] + answers[:, :1] + 1) % count
+    answers.sort(axis=1)
+    return answers
+
+
+def _drawn(table: Floats, at: Whole, world: np.random.Generator) -> Whole:
+    """Return one cell for each user from the row of the cell it is in."""
+    rising = np.cumsum(table, axis=1)
+    last = rising.shape[1] - 1
+    order = np.argsort(at, kind="stable")
+    ends = np.cumsum(np.bincount(at, minlength=len(table)))
+    anchor = np.empty(len(at), np.int64)
+    begin = 0
+    for row, end in zip(rising, ends.tolist(), strict=True):
+        drawn = world.random(end - begin) * row[-1]
+        found = np.minimum(np.searchsorted(row, drawn, side="right"), last)
+        anchor[order[begin:end]] = found
+        begin = end
+    return anchor

@@ -1,0 +1,67 @@
+"""Crowds under the subset exponential mechanism: drawn by an anchor, held against every set."""
+
+from itertools import combinations
+from math import exp
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from physics.crowds.sem_geo_i import report_many
+from recovery.peers.local_privacy import distances
+from recovery.peers.sem_geo_i import anchors
+
+
+def law(cell: int, size: int, exponent: float) -> dict[tuple[int, ...], float]:
+    """Return the chance of every set as it is defined: the sum over its cells, normalised."""
+    away = distances(3, 2)[cell]
+    weights = {
+        chosen: sum(exp(-exponent * away[x]) for x in chosen)
+        for chosen in combinations(range(6), size)
+    }
+    total = sum(weights.values())
+    return {chosen: weight / total for chosen, weight in weights.items()}
+
+
+def likely(answers: np.ndarray, expected: dict[tuple[int, ...], float]) -> float:
+    sets, times = np.unique(answers, axis=0, return_counts=True)
+    seen = dict(zip(map(tuple, sets.tolist()), times.tolist(), strict=True))
+    assert seen.keys() <= expected.keys()
+    observed = [seen.get(chosen, 0) for chosen in expected]
+    wanted = [chance * len(answers) for chance in expected.values()]
+    return float(chisquare(observed, wanted).pvalue)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("cell", [0, 4])
+def test_an_anchor_gives_the_law_of_all_sets(cell: int, size: int) -> None:
+    """The shortcut that makes large sets possible must be the mechanism, not one like it."""
+    world = np.random.default_rng(1)
+    table = anchors(distances(3, 2), 0.9)
+
+    answers = report_many(table, np.full(100_000, cell), size, world)
+    milder = report_many(anchors(distances(3, 2), 0.8), np.full(100_000, cell), size, world)
+
+    assert (np.diff(answers, axis=1) > 0).all()
+    if size < 6:  # all sets of six are one
+        assert likely(answers, law(cell, size, 0.9)) > 1e-3
+        assert likely(milder, law(cell, size, 0.9)) < 1e-3 or size == 5
+
+
+def test_users_in_different_cells_keep_their_order() -> None:
+    """The draw goes cell by cell; what comes back must stand at its own user's place."""
+    table = np.eye(6)
+    cells = np.random.default_rng(2).integers(6, size=1000)
+
+    answers = report_many(table, cells, 1, np.random.default_rng(3))
+
+    assert (answers[:, 0] == cells).all()
+
+
+def test_a_set_needs_cells() -> None:
+    """Floyd's draw would go below nought."""
+    for size in (0, 7):
+        with pytest.raises(ValueError, match="1 to 6"):
+            report_many(np.eye(6), [0], size, np.random.default_rng(4))
+    with pytest.raises(ValueError, match="from 0 to 5"):
+        report_many(np.eye(6), [6], 1, np.random.default_rng(4))
