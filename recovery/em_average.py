@@ -1,0 +1,142 @@
+"""The map to expect of all that the answers leave possible, each by how probable they make it.
+
+    f = sum over kinds k of chance(k given the answers) f_k
+
+The kinds are smooth maps of the three orders of `em_prior`, a few crowded cells on an even ground,
+and a few on the smooth map (`em_crowded`). Their chances are their evidence, the probability of
+the answers under each with all that is free in it integrated out: a lone cell is a worse fit than
+the best of smooth maps by some nats, which are noise that the latter had room for, and it is by
+its evidence that this is seen. Where kinds agree the mean is as sharp as each, and where they do
+not it is between them: for the squared W2 no mean is worse than the mean of its parts.
+
+The standard deviation has in it what each kind says of itself and how far apart they are, with
+the chances of `doubted`.
+
+Differs from what is proven: a mean over kinds is best for the squared distance of shares, not of
+places; that it is as good in W2 is measured (tests/bench/bench_maps.py).
+
+Source: Hoeting, Madigan, Raftery and Volinsky 1999, equations 1 to 4, for the mean and its
+variance; Villani 2009, Theorem 4.8, for W2 of a mean; Miller and Dunson 2019 for doubt.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .channel import Channel
+from .em import NOBODY, OPTIMAL, Fit, checked_counts, even, log_likelihood, stepped
+from .em_crowded import Crowded, crowded
+from .em_map import deviations, scatter
+from .em_misfit import mended
+from .em_posterior import Posterior, posterior
+from .em_prior import ORDERS
+
+Floats = NDArray[np.float64]
+
+NO_CHANCE = 1e-4  # too little to be worth its deviations
+# Deviations of half a square at epsilon 0.7 are 1.7 times too small with it and 6.3 times with 1.
+_DOUBT = 1 / 4
+
+
+class Kind(NamedTuple):
+    """One way that the map may be."""
+
+    name: str
+    chance: float
+    mass: Floats  # (rows, columns)
+    found: Posterior | Crowded
+
+    @property
+    def variances(self) -> Floats:
+        """The mean square by which each share may be off, (rows, columns), if it is this kind."""
+        if isinstance(self.found, Crowded):
+            return self.found.variances
+        return np.square(deviations(self.found))
+
+
+def averaged(channel: Channel, counts: ArrayLike, gain: float) -> Fit:
+    """Return the map to expect, with its standard deviations.
+
+    Args:
+        counts: answers at each place of the outer array, (rows + 2 ry, columns + 2 rx).
+        gain: in nats; a map that does not fit is mended by EM, at most until a step gains less.
+
+    Raises:
+        ValueError: counts that no answers give.
+        LinAlgError: a smooth map's posterior has no factor in floats.
+    """
+    seen = checked_counts(channel, counts)
+    if not seen.any():
+        return Fit(even(channel), 0.0, 0, NOBODY)
+    found = kinds(channel, seen)
+    expected = mean(found)
+    before, walked = mended(channel, seen, expected, gain)
+    law = channel.forward(before)
+    mass = stepped(channel, seen, before, law)
+    total = scatter(channel, seen, before, law) + np.square(before - expected)
+    for kind, chance in zip(found, doubted(found), strict=True):
+        if chance > NO_CHANCE:
+            total += chance * (kind.variances + np.square(kind.mass - expected))
+    told = sorted(found, key=lambda kind: -kind.chance)
+    why = ", ".join(f"{kind.name} {kind.chance:.0%}" for kind in told if kind.chance >= 0.005)
+    if walked:
+        why += f"; {walked} steps of EM, until it fitted"
+    steps = walked + sum(one.found.steps for one in found if isinstance(one.found, Posterior))
+    worth = log_likelihood(seen, channel.forward(mass))
+    return Fit(mass, worth, steps, OPTIMAL, f"by their evidence: {why}", np.sqrt(total))
+
+
+def kinds(channel: Channel, counts: Floats) -> list[Kind]:
+    """Return every way that the map may be, with chances that add to one; there are answers."""
+    cells: list[Crowded] = []
+
+    def hoped(first: float) -> float:
+        """Return the evidence of crowded cells, which may leave other orders no chance."""
+        cells.append(crowded(channel, counts, even(channel), first))
+        return cells[0].evidence
+
+    best, one_of = posterior(channel, counts, hoped), math.log(len(ORDERS))
+    found: list[tuple[str, float, Posterior | Crowded]] = [
+        (f"smooth of order {one.order}", one.overall - one_of, one) for one in (best, *best.rivals)
+    ]
+    few = cells[0]
+    found.append((_said(few, "an even ground"), few.evidence, few))
+    known = log_likelihood(counts, channel.forward(best.mass))
+    rough = crowded(channel, counts, best.mass)
+    if rough.cells:
+        # What the smooth map's own freedom costs is in its evidence, and not in its likelihood.
+        worth = rough.evidence - known + best.overall - one_of
+        found.append((_said(rough, "a smooth map"), worth, rough))
+    most = max(worth for _, worth, _ in found)
+    chances = np.exp([worth - most for _, worth, _ in found])
+    return [
+        Kind(name, float(chance), one.mass, one)
+        for (name, _, one), chance in zip(found, chances / chances.sum(), strict=True)
+    ]
+
+
+def doubted(found: list[Kind]) -> Floats:
+    """Return the chances of the kinds where none of them need be true, (kinds,).
+
+    Evidence says which is nearest, not that it is right: the best of three wrong ones may have
+    all of it. So for the deviations each nat of it counts for a quarter.
+    """
+    chances = np.array([kind.chance for kind in found]) ** _DOUBT
+    return np.asarray(chances / chances.sum())
+
+
+def mean(found: list[Kind]) -> Floats:
+    """Return the sum of the kinds' maps, each times its chance."""
+    total = np.zeros_like(found[0].mass)
+    for kind in found:
+        total += kind.chance * kind.mass
+    return total / total.sum()
+
+
+def _said(found: Crowded, ground: str) -> str:
+    count = len(found.cells)
+    if not count:
+        return ground
+    return f"{count} crowded cell{'s' * (count > 1)} on {ground}"

@@ -1,0 +1,202 @@
+"""Expectation maximisation: what it converges to, when it stops, and what it refuses."""
+
+import math
+
+import cvxpy
+import numpy as np
+import pytest
+
+from edge.records import Grid
+from recovery.channel import Channel
+from recovery.disk import Query, plan
+from recovery.disk_channel import channel_of
+from recovery.em import Fit, em, gain_of, log_likelihood, smoothed, stepped
+from recovery.em_fast import em_fast
+
+
+def disk(shape: tuple[int, int], radius: int, epsilon: tuple[int, int] = (7, 5)) -> Channel:
+    planned = plan(Query(Grid(shape, 1000), epsilon, radius=radius), [])
+    assert planned is not None
+    return channel_of(planned)
+
+
+def answered(channel: Channel, reports: int, seed: int = 3) -> np.ndarray:
+    """What so many users on a slope answer."""
+    world = np.random.default_rng(seed)
+    slope = 1.0 + np.add.outer(np.arange(channel.rows), 3 * np.arange(channel.columns))
+    law = channel.forward(slope / slope.sum())
+    drawn = world.multinomial(reports, (law / law.sum()).ravel())
+    return np.asarray(drawn.reshape(law.shape))
+
+
+def best_by_cone(channel: Channel, counts: np.ndarray) -> float:
+    """The greatest log-likelihood there is, by an interior point method on the whole matrix."""
+    mass = cvxpy.Variable(channel.rows * channel.columns, nonneg=True)
+    some = counts.ravel() > 0
+    law = channel.matrix()[some] @ mass
+    worth = cvxpy.sum(cvxpy.multiply(counts.ravel()[some], cvxpy.log(law)))
+    problem = cvxpy.Problem(cvxpy.Maximize(worth), [cvxpy.sum(mass) == 1])
+    problem.solve(solver=cvxpy.CLARABEL)
+    return log_likelihood(
+        counts.astype(float),
+        channel.forward(np.maximum(mass.value, 0).reshape(channel.rows, channel.columns)),
+    )
+
+
+@pytest.mark.parametrize("method", [em, em_fast])
+@pytest.mark.parametrize("shape", [(4, 4), (6, 2), (9, 1), (1, 5)])
+def test_without_a_stop_it_reaches_the_maximum(method: object, shape: tuple[int, int]) -> None:
+    """Another program's maximum is the only judge of a formula that is merely plausible."""
+    channel = disk(shape, 1)
+    counts = answered(channel, 3_000)
+    found: Fit = method(channel, counts, gain=1e-7, steps_max=200_000)  # type: ignore[operator]
+
+    assert found.status == "optimal"
+    assert found.log_likelihood == pytest.approx(best_by_cone(channel, counts), abs=2e-3)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (8, 3), (40, 40)])
+def test_the_likelihood_never_falls_and_the_mass_stays_one(shape: tuple[int, int]) -> None:
+    """Either fault comes from an adjoint that is not one."""
+    channel = disk(shape, 2)
+    counts = answered(channel, 20_000).astype(float)
+    mass = np.full((channel.rows, channel.columns), 1 / (channel.rows * channel.columns))
+    before = -np.inf
+    for _ in range(50):
+        law = channel.forward(mass)
+        worth = log_likelihood(counts, law)
+        assert worth >= before - 1e-9 * abs(worth)
+        before = worth
+        mass = stepped(channel, counts, mass, law)
+        assert mass.sum() == pytest.approx(1)
+
+
+def test_it_stops_at_the_first_step_that_gains_less() -> None:
+    """The stopping rule is the printed method's only regulariser."""
+    channel, epsilon = disk((8, 8), 3), 1.4
+    counts = answered(channel, 50_000)
+    gain = gain_of(epsilon)
+    found = em(channel, counts, gain=gain)
+    worth = [
+        em(channel, counts, gain=0, steps_max=found.steps - k).log_likelihood for k in (0, 1, 2)
+    ]
+
+    assert gain == pytest.approx(1e-3 * math.exp(1.4))
+    assert found.log_likelihood == worth[0]
+    assert worth[0] - worth[1] < gain <= worth[1] - worth[2]
+
+
+def test_steps_that_run_out_are_told() -> None:
+    """A map that was cut off must not be taken for one that settled."""
+    channel = disk((8, 8), 3)
+    counts = answered(channel, 50_000)
+    for found in (
+        em(channel, counts, gain=1e-12, steps_max=5),
+        em_fast(channel, counts, gain=1e-12, steps_max=5),
+    ):
+        assert found.steps == 5
+        assert found.status.startswith("stopped after 5 steps")
+
+
+@pytest.mark.parametrize(
+    ("shape", "radius", "epsilon"), [((15, 15), 10, (7, 5)), ((12, 7), 2, (7, 2))]
+)
+def test_the_flow_ends_where_the_printed_method_ends(
+    shape: tuple[int, int], radius: int, epsilon: tuple[int, int]
+) -> None:
+    """An acceleration that goes further along the path gives a rougher map, not a better one."""
+    channel = disk(shape, radius, epsilon)
+    counts = answered(channel, 300_000)
+    gain = gain_of(epsilon[0] / epsilon[1])
+    plain, fast = em(channel, counts, gain=gain), em_fast(channel, counts, gain=gain)
+    maximum = em_fast(channel, counts, gain=1e-6, steps_max=100_000)
+
+    assert abs(fast.mass - plain.mass).sum() / 2 < 2e-3
+    assert (
+        abs(maximum.mass - plain.mass).sum() / 2 > 2e-2
+    )  # were the path walked on, it would show
+    assert fast.steps < plain.steps / 2
+
+
+def test_smoothing_keeps_the_mass_and_repeats_the_edges() -> None:
+    """By hand: (1, 2, 1) / 4 of a corner leaves nine sixteenths there."""
+    corner = np.zeros((3, 4))
+    corner[0, 0] = 16.0
+
+    after = smoothed(corner)
+
+    assert after[:2, :2].tolist() == [[9.0, 3.0], [3.0, 1.0]]
+    assert after.sum() == 16.0
+    assert smoothed(np.array([[8.0, 0.0, 0.0]])).tolist() == [[6.0, 2.0, 0.0]]
+    assert smoothed(np.array([[8.0]])).tolist() == [[8.0]]
+
+
+def test_smoothing_each_step_gives_a_smoother_map() -> None:
+    """EMS is asked for by name and must not be EM."""
+    channel = disk((10, 10), 4)
+    counts = answered(channel, 5_000)
+    rough, smooth = (em(channel, counts, gain=1e-3, smooth=s).mass for s in (False, True))
+
+    assert np.abs(np.diff(smooth, axis=0)).sum() < np.abs(np.diff(rough, axis=0)).sum() / 2
+
+
+@pytest.mark.parametrize("method", [em, em_fast])
+def test_nobody_and_one_cell_have_their_map(method: object) -> None:
+    """Nobody's answers say nothing; one cell holds everybody."""
+    channel, alone = disk((3, 2), 1), disk((1, 1), 2)
+    nobody: Fit = method(channel, np.zeros(channel.support.shape), gain=0.01)  # type: ignore[operator]
+    one: Fit = method(alone, alone.support * 7, gain=0.01)  # type: ignore[operator]
+
+    assert nobody.mass == pytest.approx(np.full((2, 3), 1 / 6))
+    assert nobody.status.startswith("nobody answered")
+    assert one.mass.tolist() == [[1.0]]
+
+
+def test_places_without_an_answer_are_no_fault() -> None:
+    """Few users leave most of the outer array empty; 0 ln 0 is nought."""
+    channel = disk((6, 6), 2)
+    counts = np.zeros(channel.support.shape)
+    counts[3, 4] = 2
+    found = em(channel, counts, gain=1e-4)
+
+    assert np.isfinite(found.log_likelihood)
+    assert found.mass.sum() == pytest.approx(1)
+    assert found.mass[3 - 2, 4 - 2] > 1 / 36
+
+
+@pytest.mark.parametrize("method", [em, em_fast])
+@pytest.mark.parametrize(
+    ("fault", "word"),
+    [
+        ("shape", "another round"),
+        ("stray", "never ever|ever answered"),
+        ("negative", "negative"),
+        ("nan", "finite"),
+    ],
+)
+def test_counts_that_no_answers_give_are_refused(method: object, fault: str, word: str) -> None:
+    """Another round's counts are the usual mistake, and give a map that looks right."""
+    channel = disk((3, 3), 2)
+    counts = np.ones(channel.support.shape) * channel.support
+    if fault == "shape":
+        counts = counts[1:]
+    else:
+        counts[0, 0 if fault == "stray" else 3] = {"stray": 1, "negative": -1, "nan": np.nan}[
+            fault
+        ]
+
+    with pytest.raises(ValueError, match=word):
+        method(channel, counts, gain=0.01)  # type: ignore[operator]
+
+
+def test_a_start_is_begun_with_and_one_that_is_no_map_refused() -> None:
+    """A cell without mass can never get any: a start decides what is possible."""
+    channel = disk((3, 3), 1)
+    counts = answered(channel, 500)
+    start = np.ones((3, 3))
+    start[1, 1] = 0
+
+    assert em(channel, counts, gain=1e-3, start=start).mass[1, 1] == 0
+    for none in (np.zeros((3, 3)), np.ones((2, 3)), -start):
+        with pytest.raises(ValueError, match="start with"):
+            em(channel, counts, gain=1e-3, start=none)

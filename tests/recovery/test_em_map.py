@@ -1,0 +1,259 @@
+"""The most probable map: that it is one, its strength the answers' own, its sd honest."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from edge.records import Grid
+from physics.crowds.disk import count_many
+from physics.points import histogram, mnormal
+from recovery import em_map, em_prior, em_scoring
+from recovery.channel import Channel
+from recovery.disk import Query, plan
+from recovery.disk_channel import channel_of
+from recovery.em import gain_of, log_likelihood
+from recovery.em_fast import em_fast
+from recovery.em_map import most_probable
+from recovery.em_posterior import exponential, posterior
+
+
+def disk(shape: tuple[int, int], radius: int | None = None, epsilon: int = 2) -> Channel:
+    planned = plan(Query(Grid(shape, 1000), (epsilon, 1), radius=radius), [])
+    assert planned is not None
+    return channel_of(planned)
+
+
+def hill(channel: Channel) -> np.ndarray:
+    """A round hill off the middle, a third of the grid wide."""
+    y, x = np.indices((channel.rows, channel.columns))
+    wide = max(channel.rows, channel.columns) / 5
+    far = (y - 0.4 * channel.rows) ** 2 + (x - 0.6 * channel.columns) ** 2
+    mass = np.exp(-far / 2 / wide**2)
+    return np.asarray(mass / mass.sum())
+
+
+def answered(channel: Channel, mass: np.ndarray, reports: int, seed: int) -> np.ndarray:
+    law = channel.forward(mass)
+    drawn = np.random.default_rng(seed).multinomial(reports, (law / law.sum()).ravel())
+    return np.asarray(drawn.reshape(law.shape), dtype=np.float64)
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (9, 1), (1, 7), (2, 6), (2, 2)])
+@pytest.mark.parametrize("order", em_prior.ORDERS)
+def test_what_a_prior_does_not_see_are_polynomials(shape: tuple[int, int], order: int) -> None:
+    """Order 3 leaves the logarithm of a normal density alone, and nothing rougher."""
+    found = em_prior.prior(shape, order)
+    y, x = np.indices(shape).reshape(2, -1) / max(shape)
+    for i in range(4):
+        for j in range(4):
+            wave = x**j * y**i
+            seen = float(wave @ found.rough @ wave)
+            if i + j < order:
+                assert seen == pytest.approx(0, abs=1e-9)
+    values = np.linalg.eigvalsh(found.rough)
+    positive = values[values > 1e-9 * max(values[-1], 1e-30)]
+    assert len(positive) == found.rank
+    assert np.log(positive).sum() == pytest.approx(found.log_volume, abs=1e-6)
+    # Strength, level and the pin of the constant: as many directions as there are places.
+    whole = np.linalg.slogdet(found.precision(3.0, 0.2))[1]
+    assert found.log_determinant(3.0, 0.2) == pytest.approx(whole, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (8, 1)])
+def test_no_other_map_is_more_probable(shape: tuple[int, int]) -> None:
+    """Scipy climbs the same hill from elsewhere, without our derivatives, and gets no higher."""
+    channel = disk(shape, 1)
+    counts = answered(channel, hill(channel), 2_000, 4)
+    found = posterior(channel, counts)
+    precision = em_prior.prior(found.lattice.shape, found.order).precision(
+        found.strength, found.level
+    )
+
+    def lost(u: np.ndarray) -> float:
+        mass = exponential(u).reshape(channel.rows, channel.columns)
+        return float(u @ precision @ u) / 2 - log_likelihood(counts, channel.forward(mass))
+
+    other = scipy.optimize.minimize(lost, np.zeros(found.u.size), method="BFGS").fun
+
+    assert lost(found.u) <= other + 0.1
+
+
+def test_the_strength_is_where_the_evidence_is_greatest() -> None:
+    """A strength that is off by a factor must have less; the integral is done by the same law."""
+    channel = disk((9, 1), 1)
+    waves = np.array([[1.0, 4.0, 1.0, 1.0, 6.0, 5.0, 0.5, 3.0, 2.0]])
+    counts = answered(channel, waves / waves.sum(), 30_000, 5)
+    found = posterior(channel, counts)
+    smooth = em_prior.prior((1, 9), found.order)
+
+    def evidence(strength: float) -> float:
+        """Laplace's integral at a fixed strength, by scipy's optimum and a numeric Hessian."""
+        precision = smooth.precision(strength, found.level)
+
+        def height(u: np.ndarray) -> float:
+            worth = log_likelihood(counts, channel.forward(exponential(u).reshape(1, 9)))
+            return worth - float(u @ precision @ u) / 2
+
+        best = scipy.optimize.minimize(lambda u: -height(u), found.u, method="BFGS").x
+        step, size = 1e-3, len(best)
+        eye = step * np.eye(size)
+        curved = [
+            [
+                height(best + a + b) - height(best + a - b) - height(best - a + b)
+                + height(best - a - b)
+                for b in eye
+            ]
+            for a in eye
+        ]  # fmt: skip
+        bent = -np.array(curved) / 4 / step**2
+        whole = smooth.log_determinant(strength, found.level) - np.linalg.slogdet(bent)[1]
+        return height(best) + float(whole) / 2
+
+    here = evidence(found.strength)
+
+    assert here == pytest.approx(found.evidence, abs=0.5)
+    assert here > evidence(found.strength / 20) + 0.5
+    assert here > evidence(found.strength * 20) + 0.5
+
+
+def test_it_beats_the_printed_rule_on_a_hill_and_says_how_sure_it_is() -> None:
+    """The better regulariser is why `auto` is not EM; its sd must cover what is left of error."""
+    channel, reports = disk((15, 15), epsilon=1), 100_000
+    truth = hill(channel)
+    off, printed, scores = [], [], []
+    for seed in range(3):
+        counts = answered(channel, truth, reports, seed)
+        found = most_probable(channel, counts)
+        assert found.sd is not None
+        off.append(np.abs(found.mass - truth).sum())
+        printed.append(np.abs(em_fast(channel, counts, gain=gain_of(1)).mass - truth).sum())
+        scores.append((found.mass - truth) / found.sd)
+    spread = float(np.sqrt(np.square(scores).mean()))
+
+    assert np.mean(off) < 0.6 * np.mean(printed)
+    # The truth here is a law and not users, so their own scatter is spare: a little under one.
+    assert 0.3 < spread < 1.5
+    assert (
+        float(np.sqrt(np.square(np.divide(scores, 0.25)).mean())) > 1.5
+    )  # a sd a quarter as large
+
+
+def test_a_coarse_lattice_gives_nearly_the_same_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large maps are drawn on a lattice: on one that is small enough for both, both agree."""
+    channel = disk((20, 16), 6)
+    counts = answered(channel, hill(channel), 50_000, 6)
+    whole = most_probable(channel, counts)
+    monkeypatch.setattr(em_prior, "_PLACES_MAX", 90)
+    coarse = posterior(channel, counts)
+
+    assert coarse.lattice.step == 2
+    assert coarse.mass.shape == (16, 20)
+    assert abs(coarse.mass - whole.mass).sum() / 2 < 0.02
+    monkeypatch.undo()
+    assert em_map.deviations(coarse).sum() == pytest.approx(
+        em_map.deviations(posterior(channel, counts)).sum(), rel=0.2
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (7, 2)])
+def test_the_smallest_maps_are_maps(shape: tuple[int, int]) -> None:
+    """There are no third differences of two cells."""
+    channel = disk(shape, 1)
+    found = most_probable(channel, channel.support * 5)
+
+    assert found.mass.shape == (shape[1], shape[0])
+    assert found.mass.sum() == pytest.approx(1)
+    assert found.sd is not None
+    assert np.isfinite(found.sd).all()
+
+
+def test_few_answers_are_no_evidence_of_a_cliff() -> None:
+    """Two users say nothing of a population in 144 cells; nobody says nothing of anybody."""
+    channel = disk((12, 12), 3)
+    counts = np.zeros(channel.support.shape)
+    counts[5, 5] = 2
+
+    found = most_probable(channel, counts)
+    assert found.sd is not None
+    peak = np.unravel_index(found.mass.argmax(), found.mass.shape)
+    assert found.mass[peak] < 0.3
+    assert found.sd[peak] > 0.5 * found.mass[peak]
+    assert most_probable(channel, 0 * counts).status.startswith("nobody answered")
+    counts[0, 0] = 1
+    with pytest.raises(ValueError, match="ever answered"):
+        most_probable(channel, counts)
+
+
+def test_what_users_are_beyond_their_population_is_enumerated() -> None:
+    """Their own shares given the answers: each answer is of one cell with Bayes's chance."""
+    channel, reports = disk((4, 3), 1, epsilon=4), 500
+    counts = answered(channel, hill(channel), reports, 7)
+    found = most_probable(channel, counts)
+    smooth = posterior(channel, counts)
+    joint = channel.matrix() * smooth.mass.ravel()
+    whose = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+    seen = counts.ravel()
+    mean = seen @ whose / reports
+    variance = seen @ (whose * (1 - whose)) / reports**2
+    both = np.sqrt(em_map.variances(smooth).ravel() + variance)
+
+    assert found.mass.ravel() == pytest.approx(mean)
+    assert found.sd is not None
+    assert found.sd.ravel() == pytest.approx(both)
+
+
+def test_of_two_summits_of_the_evidence_the_higher_is_taken() -> None:
+    """Three hills look like one from where nothing bends, and no step leads away from there."""
+    planned = plan(Query(Grid((10, 10), 0), (7, 5), scheme="wave", radius=3), [])
+    assert planned is not None
+    channel, points = channel_of(planned), mnormal(200_000, np.random.default_rng(0))
+    people = histogram(points, Grid((10, 10), 0))
+    counts = count_many(planned, people, np.random.default_rng(0)).astype(float)
+    found = posterior(channel, counts)
+    places, flat = em_prior.lattice(channel), np.zeros(100)
+    seen = em_prior.blocked(channel, counts, 1)
+    from_even = [
+        em_scoring.fitted(places, seen, em_prior.prior((10, 10), order), flat)
+        for order in em_prior.ORDERS
+    ]
+
+    assert found.strength < 1
+    assert found.evidence >= max(one.evidence for one in from_even) - 0.1
+
+
+def test_a_kernel_far_wider_than_the_map_needs_no_matrix_of_all_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A radius of 200 on 24 x 24 cells has a hundred million chances, and still a map."""
+    channel = disk((9, 7), 12)
+    counts = answered(channel, hill(channel), 200_000, 8)
+    whole = most_probable(channel, counts)
+    monkeypatch.setattr(em_prior, "_CHANCES_MAX", 30_000)
+    places = em_prior.lattice(channel)
+    coarse = most_probable(channel, counts)
+
+    assert (places.step, places.block) == (1, 2)
+    assert places.chances.size <= 30_000
+    assert abs(coarse.mass - whole.mass).sum() / 2 < 0.05
+
+
+def test_what_kind_of_smoothness_it_is_is_doubted_too() -> None:
+    """Half a square at a small epsilon looks like one hill, and a hill sure of itself is wrong."""
+    planned = plan(Query(Grid((10, 10), 0), (7, 10), scheme="dam"), [])
+    assert planned is not None
+    channel, people = channel_of(planned), np.zeros((10, 10), dtype=np.int64)
+    people[:5] = 6_000
+    scores: dict[str, list[np.ndarray]] = {"told": [], "of one order": []}
+    for seed in range(4):
+        counts = count_many(planned, people, np.random.default_rng(seed)).astype(float)
+        fit, found = most_probable(channel, counts), posterior(channel, counts)
+        off = fit.mass - people / people.sum()
+        assert fit.sd is not None
+        assert len(found.rivals) == 2
+        assert max(one.evidence for one in found.rivals) <= found.evidence
+        scores["told"].append(off / fit.sd)
+        scores["of one order"].append(off / em_map.deviations(found))
+    spread = {name: float(np.sqrt(np.square(z).mean())) for name, z in scores.items()}
+
+    assert spread["told"] < 3.5
+    assert spread["of one order"] > 4.5
