@@ -4,6 +4,7 @@ import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,12 @@ class Heatmap:
             estimator has no opinion.
         certified: between what the cumulative share lies along a line, for any heat that the
             query allows, at least as often as its level says; None where there is none.
+        sd: how far each cell's share is from the truth, as a standard deviation; None where
+            that is not known.
 
     Raises:
-        ValueError: the mass has not the grid's shape, is negative or does not add to one.
+        ValueError: the mass has not the grid's shape, is negative or does not add to one; or the
+            deviations have another shape, or are negative.
     """
 
     grid: Grid
@@ -41,6 +45,7 @@ class Heatmap:
     why: str = ""
     credible: Credible | None = None
     certified: Band | None = None
+    sd: Floats | None = None  # (rows, columns), not negative
 
     def __post_init__(self) -> None:
         columns, rows = self.grid.shape
@@ -50,6 +55,12 @@ class Heatmap:
                 f"the mass has shape {self.mass.shape} and adds to {float(self.mass.sum()):g} "
                 f"but must be ({rows}, {columns}), nowhere negative, and add to 1: a map says "
                 "where, and its total how much. Divide by the sum."
+            )
+        if self.sd is not None and not (self.sd.shape == self.mass.shape and (self.sd >= 0).all()):
+            raise ValueError(
+                f"the deviations have shape {self.sd.shape} but must be ({rows}, {columns}) and "
+                "nowhere negative: each cell's share has one of its own. Give none where they are "
+                "not known."
             )
 
 
@@ -70,6 +81,7 @@ def to_npz(heatmap: Heatmap, path: str | Path) -> None:
     Source: the file that `heatveil play --out` promises.
     """
     half = Path(f"{path}.part")
+    deviations: dict[str, Any] = {} if heatmap.sd is None else {"sd": heatmap.sd}
     try:
         with half.open("wb") as file:
             np.savez_compressed(
@@ -82,6 +94,7 @@ def to_npz(heatmap: Heatmap, path: str | Path) -> None:
                 estimator=np.array(heatmap.estimator),
                 why=np.array(heatmap.why),
                 **to_arrays(heatmap.credible, heatmap.certified),
+                **deviations,
             )
         os.replace(half, path)
     finally:
@@ -109,6 +122,7 @@ def from_npz(path: str | Path) -> Heatmap:
                 str(archive.get("estimator", "")),
                 str(archive.get("why", "")),
                 *from_arrays({name: archive[name] for name in archive.files}),
+                sd=np.array(archive["sd"], dtype=np.float64) if "sd" in archive.files else None,
             )
     except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as fault:
         raise ValueError(

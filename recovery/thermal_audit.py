@@ -10,6 +10,7 @@ from fractions import Fraction
 from edge.records import Grid, Reading, Round
 from edge.thermal import params_of
 
+from . import thermal_audit_asked
 from .thermal_parted import parted
 from .thermal_query import Query
 from .thermal_scenes import neighbours as neighbours
@@ -17,6 +18,7 @@ from .thermal_search import search as search
 
 NAME = "thermal"
 KIND = "noise"
+asked = thermal_audit_asked
 
 
 def rooms() -> Iterator[tuple[str, Query]]:

@@ -63,6 +63,26 @@ def test_how_sure_a_map_is_comes_back_with_it(tmp_path: Path, banded: bool) -> N
             assert (found.high == rising).all()
 
 
+def test_deviations_of_cells_come_back_from_the_file(tmp_path: Path) -> None:
+    """And a map of a file from before there were any has none."""
+    there = Heatmap(Grid((3, 1), 0), np.full((1, 3), 1 / 3), PROMISE, 9.0, "optimal")
+    sd = np.array([[0.1, 0.0, 0.25]])
+    to_npz(there, tmp_path / "without.npz")
+    to_npz(replace(there, sd=sd), tmp_path / "with.npz")
+    found = from_npz(tmp_path / "with.npz").sd
+
+    assert from_npz(tmp_path / "without.npz").sd is None
+    assert found is not None
+    assert (found == sd).all()
+
+
+@pytest.mark.parametrize("sd", [[[0.1, 0.1]], [[0.1, -0.1, 0.1]], [[0.1, float("nan"), 0.1]]])
+def test_deviations_that_are_none_are_refused(sd: list[list[float]]) -> None:
+    """One for each cell, and nowhere negative."""
+    with pytest.raises(ValueError, match="deviations have shape"):
+        Heatmap(Grid((3, 1), 0), np.full((1, 3), 1 / 3), PROMISE, 1.0, "optimal", sd=np.array(sd))
+
+
 @pytest.mark.parametrize(
     "bounds",
     [

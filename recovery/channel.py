@@ -1,0 +1,146 @@
+"""What a mechanism that does the same in every cell makes of a map, without its matrix.
+
+A user in a cell answers a near place with the kernel's chance and any place of the outer domain
+with one chance more, so the answers' law is one convolution and one constant:
+
+    forward:  g = kernel * mass + base * sum(mass)    on the support, 0 elsewhere
+    adjoint:  kernel correlated with r, + base * sum over the support of r
+
+They are each other's transpose, and a mass that adds to one becomes a law that adds to one.
+
+Source: Du et al. 2024 (paper 003), Sections IV and VI, of which this is the linear algebra.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .convolve import ByMatrix, ByShifts, ByTransform, by_matrix, by_shifts, by_transform
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# A matrix with more entries takes longer to read than transforms take, as measured by
+# tests/bench/bench_em.py at sides from 15 to 64.
+_ENTRIES_MAX = 400_000
+# And nobody wants to write out one with more: 800 megabytes.
+_WRITTEN_MAX = 100_000_000
+# So many shifted copies of a large map cost as much as two transforms of it.
+_SHIFTS_MAX = 25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Channel:
+    """The chance of every answer from every cell, as a kernel and a constant.
+
+    Args:
+        rows, columns: of the inner grid.
+        kernel: (2 ry + 1, 2 rx + 1), what a place so far off gets beyond `base`; not negative.
+        base: the chance of every place of the support, from wherever; positive.
+        support: (rows + 2 ry, columns + 2 rx), which places are ever answered.
+
+    Raises:
+        ValueError: shapes that do not fit, chances that are none or do not add to one, a kernel
+            that reaches beyond the support.
+    """
+
+    rows: int
+    columns: int
+    kernel: Floats
+    base: float
+    support: Bools
+    _way: ByMatrix | ByShifts | ByTransform = field(init=False, repr=False)
+    _even: Floats = field(init=False, repr=False)  # base on the support
+
+    def __post_init__(self) -> None:
+        _check(self.rows, self.columns, self.kernel, self.base, self.support)
+        inner = (self.rows, self.columns)
+        way: ByMatrix | ByShifts | ByTransform
+        if self.support.size * self.rows * self.columns <= _ENTRIES_MAX:
+            way = by_matrix(inner, self.kernel)
+        elif np.count_nonzero(self.kernel) <= _SHIFTS_MAX:
+            way = by_shifts(inner, self.kernel)
+        else:
+            way = by_transform(inner, self.kernel)
+        reached = way.forward(np.ones(inner))[~self.support]
+        if reached.size and reached.max() > 1e-9 * self.kernel.max():
+            raise ValueError(
+                f"the kernel reaches {int((reached > 1e-9 * self.kernel.max()).sum())} places "
+                "outside the support but can reach none: what is answered there is lost, and a "
+                "column adds to less than one. Mark every place that any cell's answer lies in."
+            )
+        object.__setattr__(self, "_way", way)
+        object.__setattr__(self, "_even", self.base * self.support)
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """How far an answer goes beyond the grid, (rows, columns)."""
+        return self.kernel.shape[0] // 2, self.kernel.shape[1] // 2
+
+    @property
+    def way(self) -> str:
+        """How it is computed: `matrix`, `shifts` or `transform`."""
+        return type(self._way).__name__.removeprefix("By").lower()
+
+    def forward(self, mass: Floats) -> Floats:
+        """Return the law of the answers, (rows + 2 ry, columns + 2 rx), of a map of mass."""
+        law = self._way.forward(mass)
+        # Transforms leave 1e-17 of either sign where there is nothing.
+        np.maximum(law, 0.0, out=law)
+        law *= self.support
+        law += self._even * float(mass.sum())
+        return law
+
+    def adjoint(self, values: Floats) -> Floats:
+        """Return, for each cell, the mean of an outer array over the answers from there."""
+        even = float(np.vdot(self._even, values))
+        # Outside the support no cell's answer lies, so the kernel never reads there.
+        return self._way.adjoint(values) + even
+
+    def signed(self, change: Floats) -> Floats:
+        """Return what a change of the map, of either sign, changes the law by."""
+        return self._way.forward(change) * self.support + self._even * float(change.sum())
+
+    def matrix(self) -> Floats:
+        """Return every chance, (outer cells, cells); each column adds to one.
+
+        Raises:
+            ValueError: it would have more entries than fit in memory.
+        """
+        cells = self.rows * self.columns
+        if self.support.size * cells > _WRITTEN_MAX:
+            raise ValueError(
+                f"the matrix would have {self.support.size} x {cells} entries but at most "
+                f"{_WRITTEN_MAX} are written out: more do not fit in memory. Use forward and "
+                "adjoint, which need no matrix."
+            )
+        way = self._way
+        if not isinstance(way, ByMatrix):
+            way = by_matrix((self.rows, self.columns), self.kernel)
+        return way.matrix + self._even.reshape(-1, 1)
+
+
+def _check(rows: int, columns: int, kernel: Floats, base: float, support: Bools) -> None:
+    """Raise ValueError unless these are a channel."""
+    sizes = kernel.shape if kernel.ndim == 2 else (0, 0)
+    if rows < 1 or columns < 1 or sizes[0] % 2 == 0 or sizes[1] % 2 == 0:
+        raise ValueError(
+            f"the grid has {rows} rows and {columns} columns and the kernel shape {kernel.shape} "
+            "but the grid needs a cell and the kernel odd sides: its middle is the cell itself. "
+            "Give the kernel as (2 ry + 1, 2 rx + 1)."
+        )
+    outer = (rows + sizes[0] - 1, columns + sizes[1] - 1)
+    if support.shape != outer or support.dtype != np.bool_:
+        raise ValueError(
+            f"the support has shape {support.shape} of {support.dtype} but must be {outer} of "
+            "bool: it marks which places of the grid and its margin are ever answered."
+        )
+    fine = bool(np.isfinite(kernel).all()) and bool((kernel >= 0).all()) and 0 < base <= 1
+    total = float(kernel.sum()) + base * int(np.count_nonzero(support))
+    if not (fine and abs(total - 1) < 1e-9):
+        raise ValueError(
+            f"the kernel and base {base:g} add to {total:.12g} over the support but chances are "
+            "not negative, their base is positive, and they add to 1: every user answers once. "
+            "Divide the weights by their total."
+        )

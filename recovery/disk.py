@@ -1,0 +1,150 @@
+"""Where people are, analyst half: plan the weights, and draw the map from what was answered.
+
+Guarantee: epsilon, pure, for all reports of one device in its window together. Neighbours: any
+two cells of the grid. Trust: local, nobody but the device knows its cell. Unit: the device's
+reports in the window, which share epsilon evenly. Not protected: that a device answers at all and
+when, how many there are, who they are, and reports beyond the window; a device that stays in a
+cell is hidden only as far as the whole epsilon goes.
+
+Source: the disk area mechanism's paper, Algorithms 1 and 2.
+
+Differs from the paper:
+1. Line 7 of Algorithm 1 counts the true cell. Here the answered one is counted, by the gateway,
+   and nothing else ever leaves a device.
+2. The radius, the shares and the weights are those of `disk_radius`, `disk_shares` and
+   `disk_round`, each with what it corrects.
+3. Nobody answering is no map, rather than an even one; and a map says how sure it is.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.disk import NAME as NAME
+from edge.disk import outer
+from edge.records import Guarantee, Release, Round
+
+from .disk_channel import channel_of
+from .disk_query import Query as Query
+from .disk_query import epsilon_of_one
+from .disk_round import disk_round
+from .heatmap import Heatmap, Unresolved
+from .ratio import lowest
+
+_NEIGHBOURS = "in which of any two cells of the grid a device is"
+_TRUST = "local: each device blurs its own cell before it leaves it, and nobody has a key"
+_UNPROTECTED = (
+    "that somebody is there and answers, when, and who it is; how many there are; further "
+    "reports; and who stays in a cell for days is hidden only as far as all of epsilon goes"
+)
+
+
+def plan(query: Query, releases: Sequence[Release]) -> Round | None:
+    """Return the next Round of whole numbers, None when every device has reported enough."""
+    if len(releases) >= query.readings:
+        return None
+    return disk_round(query, len(releases) + 1, promise(query))
+
+
+def promise(query: Query) -> Guarantee:
+    """Return what the reports of this query promise; true of the whole numbers really drawn."""
+    one = epsilon_of_one(query)
+    plural = "s" * (query.readings > 1)
+    return Guarantee(
+        epsilon=lowest(query.epsilon),
+        delta=None,
+        # Pure epsilon is at most epsilon**2 / 2 of zCDP; exactly, by Bun and Steinke 2016.
+        rho=(one * one / 2).as_integer_ratio(),
+        neighbours=_NEIGHBOURS,
+        trust=_TRUST,
+        unit=f"the window of {query.readings} report{plural} of one device together",
+        unprotected=_UNPROTECTED,
+    )
+
+
+def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
+    """Return the map of where devices are, or why there is none.
+
+    Args:
+        query: what was planned with.
+        releases: of the same query, one a reading; all their answers are counted together.
+
+    Raises:
+        ValueError: no release, or one that does not belong to the query.
+    """
+    counts = together(query, releases)
+    promised = releases[0].round.guarantee
+    reports = int(counts.sum())
+    if not reports:
+        why = "no device answered; wait for reports, or look at the devices' link"
+        return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
+    channel, epsilon = channel_of(releases[0].round), float(epsilon_of_one(query))
+    # Loaded here alone: every gateway starts with this file.
+    from .disk_estimators import estimate
+
+    found = estimate(query.estimator, channel, counts, epsilon)
+    sd = found.sd
+    if sd is None:  # the estimator does not know
+        from .em_uncertainty import cell_sd
+
+        # Where auto knows no deviations it has drawn EM's map.
+        name = "em" if query.estimator == "auto" else query.estimator
+        # A map that is smoothed on purpose hides by how much: the usual one tells.
+        like = found if name != "ems" else estimate("auto", channel, counts, epsilon)
+        sd = cell_sd(
+            channel,
+            like.mass,
+            reports,
+            lambda channel, again: estimate(name, channel, again, epsilon),
+        )
+    return Heatmap(
+        query.grid,
+        found.mass,
+        promised,
+        float(reports),
+        found.status,
+        query.estimator,
+        found.why,
+        sd=sd,
+    )
+
+
+def together(query: Query, releases: Sequence[Release]) -> NDArray[np.int64]:
+    """Return how often each cell of the outer array was answered, (rows, columns), in all.
+
+    Raises:
+        ValueError: there is no release, they are of other rounds than the query's, more than it
+            asks for, or hold what no gateway counts.
+    """
+    expected = disk_round(query, 1, promise(query))
+    if not 0 < len(releases) <= query.readings:
+        raise ValueError(
+            f"{len(releases)} releases came but the query asks for 1 to {query.readings}: what is "
+            "promised holds for so many. Give those of one window."
+        )
+    numbers = {release.round.number for release in releases}
+    plans = {_as_first(release.round, expected.guarantee) for release in releases}
+    if plans != {expected} or len(numbers) != len(releases):
+        raise ValueError(
+            f"the releases are of {len(plans)} plans and {len(numbers)} rounds but must be of "
+            f"{len(releases)} rounds of this query's plan: other weights are another channel, and "
+            "the map would be wrong. Recover with the query that they were planned with."
+        )
+    width, height, _, _ = outer(query.grid, expected.params[0])
+    size = width * height
+    for release in releases:
+        whole = all(type(count) is int and count >= 0 for count in release.values)
+        if len(release.values) != size or not whole or sum(release.values) != release.reports:
+            raise ValueError(
+                f"round {release.round.number} released {len(release.values)} counts of "
+                f"{release.reports} reports but must release {size}, whole numbers that add "
+                "to its reports: nothing else passes the veil. Take it as published."
+            )
+    return np.sum([release.values for release in releases], axis=0).reshape(height, width)
+
+
+def _as_first(round: Round, promised: Guarantee) -> Round:
+    """Return the Round as the first one; in whom to trust an experiment says otherwise."""
+    told = round.guarantee._replace(trust=promised.trust)
+    return round._replace(number=1, guarantee=told)

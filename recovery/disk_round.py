@@ -1,0 +1,169 @@
+"""From shares to the whole numbers of a disk Round, and from those back to arrays.
+
+    Round.params = (reach, far, near, num, den, *octant)
+
+The octant has, row by row, how many cells from x = y on weigh `near`, how many follow that do
+not, and the weights of those. What is promised is a fact about these whole numbers: near is at
+most far exp(num/den), proven by `edge.expo`, and no weight is below far or above near.
+
+Source: the disk area mechanism's paper, Section VI, with whole numbers in the place of
+probabilities.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.disk import NAME, outer
+from edge.expo import exp_floor
+from edge.records import Guarantee, Round
+from edge.wire import MAC_BYTES, ROUND_BYTES, round_body
+
+from .disk_query import Query, epsilon_of_one, radius_of, scheme_of
+from .disk_shares import shares
+
+Weights = NDArray[np.int64] | NDArray[np.object_]
+
+FINEST, FINE = 32, 16  # powers of two that the smallest weight may be, and nothing shows
+_POWERS = [1 << power for power in range(FINEST, FINE - 1, -1)]
+_HEAD = 5  # params before the octant
+_NUMBER = (1 << 48) - 1  # the largest that a Round may bear: it must fit into the message too
+
+
+def disk_round(query: Query, number: int, promise: Guarantee) -> Round:
+    """Return the Round of a query, with the finest weights that fit into a message.
+
+    Where even those of 2**16 do not, they are in fewer steps: see `disk_fit`. Where no steps do,
+    they are the finest again: such a Round can be played in memory, and `refusal` says why it
+    cannot be sent.
+    """
+    return Round(number, NAME, query.grid, _weighed(query, promise), promise)
+
+
+@lru_cache(maxsize=16)
+def _weighed(query: Query, promise: Guarantee) -> tuple[int, ...]:
+    one = epsilon_of_one(query)
+    rows = shares(scheme_of(query), radius_of(query), float(one), query.grid.shape)
+
+    def made(far: int) -> Round:
+        return Round(1, NAME, query.grid, _params(rows, one, far), promise)
+
+    if fits(made(1 << FINE)):  # finer weights are longer
+        return next(found.params for found in map(made, _POWERS) if fits(found))
+    # Loaded here alone: hardly a footprint is so large.
+    from .disk_fit import fitted
+
+    finest = made(1 << FINEST)
+    return (fitted(finest, made) or finest).params
+
+
+def weighed_with(query: Query, promise: Guarantee, far: int = 1 << FINEST) -> Round:
+    """Return the Round of a query with this smallest weight, whether it fits a message or not."""
+    one = epsilon_of_one(query)
+    rows = shares(scheme_of(query), radius_of(query), float(one), query.grid.shape)
+    return Round(1, NAME, query.grid, _params(rows, one, far), promise)
+
+
+def fits(round: Round) -> bool:
+    """Return whether a device reads the message of a Round."""
+    return _size(round) <= ROUND_BYTES
+
+
+def refusal(round: Round) -> str:
+    """Return why a Round cannot be sent to devices, "" if it can."""
+    if fits(round):
+        return ""
+    return (
+        f"the Round's weights and promise take {_size(round)} bytes but a device reads at most "
+        f"{ROUND_BYTES}: its memory is short. Take a smaller radius, larger cells, or a scheme "
+        "with fewer weights, such as dam-ns; in memory it can be played as it is"
+    )
+
+
+def _size(round: Round) -> int:
+    return len(round_body(round._replace(number=_NUMBER))) + MAC_BYTES
+
+
+def _params(rows: Sequence[Sequence[float]], one: Fraction, far: int) -> tuple[int, ...]:
+    """Return the params of rows of shares; weights between are rounded down.
+
+    In fewer steps they go to the nearest whole number, which is never above near either.
+    """
+    near = exp_floor(one.numerator, one.denominator, far)
+    half, above = Fraction(far < 1 << FINE, 2), near - far
+    found = [len(rows[0]) - 1, far, near, one.numerator, one.denominator]
+    for row in rows:
+        whole = sum(1 for _ in itertools.takewhile(lambda share: share == 1, row))
+        weights = [near] * whole
+        weights += [far + math.floor(Fraction(share) * above + half) for share in row[whole:]]
+        full = sum(1 for _ in itertools.takewhile(lambda weight: weight == near, weights))
+        found += [full, len(weights) - full, *weights[full:]]
+    return tuple(found)
+
+
+def octant_of(round: Round) -> Iterator[tuple[int, int, int]]:
+    """Yield x, y and the weight of each cell 0 <= y <= x of the footprint.
+
+    Raises:
+        ValueError: the params are cut short or hold no whole rows.
+    """
+    near, rest = round.params[2], round.params[_HEAD:]
+    at = y = 0
+    while at < len(rest):
+        full, parts = (*rest[at : at + 2], -1)[:2]
+        weights = (near,) * full + tuple(rest[at + 2 : at + 2 + parts])
+        if parts < 0 or full < 0 or len(weights) != full + parts:
+            raise ValueError(
+                f"row {y} of round {round.number}'s footprint is cut short but must say how many "
+                "cells weigh most, how many less, and what those weigh: the channel cannot be "
+                "known. Take the round that was planned"
+            )
+        for x, weight in enumerate(weights, y):
+            yield x, y, weight
+        at, y = at + 2 + parts, y + 1
+
+
+def weights_of(round: Round) -> Weights:
+    """Return the weight of each cell around the true one, (2 reach_y + 1, 2 reach_x + 1).
+
+    Cells that do not belong to the footprint weigh nought. Whole numbers, as numpy's where all of
+    them added up fit into 63 bits.
+    """
+    _, _, across, down = outer(round.grid, round.params[0])
+    _, far, near = round.params[:3]
+    size = (2 * across + 1) * (2 * down + 1)
+    kind: type = np.int64 if max(near, far) * size < 1 << 62 else object
+    found = np.zeros((2 * down + 1, 2 * across + 1), dtype=kind)
+    for x, y, weight in octant_of(round):
+        for right, low in {(x, y), (y, x)}:
+            if right <= across and low <= down:
+                for sign in itertools.product((1, -1), repeat=2):
+                    found[down + sign[0] * low, across + sign[1] * right] = weight
+    return found
+
+
+def domain_of(round: Round) -> NDArray[np.bool_]:
+    """Return which cells of the outer array can be answered: some footprint reaches them."""
+    width, height, _, down = outer(round.grid, round.params[0])
+    columns, rows = round.grid.shape
+    found = np.zeros((height, width), dtype=np.bool_)
+    footprint = weights_of(round) != 0
+    # A footprint's rows have no gaps: what its steps across leave is one run of each row.
+    for step in range(2 * down + 1):
+        reached = np.flatnonzero(footprint[step])
+        if len(reached):
+            found[step : step + rows, reached[0] : reached[-1] + columns] = True
+    return found
+
+
+def total_of(round: Round) -> int:
+    """Return what all weights add to, the same for every cell."""
+    far = round.params[1]
+    footprint = weights_of(round)
+    cells = int((footprint != 0).sum())
+    return far * int(domain_of(round).sum()) + int(footprint.sum()) - far * cells

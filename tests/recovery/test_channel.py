@@ -1,0 +1,143 @@
+"""The channel as a convolution, held against every chance written out one by one."""
+
+import numpy as np
+import pytest
+
+from edge.records import Grid
+from recovery import channel as channels
+from recovery.channel import Channel
+from recovery.disk import Query, plan
+from recovery.disk_channel import channel_of
+
+SHAPES = [
+    ((5, 5), 2),
+    ((7, 4), 3),
+    ((4, 7), 1),
+    ((9, 1), 4),
+    ((1, 6), 2),
+    ((1, 1), 3),
+    ((6, 6), 0),
+]
+
+
+def disk(shape: tuple[int, int], radius: int, scheme: str = "dam") -> Channel:
+    """The channel of a planned Round; shape is (columns, rows)."""
+    planned = plan(Query(Grid(shape, 1000), (7, 5), scheme=scheme, radius=radius), [])
+    assert planned is not None
+    return channel_of(planned)
+
+
+def written_out(channel: Channel) -> np.ndarray:
+    """Every chance from its definition, (outer cells, cells): four loops and no convolution."""
+    matrix = np.zeros((*channel.support.shape, channel.rows, channel.columns))
+    for y, x in np.ndindex(channel.rows, channel.columns):
+        for i, j in np.argwhere(channel.support):
+            k, m = i - y, j - x
+            inside = 0 <= k < channel.kernel.shape[0] and 0 <= m < channel.kernel.shape[1]
+            matrix[i, j, y, x] = channel.base + (channel.kernel[k, m] if inside else 0)
+    return matrix.reshape(channel.support.size, -1)
+
+
+@pytest.fixture(params=["matrix", "shifts", "transform"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Have every channel computed in one way, however small it is."""
+    monkeypatch.setattr(channels, "_ENTRIES_MAX", 10**9 if request.param == "matrix" else 0)
+    monkeypatch.setattr(channels, "_SHIFTS_MAX", 10**9 if request.param == "shifts" else -1)
+    return str(request.param)
+
+
+@pytest.mark.parametrize(("shape", "radius"), SHAPES)
+def test_all_ways_compute_the_enumerated_matrix(
+    way: str, shape: tuple[int, int], radius: int
+) -> None:
+    """Rows and columns, or a border that wraps round, are confused here if anywhere."""
+    channel = disk(shape, radius)
+    world = np.random.default_rng(1)
+    mass = world.random((channel.rows, channel.columns))
+    values = world.normal(size=channel.support.shape)
+    matrix = written_out(channel)
+
+    assert channel.way == way
+    assert channel.forward(mass).ravel() == pytest.approx(matrix @ mass.ravel(), abs=1e-12)
+    assert channel.adjoint(values).ravel() == pytest.approx(values.ravel() @ matrix, abs=1e-12)
+    assert channel.matrix() == pytest.approx(matrix, abs=1e-15)
+
+
+@pytest.mark.parametrize(("shape", "radius"), [((40, 40), 9), ((61, 17), 12), ((300, 1), 40)])
+def test_large_channels_are_adjoint_and_keep_mass(
+    way: str, shape: tuple[int, int], radius: int
+) -> None:
+    """Expectation maximisation is wrong by whatever the transpose is wrong by."""
+    channel = disk(shape, radius)
+    world = np.random.default_rng(2)
+    mass = world.random((channel.rows, channel.columns))
+    values = world.normal(size=channel.support.shape)
+    there = float(np.vdot(values, channel.forward(mass)))
+    back = float(np.vdot(channel.adjoint(values), mass))
+
+    assert there == pytest.approx(back, rel=1e-12)
+    assert channel.forward(mass).sum() == pytest.approx(mass.sum(), rel=1e-12)
+    assert channel.adjoint(np.ones_like(values)) == pytest.approx(np.ones_like(mass))
+    assert not channel.forward(mass)[~channel.support].any()
+    assert (channel.forward(mass)[channel.support] > 0).all()
+
+
+def test_a_kernel_without_symmetry_is_not_turned_round(way: str) -> None:
+    """A convolution taken for a correlation is invisible with a disk."""
+    kernel = np.array([[0.0, 0.3, 0.0], [0.0, 0.1, 0.2], [0.0, 0.0, 0.0]])
+    channel = Channel(2, 3, kernel, 0.4 / 20, np.ones((4, 5), dtype=bool))
+    mass = np.zeros((2, 3))
+    mass[1, 2] = 1.0
+
+    law = channel.forward(mass) - channel.base
+
+    assert law[1, 3] == pytest.approx(0.3)  # one row up
+    assert law[2, 4] == pytest.approx(0.2)  # one column right
+    assert channel.adjoint(law)[1, 2] == pytest.approx(0.3**2 + 0.1**2 + 0.2**2 + 0.02 * 0.6)
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"kernel": np.full((2, 2), 0.1)}, "odd sides"),
+        ({"rows": 0}, "needs a cell"),
+        ({"support": np.ones((3, 3), dtype=bool)}, "support has shape"),
+        ({"support": np.ones((4, 4))}, "of bool"),
+        ({"base": 0.0}, "base is positive"),
+        ({"base": 0.5}, "add to"),
+        ({"kernel": np.full((3, 3), np.nan)}, "not negative"),
+        ({"kernel": np.array([[0, 0, 0], [0.3, -0.1, 0], [0, 0, 0]])}, "not negative"),
+    ],
+)
+def test_what_is_no_channel_is_refused(changed: dict[str, object], word: str) -> None:
+    """Weights that were not divided by their total would give a map all the same."""
+    kernel = np.zeros((3, 3))
+    kernel[1, 1] = 0.2
+    fields: dict[str, object] = {
+        "rows": 2,
+        "columns": 2,
+        "kernel": kernel,
+        "base": 0.05,
+        "support": np.ones((4, 4), dtype=bool),
+    }
+    Channel(**fields)  # type: ignore[arg-type]
+
+    with pytest.raises(ValueError, match=word):
+        Channel(**(fields | changed))  # type: ignore[arg-type]
+
+
+def test_a_matrix_too_large_to_write_out_is_refused() -> None:
+    """Seventy gigabytes are asked for in one line; the line should say so."""
+    with pytest.raises(ValueError, match="do not fit in memory"):
+        disk((128, 128), 20).matrix()
+
+
+def test_a_support_that_leaves_out_what_is_answered_is_refused() -> None:
+    """All adds to one, and yet the corner's answers are lost: EM would draw them elsewhere."""
+    kernel, support = np.zeros((3, 3)), np.ones((6, 6), dtype=np.bool_)
+    support[0, 0] = False
+    kernel[0, 0], base = 0.3, 0.7 / 35
+    with pytest.raises(ValueError, match="reaches 1 places outside the support"):
+        Channel(4, 4, kernel, base, support)
+    kernel[:] = kernel[::-1, ::-1]  # now the last corner's answers lie at the other end
+    assert Channel(4, 4, kernel, base, support).matrix().sum(axis=0) == pytest.approx(1)

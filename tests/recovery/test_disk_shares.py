@@ -1,0 +1,225 @@
+"""Shares of the greatest weight: geometry against counting points, and the paper's own slips."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from recovery.disk_cells import inside, meets
+from recovery.disk_shares import SCHEMES, shares
+
+PLANE = (15, 15)
+RADII = range(1, 61)
+
+
+def whole(rows: list[list[float]]) -> dict[tuple[int, int], float]:
+    """Return the share of every cell of the footprint, mirrored in all eight octants."""
+    return {
+        (sign_x * a, sign_y * b): share
+        for y, row in enumerate(rows)
+        for x, share in enumerate(row, y)
+        for a, b in {(x, y), (y, x)}
+        for sign_x in (1, -1)
+        for sign_y in (1, -1)
+    }
+
+
+def printed_area(x: int, y: int, radius: int) -> float:
+    """Return Theorem VI.1's area as it is printed."""
+    nearer = radius / math.hypot(x, y) - 1
+    return 4 * (nearer * x + 0.5) * (nearer * y + 0.5)
+
+
+def mixed(radius: int) -> list[tuple[int, int]]:
+    """Return the cells strictly between the axis and the diagonal that the circle crosses
+    and whose centre is outside, by enumeration."""
+    return [
+        (x, y)
+        for y in range(1, radius + 2)
+        for x in range(y + 1, radius + 2)
+        if meets(x, y, radius) and not inside(x, y, radius)
+    ]
+
+
+def printed_mixed(radius: int) -> list[tuple[int, int]]:
+    """Return Theorem VI.3's list of those cells."""
+    half = radius / math.sqrt(2) - 0.5
+    corner = math.floor(half) * math.sqrt(2) + 1 / math.sqrt(2)
+    beside = math.sqrt(corner**2 + 1 + math.sqrt(2) * corner)
+    count = math.ceil(half) - math.floor(beside / radius)
+    return [
+        (math.ceil(math.sqrt(radius**2 - (i - 0.5) ** 2) - 0.5), i) for i in range(1, count + 1)
+    ]
+
+
+def printed_full(radius: int) -> int:
+    """Return Theorem VI.4's number of cells in the open octant whose centre is inside."""
+    up, rows = math.ceil(radius / math.sqrt(2) - 0.5), printed_mixed(radius)
+    return up * (up - 2 * len(rows) - 1) // 2 + sum(x for x, _ in rows)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("shape", [PLANE, (9, 1), (1, 9), (1, 1), (2, 7)])
+def test_no_share_is_negative_or_above_one(scheme: str, shape: tuple[int, int]) -> None:
+    """A weight outside far and near would break the promise, or make a chance negative."""
+    for radius in (*RADII, 0, 0.2, 0.5, 0.9, 2.5, 7.1):
+        found = [share for row in shares(scheme, radius, 3.5, shape) for share in row]
+
+        assert min(found) >= 0
+        assert max(found) == 1
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_rows_never_grow_so_that_an_octant_is_enough(scheme: str) -> None:
+    """The device reads rows that end where they end, and takes the rest for far away."""
+    for radius in (*RADII, 0.4, 1.3, 6.6):
+        ends = [y + len(row) for y, row in enumerate(shares(scheme, radius, 1.4, PLANE))]
+
+        assert all(after <= before for before, after in pairwise(ends))
+
+
+def test_a_cell_whose_centre_is_inside_has_all_of_the_weight() -> None:
+    """By its formula it would have more than all of its area, and after that others less."""
+    for radius in RADII:
+        found = whole(shares("dam", radius, 3.5, PLANE))
+
+        assert all(share == 1 for cell, share in found.items() if inside(*cell, radius))
+        assert all(0 <= share < 1 for cell, share in found.items() if not inside(*cell, radius))
+
+
+@pytest.mark.parametrize("radius", [0.3, 0.5, 0.7, 1, 1.7, 3, 3.5, 7])
+def test_the_exact_area_is_what_points_count_to(radius: float) -> None:
+    """On a lattice of 500 x 500 points a cell; and all areas together make the disk."""
+    rows = shares("area", radius, 1.0, PLANE)
+    steps = (np.arange(500) + 0.5) / 500 - 0.5
+    counted = {}
+    for y, row in enumerate(rows):
+        for x in range(y, y + len(row)):
+            squares = (x + steps[None, :]) ** 2 + (y + steps[:, None]) ** 2
+            counted[x, y] = float((squares <= radius**2).mean())
+    most = max(counted.values())
+
+    for (x, y), part in counted.items():
+        assert rows[y][x - y] == pytest.approx(part / most, abs=2e-3 / most)
+    own = min(1.0, math.pi * radius**2) if radius <= 0.5 else counted[0, 0]
+    assert own * sum(whole(rows).values()) == pytest.approx(math.pi * radius**2, rel=2e-3)
+
+
+def test_along_a_line_the_area_is_a_length() -> None:
+    """Of the interval from -1.7 to 1.7 the second neighbour has a fifth of a cell."""
+    assert shares("area", 1.7, 1.0, (9, 1)) == [[1.0, 1.0, pytest.approx(0.2)]]
+    assert shares("area", 2, 1.0, (1, 9)) == [[1.0, 1.0, 0.5]]
+    assert shares("dam", 2, 1.0, (1, 9)) == [[1.0, 1.0, 1.0]]
+
+
+def test_a_radius_of_nought_is_randomised_response() -> None:
+    """The formula gives it at large epsilon: only the true cell is likelier."""
+    for scheme in SCHEMES:
+        assert shares(scheme, 0, 3.5, PLANE) == [[1.0]]
+    assert shares("krr", 7, 3.5, PLANE) == [[1.0]]
+
+
+def test_a_hybrid_of_one_ring_is_the_disk() -> None:
+    """And its rings are what the continuous wave is at their inner edges."""
+    assert shares("huem", 1, 3.5, PLANE) == shares("dam", 1, 3.5, PLANE)
+    found = whole(shares("huem", 4, 3.5, PLANE))
+    for x in range(1, 5):  # on an axis no ring's circle crosses a cell whose centre is outside
+        wave = math.exp((1 - (x - 1) / 4) * 3.5)
+        inner = min(1.0, max(0.0, 2 * (x - 1 - x + 0.5)))
+
+        assert inner == 0
+        assert found[x, 0] == pytest.approx((wave - 1) / (math.exp(3.5) - 1))
+
+
+@pytest.mark.parametrize("side", [1, 2, 5, 8])
+def test_the_outer_domain_has_as_many_cells_as_theorem_vi_2_says(side: int) -> None:
+    """d^2 + 4 b d - 4 b - 1 beside the footprint: this one is right, for disk and no-shrink."""
+    for radius in range(11):
+        for scheme in ("dam", "dam-ns"):
+            footprint = whole(shares(scheme, radius, 1.4, (15, 15)))
+            reached = {
+                (x + dx, y + dy) for x in range(side) for y in range(side) for dx, dy in footprint
+            }
+
+            beside = side**2 + 4 * radius * side - 4 * radius - 1
+            assert len(reached) == beside + len(footprint)
+
+
+def test_theorem_vi_1_as_printed_is_negative_and_above_one() -> None:
+    """Negative where only a corner is inside: 188 of 200 radii, the first 3, 7, 8, 11, 13. Above
+    one for cells that Theorem VI.3 lists: 192 of 200, the first 6, 9, 10, and 2.06 at worst."""
+    worst, best, negative, above = 0.0, 0.0, [], []
+    for radius in range(1, 201):
+        on_diagonal = [
+            (x, x)
+            for x in range(1, radius + 1)
+            if meets(x, x, radius) and not inside(x, x, radius)
+        ]
+        least = min((printed_area(*cell, radius) for cell in mixed(radius)), default=0.0)
+        most = max((printed_area(*cell, radius) for cell in printed_mixed(radius)), default=0.0)
+        worst, best = min(worst, least), max(best, most)
+        negative += [radius] * (least < 0)
+        above += [radius] * (most > 1)
+
+        assert all(0 <= printed_area(*cell, radius) <= 1 for cell in on_diagonal)
+
+    assert (len(negative), negative[:5], round(worst, 2)) == (188, [3, 7, 8, 11, 13], -0.12)
+    assert (len(above), above[:3], round(best, 2)) == (192, [6, 9, 10], 2.06)
+    assert sum(printed_area(*cell, b) < 0 for b in RADII for cell in mixed(b)) == 114
+    assert printed_area(3, 2, 3) < 0 == shares("dam", 3, 3.5, PLANE)[2][1]
+
+
+def test_theorem_vi_3_as_printed_lists_cells_whose_centre_is_inside() -> None:
+    """Its definition says outside: wrong at 194 of 200 radii, and 5 is the first."""
+    wrong = [b for b in range(1, 201) if any(inside(x, y, b) for x, y in printed_mixed(b))]
+
+    assert len(wrong) == 194
+    assert wrong[:4] == [5, 6, 9, 10]
+
+
+def test_theorem_vi_4_as_printed_counts_border_cells_twice() -> None:
+    """3 for 1 at radius 3 and 17 for 13 at 7, where the paper's own figure shows 13."""
+
+    def full(radius: int) -> int:
+        octant = [(x, y) for y in range(1, radius) for x in range(y + 1, radius + 1)]
+        return sum(inside(x, y, radius) for x, y in octant)
+
+    assert (printed_full(3), full(3)) == (3, 1)
+    assert (printed_full(7), full(7)) == (17, 13)
+    assert all(
+        printed_full(b) == full(b) + len(printed_mixed(b))
+        for b in (3, 7)  # where Theorem VI.3's list is right
+    )
+    rows = shares("dam-ns", 7, 1.4, PLANE)
+    assert sum(len(row) - 1 for row in rows[1:]) == 13  # our octant, less axis and diagonal
+
+
+def test_the_rings_as_printed_do_not_know_epsilon() -> None:
+    """Section VI.A leaves it out of the exponent: the whole disk would differ by one factor e."""
+    tenth, eight = (whole(shares("huem", 4, epsilon, PLANE)) for epsilon in (0.1, 8.0))
+
+    def ratio(found: dict[tuple[int, int], float], epsilon: float) -> float:
+        weights = {cell: 1 + share * (math.exp(epsilon) - 1) for cell, share in found.items()}
+        return weights[0, 0] / weights[4, 0]
+
+    printed = math.exp(1 - 0 / 4) / math.exp(1 - 3 / 4)
+    assert ratio(tenth, 0.1) == pytest.approx(math.exp(0.1 * 3 / 4))
+    assert ratio(eight, 8.0) == pytest.approx(math.exp(8.0 * 3 / 4))
+    assert printed == math.exp(3 / 4)  # more than exp(0.1) allows, and far less than exp(8) could
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (("circle", 1, 1.0), "scheme"),
+        (("dam", -1, 1.0), "radius"),
+        (("dam", math.inf, 1.0), "radius"),
+        (("dam", math.nan, 1.0), "radius"),
+        (("dam", 1, 0.0), "epsilon"),
+    ],
+)
+def test_what_means_nothing_is_refused_by_its_name(given: tuple, name: str) -> None:
+    """A loop over a footprint without an end would never return."""
+    with pytest.raises(ValueError, match=f"^{name} is "):
+        shares(*given, PLANE)
