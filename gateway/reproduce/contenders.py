@@ -1,0 +1,167 @@
+"""The mechanisms that a figure compares: from people in cells to the map that each would give.
+
+For experiments only: people are drawn by numpy, and no answer of theirs is ever released. What
+devices and a gateway do is the same law, held by `tests/physics/crowds`.
+"""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Grid, Round
+from physics.crowds import oue as oue_crowd
+from physics.crowds import sem_geo_i as sem_crowd
+from physics.crowds.disk import count_many
+from recovery.channel import Channel
+from recovery.disk import promise
+from recovery.disk_channel import channel_of
+from recovery.disk_estimators import estimate
+from recovery.disk_query import Query
+from recovery.disk_round import disk_round
+from recovery.peers import krr, mdsw, oue, sem_geo_i
+from recovery.peers.local_privacy import distances
+from recovery.peers.sem_calibration import size_for
+from recovery.ratio import Ratio
+
+from .privacy import of_disk
+
+Floats: TypeAlias = NDArray[np.float64]
+Whole: TypeAlias = NDArray[np.int64]
+
+
+class Setting(NamedTuple):
+    """Under what a mechanism runs."""
+
+    shape: tuple[int, int]  # columns and rows
+    epsilon: Ratio  # of one user
+    radius: float | None = None  # of a disk, in cells; None for the one that tells most
+    estimator: str = "em"  # of a disk: the paper's, unless another is to be seen
+
+
+Contender: TypeAlias = Callable[[Whole, Setting, np.random.Generator], Floats]
+
+# Disk rounds by the name that figures have for them.
+DISKS = {"DAM": "dam", "DAM-NS": "dam-ns", "area": "area", "HUEM": "huem", "wave": "wave"}
+# Those with our estimator, the second with our footprint and radius, too.
+DAM_AUTO, AUTO = "DAM, auto", "wave, auto"
+
+
+@lru_cache(maxsize=64)
+def planned(scheme: str, setting: Setting) -> tuple[Round, Channel]:
+    """Return the Round of a disk scheme and its channel."""
+    query = Query(
+        Grid(setting.shape, 0),
+        setting.epsilon,
+        scheme=scheme,  # type: ignore[arg-type]  # the names of DISKS, and krr
+        radius=setting.radius,
+    )
+    made = disk_round(query, 1, promise(query))
+    return made, channel_of(made)
+
+
+def disk(scheme: str) -> Contender:
+    """Return the contender that answers by disk rounds of this scheme."""
+
+    def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+        round_, channel = planned(scheme, setting._replace(estimator=""))
+        counts = count_many(round_, people, world)
+        epsilon = setting.epsilon[0] / setting.epsilon[1]
+        return estimate(setting.estimator, channel, counts, epsilon).mass
+
+    return run
+
+
+def ours(scheme: str) -> Contender:
+    """Return the contender that answers by disk rounds of this scheme, mapped by our estimator."""
+
+    def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+        return disk(scheme)(people, setting._replace(estimator="auto"), world)
+
+    return run
+
+
+def square_wave(split: mdsw.Split) -> Contender:
+    """Return the contender that answers each axis for itself."""
+
+    def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+        asked = mdsw.queries(Grid(setting.shape, 0), setting.epsilon, split)
+        axes = [line(query) for query in asked]
+        first = world.binomial(people, 0.5) if split == "users" else people
+        second = people - first if split == "users" else people
+        answers = (
+            count_many(axes[0][0], first.sum(axis=0)[None, :], world),
+            count_many(axes[1][0], second.sum(axis=1)[None, :], world),
+        )
+        one = mdsw.share(setting.epsilon, split)
+        fits = mdsw.estimate(axes[0][1], answers[0], axes[1][1], answers[1], one[0] / one[1])
+        return fits.mass
+
+    return run
+
+
+@lru_cache(maxsize=64)
+def line(query: Query) -> tuple[Round, Channel]:
+    """Return the Round of one axis and its channel."""
+    made = disk_round(query, 1, promise(query))
+    return made, channel_of(made)
+
+
+def randomised(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+    """Return the map of k-ary randomised response, which is a disk round of no reach."""
+    round_, _ = planned("krr", setting._replace(radius=None, estimator=""))
+    counts = count_many(round_, people, world)
+    return krr.estimate(counts, math.log(round_.params[2] / round_.params[1]))
+
+
+def unary(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+    """Return the map of optimised unary encoding."""
+    epsilon = setting.epsilon[0] / setting.epsilon[1]
+    ones = oue_crowd.count_many(people, epsilon, world)
+    return oue.estimate(ones, int(people.sum()), epsilon)
+
+
+@lru_cache(maxsize=64)
+def calibrated(shape: tuple[int, int], epsilon: Ratio) -> tuple[int, float, Floats]:
+    """Return SEM-Geo-I's set size, its exponent and its table at the disk's local privacy."""
+    away = distances(*shape)
+    plain = Setting(shape, epsilon, estimator="")
+    target = of_disk(planned("dam", plain)[1]).local_privacy_cells
+    size, exponent = size_for(away, target, epsilon[0] / epsilon[1])
+    return size, exponent, sem_geo_i.anchors(away, exponent)
+
+
+def subset(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+    """Return the map of SEM-Geo-I, at the local privacy that the disk has."""
+    size, _, table = calibrated(setting.shape, setting.epsilon)
+    at = np.repeat(np.arange(people.size), people.ravel())
+    sets = sem_crowd.report_many(table, at, size, world)
+    gain = 1e-3 * math.exp(setting.epsilon[0] / setting.epsilon[1])
+    return sem_geo_i.em(sets, table, gain=gain).mass.reshape(people.shape)
+
+
+CONTENDERS: dict[str, Contender] = {
+    **{name: disk(scheme) for name, scheme in DISKS.items()},
+    DAM_AUTO: ours("dam"),
+    AUTO: ours("wave"),
+    "MDSW": square_wave("users"),
+    "MDSW, budget": square_wave("budget"),
+    "SEM-Geo-I": subset,
+    "k-RR": randomised,
+    "OUE": unary,
+}
+
+
+def recovered(name: str, people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+    """Return the map that a mechanism gives of these people, (rows, columns), adding to one.
+
+    Args:
+        name: of `CONTENDERS`.
+        people: (rows, columns), how many are in each cell.
+    """
+    if people.size == 1:  # there is nothing to hide, nor to find
+        return np.ones((1, 1))
+    return CONTENDERS[name](people, setting, world)

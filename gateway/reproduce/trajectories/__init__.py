@@ -1,0 +1,1 @@
+"""Where people went, and three ways to tell it: LDPTrace, PivotTrace, disk on points."""
