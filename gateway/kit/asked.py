@@ -1,7 +1,7 @@
 """What is asked about a board: its sensor, how often, how much noise, on which battery."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from edge import bulk, sampler
 
 from ..faults import OperatorFault, suggestion
-from .figures import FIGURES, SAMPLERS, SENSORS, SLOWER, Sensor
+from .figures import FIGURES, SAMPLERS, SENSORS, SLOWER, TELL, Sensor
 
 DAY_S = 86_400.0
 
@@ -29,9 +29,35 @@ class Plan(NamedTuple):
     name: str = "n001"
     own: Mapping[str, float] = MappingProxyType({})
 
+    @property
+    def tells(self) -> bool:
+        """Say whether it answers with a place."""
+        return self.sensor in TELL
+
     def figure(self, name: str) -> float:
         """Return a figure of the table, or what was measured on one's own board instead."""
         return self.own.get(name, FIGURES[name].value)
+
+
+def own_figures(pairs: Iterable[str]) -> dict[str, float]:
+    """Return what NAME=VALUE says.
+
+    Raises:
+        OperatorFault: it is no such pair, or no number from nought up.
+    """
+    found = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        try:
+            found[name] = float(text)
+        except ValueError:
+            found[name] = math.nan
+        if not 0 <= found[name] < 1e12:
+            raise OperatorFault(
+                f"--set {pair} came; NAME=VALUE with a number from nought up is needed, or "
+                "nothing can be reckoned with it. For instance --set sleep_ma=0.02"
+            )
+    return found
 
 
 def checked(plan: Plan) -> Sensor:
@@ -73,6 +99,11 @@ def checked(plan: Plan) -> Sensor:
             f"the figure {unknown[0]!r} is not in the table; only what is reckoned with can be "
             f"set, or it would do nothing unnoticed; {suggestion(unknown[0], FIGURES)}"
         )
+    if plan.tells and plan.readings != 1:
+        raise OperatorFault(
+            f"{plan.readings} readings of {plan.sensor} came; a device that tells its place tells "
+            "one, for another would be another's. Leave --readings out"
+        )
     sensor = SENSORS[plan.sensor]
     busy_s = sensor.converts_s + plan.readings * draw_ms(plan) / 1000
     if busy_s > plan.every_s:
@@ -86,6 +117,8 @@ def checked(plan: Plan) -> Sensor:
 
 def draw_ms(plan: Plan) -> float:
     """Return the time of one draw: a wide one takes several tables, or more digits."""
+    if plan.tells:
+        return plan.figure("place_ms")
     if plan.sampler == "exact":
         sd = math.isqrt(plan.variance)
         times = next(times for upto, times in SLOWER if sd <= upto)

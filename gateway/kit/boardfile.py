@@ -10,7 +10,9 @@ difference of two readings would lie open.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from edge.host.enrol import provision
@@ -23,6 +25,8 @@ from ..enrolment.single import HOLDS
 from ..faults import OperatorFault
 
 LINK = "the link of one device"  # as `enrolment.single` calls it
+MORE = ("tables", "mechanism", "plane")
+THERMAL = "thermal"
 HANDED = "what is left of one device's file"
 
 
@@ -35,7 +39,17 @@ class Held(NamedTuple):
     link: dict[str, Any]
     chain: bytes
     chip: str
-    tables: bool = False  # it may draw noise from tables: the deployment's promise, not its own
+    more: Mapping[str, Any] = MappingProxyType({})  # what its deployment asks: `placing.asked_by`
+
+    @property
+    def tables(self) -> bool:
+        """Say whether it may draw noise from tables: the deployment's promise, not its own."""
+        return bool(self.more.get("tables"))
+
+    @property
+    def mechanism(self) -> str:
+        """Return what it answers for the life of its key."""
+        return str(self.more.get("mechanism", THERMAL))
 
     @property
     def given(self) -> bool:
@@ -109,9 +123,10 @@ def hand_over(held: Held) -> Held:
     return done
 
 
-def renewed(held: Held, link: dict[str, Any]) -> Held:
-    """Return the file with another way to the broker."""
-    found = held._replace(link=link)
+def renewed(held: Held, link: dict[str, Any], plane: list[int] | None = None) -> Held:
+    """Return the file with another way to the broker, or with its grid elsewhere on the earth."""
+    more = held.more if plane is None else {**held.more, "plane": plane}
+    found = held._replace(link=link, more=more)
     _write(found, HANDED if held.given else HOLDS)
     return found
 
@@ -120,8 +135,7 @@ def _write(held: Held, what: str) -> None:
     row = {key: value for key, value in held.identity._asdict().items() if key != "site"}
     site_key = row.pop("site_key")
     row |= {"limits": list(held.limits), "link": held.link, "chip": held.chip}
-    if held.tables:
-        row["tables"] = True
+    row |= held.more
     if held.chain:
         row["chain"] = held.chain
     keyfile.write(held.path, what, held.identity.site, [row], site_key=site_key)
@@ -143,8 +157,8 @@ def _read(path: Path, what: str, site: str, name: str) -> Held:
         )
         chain = keyfile.key(row, "chain") if what == HOLDS else b""
         chip = str(row.get("chip", ""))
-        tables = bool(row.get("tables"))
-        return Held(path, who, Limits(*row["limits"]), dict(row["link"]), chain, chip, tables)
+        more = {word: row[word] for word in MORE if word in row}
+        return Held(path, who, Limits(*row["limits"]), dict(row["link"]), chain, chip, more)
 
     _, rows = keyfile.read(path, what, site, made)
     if len(rows) != 1 or rows[0].identity.name != name:

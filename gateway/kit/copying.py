@@ -67,6 +67,11 @@ def copied(board: Board, files: dict[str, bytes]) -> list[str]:
     return stale
 
 
+def beside(path: str) -> str:
+    """Return where a file is until it takes another's place."""
+    return f"{path}.new"
+
+
 def replaced(board: Board, path: str, data: bytes) -> None:
     """Bring a file to hold this; cut off, it holds what it held, or this.
 
@@ -75,9 +80,9 @@ def replaced(board: Board, path: str, data: bytes) -> None:
     Raises:
         BoardFault: as `copied`.
     """
-    beside = f"{path}.new"
-    copied(board, {beside: data})
-    board.run(_REPLACE % (beside, path, path, beside, path))
+    new = beside(path)
+    copied(board, {new: data})
+    board.run(_REPLACE % (new, path, path, new, path))
 
 
 def _put(board: Board, files: dict[str, bytes]) -> None:

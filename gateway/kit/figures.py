@@ -60,9 +60,13 @@ SENSORS: dict[str, Sensor] = {
     "tmp117": Sensor(1, 0.0155, 0.135, 0.00015, "data sheet: one shot without averaging"),
     "sht4x": Sensor(1, 0.0083, 0.32, 0.00008, "data sheet: high repeatability, heater off"),
     "amg8833": Sensor(64, 0.1, 4.5, 0.2, "data sheet: 10 frames a second; asleep between"),
+    "gps": Sensor(1, 0.0, 0.0, 25.0, "data sheet, u-blox NEO-M8: tracking; it is never off"),
+    "fixed": Sensor(1, 0.0, 0.0, 0.0, "nothing is read"),
     "mlx90640": Sensor(768, 0.5, 20.0, 20.0, "data sheet: 2 frames a second; it does not sleep"),
 }
 
+
+TELL = ("gps", "fixed")  # a place, and no warmth
 
 # Up to which deviation, in grains, an exact draw takes how many times as long as at 50. The first
 # two were measured on another port of MicroPython; beyond them it is estimated by the digits.

@@ -5,8 +5,6 @@ ended for the wrong board is silent on its wall. So what can be known is known b
 steps and number of the sensors; that the board is there, runs edge, and whose budget it holds.
 """
 
-from contextlib import suppress
-
 from ..faults import OperatorFault
 from ..loopback import is_loopback
 from . import interpreter, modules, parts, state
@@ -25,19 +23,14 @@ def check(board: Board, held: Held, files: dict[str, bytes] | None, otherwise: s
         otherwise: what to do where it holds another's budget; None where that may end.
 
     Raises:
-        OperatorFault: it may not, and it goes on with what it did.
+        OperatorFault: it may not. It stands still then: `still.looked_at` has it go on.
     """
     found = interpreter.examined(board)
-    try:
-        brought = modules.usual(board) if files is None else files
-        modules.check_loads(board, found, brought)
-        check_way(board, found, held)
-        if otherwise is not None:
-            check_free(board, held.identity.name, otherwise)
-    except OperatorFault:
-        with suppress(OperatorFault):
-            board.restart()
-        raise
+    brought = modules.usual(board) if files is None else files
+    modules.check_loads(board, found, brought)
+    check_way(board, found, held)
+    if otherwise is not None:
+        check_free(board, held.identity.name, otherwise)
 
 
 def check_way(board: Board, found: Found, held: Held) -> None:

@@ -1,9 +1,10 @@
 """A bare board made a device, step by step, each printed; a run that was cut off is run again.
 
 The order is the point of it. While anything can still go wrong the board cannot start: main.py is
-taken away first and written last. Keys are bound to this board on the host's disk before its
-slots are written, and the host forgets the chain key before the board can start. So a cut
-at any point leaves one device at most, and never two streams of one key.
+taken away first and written last. Its sensor is tried before there is a budget. Keys are bound to
+this board on the host's disk before its slots are written, and the host forgets the chain key
+before the board can start. So a cut at any point leaves one device at most, and never two
+streams of one key.
 """
 
 from collections.abc import Callable
@@ -20,10 +21,10 @@ from . import (
     modules,
     parts,
     selftest,
-    sensing,
     settings,
     state,
     still,
+    trying,
 )
 from .board import Board, get, listed, remove
 from .boardfile import Held
@@ -73,16 +74,17 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
     remove(board, [parts.MAIN, f"{parts.MAIN[:-3]}.mpy", still.ASIDE])
     written = modules.brought(board, files, own)
     say(f"files        {len(files)}, {len(written)} of them written; every digest is right")
-    passed = selftest.checked(board)
+    passed = selftest.passed(board, held.mechanism)
     say(
-        f"self-test    frame {passed.digest}, the same on CPython; its readings come back; "
+        f"self-test    frame {passed.digest}, the same on CPython; {passed.shows}; "
         f"{passed.heap // 1024} KB of heap left"
     )
+    config = settings.made(held, own)
+    tried = trying.tried(board, held, config)
+    say(f"sensor       {tried.wrong or tried.how}")
     held = _slots(board, held, say)
-    replaced(board, parts.CONFIG, settings.made(held, own))
+    replaced(board, parts.CONFIG, config)
     say(f"config       {parts.CONFIG}, read back")
-    wrong = sensing.ailing(board)
-    say(f"sensor       {wrong or 'it answers; what it says stays on the board'}")
     held = boardfile.hand_over(held)
     say(f"handed over  {held.path.name} holds no chain key: no second board can come of it")
     seen = _seen(board, held)

@@ -122,9 +122,9 @@ class Remote:
             )
         if gone or any(word in low for word in ABSENT):
             return BoardFault(
-                f"no board was found ({self.where}); one with MicroPython must be plugged in, by "
-                "a cable that carries data. `mpremote devs` lists what is there; name it with "
-                "--board"
+                f"no board was found (looked for: {self.where}); one with MicroPython must be "
+                "plugged in, by a cable that carries data. `mpremote devs` lists what is there; "
+                "name it with --board"
             )
         raised = RAISED.findall(said.replace("\r", ""))
         if raised and not any(word in low for word in SILENT):

@@ -86,6 +86,8 @@ def needs(plan: Plan) -> Needs:
 
 def _frame(plan: Plan) -> int:
     """Return how long a frame is, the longest that this plan's board sends."""
+    if plan.tells:  # a cell of a large grid
+        return len(_packed(plan, [0, (1 << 31) - 1], 32))
     promise = Guarantee((1, 1), (1, 100_000), (1, 8), "a move", "local", "a day", "presence")
     params = thermal.Params(plan.readings, 8, -CLAMP, CLAMP, plan.variance, 1, 0)
     try:
@@ -93,14 +95,18 @@ def _frame(plan: Plan) -> int:
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault
     full = (1 << (bits - 1)) - 1
-    report = Report(bytes(4), plan.name, 70_000, 70_000, [0] + [full] * plan.readings)
-    frame = len(wire.pack_report(report, KEY, _topic(plan, "data"), bits))
+    frame = len(_packed(plan, [0] + [full] * plan.readings, bits))
     if frame > REPORT_BYTES:
         raise OperatorFault(
             f"a frame of {plan.readings} readings has {frame} bytes and a gateway takes "
             f"{REPORT_BYTES} at most, or it could be flooded. Sum pixels into fewer readings"
         )
     return frame
+
+
+def _packed(plan: Plan, payload: list[int], bits: int) -> bytes:
+    report = Report(bytes(4), plan.name, 70_000, 70_000, payload)
+    return bytes(wire.pack_report(report, KEY, _topic(plan, "data"), bits))
 
 
 def _topic(plan: Plan, what: str) -> str:
@@ -126,15 +132,18 @@ def _memory(plan: Plan) -> Memory:
     array = 3 * 4 * plan.readings  # readings, noise and payload, a word each
     tls = plan.figure("tls_kb") * 1024 if plan.tls else 0
     rest = round(table + array + tls)
+    rest_mpy = rest + round(plan.figure("place_mpy_kb") * 1024 if plan.tells else 0)
+    rest += round(plan.figure("place_kb") * 1024 if plan.tells else 0)
     answers = 365 * DAY_S / plan.every_s
     written = 1 / plan.figure("lease") + (1 / plan.figure("boots") if plan.sleeps else 0)
     return Memory(
         running=round((plan.figure("heap_kb") + plan.figure("board_kb")) * 1024) + rest,
         running_mpy=round((plan.figure("heap_mpy_kb") + plan.figure("board_mpy_kb")) * 1024)
-        + rest,
+        + rest_mpy,
         table=table,
         load_source=round((plan.figure("load_kb") + plan.figure("board_kb")) * 1024) + rest,
-        load_mpy=round((plan.figure("load_mpy_kb") + plan.figure("board_mpy_kb")) * 1024) + rest,
+        load_mpy=round((plan.figure("load_mpy_kb") + plan.figure("board_mpy_kb")) * 1024)
+        + rest_mpy,
         flash_source=round(plan.figure("source_kb") * 1024 + more),
         flash_mpy=round(plan.figure("mpy_kb") * 1024 + more),
         erasures_year=answers * written * plan.figure("erasures"),

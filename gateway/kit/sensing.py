@@ -1,4 +1,9 @@
-"""Whether the sensor answers that a board was told of. What it says stays on the board."""
+"""Whether the sensor answers that a board was told of. What it says stays on the board.
+
+Of what tells a place it is asked for some seconds whether it talks, and whether it has had a fix.
+"""
+
+from typing import NamedTuple
 
 from .board import Board, BoardFault
 from .parts import CONFIG
@@ -15,12 +20,31 @@ class Params:
     exponent = 8
 
 
+def tells(machine):
+    import time
+    from edge.board import places
+    from edge.board.sensors.bus import GONE
+    sensor = places.of_board(held, machine)
+    for _ in range(40):
+        sensor.poll()
+        if sensor.seen() == (True, True):
+            break
+        time.sleep_ms(100)
+    there, known = sensor.seen()
+    print("place", "known" if known else "unknown")
+    if not there:
+        raise OSError(GONE)
+
+
 try:
     import machine
-    ways = pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
-    sensor = drivers.opened(held.driver, *ways)
-    print("sensors", sensor.sensors, held.identity.sensors)
-    sensor.read(Params)
+    if held.mechanism == "disk":
+        tells(machine)
+    else:
+        ways = pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
+        sensor = drivers.opened(held.driver, *ways)
+        print("sensors", sensor.sensors, held.identity.sensors)
+        sensor.read(Params)
 except (OSError, ValueError) as why:
     print("fault", why)
 except Exception as why:
@@ -28,23 +52,41 @@ except Exception as why:
 """
 
 
-def ailing(board: Board) -> str:
-    """Return what is wrong with a board's sensor, and what to do; "" where nothing is.
+WELL = "it answers; what it says stays on the board"
+NOWHERE = (
+    "it talks, and has had no fix in these seconds. Under the sky the first one takes a minute or "
+    "so; before it the device answers nothing, or until_mm if its settings have it"
+)
+
+
+class Looked(NamedTuple):
+    """What a look at a sensor showed. wrong: with what to do, or ""; else how it is."""
+
+    wrong: str
+    how: str = WELL
+
+
+def looked(board: Board, told: str = CONFIG) -> Looked:
+    """Return what is wrong with a board's sensor, or how it is.
+
+    Args:
+        told: the file on the board that says which it is.
 
     Raises:
         BoardFault: the board cannot be asked.
     """
     try:
-        said = board.run(_ASK % CONFIG)
+        said = board.run(_ASK % told)
     except BoardFault as fault:
         if not fault.raised:
             raise
-        return f"it cannot be asked for: {fault.raised}"
+        return Looked(f"it cannot be asked for: {fault.raised}")
     lines = {word: rest for word, _, rest in (line.partition(" ") for line in said.splitlines())}
     counts = lines.get("sensors", "").split()
     if len(counts) == 2 and counts[0] != counts[1]:
-        return (
+        return Looked(
             f"{counts[0]} sensors answer and the device is enrolled for {counts[1]}; each reading "
             "has one place in the room. Say which as roms under [driver], or wire one alone"
         )
-    return lines.get("fault", "")
+    how = NOWHERE if lines.get("place") == "unknown" else WELL
+    return Looked(lines.get("fault", ""), how)

@@ -25,14 +25,17 @@ from typing import Any
 from edge.board import config, drivers
 
 from ..faults import OperatorFault, suggestion, text_of
+from . import placing
 from .board import Board, BoardFault, get
 from .boardfile import Held
 from .parts import CONFIG
 
 OWN = ("driver", "wifi", "tick_ms", "wake_s", "led")
-TABLES = {"driver": (*config.DRIVER, "file"), "wifi": ("ssid", "password", "country")}
+WIFI = dict.fromkeys(("ssid", "password", "country"), str)
+TABLES: dict[str, dict[str, Any]] = {"driver": {**config.DRIVER, "file": str}, "wifi": WIFI}
+KINDS = {int: "a whole number, without quotes", list: "a list in brackets", str: "text in quotes"}
 CAMERA = "mlx90640"  # of which there is no good driver in MicroPython
-DRIVERS = [name for name in drivers.NAMES if name != CAMERA]
+DRIVERS = [name for name in drivers.NAMES if name != CAMERA] + placing.PLACES
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -66,13 +69,20 @@ def _check(own: dict[str, Any], called: str) -> None:
     """Check the words of the tables, and that a board has the driver."""
     for table, words in TABLES.items():
         said = own.get(table)
-        for word in said if isinstance(said, dict) else ():
+        for word, value in said.items() if isinstance(said, dict) else ():
             if word not in words:
                 above = "it belongs above [driver] and [wifi], at the head of the file"
                 raise OperatorFault(
                     f"{called} have {word!r} under [{table}]; a board knows no such word there, "
                     f"and what it was to do would not be done; "
                     f"{above if word in OWN else suggestion(word, words)}"
+                )
+            kind = words[word]
+            if not isinstance(value, kind) or isinstance(value, bool):
+                needed = KINDS.get(kind, "a whole number, or a list of them in brackets")
+                raise OperatorFault(  # without what stands there: it may be a password
+                    f"{called} have another {word} under [{table}] than a board can read; it is "
+                    f"{needed}, and what is guessed would be another pin or place. Mend it there"
                 )
     driver = own.get("driver")
     name = driver.get("name") if isinstance(driver, dict) else None
@@ -145,11 +155,12 @@ def made(held: Held, own: dict[str, Any]) -> bytes:
     body: dict[str, Any] = {
         key: item.hex() if isinstance(item, bytes) else item for key, item in who.items()
     }
-    body |= {"link": held.link, **own} | ({"tables": True} if held.tables else {})
+    body |= {"link": held.link, **own, **held.more}
     if isinstance(driver := body.get("driver"), dict):
         body["driver"] = {key: item for key, item in driver.items() if key != "file"}
     try:
-        config.checked(body, "what the board is to be told")
+        told = config.checked(body, "what the board is to be told")
     except ValueError as fault:
         raise OperatorFault(str(fault)) from None
+    placing.check_driver(told, held)
     return config.packed(body)

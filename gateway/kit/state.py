@@ -36,6 +36,7 @@ else:
     print("mode", who.mode)
     print("key", hexlify(who.key_id).decode())
     print("driver", held.driver["name"])
+    print("mechanism", held.mechanism)
     print("shown", hexlify(compat.hmac_sha256(who.mac_key, unhexlify(%r))).decode())
     two = pair.Pair(slots.Files(%r, "budget"), who.state_key)
     try:
@@ -75,6 +76,7 @@ class State(NamedTuple):
     mode: str
     key: str
     driver: str
+    mechanism: str
     ours: bool
     lost: str
     mended: str
@@ -140,6 +142,7 @@ def asked(board: Board, mac_key: bytes | None = None) -> State:
         mode=lines.get("mode", ""),
         key=lines.get("key", ""),
         driver=lines.get("driver", ""),
+        mechanism=lines.get("mechanism", "thermal"),
         ours=ours,
         lost=lines.get("lost", ""),
         mended=lines.get("mended", ""),

@@ -6,6 +6,8 @@ a lease. So main.py is put aside, the board starts once more without it, and the
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from ..faults import OperatorFault
 from .board import Board, BoardFault
@@ -76,3 +78,29 @@ def resumed(board: Board) -> None:
             "it in, and run this again"
         ) from fault
     board.restart()
+
+
+@contextmanager
+def looked_at(board: Board) -> Iterator[None]:
+    """Let a board go on with what it did where the block cannot do what it was to.
+
+    What asks a board over a cable interrupts its program, and nothing but a start sets that going
+    again. Where nobody answered there is none to start.
+
+    Raises:
+        OperatorFault: as the block, and that the board is silent, where it cannot be started.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(OperatorFault):
+            resumed(board)
+        raise
+    except OperatorFault as fault:
+        if isinstance(fault, BoardFault) and not fault.raised:
+            raise
+        try:
+            resumed(board)
+        except OperatorFault as silent:
+            raise OperatorFault(f"{fault}. Besides, {silent}") from fault
+        raise

@@ -9,13 +9,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from edge import refusals
+from edge import disk_half, refusals
 from edge.board import drivers
-from edge.keys import Identity
-from edge.limits import Limits
 
 from ..deployment import Deployment
 from ..faults import OperatorFault
+from .boardfile import THERMAL, Held
 
 
 def step_of(own: dict[str, Any]) -> Any:
@@ -43,13 +42,13 @@ def count_of(own: dict[str, Any]) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def check_count(own: dict[str, Any], who: Identity) -> None:
+def check_count(own: dict[str, Any], held: Held) -> None:
     """Check that a driver reads as many sensors as its device stands for.
 
     Raises:
         OperatorFault: it reads more, or fewer.
     """
-    count = count_of(own)
+    count, who = count_of(own) if held.mechanism == THERMAL else 1, held.identity
     if count is not None and count != who.sensors:
         raise OperatorFault(
             f"the driver {own['driver']['name']} of the settings reads {count} sensors and "
@@ -59,31 +58,38 @@ def check_count(own: dict[str, Any], who: Identity) -> None:
         )
 
 
-def check(
-    deployment: Deployment, asked: Any, who: Identity, held: Limits, step: Any, tables: bool
-) -> None:
+def check(deployment: Deployment, asked: Any, board: Held, step: Any) -> None:
     """Check that a device would answer a Round of its deployment.
 
     Args:
         asked: the Round that the deployment asks first.
         step: of its driver; None where it is not known, which is not checked then.
-        tables: whether it is told that it may draw noise from tables.
 
     Raises:
         OperatorFault: it would refuse, and what to do.
     """
-    newest, may = asked.number - 1, (tables, None)
-    if step is not None and refusals.objection(asked, who, held, newest, step, may):
+    who, held = board.identity, board.limits
+    newest, may = asked.number - 1, (board.tables, None)
+
+    def objection(step: Any) -> str:
+        if board.mechanism != asked.mechanism:
+            return f"it asks for {asked.mechanism}, and the device has {board.mechanism}"
+        if board.mechanism == THERMAL:
+            return str(refusals.objection(asked, who, held, newest, step, may))
+        half, _ = disk_half.half(board.mechanism, who, None, None, False)
+        return str(half.objection(asked, who, held, newest))
+
+    if step is not None and objection(step):
         planned = deployment.sensors.adc_step
         told = "no adc_step" if planned is None else f"adc_step {Fraction(*planned)}"
-        if not refusals.objection(asked, who, held, newest, None, may):
+        if not objection(None):
             raise OperatorFault(
                 f"its driver counts in steps of {Fraction(*step)} K and the deployment was "
                 f"planned with {told}; it would refuse every round, for a step flips on all "
                 "sensors at once and the noise must be made for it. Write adc_step = "
                 f'"{Fraction(*step)}" under [sensors], and enrol anew: that is another promise'
             )
-    if why := refusals.objection(asked, who, held, newest, None, may):
+    if why := objection(None):
         raise OperatorFault(
             f"{who.name} would refuse every round of this deployment: {why}. It was enrolled for "
             "another one; give it new keys under this: heatveil rotate --keys"

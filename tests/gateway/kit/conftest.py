@@ -10,29 +10,8 @@ import pytest
 from gateway.brokers.broker import free_port
 from gateway.kit import copying, parts
 from gateway.kit.standin import StandIn
+from tests import sites
 
-SITE = """
-[site]
-name = "seen"
-[room]
-cells = 40
-length_m = 10.0
-[heat]
-spread_m2 = 1.0
-[sensors]
-count = 6
-adc_step = "1/16"
-[privacy]
-epsilon = "8/1"
-delta = "1/100000"
-readings = 3
-[rounds]
-gather_s = 5
-every_s = 12
-[mqtt]
-port = {port}
-insecure = true
-"""
 OWN = 'tick_ms = 1000\n[driver]\nname = "ds18b20"\npin = 4\nempty = 336\n'
 
 
@@ -80,7 +59,7 @@ def desk(
 ) -> Desk:
     """Return a deployment of six sensors, one of them without a device."""
     path, own = tmp_path / "site.toml", tmp_path / "own.toml"
-    path.write_text(SITE.format(port=free_port()))
+    path.write_text(sites.small("seen", free_port(), adc_step="1/16", every_s=12))
     own.write_text(OWN)
     program = need("micropython")
     monkeypatch.setenv("PATH", str(Path(program).parent), prepend=":")

@@ -118,7 +118,7 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
     monkeypatch.setattr(parts, "starts", lambda: MAIN)
     # What only looks takes longest, and leaves nothing behind.
     monkeypatch.setattr(selftest, "checked", lambda board: selftest.Passed("", 0))
-    monkeypatch.setattr(sensing, "ailing", lambda board: "")
+    monkeypatch.setattr(sensing, "looked", lambda *_: sensing.Looked(""))
     assert desk.run("device", "add", NAME).status == 0
     file = desk.path.with_name(f"{NAME}.device.json")
     fresh = file.read_text()

@@ -36,6 +36,6 @@ def test_a_restart_says_what_it_costs(desk: Any, monkeypatch: pytest.MonkeyPatch
 def test_as_many_as_a_lease_may_hold(answers: int, epoch: int, aside: int) -> None:
     """Less the one for which it was taken."""
     held = Limits(1, 8, 1, 500_000, answers * 1000, 0)
-    seen = state.State("", "", "", "", "", "", True, "", "", 2, epoch, 0, 0, held, 0, 0, 0)
+    seen = state.State("", "", "", "", "", "", "", True, "", "", 2, epoch, 0, 0, held, 0, 0, 0)
     assert seen.aside == aside
     assert seen._replace(limits=None).aside == 0

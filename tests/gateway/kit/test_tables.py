@@ -12,7 +12,7 @@ from gateway.deployment import Deployment
 from gateway.enrolment import enrol, single
 from gateway.enrolment.granting import granted
 from gateway.faults import OperatorFault
-from gateway.kit import boardfile, settings, suiting
+from gateway.kit import boardfile, placing, settings, suiting
 from gateway.kit.boardfile import Held
 
 OWN: dict[str, Any] = {"driver": {"name": "yours"}}
@@ -29,8 +29,8 @@ def enrolled(folder: Path, asks: bool) -> tuple[Deployment, Any, Held]:
     none = enrol.Devices(deployment.site.name, bytes(range(32)), {})
     made = single.enrolled(none, "wall", 0, keyholder=False, sensors=16)
     link = single.link_of(deployment.mqtt, "wall", made.password, "wall-x")
-    limits, tables = granted(query, 0.0), deployment.rounds.sampler == "table"
-    single.save_board(folder / "wall.device.json", made, limits, link, tables)
+    limits, more = granted(query, 0.0), placing.asked_by(deployment)
+    single.save_board(folder / "wall.device.json", made, limits, link, more)
     held = boardfile.load(folder / "wall.device.json", deployment.site.name, "wall")
     assert held is not None
     return deployment, first_round(query), held
@@ -53,7 +53,7 @@ def test_the_boards_config_says_what_its_enrolment_says(tmp_path: Path, asks: bo
 def test_a_board_that_would_refuse_tables_is_not_made(tmp_path: Path) -> None:
     """It is found out at the desk, not by rounds that are paid for nothing."""
     deployment, asked, held = enrolled(tmp_path, True)
-    suiting.check(deployment, asked, held.identity, held.limits, None, held.tables)
+    suiting.check(deployment, asked, held, None)
 
     with pytest.raises(OperatorFault, match="from tables, which this device was not set up for"):
-        suiting.check(deployment, asked, held.identity, held.limits, None, False)
+        suiting.check(deployment, asked, held._replace(more={}), None)
