@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edge import limits, tightening, wire
+from edge import tightening, wire
 from edge.budget import Budget
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.node import Node
 from edge.slots import Ram
+
+from ..mechanisms import named
 
 SITE, SITE_KEY = "audit", bytes(range(64, 96))
 Whole = NDArray[np.int64]
@@ -28,10 +30,13 @@ class Device:
     Args:
         round: what it will be asked; its limits let just this through, and no less noise.
         root: its 32-byte root key.
+        name: in its topics and its noise.
         sensors, first: how many sensors it reads, and the first of them.
         slots: where its budget is kept; in memory if None.
         budget: nano-rho for its life; so much that it does not end, if none is given.
         tables: whether it may draw noise from tables.
+        mode: sealed or keyholder; that which the Round is for if not given.
+        held: its first limits, where they are not to be those.
     """
 
     def __init__(
@@ -45,13 +50,13 @@ class Device:
         slots: Any = None,
         budget: int = (1 << 63) - 1,
         tables: bool = False,
+        mode: str = "",
+        held: Any = None,
     ) -> None:
-        params, self.tables = round.params, tables
-        self.mode = "keyholder" if params[6] else "sealed"
+        self.round, self.tables, self.asked = round, tables, asked_of(round)
+        self.mode = mode or self.asked.mode(round)
         self.identity = rootkeys.identity(SITE, name, root, SITE_KEY, first, self.mode, sensors)
-        num, den = round.guarantee.rho
-        square = num * 2 * params[4] // den
-        self.limits = limits.Limits(*[1, params[1], square, params[4], budget, 0])
+        self.limits = self.asked.limits(round, budget) if held is None else held
         self.slots = Ram() if slots is None else slots
         provision(self.slots, self.identity.state_key, rootkeys.first_chain(root), self.limits)
         self.boot()
@@ -60,13 +65,24 @@ class Device:
         """Start it anew: what was in its memory is gone, what was in its slots is not."""
         self.budget = Budget(self.slots, self.identity.state_key)
         self.budget.boot()
-        self.node = Node(self.identity, self.budget, tables=self.tables)
+        self.node = Node(
+            self.identity, self.budget, tables=self.tables, mechanism=self.round.mechanism
+        )
 
-    def answer(self, message: bytes, values: Sequence[int]) -> bytes | None:
+    def answer(self, message: bytes, values: Any) -> bytes | None:
         """Return the frame that answers a Round's message, or None: see `node.refusal`."""
         self.node.prepare()
-        frame: bytes | None = self.node.answer(message, lambda params: tuple(values))
+        frame: bytes | None = self.node.answer(message, lambda asked: values)
         return frame
+
+    def seen(self, number: int) -> tuple[int, ...]:
+        """Return what its sensors may hold, something else for every number."""
+        found: tuple[int, ...] = self.asked.seen(self.round, number, self.identity.sensors)
+        return found
+
+    def said(self) -> str:
+        """Return all that it says of itself."""
+        return str((self.node.refusal, self.node.state(), self.node.meta()))
 
     def order(self, asked: Any) -> bytes:
         """Return the signed message that gives it other limits."""
@@ -84,6 +100,12 @@ class Device:
             raise RuntimeError(f"the device did not answer: {self.node.refusal}")
         topic = wire.topic(SITE, self.identity.name, "data")
         return post.unpack_report(frame, self.identity.mac_key, topic, self.identity.name)
+
+
+def asked_of(round: Any) -> Any:
+    """Return what the audit knows of asking such Rounds, by the mechanism that they name."""
+    subject: Any = named(round.mechanism).subject
+    return subject.asked
 
 
 def message(

@@ -3,8 +3,9 @@
 Real devices with a real budget lie on a flash that loses its power in the middle of a write: at
 every write of a scripted life, at every kind of place in it, and at random. What they answered is
 remembered here, with prices in exact fractions and with every block of noise, and each start is
-held to it. What it cannot see: a flash that puts both slots back to an older day, which no device
-can know of.
+held to it: no block of randomness serves two answers, no Round is answered anew in one boot, and
+after a start at most those of the last lease are, each of them paid for. What it cannot see: a
+flash that puts both slots back to an older day, which no device can know of.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 from edge.budget import Lost
 
 from . import contradicted
+from .bench import asked_of
 from .claim import Claim, Effort, at_most, true
 from .flash import Flash, PowerCut
 from .lives import live
@@ -42,10 +44,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         )
     root = effort.tape("contradicted").bits(256).to_bytes(32, "big")
     yield from contradicted.claims(round, root)
-    for mode in ("sealed", "keyholder"):
-        params = list(round.params)
-        params[6] = int(mode == "keyholder")
-        asked = round._replace(params=tuple(params))
+    for mode, asked in asked_of(round).modes(round):
         yield from _everywhere(asked, mode, effort)
         yield from _at_random(asked, mode, effort.pick(400, 10_000), effort)
 
@@ -62,7 +61,7 @@ def _everywhere(round: Any, mode: str, effort: Effort) -> Iterator[Claim]:
                 ended = not _cut(witness, _script)
                 witness.flash.fuse = -1
                 _cut(witness, _again)
-                faults += witness.faults + ["a block of noise was used twice"] * blocks.twice
+                faults += witness.faults + blocks.faults
                 places += 1
         place += 1
     yield at_most(
@@ -121,7 +120,7 @@ def _at_random(round: Any, mode: str, cuts: int, effort: Effort) -> Iterator[Cla
             for _ in range(40):
                 witness.flash.fuse = rng.below(WRITES)
                 seen += _cut(witness, lambda one: _day(one, rng))
-            faults += witness.faults + ["a block of noise was used twice"] * blocks.twice
+            faults += witness.faults + blocks.faults
             frames += len(blocks.frames)
     yield at_most(
         f"no power cut makes a {mode} device use noise twice or count less than it answered",

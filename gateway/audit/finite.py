@@ -3,7 +3,8 @@
 For mechanisms that draw one of few answers. The mechanism's own `report` is run over its whole
 decision tree for every input, and no answer may be likelier for one input than for another by
 more than exp(epsilon), in whole numbers. It sees everything there is to see in the rounds that
-it is given, which must draw from few enough; it cannot see what only larger ones would do.
+it is given, which must draw from few enough; it cannot see what only larger ones would do. Where
+one draw is from more than can be tried, `weighed` looks at it in runs.
 """
 
 import math
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from . import weighed
 from .bounds import ONE, decay, number
 from .claim import Claim, Effort, true
 from .tree import Found, Walk, enumerated
@@ -18,6 +20,9 @@ from .tree import Found, Walk, enumerated
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield, for each room, that no answer tells two inputs apart by more than is promised."""
+    if hasattr(mechanism.subject, "drawing"):
+        yield from weighed.claims(mechanism, effort)
+        return
     for name, query in mechanism.subject.rooms():
         round = mechanism.plan(query, ())
 

@@ -10,6 +10,8 @@ GUIDE: dict[str, str] = {
     "all that they can draw is enumerated.",
     "finite": "An answer could be far likelier for one reading than for another; every answer to "
     "every reading is worked out.",
+    "spoken": "A device that answers with a place could tell more of it than its answer does: by "
+    "lengths, words or silence, by answering too often, or by drawing twice alike.",
     "noise": "A device could leave noise out, share it between numbers or draw too little, so "
     "that answers tell more than is said.",
     "sensitivity": "Somebody who moves could change the readings by more than the noise was made "

@@ -20,20 +20,59 @@ FRAMES = 12
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what a host can repeat of the noise of both kinds of device."""
-    root = effort.tape("holders").bits(256).to_bytes(32, "big")
-    round = plans(mechanism)[0].round
+    """Yield what a host can repeat of what devices of each kind draw."""
+    root, asked = effort.tape("holders").bits(256).to_bytes(32, "big"), mechanism.subject.asked
+    modes = dict(asked.modes(plans(mechanism)[0].round))
     yield from _sealed(root)
+    yield _of_the_system(modes["sealed"], root)
+    if "keyholder" not in modes:
+        yield _refused(modes["sealed"], root)
+        return
     yield at_most(
         "no frame of a sealed device opens with its root key",
         0,
-        _unveiled(round, root, "sealed"),
+        _unveiled(modes["sealed"], root),
         unit="frames",
         samples=FRAMES,
     )
     yield true(
         "every frame of a keyholder device opens with its root key, to the exact readings",
-        _unveiled(round, root, "keyholder") == FRAMES,
+        _unveiled(modes["keyholder"], root) == FRAMES,
+        samples=FRAMES,
+    )
+
+
+def _of_the_system(round: Any, root: bytes) -> Claim:
+    """Who has a sealed device's root, readings and Rounds must still not know what it drew.
+
+    All of these are the same here, and the system's entropy alone differs: from one system to
+    another nothing of the answers may follow, and with the same one all of it must.
+    """
+
+    def said(system: bytes) -> list[Any]:
+        with replaced(entropy, "os_entropy", lambda size: (system * size)[:size]):
+            device = Device(round, root)
+            signed = [message(round, number)[1] for number in range(1, FRAMES + 1)]
+            return [device.opened(device.answer(one, device.seen(1))).payload for one in signed]
+
+    one, again, other = said(b"one"), said(b"one"), said(b"other")
+    return true(
+        "what a sealed device draws follows from its system's entropy, and not from its root key",
+        one == again and one != other,
+        samples=FRAMES,
+    )
+
+
+def _refused(round: Any, root: bytes) -> Claim:
+    """Answers that a key holder could tell the true ones by are not given at all."""
+    device = Device(round, root, mode="keyholder")
+    answered = [
+        device.answer(message(round, number)[1], device.seen(number))
+        for number in range(1, FRAMES + 1)
+    ]
+    return true(
+        "a device whose key somebody holds answers nothing, and is charged nothing",
+        answered == [None] * FRAMES and not device.budget.spent,
         samples=FRAMES,
     )
 
@@ -67,14 +106,12 @@ def _sealed(root: bytes) -> Iterator[Claim]:
     yield true("a sealed device without a system's entropy is refused", not careless, samples=1)
 
 
-def _unveiled(round: Any, root: bytes, mode: str) -> int:
+def _unveiled(asked: Any, root: bytes) -> int:
     """Return how many of some frames open with all that a host could have kept: the root."""
-    params = list(round.params)
-    params[6] = int(mode == "keyholder")
-    asked = round._replace(params=tuple(params))
-    device, opened = Device(asked, root, sensors=params[0]), 0
+    sensors, opened = asked.params[0], 0
+    device = Device(asked, root, sensors=sensors)
     for number in range(1, FRAMES + 1):
-        readings = [number * sensor % 7 for sensor in range(params[0])]
+        readings = [number * sensor % 7 for sensor in range(sensors)]
         planned, signed = message(asked, number)
         report = device.opened(device.answer(signed, readings))
         chain = rootkeys.chain_at(root, report.epoch)

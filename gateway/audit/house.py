@@ -18,6 +18,7 @@ from ..intake.outcomes import Asked, DeadLetter
 from ..ledger import Ledger, price
 from ..mqtt.session import Message
 from ..rounds import OpenRound, Place
+from ..serves.table import wrong_in
 from ..storage.store import Store
 from .bench import SITE, SITE_KEY, Device, message
 from .claim import Effort
@@ -67,9 +68,9 @@ class House:
         if why:
             return why
         places = {one.identity.name: Place(one.identity.sensor, 1) for one in self.devices}
-        self.open = OpenRound(asked, name, 1e9, places)
+        self.open = OpenRound(asked, name, 1e9, places, wrong=wrong_in(asked))
         for device in self.devices:
-            frame = device.answer(signed, (5,)) or b""
+            frame = device.answer(signed, device.seen(5)) or b""
             self.sent.append(Message(topic_of(device), frame, (1, len(self.sent))))
         return ""
 

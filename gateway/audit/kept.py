@@ -17,6 +17,7 @@ from ..faults import OperatorFault
 from ..intake.outcomes import Asked
 from ..ledger import price
 from ..mqtt.session import Message
+from . import impossible
 from .bench import message
 from .claim import Claim, Effort, at_most, true
 from .house import NAMES, House, topic_of
@@ -35,6 +36,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         yield from _replayed(house, effort)
         yield from _doubled(house, rho)
         yield _behind(house)
+        yield from impossible.claims(house, ROUNDS + 2)
         house.store.close()
 
 

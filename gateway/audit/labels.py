@@ -21,7 +21,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what is said of each promise, and in each way that it can be weakened."""
     for name, query in mechanism.subject.rooms():
         promise = mechanism.plan(query, ()).guarantee
-        said = " ".join(sentences(promise))
+        said, held = " ".join(sentences(promise)), getattr(query, "keyholder", False)
         parts = (promise.neighbours, promise.trust, promise.unit, promise.unprotected)
         yield true(
             f"{name}: the promise in words says for whom, for how long and what is not protected",
@@ -30,12 +30,11 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         )
         yield true(
             f"{name}: it says that somebody holds a key, or that nobody does",
-            ("nobody has a key" in promise.trust) is not query.keyholder
-            and ("holder" in promise.trust) is query.keyholder,
+            ("nobody has a key" in promise.trust) is not held
+            and ("holder" in promise.trust) is held,
             samples=1,
         )
-        kernel = query.response is None  # the printed formula knows nothing else
-        if kernel and query.calibration == "exact" and query.sigma is None:
+        if _calibrated(query):
             printed = mechanism.plan(replace(query, calibration="paper"), ()).guarantee
             yield true(
                 f"{name}: with the paper's formula it says what that really gives",
@@ -48,6 +47,12 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         bool(unveiled.WORDS) and "NOT PRIVATE" in unveiled.WORDS[0],
         samples=1,
     )
+
+
+def _calibrated(query: Any) -> bool:
+    """Say whether there is a printed formula that could be taken instead of the noise."""
+    exact = getattr(query, "calibration", "") == "exact"
+    return exact and query.sigma is None and query.response is None
 
 
 def _seeded(mechanism: Any, query: Any) -> Claim:
@@ -65,7 +70,7 @@ def _seeded(mechanism: Any, query: Any) -> Claim:
 
     page: Any = Page()
     event = {"kind": "map", "guarantee": plain._asdict()}
-    hosting.shown(page, query, seeded=True)(event)
+    hosting.shown(page, query, seeded=True, mechanism=mechanism.name)(event)
     trusts = [played.trust, *(one["guarantee"]["trust"] for one in shown if "guarantee" in one)]
     words = [*trusts, *(" ".join(one["sentences"]) for one in shown if "sentences" in one)]
     return true(

@@ -121,7 +121,7 @@ def _on_a_device(plain: Query, effort: Effort) -> Iterator[Claim]:
         (1, round, 5000),  # long answered
         (2, round, 7),
     ):
-        device.answer(message(asked, number)[1], [value])  # type: ignore[list-item]
+        device.answer(message(asked, number)[1], [value])
         moves.append(1000 - level.less((1000,), exponent)[0])
     yield true(
         "a level moves once for each Round that is answered, by the reading that was sent",

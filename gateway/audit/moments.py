@@ -12,11 +12,10 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from edge import veil
 from edge.ticker import Ticker
 
 from ..virtual.dialogue import Dialogue
-from .bench import Device, message
+from .bench import Device, asked_of, message
 from .claim import Claim, Effort, true
 from .scenes import plans
 from .watch import listening, replaced
@@ -29,10 +28,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield when devices draw, read and send."""
     round = plans(mechanism)[0].round._replace(number=1)
     root = effort.tape("moments").bits(256).to_bytes(32, "big")
-    for mode in ("sealed", "keyholder"):
-        params = list(round.params)
-        params[6] = int(mode == "keyholder")
-        asked = round._replace(params=tuple(params))
+    for mode, asked in mechanism.subject.asked.modes(round):
         yield from _ordered(asked, root, mode)
         yield _on_the_tick(asked, root, mode)
         yield _said(asked, root, mode)
@@ -40,7 +36,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 def _ordered(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
     """Yield whether blocks of noise are drawn at any time between a Round and its frame."""
-    device = Device(round, root, sensors=2)
+    device = Device(round, root, sensors=asked_of(round).SENSORS)
     late, unready = 0, 0
     with listening() as blocks:
         for number in range(1, ROUNDS + 1):
@@ -52,7 +48,7 @@ def _ordered(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
 
             def read(params: Any, before: list[int] = before) -> tuple[int, ...]:
                 before.append(blocks.count)
-                return (3, 4)
+                return device.seen(3)
 
             frame = device.node.answer(signed, read)
             late += frame is None or len(before) != 2 or blocks.count != before[1]
@@ -66,31 +62,31 @@ def _ordered(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
 def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
     """Return whether each frame leaves one tick after its Round, however slow its noise was.
 
-    Every fourth Round asks for more noise than the one before, so that what was drawn ahead is
+    Every fourth Round asks for other noise than the one before, so that what was drawn ahead is
     of no use; then the tick, which is longer than that draw, must hide how long it took.
     """
     device, waits = Device(round, root), []
     now_ms, slowest, slowed = [0], [0], [0]
     ticker = Ticker(device.node, TICK_MS)
-    draw: Any = veil.draw
-    sigma = round.params[4] ** 0.5
+    asking = device.asked
+    draw: Any = asking.DRAWS.draw
 
-    def slow(*given: Any) -> list[int]:
-        noise: list[int] = draw(*given)
-        now_ms[0] += 5 + min(int(TICK_MS * abs(noise[0]) / sigma), slowest[0])
+    def slow(*given: Any) -> Any:
+        noise = draw(*given)
+        now_ms[0] += 5 + min(int(TICK_MS * asking.size(round, noise)), slowest[0])
         slowed[0] += 1
         return noise
 
-    with replaced(veil, "draw", slow):
+    with replaced(asking.DRAWS, "draw", slow):
         for number in range(1, ROUNDS + 1):
             for _ in range(3):  # nothing is due: time to draw ahead
                 ticker.due(now_ms[0])
                 now_ms[0] += 7
             came, frame = now_ms[0], None
-            more = round.params[4] + number // 4
-            asked = round._replace(params=(*round.params[:4], more, *round.params[5:]))
-            slowest[0] = TICK_MS - 10 if number % 4 == 0 else 3 * TICK_MS
-            ticker.came(message(asked, number)[1], lambda params: (5,), now_ms[0])
+            asked = asking.another(round, number // 4)
+            # Nothing may lie ready for the first Round of a boot either: it brings the weights.
+            slowest[0] = TICK_MS - 10 if number % 4 == 0 or number == 1 else 3 * TICK_MS
+            ticker.came(message(asked, number)[1], lambda params: device.seen(5), now_ms[0])
             slowest[0] = 3 * TICK_MS
             while frame is None and now_ms[0] < came + 20 * TICK_MS:
                 frame = ticker.due(now_ms[0])
@@ -110,18 +106,21 @@ def _said(round: Any, root: bytes, mode: str) -> Claim:
     Limits come right behind each Round: what is said of them would show when the frame was made.
     """
     device, now_ms, said, slowed = Device(round, root), [0], [], [0]
-    fleet: Any = SimpleNamespace(node=lambda name: device.node, read=lambda name, params: (5,))
+    fleet: Any = SimpleNamespace(
+        node=lambda name: device.node, read=lambda name, params: device.seen(5)
+    )
     dialogue = Dialogue(fleet, "bench-1", lambda *words: said.append((now_ms[0], *words)))
-    draw: Any = veil.draw
+    asking = device.asked
+    draw: Any = asking.DRAWS.draw
 
-    def slow(*given: Any) -> list[int]:
-        noise: list[int] = draw(*given)
-        now_ms[0] += 1 + abs(noise[0]) % (TICK_MS - 10)
+    def slow(*given: Any) -> Any:
+        noise = draw(*given)
+        now_ms[0] += 1 + int(TICK_MS * asking.size(round, noise)) % (TICK_MS - 10)
         slowed[0] += 1
         return noise
 
     wrong = []
-    with replaced(veil, "draw", slow), capture_logs():
+    with replaced(asking.DRAWS, "draw", slow), capture_logs():
         for number in range(1, ROUNDS + 1):
             dialogue.look(now_ms[0])
             came, said[:] = now_ms[0], []

@@ -51,8 +51,9 @@ class Seen(NamedTuple):
 
 def plans(mechanism: Any) -> list[Plan]:
     """Return a Round for each room of a mechanism."""
+    roomy = mechanism.subject.asked.roomy
     return [
-        Plan(name, _roomy(mechanism.plan(query, ()))) for name, query in mechanism.subject.rooms()
+        Plan(name, roomy(mechanism.plan(query, ()))) for name, query in mechanism.subject.rooms()
     ]
 
 
@@ -63,16 +64,9 @@ def scenes(mechanism: Any) -> list[Scenes]:
         round = mechanism.plan(query, ())
         below, above = mechanism.subject.neighbours(query, round)
         mu = _promised(round.guarantee, query.readings)
-        found.append(Scenes(name, _roomy(round), below, above, mu, math.sqrt(round.params[4])))
+        roomy = mechanism.subject.asked.roomy(round)
+        found.append(Scenes(name, roomy, below, above, mu, math.sqrt(round.params[4])))
     return found
-
-
-def _roomy(round: Any) -> Any:
-    """Return the Round with a clamp so wide that scenes far apart are not brought together."""
-    params = list(round.params)
-    wide = 8 * math.isqrt(params[4])
-    params[2:4] = params[2] - wide, params[3] + wide
-    return round._replace(params=tuple(params))
 
 
 def exact_mu(epsilon: float, delta: float) -> float:

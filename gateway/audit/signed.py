@@ -13,7 +13,7 @@ from edge import cbor, tightening, wire
 from edge.host import post, rootkeys
 from edge.records import Reading
 
-from .bench import SITE, SITE_KEY, Device, message
+from .bench import SITE, SITE_KEY, Device, asked_of, message
 from .claim import Claim, Effort, at_most, true
 from .scenes import plans
 
@@ -34,10 +34,10 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what is to be said of the three kinds of message."""
     round = plans(mechanism)[0].round
     root = effort.tape("signed").bits(256).to_bytes(32, "big")
-    device = Device(round, root, sensors=2)
+    device = Device(round, root, sensors=asked_of(round).SENSORS)
     who = device.identity
     _, asked = message(round, 1)
-    frame = device.answer(asked, (1, 2)) or b""
+    frame = device.answer(asked, device.seen(1)) or b""
     data, orders = wire.topic(SITE, who.name, "data"), tightening.topic(SITE, who.name)
     tighter = device.limits._replace(version=2)
     kinds = (

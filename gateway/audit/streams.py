@@ -34,9 +34,11 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield _complete(chain, other)
     yield _continues(chain)
     yield _uniform(effort)
-    for mode in ("sealed", "keyholder"):
-        yield from _devices(plans(mechanism)[0].round, mode, chain)
-    yield from _devices(plans(mechanism)[0].round, "sealed", chain, " without a system's entropy")
+    asked = mechanism.subject.asked
+    for mode, round in asked.modes(plans(mechanism)[0].round):
+        yield from _devices(round, mode, asked.SENSORS, chain)
+        if mode == "sealed":
+            yield from _devices(round, mode, asked.SENSORS, chain, " without a system's entropy")
 
 
 def _as_documented(chain: bytes, effort: Effort) -> Claim:
@@ -112,15 +114,14 @@ def _uniform(effort: Effort) -> Claim:
     )
 
 
-def _devices(round: Any, mode: str, root: bytes, system: str = "") -> Iterator[Claim]:
+def _devices(
+    asked: Any, mode: str, sensors: int, root: bytes, system: str = ""
+) -> Iterator[Claim]:
     """Yield what devices of one root draw, over two boots and Rounds asked thrice."""
-    params = list(round.params)
-    params[6] = int(mode == "keyholder")
-    asked = round._replace(params=tuple(params))
     twins = TWINS[:1] if system else TWINS  # a dead system and one root are one sealed device
     dead = replaced(entropy, "os_entropy", bytes) if system else nullcontext()
     with listening() as blocks, dead:
-        devices = [Device(asked, root, name=name, sensors=2, first=at) for name, at in twins]
+        devices = [Device(asked, root, name=name, sensors=sensors, first=at) for name, at in twins]
         for boot in range(2):
             for device in devices if boot else ():
                 device.boot()
@@ -133,11 +134,14 @@ def _devices(round: Any, mode: str, root: bytes, system: str = "") -> Iterator[C
         unit="blocks",
         samples=len(blocks.published),
     )
-    values = 2 * len(twins) * 2 * ROUNDS
+    frames = len(twins) * 2 * ROUNDS
     yield true(
         f"every frame of {of} is made of noise of its own",
-        len(blocks.frames) == values // 2 and 256 * blocks.count >= LEAST_BITS * values,
+        len(blocks.frames) == frames
+        and not blocks.bare
+        and 256 * blocks.count >= LEAST_BITS * sensors * frames,
         samples=blocks.count,
+        detail=f"{blocks.bare} of {len(blocks.frames)} frames had no number drawn for them",
     )
 
 
@@ -146,6 +150,6 @@ def _asked(devices: list[Device], round: Any, boot: int, blocks: Blocks) -> None
         _, signed = message(round, boot * ROUNDS + number)
         for device in devices:
             for reading in range(3):
-                frame = device.answer(signed, [reading, number])
+                frame = device.answer(signed, device.seen(number + reading))
                 if frame is not None:
                     blocks.publish(frame)

@@ -1,12 +1,14 @@
 """What the audit must know of a mechanism, which brings it as `recovery/<name>_audit.py`.
 
 Two kinds. A mechanism that adds noise is judged by its sensitivity and by the law of the noise;
-a finite one by the probability of each answer to each input, all of them enumerated. Either is
-audited by standing in the table of mechanisms: no layer knows a mechanism by name.
+a finite one by the probability of each answer to each input, all of them enumerated, value by
+value of its draws or, where it makes one wide draw, in runs. Each is audited by standing in the
+table of mechanisms: no layer knows a mechanism by name.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from types import ModuleType
 from typing import Any, Protocol
 
 
@@ -28,14 +30,73 @@ class Found(Protocol):
         """How many moves and backgrounds."""
 
 
+class Asked(Protocol):
+    """What the layers ask of real devices of a mechanism, honestly and not, and at which price.
+
+    Reckoned from what is promised and not by the device's own arithmetic, in exact fractions.
+    SENSORS: how many one device may read here. CONVERTED: whether they have a converter's steps.
+    DRAWS: the module of edge whose `draw` a device calls.
+    """
+
+    SENSORS: int
+    CONVERTED: bool
+
+    @property
+    def DRAWS(self) -> ModuleType: ...  # noqa: N802
+
+    def size(self, round: Any, drawn: Any) -> float:
+        """Return how far what was drawn leads from what is true; usually about 1."""
+
+    def another(self, round: Any, number: int) -> Any:
+        """Return a Round within the same limits, which what lies ready for this one is not for."""
+
+    def mode(self, round: Any) -> str:
+        """Return the mode of the devices that a Round is for: sealed or keyholder."""
+
+    def modes(self, round: Any) -> Sequence[tuple[str, Any]]:
+        """Return every mode of such devices, each with this Round for them."""
+
+    def roomy(self, round: Any) -> Any:
+        """Return the Round, so that what is tried here comes near no clamp of it."""
+
+    def limits(self, round: Any, budget: int) -> Any:
+        """Return the first `edge.limits` of a device that lets just this through, for nano-rho."""
+
+    def cost(self, round: Any, held: Any) -> Fraction:
+        """Return the nano-rho that an answer costs at the least under these limits, exactly."""
+
+    def seen(self, round: Any, number: int, sensors: int) -> tuple[int, ...]:
+        """Return what a device's sensors may hold, something else for every number."""
+
+    def impossible(self, round: Any, sensor: int) -> Sequence[Sequence[int]]:
+        """Return payloads that no device of this sensor gives."""
+
+    def forged(self, round: Any, rng: Any, newest: int) -> Any:
+        """Return a Round near this one, most of them worse; newest is the last one answered."""
+
+    def too_much(
+        self, asked: Any, held: Any, mode: str, sensor: int, newest: int
+    ) -> Iterable[str]:
+        """Yield why a device of these limits should not have answered a Round; none if it may."""
+
+    def near(self, held: Any, rng: Any) -> Any:
+        """Return limits near these, looser or tighter."""
+
+    def looser(self, old: Any, new: Any) -> Sequence[str]:
+        """Return in what new limits protect less than old ones."""
+
+
 class Blurring(Protocol):
     """A mechanism whose `report` is what a device holds, plus noise on some of its numbers.
 
-    NAME: of the mechanism. KIND: "noise".
+    NAME: of the mechanism. KIND: "noise". asked: what its devices are asked.
     """
 
     NAME: str
     KIND: str
+
+    @property
+    def asked(self) -> Asked: ...
 
     def rooms(self) -> Iterable[tuple[str, Any]]:
         """Yield queries that can be tried to the end, named, each there for some fault."""
@@ -78,4 +139,40 @@ class Enumerable(Protocol):
         """Return all readings that a device may hold."""
 
 
-Subject = Blurring | Enumerable
+class Weighed(Enumerable, Protocol):
+    """An Enumerable that answers by one draw, from too many numbers to try each of them.
+
+    Its device half has the two parts of `report`: a draw that knows no reading, and a veil that
+    draws nothing. All answers together are a law in whole numbers, which the Round states.
+    asked: what its devices are asked.
+    """
+
+    @property
+    def asked(self) -> Asked: ...
+
+    def sweeps(self, full: bool) -> Iterable[tuple[str, Sequence[Any]]]:
+        """Yield families of queries of one epsilon a report, named, to be enumerated all."""
+
+    def readings(self, query: Any) -> int:
+        """Return for how many reports of one device the promise holds."""
+
+    def spent(self, round: Any) -> Fraction:
+        """Return the epsilon that a device takes one answer to cost."""
+
+    def limits(self, round: Any, answers: int) -> Any:
+        """Return the `edge.limits` of a device that may give so many answers to such a round."""
+
+    def bent(self, round: Any) -> Iterable[tuple[str, Any]]:
+        """Yield rounds that ask for more than this one, which such a device must refuse."""
+
+    def drawing(self, round: Any) -> Callable[[Any], Any]:
+        """Return the device's draw for a round: called with an rng, it returns what is drawn."""
+
+    def veiled(self, round: Any, reading: Any, drawn: Any) -> Any:
+        """Return the device's payload for a reading once this was drawn, as a tuple."""
+
+    def stated(self, round: Any) -> Callable[[Any], Mapping[Any, int]]:
+        """Return what gives each payload's weight for a reading, by what the Round says."""
+
+
+Subject = Blurring | Enumerable | Weighed

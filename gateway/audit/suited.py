@@ -13,8 +13,7 @@ from typing import Any
 
 from edge.node import Node
 
-from .bench import Device, message
-from .bounded import grain
+from .bench import Device, asked_of, message
 from .claim import Claim, at_most, true
 
 STEPS = tuple(map(Fraction, ("1/64", "1/32", "1/16", "1/48", "3/32", "1/10", "1/9", "1/8", "1")))
@@ -22,13 +21,14 @@ PACE_MS = 5000
 
 
 def claims(name: str, round: Any, root: bytes) -> Iterator[Claim]:
-    """Yield what devices of other converters answer, and how fast."""
-    yield from _converters(name, round, root)
+    """Yield what devices answer that have a converter, and how fast any does."""
+    if asked_of(round).CONVERTED:
+        yield from _converters(name, round, root)
     yield _paced(name, round, root)
 
 
 def _converters(name: str, round: Any, root: bytes) -> Iterator[Claim]:
-    size = grain(round.params[1])
+    size = Fraction(2) ** -round.params[1]  # of a grain, in kelvin
     planned, wrong, answered = round.params[5] * size, [], 0
     for step in STEPS:
         device = Device(round, root)
@@ -66,7 +66,8 @@ def _paced(name: str, round: Any, root: bytes) -> Claim:
     device.node.tighten(device.order(device.limits._replace(version=2, pace_ms=PACE_MS)))
     for number in range(1, asked + 1):
         now_ms = number * PACE_MS // 4
-        if device.node.answer(message(round, number)[1], lambda params: (7,), now_ms=now_ms):
+        signed, values = message(round, number)[1], device.seen(number)
+        if device.node.answer(signed, lambda params, given=values: given, now_ms=now_ms):
             answered.append(now_ms)
     gaps = [later - earlier for earlier, later in pairwise(answered)]
     return true(

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from edge import bulk, table
+from edge.limbs import search
 from edge.records import Grid
 from edge.sampler import WIDEST, Sampler
 from recovery.thermal import Query, plan
@@ -98,8 +99,8 @@ def _steady(effort: Effort) -> Claim:
     for limb in limbs:
         given, out = array("I", limb), array("i", (0,))
         work = tabling.works(
-            lambda given=given, out=out: table.search(out, given, part.thresholds, sizes),  # type: ignore[misc]
-            table.search.__code__,
+            lambda given=given, out=out: search(out, given, part.thresholds, sizes),  # type: ignore[misc]
+            search.__code__,
         )
         seen.add(work)
     return true(

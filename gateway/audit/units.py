@@ -75,6 +75,11 @@ UNITS: dict[str, Unit] = {
         "what is reckoned is {part} of the truth",
         "truth, over what is reckoned",
     ),
+    "chance": Unit(
+        LEAK,
+        "how often something happened, against how often it must; the same is right",
+        "it happened with a chance of {proven} where {claimed} is promised",
+    ),
     "blocks": Unit(
         LEAK,
         "blocks of noise that serve twice, which would cancel out; none may",

@@ -29,7 +29,10 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             yield from claims
 
         table = (Layer("planted", "what is planted", run),)
-        for module in (layers, runner, auditing):
+        for module in (
+            layers,
+            auditing,
+        ):  # not runner: what is planted cannot be sent to a process
             monkeypatch.setattr(module, "LAYERS", table)
 
     return plant
@@ -163,7 +166,7 @@ def test_the_gravest_is_named_first_by_how_much_noise_is_missing(
     waste = at_most("nor for nothing", 1.0, 9.0, unit="variance given / asked")
     enough = at_most("a: there is enough", 1.0, 4.0, unit="variance asked / given")
     planted(waste, true("a fact", False), enough)
-    said = heatveil("audit", "--folder", tmp_path)
+    said = heatveil("audit", "--mechanism", "thermal", "--folder", tmp_path)
     page = (tmp_path / "audit.md").read_text()
 
     assert said.err.startswith("heatveil: the noise is 0.50 of what is promised; ")

@@ -36,6 +36,21 @@ def test_a_block_that_two_frames_are_made_of_is_counted() -> None:
     assert blocks.twice == 1
 
 
+def test_a_frame_for_which_no_number_was_drawn_is_counted() -> None:
+    """One block holds seven draws of a place; a draw that serves two Rounds opens no new block."""
+    tape = entropy.Tape(b"own")
+    with listening(tape) as blocks:
+        stream = entropy.keyed(KEY, "n", 1, 1, 0)
+        for frame, draws in ((b"one", 1), (b"two", 2), (b"three", 0), (b"one", 0)):
+            for _ in range(draws):
+                stream.below(1000)
+            tape.below(1000)
+            blocks.publish(frame)
+
+    assert (blocks.bare, blocks.twice) == (1, 0)
+    assert blocks.faults == ["a frame was made without a draw of its own"]
+
+
 def test_what_was_replaced_is_put_back() -> None:
     """Even where the audit breaks off in between."""
     whole = entropy.keyed
