@@ -118,7 +118,7 @@ def check_fleet(devices: Devices, sensors: int, *, keyholder: bool) -> None:
                 raise OperatorFault(
                     f"device {name} is enrolled for sensor {sensor}, {whose}; every sensor of the "
                     "room has one device, or a reading would stand in the wrong place. Enrol the "
-                    "fleet again, or mend [sensors] count"
+                    "fleet again, or mend [sensors] count, or devices under [disk]"
                 )
 
 

@@ -73,14 +73,14 @@ def free_sensor(devices: Devices, sensors: int, wanted: int | None, count: int =
             )
             raise OperatorFault(
                 f"all {sensors} sensors of the room {whose}; one more would have no place "
-                "in a reading. Remove one first, or begin anew with another [sensors] count, "
-                "which is another promise"
+                "in a reading. Remove one first, or begin anew with more under [sensors] or "
+                "[disk], which is another promise"
             )
         return found.start
     last = wanted + count - 1
     if not 0 <= wanted <= last < sensors:
         raise OperatorFault(
-            f"sensor {last} does not exist; [sensors] count says 0 to {sensors - 1}, and a "
+            f"sensor {last} does not exist; the deployment says 0 to {sensors - 1}, and a "
             "reading of another would stand nowhere. Name one of them"
         )
     if taken := owners.keys() & range(wanted, last + 1):
@@ -122,12 +122,16 @@ def link_of(broker: Mqtt, name: str, password: str, session: str) -> dict[str, A
 
 
 def save_board(
-    path: Path, made: Newcomer, limits: Any, link: Mapping[str, Any], tables: bool = False
+    path: Path,
+    made: Newcomer,
+    limits: Any,
+    link: Mapping[str, Any],
+    more: Mapping[str, Any] | None = None,
 ) -> None:
     """Write all that a board is given, for its owner alone; there is no second copy.
 
-    chain is for its first budget: `edge.host.enrol.provision`. See `refuse_old`. tables: it may
-    draw noise from tables, for that is what the deployment promises.
+    chain is for its first budget: `edge.host.enrol.provision`. See `refuse_old`. more: what the
+    deployment asks of its devices beside that, as `kit.placing.asked_by` says it.
 
     Raises:
         OperatorFault: the file cannot be written.
@@ -135,7 +139,7 @@ def save_board(
     row = {key: value for key, value in made.secret.identity._asdict().items() if key != "site"}
     site_key = row.pop("site_key")
     row |= {"chain": rootkeys.first_chain(made.root), "limits": list(limits), "link": dict(link)}
-    row |= {"tables": True} if tables else {}
+    row |= more or {}
     keyfile.write(path, HOLDS, made.secret.identity.site, [row], site_key=site_key)
 
 

@@ -5,12 +5,11 @@ out. A device refuses what is looser whatever this says; here the operator hears
 the version numbers go on from where they were.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from edge.limits import FIELDS, Limits, objection
-from edge.tightening import looser
 
 from ..faults import OperatorFault
 from . import keyfile
@@ -80,7 +79,11 @@ def load(devices_path: Path, devices: Devices) -> dict[str, Given]:
 
 
 def following(
-    names: Iterable[str], known: Mapping[str, Given], wished: Any, version: int | None
+    names: Iterable[str],
+    known: Mapping[str, Given],
+    wished: Any,
+    version: int | None,
+    tighter: Callable[[Any, Any], tuple[Any, str]],
 ) -> dict[str, Any]:
     """Return the limits to send to each device, of the version after its last.
 
@@ -90,6 +93,7 @@ def following(
         known: what devices were last given; see `load`.
         wished: the limits of the deployment, of any version.
         version: that is in force, for devices that are not among the known.
+        tighter: of the devices' mechanism, as an entry of `serves` has it.
 
     Raises:
         OperatorFault: they are looser than the last, or nothing changes at all.
@@ -106,13 +110,15 @@ def following(
         own = wished
         if name in known:
             own = wished._replace(budget=max(wished.budget - known[name].before, 0))
-        again = own._replace(version=last.version) == last and name in known
-        next_one = own._replace(version=last.version + (0 if again else 1))
-        if not again and name in known and (why := looser(last, next_one)):
+        next_one, why = tighter(last, own._replace(version=last.version + 1))
+        again = next_one._replace(version=last.version) == last and name in known
+        if again:
+            next_one = last
+        elif name in known and why:
             raise OperatorFault(
-                f"nothing was sent, for of {name} the deployment file would loosen what it was "
-                f"last given: {why}. Limits follow from [privacy], [room], [heat], [sensors] and "
-                "every_s of [rounds]"
+                f"nothing was sent, for {name} would not take what follows from the deployment "
+                f"file after what it was last given: {why}. Limits follow from [privacy], every_s "
+                "of [rounds] and, where warmth is measured, [room], [heat] and [sensors]"
             )
         found[name] = next_one
     if all(one.version == 1 for one in found.values()):

@@ -9,10 +9,11 @@ from edge.host import post
 from .. import config
 from ..deployment import Deployment
 from ..faults import OperatorFault
+from ..serves import table
 from . import tightened
 from .enrol import Devices, check_fleet
 from .exposed import exposed
-from .granting import check_held, check_pace, check_tables
+from .granting import check_pace
 
 WIDEST = (post.REPORT_BYTES - 64) // 4  # sensors of one device: 32 bits each, and all the rest
 
@@ -25,14 +26,15 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     Raises:
         OperatorFault: they will not.
     """
-    sensors = prod(deployment.sensors.count)
+    serves = table.of(deployment)
+    sensors = prod(serves.sensors(deployment))
     check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
     check_widths(devices)
     known = tightened.load(deployment.site.devices, devices)
     held = {who: one.limits for who, one in known.items()}
     query = config.query(deployment)
-    check_held(query, held)
-    check_tables(query, {name: one.place.sensors for name, one in devices.by_name.items()}, held)
+    counts = {name: one.place.sensors for name, one in devices.by_name.items()}
+    serves.check_held(query, counts, held)
     check_pace(deployment.rounds.every_s, held)
     for sentence in exposed(deployment):
         log.warning("a secret lies open", why=sentence)

@@ -47,6 +47,11 @@ class Door:
         """Let these devices in from now on, and no others."""
         self._devices, self._senders = devices, senders(devices)
 
+    def whose(self, topic: str) -> str:
+        """Return the enrolled device that speaks on a topic, "" where none does."""
+        sender = self._senders.get(topic)
+        return sender.device.name if sender is not None else ""
+
     def sift(self, messages: Iterable[Message], now_s: float, *, guarded: bool = True) -> Sifted:
         """Return what becomes of messages, in the order they came.
 

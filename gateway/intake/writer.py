@@ -19,7 +19,7 @@ from ..operate.metrics import Metrics
 from ..rounds import OpenRound
 from ..storage.patience import Stopped, patiently
 from ..storage.store import Store
-from . import doubts, receipts
+from . import doubts, receipts, refused
 from .batches import Arrived, Bearer, Inbox
 from .counting import Counting
 from .door import Door, Guard, Sifted
@@ -138,8 +138,8 @@ class Intake:
         verdict = patiently(self._stopping, self._decide, sifted)
         self._counting.stored(verdict, sifted.unheard, time.monotonic() - began_s)
         receipts.settle(batch, verdict, self._packer)
-        if verdict.letters:
-            log.warning("messages refused", messages=len(verdict.letters))
+        for line in refused.told(verdict.letters, self._door.whose):
+            log.warning("messages refused", **line)
         if verdict.alarms:
             self._alarm(verdict.alarms)
         self._progress(verdict.round, self._refused)

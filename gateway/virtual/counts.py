@@ -4,6 +4,8 @@
     sent          on their way to the broker for the first time
     acknowledged  the broker says that it has them
     received      the gateway's receipt has come: they are in its store
+    refused       of these: for a round that had closed, or of a device that it does not know; in
+                  its store they are among what it would not count
     lost          had to make room, or could not be kept, before that
 
 A frame that is sent again is not counted again, whatever it takes.
@@ -23,6 +25,7 @@ class Counts:
     acknowledged: int = 0
     received: int = 0
     lost: int = 0
+    refused: int = 0
 
     def __post_init__(self) -> None:
         self._last = {"sent": b"", "acknowledged": b""}
@@ -56,6 +59,8 @@ def summary(total: Counts, deaths: int, returns: int) -> str:
         f"{total.received:,} received by the gateway, {total.waiting:,} waiting, "
         f"{total.lost:,} lost"
     )
+    if total.refused:
+        said += f"; {total.refused:,} of those received came too late to count, or were refused"
     if deaths:
         said += (
             f"; devices died without a goodbye {deaths:,} times and came back {returns:,} times"

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import wait
+from contextlib import ExitStack
 from typing import Any
 
 import structlog
@@ -17,6 +18,8 @@ from ..faults import LinkFault
 from ..mqtt import access
 from ..mqtt.standing import TWICE
 from ..operating import Mqtt
+from . import litter
+from .arriving import arrivals
 from .counts import Counts, added
 from .entrance import entrance
 from .life import Fleet, Ground, Life
@@ -25,7 +28,6 @@ from .member import Hall
 from .spool import Spool, in_memory
 
 PATIENCE_S = 3.0  # till the first of them is on the broker
-LOOK_S = 0.02
 OFTEN, OFTEN_S = 3, 5.0  # losses of one device: a network does not fail like that
 
 log = structlog.get_logger()
@@ -66,11 +68,17 @@ class Crowd:
         self._loops: list[Loop] = []
         self._of: dict[str, Loop] = {}
         self._count = min(loops, len(self.lives))
+        self._own = ExitStack()
 
     def __enter__(self) -> "Crowd":
+        self._own.enter_context(litter.seldom())
         self._loops = [Loop(f"devices {number}") for number in range(self._count)]
         self._of = {name: self._loops[i % self._count] for i, name in enumerate(self.lives)}
-        self._all(Life.begin)
+        try:
+            self._all(Life.begin)
+        except BaseException:
+            self.close()  # nobody else will
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -92,14 +100,9 @@ class Crowd:
         Raises:
             LinkFault: none of them is.
         """
-        over, patience_s = over or threading.Event(), patience_s or PATIENCE_S
-        until_s, before = time.monotonic() + patience_s, 0
-        while len(self.up) < len(self.lives) and time.monotonic() < until_s:
-            if over.wait(LOOK_S):
-                return {}
-            if (up := len(self.up)) > before:
-                until_s, before = time.monotonic() + patience_s, up
-            tell(up)
+        patience_s = patience_s or PATIENCE_S
+        if not arrivals(len(self.lives), lambda: len(self.up), patience_s, tell, over):
+            return {}
         missing = {name: life.trouble for name, life in self.lives.items() if not life.up}
         if len(missing) == len(self.lives):
             raise LinkFault(next(iter(missing.values())))
@@ -122,7 +125,7 @@ class Crowd:
     @property
     def counts(self) -> Counts:
         """What has become of all frames."""
-        return added([life.counts for life in self.lives.values()])
+        return added([life.counted() for life in self.lives.values()])
 
     @property
     def unreceipted(self) -> int:
@@ -136,6 +139,7 @@ class Crowd:
             self._all(Life.leave)
             for loop in self._loops:
                 loop.close()
+            self._own.close()
 
     def _all(self, act: Callable[[Life], Any]) -> None:
         done = [self._of[name].do(act(life)) for name, life in self.lives.items()]

@@ -101,10 +101,8 @@ class Dialogue:
         if not payload:  # what was retained is gone: nothing is asked at present
             return
         if leaf == "receipt":
-            oldest = self.spool.oldest
-            if oldest is not None and _numbers(oldest) == receipts.heard(
-                payload, self._node.identity
-            ):
+            oldest, heard = self.spool.oldest, receipts.heard(payload, self._node.identity)
+            if oldest is not None and heard is not None and _numbers(oldest) == heard[:2]:
                 self.spool.free()
                 self.resend()  # the next one's turn
             return

@@ -5,14 +5,17 @@ After that it says words, a line each, and hears what it asked for:
 
     up, down, made, sent, acknowledged, received        as in `counts`
     found N, lost N                                      how many
+    refused N   how many of the received do not count, in all
     why TEXT                                             what is wrong with the link
-    read E      asks for its sensors' whole numbers, in grains of 2**-E kelvin: a line, or empty
+    read E      asks for its sensors' whole numbers, in grains of 2**-E kelvin: a line, or empty;
+                where it answers its place, E is 0 and the line is its cell, x and y
     (heard) bye says goodbye and ends
 
 What is read goes over a pipe between two processes of one person, and no further unblurred.
 """
 
 import asyncio
+import gc
 import json
 import sys
 from binascii import unhexlify
@@ -29,75 +32,17 @@ from edge import wire  # noqa: E402
 from edge.budget import Budget  # noqa: E402
 from edge.device import Device  # noqa: E402
 from edge.keys import Identity  # noqa: E402
-from edge.mqtt import Client  # noqa: E402
 from edge.pause import Pauses  # noqa: E402
 from edge.slots import Files  # noqa: E402
-from edge.spill import File  # noqa: E402
+from gateway.virtual.outward import Kept, Line, say  # noqa: E402
 
-
-def say(*words: object) -> None:
-    """Tell the process that started us."""
-    sys.stdout.write(" ".join([str(word) for word in words]) + "\n")
-    if hasattr(sys.stdout, "flush"):
-        sys.stdout.flush()
-
-
-class Kept:
-    """Frames without a receipt, in a file before anybody else has them."""
-
-    def __init__(self, path: str, size: int) -> None:
-        self._file = File(path, size)
-        self.overwritten, self.size, self.trouble = 0, size // 4, ""
-        say("found", len(self._file))
-
-    def __len__(self) -> int:
-        return len(self._file)
-
-    def put(self, frame: bytes) -> None:
-        """Keep a frame; what it pushes out, or that it cannot be kept, is counted."""
-        say("made")
-        try:
-            lost = self._file.put(frame)
-        except OSError:
-            lost = 1
-        if lost:
-            self.overwritten += lost
-            say("lost", lost)
-
-    def oldest(self) -> bytes | None:
-        """Return the frame that waits longest, or None."""
-        frame: bytes | None = self._file.oldest()
-        return frame
-
-    def free(self, frame: bytes | None = None) -> bool:
-        """Forget the oldest, if it is this one where one is given; say whether it was."""
-        held = self._file.oldest()
-        if held is None or (frame is not None and frame != held):
-            return False
-        self._file.free()
-        say("received")
-        return True
-
-
-class Line(Client):
-    """A client that tells what it sends, and which of it the broker has."""
-
-    async def publish(
-        self, topic: str, payload: bytes, qos: int = 0, retain: bool = False
-    ) -> bool:
-        """Return True when the broker has it."""
-        frame = topic.endswith("/data")
-        if frame:
-            say("sent", hash(bytes(payload)))
-        taken = await super().publish(topic, payload, qos, retain)
-        if frame and taken:
-            say("acknowledged", hash(bytes(payload)))
-        return bool(taken)
+# By mechanism, the modules of edge that a device with no such sensor does without.
+PARTS = {"disk": ("expo", "grid", "footprint", "place", "disk_limits", "disk_half")}
 
 
 def read(params: "Any") -> list[int]:
     """Return what the sensors see, as our parent has it."""
-    say("read", params.exponent)
+    say("read", getattr(params, "exponent", 0))
     return [int(word) for word in sys.stdin.readline().split()]
 
 
@@ -106,10 +51,13 @@ def identity(words: "list[Any]") -> "Any":
     return Identity(*(words[:5] + [unhexlify(word) for word in words[5:]]))
 
 
-async def complain(client: "Any") -> None:
-    """Say why we are not on the broker, when that changes."""
-    said = ""
+async def complain(device: "Any", client: "Any") -> None:
+    """Say why we are not on the broker, and what was refused, when that changes."""
+    said, refused = "", 0
     while True:
+        if device.refused != refused:
+            refused = device.refused
+            say("refused", refused)
         await asyncio.sleep(0.5)
         why = "" if client.connected else " ".join(client.trouble.split())
         if why != said:
@@ -117,8 +65,16 @@ async def complain(client: "Any") -> None:
             say("why", why)
 
 
-async def live(told: "dict[str, Any]") -> None:
-    """Run until our parent says goodbye, or is gone."""
+def ready(mechanism: str) -> None:
+    """Load what a mechanism needs beside the device, one by one as `loading` does."""
+    for name in PARTS.get(mechanism, ()):
+        __import__("edge." + name)
+        gc.collect()
+
+
+def made(told: "dict[str, Any]") -> "tuple[Any, Any, tuple[Any, ...]]":
+    """Return the device that this is, its client and its will; what it was told may go then."""
+    ready(told["mechanism"])
     who = identity(told["who"])
     budget = Budget(Files(told["folder"], who.name), who.state_key, 1)
     budget.boot()
@@ -132,12 +88,26 @@ async def live(told: "dict[str, Any]") -> None:
         from edge.background import Follower
 
         follower = Follower(told["follower"][:2], told["follower"][2])
-    how = {"user": told["user"], "password": told["password"], "door": door, "will": will}
-    client = Line(told["host"], told["port"], told["client_id"], **how)
+    where = told["host"], told["port"], told["client_id"]
+    user, password = told["user"], told["password"]
+    client = Line(*where, user=user, password=password, door=door, will=will)
     client.pauses = Pauses(200, 2500)
-    kept = Kept(told["frames"], told["room"])
-    parts = {"step": told["step"] and tuple(told["step"]), "follower": follower}
-    device = Device(who, budget, read, client, kept, tables=told["tables"], **parts)
+    device = Device(
+        who,
+        budget,
+        read,
+        client,
+        Kept(told["frames"], told["room"]),
+        step=told["step"] and tuple(told["step"]),
+        follower=follower,
+        tables=told["tables"],
+        mechanism=told["mechanism"],
+    )
+    return device, client, will
+
+
+async def live(device: "Any", client: "Any", will: "tuple[Any, ...]") -> None:
+    """Run until our parent says goodbye, or is gone."""
     running = asyncio.create_task(device.run())
     await asyncio.sleep(0)  # it has said by then who hears of the link
     heard = client.on_state
@@ -148,9 +118,11 @@ async def live(told: "dict[str, Any]") -> None:
 
     client.on_state = turned
     linked = asyncio.create_task(client.run())
-    asyncio.create_task(complain(client))  # noqa: RUF006  # it ends with the process
+    asyncio.create_task(complain(device, client))  # noqa: RUF006  # it ends with the process
     await asyncio.StreamReader(sys.stdin).readline()  # type: ignore[arg-type]
     running.cancel()
+    if device.refused:
+        say("refused", device.refused)
     if client.connected:
         await client.publish(will[0], b"disconnected", 1, True)
     await client.stop()
@@ -159,7 +131,9 @@ async def live(told: "dict[str, Any]") -> None:
 
 def main() -> None:
     """Hear who this is, and be it."""
-    asyncio.run(live(json.loads(sys.stdin.readline())))
+    parts = made(json.loads(sys.stdin.readline()))
+    gc.collect()
+    asyncio.run(live(*parts))
 
 
 if __name__ == "__main__":

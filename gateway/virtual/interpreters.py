@@ -1,25 +1,16 @@
-"""Which MicroPython runs the devices of `heatveil fleet --vm`, and what each of them is told."""
+"""What each device of `heatveil fleet --vm` is told by the process that starts it."""
 
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-
-import edge
 
 from ..faults import OperatorFault
 from ..mqtt import access
 from ..operating import Mqtt
 from .handover import FLASH_BYTES, spill_of, to_spill
 from .machine import Asked
-
-ROOT = Path(edge.__file__).resolve().parents[1]
-HEAP_KB = {32: 96, 64: 176}  # by the bits of a word: the objects of the latter are twice as large
-_WORDS = "import sys; print(sys.implementation.name, 64 if sys.maxsize >> 32 else 32)"
 
 
 class Asking(NamedTuple):
@@ -29,36 +20,6 @@ class Asking(NamedTuple):
     folder: Path
     passwords: dict[str, str]
     follower: tuple[int, int, int] | None
-
-
-def command(program: str) -> list[str]:
-    """Return the command that runs one device in the heap of a small board.
-
-    Raises:
-        OperatorFault: there is no such MicroPython, or it does not run.
-    """
-    places = os.pathsep.join([os.environ.get("PATH", ""), str(ROOT / ".tools")])
-    path = shutil.which(program, path=places)
-    if path is None:
-        raise OperatorFault(
-            f"--vm {program} but no program of that name is on PATH; it must be a MicroPython "
-            "1.22 or later, for each device runs in one. Install it (apt install micropython), "
-            "make tools in a checkout, or give its path"
-        )
-    ran = subprocess.run([path, "-c", _WORDS], capture_output=True, text=True, check=False)
-    name, _, bits = ran.stdout.strip().partition(" ")
-    if ran.returncode or name != "micropython":
-        raise OperatorFault(
-            f"--vm {path} is no MicroPython ({ran.stdout.strip() or ran.stderr.strip()[-80:]}); "
-            "each device is to run in one, with the memory of a board. Give one, or leave --vm out"
-        )
-    inside = str(Path(__file__).with_name("inside.py"))
-    return [path, "-X", f"heapsize={HEAP_KB[int(bits)]}k", inside]
-
-
-def search_path() -> str:
-    """Return where an interpreter finds edge, and what is built into it."""
-    return f"{ROOT}:.frozen"
 
 
 def asked(fleet: Any, asking: Asking) -> dict[str, Asked]:
@@ -71,7 +32,8 @@ def asked(fleet: Any, asking: Asking) -> dict[str, Asked]:
     authority = _authority(broker)
     found = {}
     for name in fleet.names:
-        who, _, step, _, tables = fleet.member(name)
+        member = fleet.member(name)
+        who = member.identity
         to_spill(asking.folder, name, who.key_id)
         own = access.as_device(broker, name, asking.passwords[name])
         told = {
@@ -85,8 +47,9 @@ def asked(fleet: Any, asking: Asking) -> dict[str, Asked]:
             "client_id": access.client_id(own, f"heatveil-{who.site}-{name}"),
             "user": own.username,
             "password": access.password(own),
-            "step": step,
-            "tables": tables,
+            "step": member.step,
+            "tables": member.tables,
+            "mechanism": getattr(member, "mechanism", "thermal"),
             "follower": asking.follower,
         }
         found[name] = Asked(json.dumps(told).encode(), _reader(fleet, name))

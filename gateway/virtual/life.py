@@ -21,6 +21,7 @@ from .shelf import Shelf
 from .spool import Spool
 
 FAREWELL_S = 2.0
+OWN = ("identity", "budget")  # of a member; the rest are words of `edge.device.Device`
 
 log = structlog.get_logger()
 
@@ -61,12 +62,15 @@ class Life:
         self._shelf = self._opened()
         self.counts.found = len(self._shelf)
         self._client: Line | None = None
+        self._device: Member | None = None
+        self._refused = 0  # in earlier lives
 
     async def begin(self) -> None:
         """Start to run."""
         broker, member = self._broker, self._ground.fleet.member(self.name)
-        who, budget, step, follower, tables = member
+        who, budget = member.identity, member.budget
         client = Line(
+            self._ground.hall,
             self.name,
             self.counts,
             self._turned,
@@ -80,9 +84,9 @@ class Life:
         )
         client.pauses = Pauses(200, 2500)  # a broker on this machine is back in a moment
         read = partial(self._ground.fleet.read, self.name)
-        own = {"step": step, "follower": follower, "tables": tables}
+        own = {name: part for name, part in member._asdict().items() if name not in OWN}
         device = Member(self._ground.hall, who, budget, read, client, self._shelf, **own)
-        self._client = client
+        self._client, self._device = client, device
         self._tasks = [asyncio.create_task(job) for job in (self._answer(device), client.run())]
 
     async def die(self) -> None:
@@ -91,6 +95,7 @@ class Life:
         await ended(*self._tasks)
         self._ground.hall.leave(self.name)
         self._shelf.abandon()
+        self._refused, self._device = self.counted().refused, None
 
     async def again(self, budget: Any) -> None:
         """Come back with a budget that has booted, and with what the disk has kept."""
@@ -104,6 +109,11 @@ class Life:
             await ended(self._tasks[0])
             await self._farewell()
             await ended(self._tasks[1])
+
+    def counted(self) -> Counts:
+        """Return what has become of its frames till now."""
+        self.counts.refused = self._refused + (self._device.refused if self._device else 0)
+        return self.counts
 
     @property
     def trouble(self) -> str:

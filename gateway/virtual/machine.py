@@ -32,6 +32,7 @@ class Machine:
         self.process: subprocess.Popen[bytes] | None = None
         self.last = ""  # line that it complained with
         self._part = b""
+        self._refused = 0  # in earlier lives
 
     def start(self, command: list[str], environment: dict[str, str]) -> int:
         """Start it and say who it is; return the descriptor on which it speaks."""
@@ -46,6 +47,7 @@ class Machine:
             start_new_session=True,  # Ctrl-C is for us alone: we say when it is over
         )
         self.meant, self.last, self._part = False, "", b""
+        self._refused = self.counts.refused
         self.say(self.asked.told + b"\n")
         return self.process.stdout.fileno()  # type: ignore[union-attr]
 
@@ -53,26 +55,39 @@ class Machine:
         """Take what it says."""
         *lines, self._part = (self._part + data).split(b"\n")
         for line in lines:
-            word, _, more = line.decode("ascii", "replace").strip().partition(" ")
-            match word:
-                case "up" | "down":
-                    self.up = word == "up"
-                case "made" | "received":
-                    setattr(self.counts, word, getattr(self.counts, word) + 1)
-                case "sent" | "acknowledged":
-                    self.counts.once(word, more.encode())
-                case "lost":
-                    self.counts.lost += int(more)
-                case "found" if not (self.counts.found or self.counts.made):
-                    self.counts.found = int(more)
-                case "read":
-                    self.answer(int(more))
-                case "why":
-                    self.last = more
-                case "":
-                    pass
-                case _:  # what an interpreter says of a fault
-                    self.last = f"{word} {more}"
+            said = line.decode("ascii", "replace").strip()
+            try:
+                self._take(*said.partition(" ")[::2])
+            except ValueError:  # half a line of one that was killed: no reason to hear nobody
+                self.last = said
+
+    def _take(self, word: str, more: str) -> None:
+        """Take one line.
+
+        Raises:
+            ValueError: a number is none.
+        """
+        match word:
+            case "up" | "down":
+                self.up = word == "up"
+            case "made" | "received":
+                setattr(self.counts, word, getattr(self.counts, word) + 1)
+            case "sent" | "acknowledged":
+                self.counts.once(word, more.encode())
+            case "refused":
+                self.counts.refused = self._refused + int(more)
+            case "lost":
+                self.counts.lost += int(more)
+            case "found" if not (self.counts.found or self.counts.made):
+                self.counts.found = int(more)
+            case "read":
+                self.answer(int(more))
+            case "why":
+                self.last = more
+            case "":
+                pass
+            case _:  # what an interpreter says of a fault
+                self.last = f"{word} {more}"
 
     def gone(self) -> None:
         """Its pipe has ended, and so has it."""

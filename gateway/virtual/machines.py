@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from ..faults import LinkFault, OperatorFault
+from .arriving import arrivals
 from .counts import Counts, added
 from .machine import Asked, Machine
 
@@ -70,16 +71,11 @@ class Machines:
         Raises:
             LinkFault: none of them is.
         """
-        over, patience_s = over or threading.Event(), patience_s or PATIENCE_S
-        until_s, before = time.monotonic() + patience_s, 0
-        while before < len(self._machines) and time.monotonic() < until_s:
-            if over.wait(LOOK_S):
-                return {}
-            if (up := len(self.up)) > before:
-                until_s, before = time.monotonic() + patience_s, up
-            tell(up)
-            if all(one.process is None for one in self._machines.values()):
-                break
+        patience_s = patience_s or PATIENCE_S
+        if not arrivals(
+            len(self._machines), lambda: len(self.up), patience_s, tell, over, self._all_gone
+        ):
+            return {}
         missing = {
             one.name: one.last or "the broker is not there, or will not have it"
             for one in self._machines.values()
@@ -115,6 +111,9 @@ class Machines:
         self._over = True
         self._thread.join()
         self._selector.close()
+
+    def _all_gone(self) -> bool:
+        return all(one.process is None for one in self._machines.values())
 
     def _start(self, one: Machine) -> None:
         with self._lock:

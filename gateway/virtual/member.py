@@ -4,26 +4,76 @@ What a fleet adds: whoever draws noise holds the others up, and how long shows h
 noise is drawn ahead only while no frame of any device waits for its moment.
 """
 
+import asyncio
 import json
+import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
 
+from edge import wire
 from edge.device import Device
 from edge.mqtt import Client
 
+from .alarm import Alarm, Clockwork
 from .counts import Counts
 
 log = structlog.get_logger()
 
 
+class Uptime:
+    """What `compat.Uptime` says, of a clock that is one for all devices of this process."""
+
+    EARLY_MS = 0
+
+    def now_ms(self) -> int:
+        """Return milliseconds that only go forward; Linux counts them from its start."""
+        return time.monotonic_ns() // 1_000_000
+
+    def stay(self, due_ms: int) -> None:
+        """Return: the loop has waited long enough already."""
+
+
 class Hall:
-    """Whose frames wait for their moment; a device is in here until soon after it was sent."""
+    """What the devices of a fleet share, beside their loop.
+
+    Whose frames wait for their moment: a device is in here until soon after it was sent. And what
+    the site asked last: all are asked the same, and come to the same of the same bytes under the
+    same key, so one of them opens a Round for all. What does not verify each looks at by itself.
+    """
 
     def __init__(self) -> None:
         self._waiting: set[str] = set()
         self.enter, self.leave = self._waiting.add, self._waiting.discard
+        self.uptime = Uptime()
+        self._clockworks: dict[asyncio.AbstractEventLoop, Clockwork] = {}
+        self._asked: tuple[Any, Any] = None, None
+
+    def alarm(self) -> Alarm:
+        """Return an event for those who wait with a time limit."""
+        return Alarm(self._clockwork)
+
+    def _clockwork(self) -> Clockwork:
+        loop = asyncio.get_running_loop()
+        if (clockwork := self._clockworks.get(loop)) is None:
+            clockwork = self._clockworks[loop] = Clockwork(loop)
+        return clockwork
+
+    def opened(self, site_key: bytes, message: bytes, where: str) -> tuple[Any, bytes]:
+        """Return the Round in a message and its name, as `Node.opened` does.
+
+        Raises:
+            wire.Fault: as `wire.unpack_round`.
+        """
+        asked = (bytes(message), site_key, where)
+        held, found = self._asked
+        if held != asked:
+            round = wire.unpack_round(message, site_key, where)
+            found = round, wire.name_of(round)
+            self._asked = asked, found
+        return found
 
     @property
     def calm(self) -> bool:
@@ -35,8 +85,10 @@ class Member(Device):
     """A device that draws ahead in a calm moment, and logs what it refuses."""
 
     def __init__(self, hall: Hall, identity: Any, *parts: Any, **more: Any) -> None:
-        super().__init__(identity, *parts, **more)
+        super().__init__(identity, *parts, uptime=hall.uptime, **more)
         self._hall, self._name, self._refused = hall, identity.name, ""
+        self._news, self._talker.news = hall.alarm(), hall.alarm()
+        self.node.opened = partial(hall.opened, identity.site_key)  # type: ignore[method-assign]
 
     def prepare(self) -> None:
         """Draw ahead, if that is in nobody's way; else a second later."""
@@ -59,11 +111,18 @@ class Line(Client):
     """A device's client, which counts frames and tells whether it is up."""
 
     def __init__(
-        self, name: str, counts: Counts, turned: Callable[[bool], None], *where: Any, **how: Any
+        self,
+        hall: Hall,
+        name: str,
+        counts: Counts,
+        turned: Callable[[bool], None],
+        *where: Any,
+        **how: Any,
     ) -> None:
         self._name, self._counts, self._turned = name, counts, turned
         self._listener: Callable[[bool], None] | None = None
         super().__init__(*where, **how)
+        self._window.event = hall.alarm  # type: ignore[assignment]
 
     @property
     def on_state(self) -> Callable[[bool], None]:

@@ -10,10 +10,12 @@ from gateway.enrolment import enrol, tightened
 from gateway.enrolment.granting import unspent
 from gateway.enrolment.tightened import Given
 from gateway.faults import OperatorFault
+from gateway.serves.table import named
 
 # One answer costs 10**9 * 1 / (2 * 50) = 10**7 nano-rho; twenty of them.
 WHOLE = limits.Limits(1, 8, 1, 50, 20 * 10**7, 0)
 KEY = b"key."
+TIGHTER = named("thermal").tighter
 
 
 @pytest.mark.parametrize(("answers", "left"), [(0, 20), (1, 19), (19, 1)])
@@ -42,7 +44,7 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
         "last": Given(KEY, unspent(WHOLE, 12 * 10**7), 12 * 10**7),
     }
     wished = WHOLE._replace(budget=10 * 10**7)
-    sent = tightened.following(known, known, wished, None)
+    sent = tightened.following(known, known, wished, None, TIGHTER)
 
     assert {name: one.budget // 10**7 for name, one in sent.items()} == {
         "old": 10,
@@ -55,7 +57,7 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
 def test_the_same_again_is_sent_as_it_was() -> None:
     """A late device would else be given another version of the same."""
     late = Given(KEY, unspent(WHOLE, 5 * 10**7)._replace(version=3), 5 * 10**7)
-    sent = tightened.following(["late"], {"late": late}, WHOLE, None)
+    sent = tightened.following(["late"], {"late": late}, WHOLE, None, TIGHTER)
 
     assert sent == {"late": late.limits}
 

@@ -40,7 +40,7 @@ def test_a_receipt_is_what_the_device_takes_for_one_and_no_other_device_does(hom
     [(topic, payload)] = packer.packed([Receipt("node-1", 7, 300, True)])
 
     assert topic == wire.topic(SITE, "node-1", "receipt")
-    assert signed.heard(payload, home.nodes["node-1"].identity) == (7, 300)
+    assert signed.heard(payload, home.nodes["node-1"].identity) == (7, 300, True)
     assert signed.heard(payload, home.nodes["node-0"].identity) is None
     for at in range(len(payload)):
         forged = payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1 :]

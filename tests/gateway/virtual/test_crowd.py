@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.virtual import crowd, spool
 from gateway.virtual.crowd import Crowd
+from gateway.virtual.life import Life
 from gateway.virtual.member import Hall, Member
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
@@ -285,3 +287,19 @@ def test_a_device_that_breaks_is_started_again(
     assert silent
     assert broken
     assert heals
+
+
+def test_a_crowd_that_cannot_begin_leaves_no_thread(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its block was never entered, so nobody else would end it."""
+
+    async def broken(self: Life) -> None:
+        raise RuntimeError("it cannot begin")
+
+    monkeypatch.setattr(Life, "begin", broken)
+    crowd = site.crowd()
+    with pytest.raises(RuntimeError, match="it cannot begin"), crowd:
+        pass
+
+    assert not [one.name for one in threading.enumerate() if one.name.startswith("devices ")]

@@ -25,7 +25,7 @@ from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
-from gateway.virtual import interpreters, machines
+from gateway.virtual import forms, interpreters, machines
 from gateway.virtual.machine import Asked, Machine
 from gateway.virtual.machines import Machines
 from physics.fleet import Fleet
@@ -71,8 +71,9 @@ class Site:
         fleet = Fleet(who, PointSensors(np.arange(3) / 3), np.random.default_rng(1))
         passwords = dict.fromkeys(fleet.names, "secret")
         asking = interpreters.Asking(self.mqtt, self.folder, passwords, None)
-        asked, command = interpreters.asked(fleet, asking), interpreters.command(program)
-        return Machines(command, asked, interpreters.search_path())
+        asked, made = interpreters.asked(fleet, asking), self.folder / "made"
+        self.running = forms.running(program, made)
+        return Machines(self.running.command, asked, self.running.path)
 
 
 @pytest.fixture
@@ -97,6 +98,8 @@ def test_real_interpreters_answer_and_say_goodbye(site: Site, home: Any, program
         for number in (1, 2):
             site.ask(number, home)
             assert eventually(lambda n=number: fleet.counts.received == 3 * n)
+        # A receipt may be told of before the PUBACK that came just after it.
+        eventually(lambda: fleet.counts.acknowledged == 6)
         metas = [json.loads(meta) for meta in site.of("meta")]
     gone = eventually(lambda: site.of("state").count(b"disconnected") == 3)
 
@@ -187,8 +190,8 @@ def test_one_that_is_shut_out_is_named_with_the_reason(
     passwords = {name: f"secret of {name}" for name in fleet.names} | {"node-2": "another"}
     with doors.run():
         asking = interpreters.Asking(doors.comes("node-0"), tmp_path, passwords, None)
-        asked, command = interpreters.asked(fleet, asking), interpreters.command(vm)
-        with Machines(command, asked, interpreters.search_path()) as four:
+        asked, running = interpreters.asked(fleet, asking), forms.running(vm, tmp_path / "made")
+        with Machines(running.command, asked, running.path) as four:
             missing = four.wait(patience_s=2.0)
 
     assert set(missing) == {"node-2"}
@@ -217,7 +220,8 @@ def test_an_interpreter_that_ends_is_named_with_what_it_said(
 ) -> None:
     """A heap that is too small is a fault of ours, which nobody should have to guess at."""
     need("micropython")
-    monkeypatch.setattr(interpreters, "HEAP_KB", {32: 24, 64: 24})
+    small = {form: {32: 24, 64: 24} for form in forms.HEAP_KB}
+    monkeypatch.setattr(forms, "HEAP_KB", small)
     monkeypatch.setattr(machines, "PATIENCE_S", 5.0)
     with (
         site.machines("micropython") as fleet,
@@ -230,10 +234,10 @@ def test_an_interpreter_that_ends_is_named_with_what_it_said(
     ("program", "says"),
     [("no-such-python", "no program of that name"), (sys.executable, "is no MicroPython")],
 )
-def test_what_is_no_micropython_is_refused(program: str, says: str) -> None:
+def test_what_is_no_micropython_is_refused(program: str, says: str, tmp_path: Path) -> None:
     """Before anything is started."""
     with pytest.raises(OperatorFault, match=says):
-        interpreters.command(program)
+        forms.running(program, tmp_path)
 
 
 def test_a_sensor_that_fails_gives_an_empty_line_and_no_number() -> None:
@@ -275,3 +279,12 @@ def test_one_that_cannot_be_started_leaves_none_of_the_others_behind(
         pass
     assert started[0].poll() is not None
     assert "machines" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_half_a_line_stops_nobody() -> None:
+    """An interpreter that was killed while it spoke leaves one; the others are still heard."""
+    one = Machine("attic", Asked(b"", lambda exponent: []))
+    one.hear(b"lost \nfound x\nread\nup\nlost 2\n")
+
+    assert one.up
+    assert one.counts.lost == 2

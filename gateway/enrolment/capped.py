@@ -1,0 +1,127 @@
+"""What devices of a pure promise are enrolled with: how much one answer tells, and all together.
+
+An answer of epsilon e costs a device e times its cap, halved, in nano-rho: linear in e, so that
+however many answers somebody asks for and however little each tells, the epsilons add up to the
+promised sum at most. The cap is the largest epsilon that it answers at all, and stands in its
+limits as a ratio of squares, where a device of another kind has its sensitivity and its noise.
+
+Source: Dwork and Roth 2014, Theorem 3.16 (epsilons of answers add up).
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import ceil, isqrt
+from typing import Any
+
+from edge import disk_limits, limits, tightening
+
+from ..faults import OperatorFault
+from .granting import PACE
+
+COARSE = 10**8  # divides what a nano-rho is of, and its square can be stored
+
+
+def capped(epsilon: Fraction, readings: int, every_s: float) -> Any:
+    """Return the first `Limits` of devices that answer so often with this epsilon each time.
+
+    Args:
+        epsilon: of one answer.
+        every_s: seconds from the opening of one round to that of the next.
+
+    Raises:
+        OperatorFault: a device cannot reckon with such a number.
+    """
+    cap = _cap(epsilon)
+    pace_ms = min(round(1000 * PACE * every_s), limits.MOST[5])
+    first = limits.Limits(1, 0, cap.numerator**2, cap.denominator**2, 0, pace_ms)
+    if not limits.objection(first):
+        first = first._replace(budget=readings * ceil(limits.NANO * epsilon * cap / 2))
+    if why := limits.objection(first):
+        raise OperatorFault(
+            f"the devices cannot be given their limits for {readings} answers of epsilon "
+            f"{epsilon} each: {why}. Ask for an epsilon of fewer digits"
+        )
+    return first
+
+
+def remaining(whole: Any, epsilon: Fraction, readings: int, before: int) -> Any:
+    """Return the limits of a device that comes later: the answers that are left of the promise.
+
+    The ledger counts epsilon squared over two for an answer, the device as much as its cap makes
+    of it, which may be more: so answers are told off, and not nano-rho.
+
+    Args:
+        whole: the limits of the fleet, as `capped` made them of epsilon and readings.
+        before: nano-rho that the ledger has for earlier answers, each rounded up.
+
+    Raises:
+        OperatorFault: not one answer is left.
+    """
+    answered = ceil(Fraction(before, ceil(limits.NANO * epsilon**2 / 2)))
+    if answered >= readings:
+        raise OperatorFault(
+            f"{answered} of the {readings} answers that each device was to give are asked "
+            "already; a device that comes now has what is left, and that is not one answer. "
+            "Another promise is another enrolment: in a new folder"
+        )
+    return whole._replace(budget=whole.budget // readings * (readings - answered))
+
+
+def _cap(epsilon: Fraction) -> Fraction:
+    """Return a cap, not below epsilon, at which an answer costs whole nano-rho.
+
+    A price is rounded up. Where that is by something, all readings together would pay for a
+    little more than was promised if they were asked for in smaller parts: so the cap is higher, by
+    as little as makes the price whole and can be stored.
+    """
+    num, den = epsilon.numerator, epsilon.denominator
+    nearest = Fraction(2 * ceil(limits.NANO * epsilon**2 / 2)) / (limits.NANO * epsilon)
+    coarse = Fraction(den * ceil(Fraction(COARSE * num, den * den)), COARSE)
+    for cap in (nearest, coarse):
+        if max(cap.numerator, cap.denominator) <= isqrt(limits.MOST[2]) and cap <= 1.01 * epsilon:
+            return cap
+    raise OperatorFault(
+        f"an answer would have epsilon {epsilon}, which no device can count in whole billionths: "
+        "rounded up, all of them would pay for more than was promised. Ask for an epsilon of "
+        "fewer digits"
+    )
+
+
+def tighter_cap(last: Any, wished: Any) -> tuple[Any, str]:
+    """Return wished `Limits` as a device that holds the last takes them, and why it would not.
+
+    A device takes no smaller square and no smaller variance, whatever they mean: so a cap of 1/2
+    after one of 3/4 is written with the squares of 3 and of 6. A smaller cap makes each answer
+    cheaper, and the budget must have fallen with it: see `disk_limits.looser`.
+    """
+    top, bottom = isqrt(wished.square), isqrt(wished.variance)
+    times = max(-(-isqrt(last.square) // top), -(-isqrt(last.variance) // bottom), 1)
+    wider = wished._replace(square=(times * top) ** 2, variance=(times * bottom) ** 2)
+    if limits.objection(wider) and not limits.objection(wished):
+        return wider, (
+            f"an epsilon of at most {top / bottom:.4g} an answer cannot be written in numbers "
+            "that a device takes after those it holds, and it counts in nothing else; ask for an "
+            "epsilon of fewer digits, or enrol it again"
+        )
+    return wider, tightening.looser(last, wider) or disk_limits.looser(last, wider)
+
+
+def check_capped(wished: Any, held: Mapping[str, Any]) -> None:
+    """Check that enrolled devices answer just what a deployment asks, and count as much for it.
+
+    Args:
+        wished: the limits that the deployment's devices would be enrolled with.
+        held: the `Limits` of each device, by name.
+
+    Raises:
+        OperatorFault: some do not.
+    """
+    asked = Fraction(wished.square, wished.variance), wished.exponent
+    for name, own in held.items():
+        if (Fraction(own.square, own.variance), own.exponent) != asked:
+            raise OperatorFault(
+                f"{name} was enrolled to tell another amount with one answer than the deployment "
+                "now asks for: it would refuse each round, paid as it is, or count too little for "
+                "it. Go back to the mechanism, epsilon and readings that it was enrolled with, or "
+                "enrol again in a new folder"
+            )
