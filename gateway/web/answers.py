@@ -1,13 +1,16 @@
 """What the API answers, as records: the JSON and its description are both made from them.
 
 Nothing here has not passed the veil: counts, prices, noised whole numbers, maps made of them.
-A rho is a fraction and is written as one, "num/den", beside what it is about.
+A rho is a fraction and is written as one, "num/den", beside what it is about; of a pure promise
+the epsilon of each device that it stands for is beside it.
 """
 
 from fractions import Fraction
 from typing import Any
 
 from msgspec import Struct
+
+from ..currency import RHO, Unit
 
 
 class Part(Struct):
@@ -28,15 +31,25 @@ class Standing(Struct):
 
 
 class Rho(Struct):
-    """A price, exactly and about."""
+    """A price, exactly and about; `epsilon` is what a pure promise is told in, else null."""
 
     exact: str
     about: float
+    epsilon: str | None = None
 
     @classmethod
-    def of(cls, rho: Fraction) -> "Rho":
-        """Return a fraction as JSON carries it."""
-        return cls(f"{rho.numerator}/{rho.denominator}", float(rho))
+    def of(cls, rho: Fraction, unit: Unit = RHO) -> "Rho":
+        """Return a fraction as JSON carries it.
+
+        Args:
+            unit: what the promise is told in.
+        """
+        told = _exact(unit.of(rho)) if unit.is_epsilon else None
+        return cls(_exact(rho), float(rho), told)
+
+
+def _exact(amount: Fraction) -> str:
+    return f"{amount.numerator}/{amount.denominator}"
 
 
 class Round(Struct):

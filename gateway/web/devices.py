@@ -7,6 +7,8 @@ from typing import Any
 
 from msgspec import UNSET
 
+from ..currency import Unit
+from ..terms import unit_in
 from . import answers, asks
 from .looked_up import reader_of
 from .parts import Parts
@@ -21,8 +23,9 @@ def devices(parts: Parts, asked: asks.Named) -> answers.Devices:
     # All keys of a device are on one page: the next begins with a name.
     names = list(dict.fromkeys(row.name for row in rows))
     shown = set(names[: asked.limit])
-    counts, (_, budget) = _refused(reader.refused_topics()), reader.promise()
-    left = _left(reader, budget)
+    counts, (promised, budget) = _refused(reader.refused_topics()), reader.promise()
+    unit = unit_in(promised)
+    left = _left(reader, budget, unit)
     found = [
         _device(row, counts.get(row.name, Counter()), left(row.name))
         for row in rows
@@ -30,7 +33,7 @@ def devices(parts: Parts, asked: asks.Named) -> answers.Devices:
     ]
     return answers.Devices(
         found,
-        budget and answers.Rho.of(budget),
+        budget and answers.Rho.of(budget, unit),
         names[asked.limit - 1] if len(names) > asked.limit else None,
     )
 
@@ -62,14 +65,14 @@ def _refused(topics: dict[tuple[str, str], int]) -> dict[str, Counter[str]]:
     return found
 
 
-def _left(reader: Any, budget: Fraction | None) -> Callable[[str], answers.Rho | None]:
+def _left(reader: Any, budget: Fraction | None, unit: Unit) -> Callable[[str], answers.Rho | None]:
     """Return what tells what is left of each device's budget, after rounds and second answers."""
     if budget is None:
         return lambda name: None
     paid: dict[str, Fraction] = defaultdict(Fraction)
     for charge in reader.ledger(budget).charges:
         paid[charge.device] += charge.rho
-    return lambda name: answers.Rho.of(max(budget - paid[""] - paid[name], Fraction(0)))
+    return lambda name: answers.Rho.of(max(budget - paid[""] - paid[name], Fraction(0)), unit)
 
 
 def _device(row: Any, refused: Counter[str], left: answers.Rho | None) -> answers.Device:

@@ -3,12 +3,16 @@
 // Black through violet and orange to pale yellow, even in brightness (matplotlib's inferno).
 const HEAT = [[22, 11, 43], [87, 16, 110], [152, 37, 101], [212, 72, 66], [249, 142, 9], [252, 255, 164]];
 
-function colour(share) {
-  const place = Math.min(Math.max(share, 0), 1) * (HEAT.length - 1);
-  const low = Math.min(Math.floor(place), HEAT.length - 2);
-  const mixed = HEAT[low].map((c, i) => Math.round(c + (HEAT[low + 1][i] - c) * (place - low)));
+// Black through teal to near white: how unsure, which must not be taken for how much.
+const DOUBT = [[10, 16, 32], [14, 54, 84], [24, 108, 128], [112, 178, 172], [236, 250, 242]];
+
+const scaled = (colours) => (share) => {
+  const place = Math.min(Math.max(share, 0), 1) * (colours.length - 1);
+  const low = Math.min(Math.floor(place), colours.length - 2);
+  const mixed = colours[low].map((c, i) => Math.round(c + (colours[low + 1][i] - c) * (place - low)));
   return `rgb(${mixed.join(",")})`;
-}
+};
+export const heated = scaled(HEAT), doubted = scaled(DOUBT);
 
 // Return a drawing context in CSS pixels, sharp on any screen.
 export function fresh(canvas) {
@@ -65,14 +69,14 @@ function hills(pen, present, width, base, tall) {
 
 const RING = "#7dd3fc";
 
-export function drawLine(canvas, mass, present, found) {
+export function drawLine(canvas, mass, present, found, what = "of the warmth ", paint = heated) {
   const { pen, width, height } = fresh(canvas);
   const most = Math.max(...mass);
   const strip = 30, foot = 24, base = height - strip - foot;
   const cell = (width - 2 * EDGE) / mass.length;
   pen.fillStyle = "#bdb3d6";
   // On a phone there is no room for more words beside the other ones.
-  pen.fillText(`${(100 * most).toFixed(0)} % ${width < 420 ? "" : "of the warmth "}in one cell`, EDGE, 20);
+  pen.fillText(`${(100 * most).toFixed(most < 0.1 ? 1 : 0)} % ${width < 420 ? "" : what}in one cell`, EDGE, 20);
   pen.fillStyle = "#3a2a5c";
   pen.fillRect(EDGE, 28, width - 2 * EDGE, 1);
   if (present) {
@@ -84,10 +88,10 @@ export function drawLine(canvas, mass, present, found) {
   }
   mass.forEach((share, i) => {
     const x = across(width, i / mass.length), tall = (share / most) * (base - 34);
-    pen.fillStyle = colour(share / most);
+    pen.fillStyle = paint(share / most);
     pen.fillRect(x, base, cell + 0.5, strip);
     // A low bar is no hole in the hills.
-    if (present) pen.fillStyle = colour(Math.max(share / most, 0.4));
+    if (present) pen.fillStyle = heated(Math.max(share / most, 0.4));
     if (tall > 0.5) pen.fillRect(x, base - 6 - tall, Math.max(cell - 1, 1.5), tall);
   });
   pen.strokeStyle = RING;
@@ -105,7 +109,7 @@ export function drawLine(canvas, mass, present, found) {
 
 // The chance of each cell where it is known, a ring where each source is, a cross where the map
 // has it; else the map.
-export function drawPlane(canvas, mass, present, found) {
+export function drawPlane(canvas, mass, present, found, paint = heated) {
   const rows = present || mass;
   canvas.dataset.plane = "";
   canvas.style.aspectRatio = `${rows[0].length} / ${rows.length}`;
@@ -113,7 +117,7 @@ export function drawPlane(canvas, mass, present, found) {
   const most = Math.max(...rows.flat()) || 1;
   const wide = width / rows[0].length, tall = height / rows.length;
   rows.forEach((row, y) => row.forEach((share, x) => {
-    pen.fillStyle = colour(share / most);
+    pen.fillStyle = paint(share / most);
     pen.fillRect(x * wide, y * tall, wide + 0.5, tall + 0.5);
   }));
   scale(pen, width, height, wide, tall);

@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from ..currency import Unit
+from ..terms import unit_in
 from . import answers, asks
 from .maps import Map, MapHead, Maps
 from .parts import Parts
@@ -13,17 +15,19 @@ from .refusals import STARTING, missing
 
 def rounds(parts: Parts, asked: asks.Paged) -> answers.Rounds:
     """Return a page of rounds, newest first."""
-    rows = reader_of(parts).rounds(asked.limit + 1, asked.older)
-    found = [_round(row) for row in rows[: asked.limit]]
+    reader = reader_of(parts)
+    rows, unit = reader.rounds(asked.limit + 1, asked.older), _unit(reader)
+    found = [_round(row, unit) for row in rows[: asked.limit]]
     return answers.Rounds(found, found[-1].number if len(rows) > asked.limit else None)
 
 
 def one_round(parts: Parts, asked: asks.One) -> answers.Round:
     """Return the round of a number."""
-    row = reader_of(parts).round(asked.number)
+    reader = reader_of(parts)
+    row = reader.round(asked.number)
     if row is None:
         raise missing(f"round {asked.number}")
-    return _round(row)
+    return _round(row, _unit(reader))
 
 
 def release(parts: Parts, asked: asks.One) -> answers.Release:
@@ -54,19 +58,22 @@ def latest_map(parts: Parts, asked: asks.Nothing) -> Map:
 def ledger(parts: Parts, asked: asks.Paged) -> answers.Ledger:
     """Return the promise in words, its budget, and a page of what was charged, newest first."""
     reader, told = reader_of(parts), parts.feed.latest()
-    _, budget = reader.promise()
+    promised, budget = reader.promise()
+    unit = unit_in(promised)
     book = None if budget is None else reader.ledger(budget)
     rows = reader.charges(asked.limit + 1, asked.older)
     charges = [
-        answers.Charge(row.id, row.number, row.device or "", answers.Rho.of(row.rho), row.at_s)
+        answers.Charge(
+            row.id, row.number, row.device or "", answers.Rho.of(row.rho, unit), row.at_s
+        )
         for row in rows[: asked.limit]
     ]
     return answers.Ledger(
         told.get("promise", {}).get("sentences", []),
         (told.get("map") or reader.map(None) or {}).get("guarantee"),
-        _rho(book and book.budget),
-        _rho(book and book.spent),
-        _rho(book and book.left),
+        _rho(book and book.budget, unit),
+        _rho(book and book.spent, unit),
+        _rho(book and book.left, unit),
         charges,
         charges[-1].id if len(rows) > asked.limit else None,
     )
@@ -84,7 +91,7 @@ def refused(parts: Parts, asked: asks.Paged) -> answers.Refusals:
     return answers.Refusals(reader.refused_kinds(), found, following)
 
 
-def _round(row: Any) -> answers.Round:
+def _round(row: Any, unit: Unit) -> answers.Round:
     return answers.Round(
         number=row.number,
         name=row.name_hex,
@@ -93,7 +100,7 @@ def _round(row: Any) -> answers.Round:
         closed_s=row.closed_s,
         reports=row.reports,
         enrolled=row.enrolled,
-        rho=answers.Rho.of(row.rho),
+        rho=answers.Rho.of(row.rho, unit),
         outcome=row.outcome,
     )
 
@@ -104,8 +111,13 @@ def _map(body: Any, what: str) -> Map:
     return msgspec.convert(body, Map)
 
 
-def _rho(rho: Fraction | None) -> answers.Rho | None:
-    return None if rho is None else answers.Rho.of(rho)
+def _rho(rho: Fraction | None, unit: Unit) -> answers.Rho | None:
+    return None if rho is None else answers.Rho.of(rho, unit)
+
+
+def _unit(reader: Any) -> Unit:
+    promised, _ = reader.promise()
+    return unit_in(promised)
 
 
 def reader_of(parts: Parts) -> Any:

@@ -1,6 +1,8 @@
 // The map with its likely sources, and the dots of the wire.
 
 import { EDGE, across, axis, drawLine, drawPlane, fresh, metres, room, written } from "./draw.js";
+import { kind } from "./kinds.js";
+import { pictureOfPeople, showAnswers, showPeople } from "./people.js";
 import { sources } from "./sources.js";
 import { at, made, row } from "./words.js";
 
@@ -15,7 +17,9 @@ function sureWords({ numbers, expected_error: off }) {
 }
 
 // Draw a map on a canvas; return its sources, none where there is no map.
-export function picture(canvas, { mass, status, total, credible }) {
+export function picture(canvas, map) {
+  if (kind().people) return pictureOfPeople(canvas, map);
+  const { mass, status, total, credible } = map;
   if (status !== "solved" || !(total > 0)) {
     fresh(canvas);
     canvas.setAttribute("aria-label", "no map");
@@ -33,6 +37,10 @@ export function picture(canvas, { mass, status, total, credible }) {
 const near = (one, mass) => written(one.x) + (mass.length > 1 ? ` / ${written(one.y)}` : "");
 
 export function showMap(event) {
+  if (kind().people) {
+    showPeople(event);
+    return;
+  }
   const { mass, number, status, why, seconds, total, credible } = event;
   const solved = status === "solved" && total > 0;
   const found = picture(at("map"), event);
@@ -65,7 +73,12 @@ export function showMap(event) {
     : "The warmth is spread out: no place stands out.";
 }
 
-export function showWire({ values, exponent }) {
+export function showWire(event) {
+  if (kind().people) {
+    if (event.outer) showAnswers(event);
+    return;
+  }
+  const { values, exponent } = event;
   at("wire").hidden = false;
   const { pen, width, height } = fresh(at("wire"));
   const known = values.filter((v) => v !== null);

@@ -45,9 +45,13 @@ class Credible(Struct):
 
 
 class Map(MapHead):
-    """A map: each cell's share of the heat, row by row; null where none could be drawn."""
+    """A map: each cell's share of all there is, row by row; null where none could be drawn.
+
+    sd is how sure each share is, one standard deviation; null where the mechanism says none.
+    """
 
     mass: list[list[float]] | None = None
+    sd: list[list[float]] | None = None
     chosen: str | None = None
     credible: Credible | None = None
     certified: Band | None = None

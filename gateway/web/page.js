@@ -1,6 +1,7 @@
 // The live page: hears what the gateway tells and shows it. Everything it gets is public already.
 
 import { room } from "./draw.js";
+import { dress, kind } from "./kinds.js";
 import { follow, get } from "./link.js";
 import { showMap, showWire } from "./maps.js";
 import { showAlarms, showHealth, showLeft, showQuarantine, showReports } from "./panels.js";
@@ -15,12 +16,13 @@ const drawn = ["map", "release"];
 const show = {
   ready: (event) => {
     room.cells = event;
-    at("site").textContent = `${event.site}, ${plural(event.enrolled, "sensor")}`;
+    dress(event.mechanism);
+    at("site").textContent = `${event.site}, ${plural(event.enrolled, kind().one)}`;
     at("clear").hidden = !event.insecure;
   },
   round: (event) => {
     at("round-number").textContent = event.number;
-    at("reports-note").textContent = `asking ${plural(event.enrolled, "sensor")}`;
+    at("reports-note").textContent = `asking ${plural(event.enrolled, kind().one)}`;
     at("missing").textContent = "";
   },
   reports: showReports,

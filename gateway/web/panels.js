@@ -1,5 +1,6 @@
 // What is told in words: what does not work, who answered, what is left of the promise.
 
+import { kind } from "./kinds.js";
 import { ago, at, items, plural } from "./words.js";
 
 const PARTS = { store: "Store", disk: "Disk", broker: "Broker", solver: "Drawing of maps", rounds: "Rounds", workers: "Workers" };
@@ -24,7 +25,7 @@ export function showReports({ number, came, enrolled, refused, late, quorum }) {
   at("round-number").textContent = number;
   at("reports").max = enrolled;
   at("reports").value = came;
-  at("reports-note").textContent = `${came} of ${plural(enrolled, "sensor")} answered`;
+  at("reports-note").textContent = `${came} of ${plural(enrolled, kind().one)} answered`;
   const short = [];
   if (enrolled > came) short.push(`${enrolled - came} missing`);
   if (late) short.push(`${late} late`);
@@ -33,9 +34,10 @@ export function showReports({ number, came, enrolled, refused, late, quorum }) {
   at("refused").textContent = refused ? `${plural(refused, "message")} refused` : "";
 }
 
-export function showLeft({ rounds_left: left, budget, spent, epsilon, epsilon_spent: gone }) {
+export function showLeft({ rounds_left: left, budget, spent, epsilon, epsilon_spent: gone, unit }) {
   at("left").textContent = `${plural(left, "round")} left`;
   const share = budget ? spent / budget : 0;
   at("budget").value = share;
-  at("budget-note").textContent = `${Math.round(100 * share)} % of the rounds spent; together they gave away epsilon ${gone.toFixed(2)} of ${epsilon.toFixed(2)}`;
+  const gave = unit === "epsilon" ? "each device gave away" : "together they gave away";
+  at("budget-note").textContent = `${Math.round(100 * share)} % of the rounds spent; ${gave} epsilon ${gone.toFixed(2)} of ${epsilon.toFixed(2)}`;
 }

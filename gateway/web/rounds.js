@@ -1,5 +1,6 @@
 // When the last round closed, and how it went where nothing has been told of one since the start.
 
+import { kind } from "./kinds.js";
 import { get } from "./link.js";
 import { ago, at, plural } from "./words.js";
 
@@ -14,7 +15,7 @@ export async function refreshRounds(told) {
     at("round-number").textContent = closed.number;
     at("reports").max = enrolled;
     at("reports").value = closed.reports;
-    at("reports-note").textContent = `${closed.reports} of ${plural(enrolled, "sensor")} answered`;
+    at("reports-note").textContent = `${closed.reports} of ${plural(enrolled, kind().one)} answered`;
   }
   return closed;
 }

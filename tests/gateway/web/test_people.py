@@ -1,0 +1,151 @@
+"""The live page of a deployment that asks where people are, in a real browser."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from gateway.web import server
+
+COLUMNS, ROWS, REACH = 6, 4, 1
+READY = {
+    "kind": "ready",
+    "site": "square",
+    "mechanism": "disk",
+    "shape": [COLUMNS, ROWS],
+    "cell_mm": 2000,
+    "sensors": [40, 1],
+    "enrolled": 40,
+}
+Until = Callable[[Page, str], None]
+DRAWN = "document.getElementById('map').dataset.number == '1'"
+
+
+@pytest.fixture
+def live() -> Iterator[server.Page]:
+    """Return a page that has been told of a site of people."""
+    with server.Page("127.0.0.1", 0) as page:
+        page.feed.put(READY)
+        yield page
+
+
+def drawn(columns: int = COLUMNS, rows: int = ROWS, **more: Any) -> dict[str, Any]:
+    """Return a map with most people in the last cell of its first row, and who is unsure below."""
+    mass = [[0.5 / (columns * rows - 1)] * columns for _ in range(rows)]
+    mass[0][-1] = 0.5
+    sd = [[0.01] * columns for _ in range(rows)]
+    sd[-1][0] = 0.08
+    found = {"kind": "map", "number": 1, "status": "solved", "mass": mass, "sd": sd}
+    found |= {"total": 40.0, "why": "optimal", "seconds": 0.1, "guarantee": {}}
+    return found | {"credible": None, **more}
+
+
+def released() -> dict[str, Any]:
+    """Return the answers of a round, two of them in the corner where nobody can be."""
+    outer = COLUMNS + 2 * REACH, ROWS + 2 * REACH
+    values = [0] * (outer[0] * outer[1])
+    values[0], values[2 * outer[0] - 2] = 2, 38
+    beside = {"outer": list(outer), "reach": [REACH, REACH]}
+    return {"kind": "release", "number": 1, "reports": 40, "values": values, **beside}
+
+
+def brightest(tab: Page, canvas: str) -> tuple[float, float]:
+    """Return where on a canvas the brightest pixel away from its edge and writing is, 0 to 1."""
+    found = tab.evaluate(
+        """(id) => {
+          const canvas = document.getElementById(id), pen = canvas.getContext("2d");
+          const { width, height } = canvas, seen = pen.getImageData(0, 0, width, height).data;
+          let most = 0, at = [0, 0];
+          for (let y = 0; y < height; y += 3) for (let x = 0; x < width; x += 3) {
+            const i = 4 * (y * width + x), bright = seen[i + 1] + seen[i] / 2;
+            if (bright > most) { most = bright; at = [x / width, y / height]; }
+          }
+          return at;
+        }""",
+        canvas,
+    )
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_map_of_people_is_shown_in_words_for_people(
+    live: server.Page, opened: Callable[..., Page], until: Until, width: int
+) -> None:
+    """Nobody is warm here: who reads of warmth would take the map for another one."""
+    tab = opened(live.url, width)
+    live.feed.put(drawn())
+    live.feed.put(released())
+    until(tab, DRAWN)
+    until(tab, "!document.getElementById('wire').hidden")
+
+    for word in ("warm", "blurred reading"):
+        assert word not in tab.inner_text("main").lower()
+    assert tab.inner_text("#map-title") == "Where people are"
+    assert tab.inner_text("#site") == "square, 40 devices"
+    first = tab.inner_text("#places tr:first-child").split("\t")
+    assert first == ["11.0 m / 1.0 m", "± 1.00 %", "50.0 %", "20"]
+    assert "holds 50.0 % of all, give or take 1.00 %" in tab.inner_text("#sure")
+    assert "Were all cells alike, each would hold " in tab.inner_text("#sure")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.said == []
+
+
+def test_how_sure_is_another_layer_of_the_map(
+    live: server.Page, opened: Callable[..., Page], until: Until
+) -> None:
+    """A share without what it may be off by is taken for more than it is."""
+    tab = opened(live.url, 1280)
+    live.feed.put(drawn())
+    until(tab, DRAWN)
+    where = brightest(tab, "map")
+    tab.click("#layer-sd")
+    unsure = brightest(tab, "map")
+
+    assert where == (pytest.approx(11 / 12, abs=1 / 11), pytest.approx(1 / 8, abs=1 / 7))
+    assert unsure == (pytest.approx(1 / 12, abs=1 / 11), pytest.approx(7 / 8, abs=1 / 7))
+    assert tab.get_attribute("#layer-sd", "aria-pressed") == "true"
+    assert tab.inner_text("#legend-most") == "8.00 %"
+    assert "standard deviation" in tab.inner_text("#legend")
+    tab.click("#layer-mass")
+    assert brightest(tab, "map") == where
+
+
+def test_a_map_that_knows_no_sd_has_no_such_layer(
+    live: server.Page, opened: Callable[..., Page], until: Until
+) -> None:
+    """Nothing is shown that is not known."""
+    tab = opened(live.url)
+    live.feed.put(drawn(sd=None))
+    until(tab, DRAWN)
+
+    assert tab.is_hidden("#layers")
+    assert tab.inner_text("#places tr:first-child").split("\t")[1] == "not known"
+
+
+def test_the_answers_are_shown_with_those_from_outside(
+    live: server.Page, opened: Callable[..., Page], until: Until
+) -> None:
+    """They are what is seen of anybody: also those that came from where nobody can be."""
+    tab = opened(live.url, 1280)
+    live.feed.put(released())
+    until(tab, "!document.getElementById('wire').hidden")
+
+    said = tab.get_attribute("#wire", "aria-label")
+    assert said == "40 answers over 8 by 6 cells, at most 38 in one"
+    across, down = brightest(tab, "wire")
+    assert 6 / 8 - 0.01 < across < 7 / 8 + 0.01
+    assert 1 / 6 - 0.01 < down < 2 / 6 + 0.01
+
+
+def test_a_street_of_cells_is_a_line(
+    live: server.Page, opened: Callable[..., Page], until: Until
+) -> None:
+    """One row of cells has bars, as a line of warmth has."""
+    tab = opened(live.url)
+    live.feed.put({**READY, "shape": [20, 1]})
+    live.feed.put(drawn(20, 1))
+    until(tab, DRAWN)
+
+    assert tab.inner_text("#places tr:first-child").split("\t")[0] == "39.0 m"
+    assert tab.get_attribute("#map", "data-plane") is None
