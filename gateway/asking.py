@@ -12,6 +12,7 @@ from .intake.outcomes import Asked, Letter
 from .ledger import price
 from .mqtt.session import Message
 from .rounds import OpenRound
+from .serves.table import wrong_in
 
 
 def signed(planned: Any, number: int, devices: Devices) -> Asked:
@@ -37,7 +38,8 @@ def opened(
     ]
     answers = {one.report.sender: one.report for one in found if isinstance(one, Arrival)}
     before = frozenset(name for name, _ in stored if name in places) - answers.keys()
-    return OpenRound(asked.plan, asked.name, closes_s, places, answers, before=before)
+    wrong = wrong_in(asked.plan)
+    return OpenRound(asked.plan, asked.name, closes_s, places, answers, before=before, wrong=wrong)
 
 
 def opening(asked: Asked, devices: Devices) -> Letter:

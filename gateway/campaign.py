@@ -22,12 +22,13 @@ from .deployment import Deployment
 from .enrolment.enrol import Devices
 from .faults import OperatorFault
 from .intake.gatherer import Gatherer
-from .ledger import Charge, Ledger, paid_at_release, price, terms
+from .ledger import Charge, Ledger, paid_at_release, price
 from .mechanisms import named
 from .pause import GLANCE_S, Changes, Pause
 from .steps import Outgoing, Steps
 from .storage.patience import Stopped
 from .storage.store import Store
+from .terms import terms
 
 STOPPED = "it was stopped"
 STILL_S = 180.0  # what a solver may take to start and to compile, and more

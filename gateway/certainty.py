@@ -16,9 +16,10 @@ _ONE = 10**_DIGITS
 
 
 def told(found: Heatmap) -> dict[str, Any]:
-    """Return what JSON can write of a map's estimator, its credible and its certified band."""
+    """Return what JSON can write of a map's estimator, its sd, its credible and certified band."""
     credible, certified = found.credible, found.certified
     event: dict[str, Any] = {"estimator": found.estimator, "chosen": found.why}
+    event["sd"] = None if found.sd is None else _rounded(found.sd)
     event["certified"] = None if certified is None else _band(certified)
     event["credible"] = None if credible is None else _credible(credible)
     return event

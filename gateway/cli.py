@@ -24,6 +24,7 @@ from .commands import (
     looking,
     owning,
     questions,
+    reproducing,
     running,
     simulating,
     taking,
@@ -108,6 +109,7 @@ app.command()(questions.play)
 app.command()(questions.recover)
 app.command()(questions.calibrate)
 app.command()(simulating.simulate)
+app.command()(reproducing.reproduce)
 app.command()(boards.budget)
 app.command()(boards.provision)
 app.command()(boards.doctor)

@@ -5,27 +5,32 @@ and the need. Environment variables such as HEATVEIL_MQTT__HOST stand above the 
 """
 
 import tomllib
-from fractions import Fraction
-from math import inf
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
-from recovery.thermal import Query
-
 from . import overrides
 from .deployment import Deployment
 from .faults import OperatorFault, suggestion
-from .roomfile import filled, response_of
+from .roomfile import filled
+from .serves.table import named
 
 __all__ = ["Deployment", "load", "query", "sample"]
 
 
-def sample() -> str:
-    """Return a deployment file with every key explained; it loads as it stands."""
-    return Path(__file__).with_name("sample.toml").read_text("utf-8")
+def sample(mechanism: str = "thermal") -> str:
+    """Return a deployment file with every key explained; it loads as it stands.
+
+    Raises:
+        OperatorFault: there is no such mechanism.
+    """
+    folder, head = Path(__file__).parent, named(mechanism).head
+    whole = (folder / "sample.toml").read_text("utf-8")
+    if not head:
+        return whole
+    return (folder / head).read_text("utf-8") + whole[whole.index("[mqtt]") :]
 
 
 def load(path: str | Path) -> Deployment:
@@ -66,49 +71,16 @@ def load(path: str | Path) -> Deployment:
     return _anchored(deployment, path.resolve().parent)
 
 
-def query(deployment: Deployment) -> Query:
-    """Return what the analyst asks of this deployment.
+def query(deployment: Deployment) -> Any:
+    """Return what the analyst asks of this deployment, in its mechanism's own words.
 
     Raises:
         OperatorFault: the values are each well formed, but the mechanism cannot serve them.
     """
-    step, slew = deployment.sensors.adc_step, deployment.sensors.slew
-    plan, distance_m = deployment.room.plan, deployment.privacy.protect_distance_m
     try:
-        return Query(
-            grid=deployment.room.grid,
-            sensors=_trimmed(deployment.sensors.count),
-            spread_m2=deployment.heat.spread_m2 or inf,
-            epsilon=deployment.privacy.epsilon,
-            delta=deployment.privacy.delta,
-            protect_distance_m=deployment.privacy.protect_distance_m,
-            intensity_max=deployment.heat.intensity_max,
-            sources_max=deployment.heat.sources_max,
-            walls=deployment.room.walls,
-            step=None if step is None else Fraction(*step),
-            readings=deployment.privacy.readings,
-            calibration=deployment.rounds.calibration,
-            sampler=deployment.rounds.sampler,
-            estimator=deployment.rounds.estimator,
-            keyholder=deployment.privacy.keyholder,
-            sensor_noise=deployment.sensors.noise_sd,
-            sources=deployment.heat.sources,
-            intensity_min=deployment.heat.intensity_min,
-            furniture=deployment.room.furniture,
-            spread_max_m2=deployment.heat.spread_max_m2,
-            drift=deployment.sensors.drift_sd,
-            background=deployment.sensors.background,
-            slew=None if slew is None else Fraction(*slew),
-            background_k=deployment.sensors.background_k,
-            empty_readings=deployment.sensors.empty_readings,
-            response=None if plan is None else response_of(plan, distance_m),
-        )
+        return named(deployment.rounds.mechanism).query(deployment)
     except ValueError as fault:
         raise OperatorFault(f"the deployment cannot be served: {fault}") from fault
-
-
-def _trimmed(shape: tuple[int, int]) -> tuple[int, ...]:
-    return shape[:1] if shape[1] == 1 else shape
 
 
 def _anchored(deployment: Deployment, folder: Path) -> Deployment:
@@ -124,6 +96,8 @@ def _anchored(deployment: Deployment, folder: Path) -> Deployment:
 def _said(fault: Any) -> str:
     """Return one fault of pydantic's as a clause: the place, the value, the need."""
     keys = [str(part) for part in fault["loc"]]
+    if not keys:  # of the deployment as a whole, and it names its places itself
+        return str(fault["msg"]).removeprefix("Value error, ")
     place = f"[{keys[0]}] {' '.join(keys[1:])}".strip()
     if variable := overrides.told(keys):
         place += f" (from the environment: {variable})"
@@ -132,11 +106,17 @@ def _said(fault: Any) -> str:
         for key in keys[:-1]:
             model = model.model_fields[key].annotation
         return f"{place} is not a name known here; {suggestion(keys[-1], model.model_fields)}"
+    if fault["type"] == "missing" and keys[-1].isdigit():
+        return (
+            f"[{keys[0]}] {keys[1]} has too few values: it ends before number {int(keys[-1]) + 1}"
+        )
     if fault["type"] == "missing":
         return f"{place} is missing and has no value to fall back on"
     if fault["type"] == "model_type":
         return f"{place} is {fault['input']!r} but must be a table of names and values"
     need = fault["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    if fault["type"] == "tuple_type":
+        need = "it should be values in brackets, such as [1, 2], without quotes"
     if fault["type"] == "string_pattern_mismatch":
         need = "it should be 1 to 32 letters, digits, - or _, a level of a topic"
     return f"{place} is {fault['input']!r}: {need}" if len(keys) > 1 else f"{place}: {need}"

@@ -1,4 +1,4 @@
-"""What a deployment is made of: room, heat, sensors, promise; how it is run is in `operating`.
+"""What a deployment is made of: room, what is in it, promise; how it is run is in `operating`.
 
 The tables and keys of the deployment file, each with the values it may take. Reading the
 file, and saying what is wrong with it, is `config`'s business.
@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from edge.records import Grid
 
+from . import belonging
 from .fields import (
     Count,
     Name,
@@ -23,6 +24,11 @@ from .fields import (
     Switch,
 )
 from .operating import Guard, HomeAssistant, Mqtt, Page, Rounds, Storage, Workers
+from .placed import Disk as Disk
+
+
+def _absent() -> Any:
+    """Return None: the mechanism has no such table."""
 
 
 class Site(Section):
@@ -95,7 +101,7 @@ class Privacy(Section):
     """The promise: every map is printed with it."""
 
     epsilon: RatioField
-    delta: RatioField
+    delta: RatioField | None = None  # of mechanisms whose promise may fail
     protect_distance_m: Positive | None = None
     readings: Count = 1
     keyholder: Switch = False
@@ -110,8 +116,10 @@ class Deployment(BaseSettings):
 
     site: Site = Site()
     room: Room
-    heat: Heat
-    sensors: Sensors
+    # Of these there are those that the mechanism reads, and the others are None: see `belonging`.
+    heat: Heat = Field(default_factory=_absent, validate_default=False)
+    sensors: Sensors = Field(default_factory=_absent, validate_default=False)
+    disk: Disk = Field(default_factory=_absent, validate_default=False)
     privacy: Privacy
     rounds: Rounds = Rounds()
     mqtt: Mqtt = Mqtt()
@@ -132,6 +140,11 @@ class Deployment(BaseSettings):
                 "file is one gateway's alone; name one, or set partitions = 1"
             )
         return workers
+
+    @model_validator(mode="after")
+    def _of_one_mechanism(self) -> Self:
+        belonging.check(self)
+        return self
 
     @classmethod
     def settings_customise_sources(

@@ -13,7 +13,6 @@ charges add up device by device and only the greatest of them counts.
 Source: Canonne, Kamath and Steinke 2020, Theorem 14 (composition of discrete Gaussians).
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from typing import Any, NamedTuple
 
 from recovery.zcdp import zcdp_epsilon
 
-from .faults import OperatorFault
+from .currency import RHO, Unit
 
 
 class Charge(NamedTuple):
@@ -71,59 +70,6 @@ def paid_at_release(guarantee: Any) -> bool:
     return place.strip() == "central"
 
 
-def terms(guarantee: Any) -> str:
-    """Return what a price is the price of, as JSON: neighbours, trust and delta.
-
-    Epsilon and the number of readings are not among it: a smaller budget for the same promise
-    takes what was spent along, and a larger one `check_budget` refuses.
-    """
-    held = {"neighbours": guarantee.neighbours, "trust": guarantee.trust}
-    return json.dumps({**held, "delta": list(guarantee.delta or ())}, sort_keys=True)
-
-
-def check_terms(paid: str | None, asked: str) -> None:
-    """Check that prices paid under the first terms may be added to one under the second.
-
-    Raises:
-        OperatorFault: they are the prices of different promises.
-    """
-    if paid in (None, asked):
-        return
-    was, now = _clauses(str(paid)), _clauses(asked)
-    raise OperatorFault(
-        f"the deployment promises something else than its database was charged for: "
-        f"{', '.join(part for part in now if part not in was) or 'less'}, and not "
-        f"{', '.join(part for part in was if part not in now) or 'that alone'}; only prices of "
-        "one promise add up, and a sum of two would promise nothing. Go back to what was "
-        "promised, or name a new file under [site] database and tell the people in the room that "
-        "they pay for both"
-    )
-
-
-def check_budget(least: Fraction | None, asked: Fraction) -> None:
-    """Check that no more is promised than was before, on what was spent already.
-
-    Raises:
-        OperatorFault: it is more.
-    """
-    if least is None or asked <= least:
-        return
-    raise OperatorFault(
-        f"the deployment would spend rho {float(asked):.9g} in all, and on its database "
-        f"{float(least):.9g} was promised, which nothing may go beyond: whoever was told the "
-        "smaller number would have been told too little. Go back to the epsilon and readings "
-        "under [privacy] that promised it, or make the larger promise as a new one: enrol again, "
-        "in a new folder"
-    )
-
-
-def _clauses(promised: str) -> list[str]:
-    """Return a promise in parts, so that only what differs need be read."""
-    parts = json.loads(promised)
-    delta = "/".join(map(str, parts.pop("delta"))) or "0"
-    return [f"delta {delta}", *(clause for one in parts.values() for clause in one.split(", "))]
-
-
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """The budget of a deployment in rho, and what has been charged to it."""
@@ -149,30 +95,50 @@ class Ledger:
         """Return the ledger with these charges added."""
         return Ledger(self.budget, (*self.charges, *more))
 
-    def refusal(self, number: int, rho: Fraction) -> str:
-        """Return why a round at this price must not be opened, or nothing when it may."""
+    def refusal(self, number: int, rho: Fraction, unit: Unit = RHO) -> str:
+        """Return why a round at this price must not be opened, or nothing when it may.
+
+        Args:
+            unit: what the promise is told in.
+        """
         if rho <= self.left:
             return ""
+        left, whole = (float(unit.of(one)) for one in (self.left, self.budget))
+        has = f"has {left:.4g} left of its {whole:.4g} and"
+        stands = (
+            f"each device {has} it is not opened"
+            if unit.is_epsilon
+            else f"the site {has} will not open it"
+        )
         way_out = (
-            f"Ask for rho {float(self.left):.4g} or less"
+            f"Ask for {unit.said(self.left)} or less"
             if self.left
             else "Nothing can be asked any more"
         )
         return (
-            f"round {number} asks for rho {float(rho):.4g}, but the site has "
-            f"{float(self.left):.4g} left of its {float(self.budget):.4g} and will not open it: "
+            f"round {number} asks for {unit.said(rho)}, but {stands}: "
             f"the promise to the people in the room would be broken. {way_out}; to ask for "
             "more is a new promise: enrol again, in a new folder"
         )
 
-    def epsilon(self, delta: float, promised: float) -> float:
+    def epsilon(
+        self, delta: float | None, promised: float, whole: Fraction | None = None
+    ) -> float:
         """Return the epsilon that all charges together amount to at this delta.
 
         Within the budget it is at most the promised one, which the exact curve of the
         Gaussian gives for the whole budget and which is a little less than what rho alone
-        implies.
+        implies. Of a pure promise, with no delta, it is the share that is spent: each round has
+        the same price, and epsilons add up.
+
+        Args:
+            delta: none of a pure promise.
+            promised: the epsilon of the whole.
+            whole: the rho that is promised that epsilon, where a smaller budget was set since.
 
         Source: Canonne, Kamath and Steinke 2020, Corollary 13.
         """
+        if delta is None:
+            return promised * float(self.spent / (whole or self.budget))
         spent = zcdp_epsilon(float(self.spent), delta)
         return min(spent, promised) if self.spent <= self.budget else spent

@@ -9,7 +9,10 @@ missing verb is found before anything runs. No mechanism knows another.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import edge.disk
 import edge.thermal
+import recovery.disk
+import recovery.disk_audit
 import recovery.thermal
 import recovery.thermal_audit
 
@@ -60,6 +63,7 @@ def joined(device: DeviceHalf, analyst: AnalystHalf, subject: Subject | None) ->
 
 MECHANISMS: tuple[Mechanism, ...] = (
     joined(edge.thermal, recovery.thermal, recovery.thermal_audit),
+    joined(edge.disk, recovery.disk, recovery.disk_audit),
 )
 
 

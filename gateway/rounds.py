@@ -10,7 +10,7 @@ by `settle`. So a batch that the disk refused leaves the round as it was, and a 
 devices costs no copy of all their answers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -36,6 +36,11 @@ class Place(NamedTuple):
     sensors: int
 
 
+def _fits(payload: Sequence[int]) -> str:
+    """Return "": any payload of the right length may have come of the mechanism."""
+    return ""
+
+
 @dataclass(slots=True)
 class OpenRound:
     """A round that still takes reports, at most one from each sender.
@@ -53,6 +58,7 @@ class OpenRound:
     late: int = 0
     before: frozenset[str] = frozenset()  # who has answered under a key that is no more
     summed: Any = None  # the release, where it was summed up as the reports came
+    wrong: Callable[[Sequence[int]], str] = _fits  # of a payload: why none can say that, or ""
 
     @property
     def complete(self) -> bool:
@@ -103,4 +109,6 @@ class OpenRound:
                 f"and answered for {len(payload) - 1} from {payload[:1]} on"
             )
             return Refused(sender, why, "place")
+        if wrong := self.wrong(payload):
+            return Refused(sender, wrong, "place")
         return None

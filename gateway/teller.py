@@ -11,8 +11,10 @@ from .rounds import OpenRound
 # What of an event is too long for a log, or shown elsewhere.
 DULL = {"guarantee", "kind", "alarms", "parts", "devices"}
 # What follows from readings: it is public, and still would make a log of years a log of people.
-TOLD = {"values", "mass", "total", "credible", "certified"}
+TOLD = {"values", "mass", "sd", "total", "credible", "certified"}
 RESULT = TOLD | {"why", "chosen"}  # of a map: with which chance nobody was there
+# Of a budget: what the promise is not told in.
+OTHER = {"rho": {"epsilon_left"}, "epsilon": {"budget", "spent", "left", "delta"}}
 
 log = structlog.get_logger()
 
@@ -40,6 +42,8 @@ class Teller:
         """Remember an event, log what it is, and pass it on."""
         self.last[event["kind"]] = event
         left = DULL | (RESULT if event["kind"] == "map" else TOLD)
+        if event["kind"] == "budget":
+            left = left | OTHER[event.get("unit", "rho")]
         log.info(event["kind"], **{key: event[key] for key in event if key not in left})
         if event["kind"] == "release" and not event["reports"]:
             log.warning(telling.SILENCE, number=event["number"])

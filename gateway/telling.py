@@ -11,7 +11,6 @@ from typing import Any
 
 from recovery.guarantee import to_json
 from recovery.heatmap import Heatmap, Unresolved
-from recovery.thermal_tables import priced_delta
 
 from .certainty import told
 from .deployment import Deployment
@@ -19,6 +18,8 @@ from .intake.outcomes import Who
 from .ledger import Ledger
 from .operate.health import Health
 from .rounds import OpenRound
+from .serves import table
+from .terms import unit_of
 
 Event = dict[str, Any]
 
@@ -38,7 +39,7 @@ def ready(deployment: Deployment, enrolled: int) -> Event:
         "mechanism": deployment.rounds.mechanism,
         "shape": list(deployment.room.cells),
         "cell_mm": deployment.room.cell_mm,
-        "sensors": list(deployment.sensors.count),
+        "sensors": list(table.of(deployment).sensors(deployment)),
         "enrolled": enrolled,
         "insecure": deployment.mqtt.insecure,
     }
@@ -135,15 +136,22 @@ def drawn(number: int, result: Heatmap | Unresolved, seconds: float) -> Event:
 
 
 def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
-    """How the ledger stands; rho is the price of one more such round."""
-    epsilon, delta = Fraction(*plan.guarantee.epsilon), Fraction(*plan.guarantee.delta)
+    """How the ledger stands; rho is the price of one more such round.
+
+    Budget, spent and left are in rho. Where something else was promised, `unit` says so.
+    """
+    epsilon, delta = Fraction(*plan.guarantee.epsilon), plan.guarantee.delta
+    at, unit = table.named(plan.mechanism).delta(plan), unit_of(plan.guarantee)
     return {
         "kind": "budget",
         "budget": float(ledger.budget),
         "spent": float(ledger.spent),
         "left": float(ledger.left),
         "epsilon": float(epsilon),
-        "epsilon_spent": ledger.epsilon(priced_delta(plan), float(epsilon)),
-        "delta": float(delta),
+        "epsilon_spent": ledger.epsilon(at, float(epsilon)),
+        "delta": None if delta is None else float(Fraction(*delta)),  # of a pure promise
         "rounds_left": int(ledger.left / rho),
+        "unit": unit.name,
+        # Of a pure promise, by the ledger's own fractions; else nothing adds up to it.
+        "epsilon_left": float(unit.of(ledger.left)) if unit.is_epsilon else None,
     }

@@ -25,6 +25,7 @@ from .rights import CONTROL
 __all__ = ["Control", "create", "delete", "disable", "enable", "expect", "password", "role"]
 
 PATIENCE_S = 3.0
+PAGE = 50  # clients in one answer: 25 KB of them where all names are as long as they may be
 
 log = structlog.get_logger()
 
@@ -113,12 +114,23 @@ class Control:
     def clients(self) -> dict[str, Mapping[str, Any]]:
         """Return what the broker knows of everybody who may come in, by name.
 
+        A page at a time, for of a longer answer only the beginning is kept; pages overlap by a
+        row, and where that is another one somebody came or went meanwhile.
+
         Raises:
             Silence: see `ask`.
         """
-        (answer,) = self.ask([{"command": "listClients", "verbose": True, "count": -1}])
-        rows = answer.data.get("clients", [])
-        return {str(row["username"]): row for row in rows if "username" in row}
+        rows: list[Mapping[str, Any]] = []
+        while True:
+            order = {"command": "listClients", "verbose": True, "count": PAGE}
+            (answer,) = self.ask([{**order, "offset": max(len(rows) - 1, 0)}])
+            page = answer.data.get("clients", [])
+            if rows and page[:1] != rows[-1:]:
+                rows = []
+                continue
+            rows += page[1:] if rows else page
+            if len(page) != PAGE:
+                return {str(row["username"]): row for row in rows if "username" in row}
 
     def _stands(self, up: bool, why: str) -> None:
         with self._changed:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from . import flags
-from .devices import Folder, Name, Out
+from .devices import Folder, Keys, Name, NewBudget, Out
 
 Address = Annotated[
     str,
@@ -33,8 +33,12 @@ Optional = Annotated[
 def budget(
     config: Optional = None,
     sensor: Annotated[
-        str, typer.Option(help="ds18b20, tmp117, sht4x, amg8833 or mlx90640.")
-    ] = "ds18b20",
+        str | None,
+        typer.Option(
+            help="ds18b20, tmp117, sht4x, amg8833 or mlx90640; gps or fixed for a place. ds18b20 "
+            "if not said, gps where the deployment asks for places."
+        ),
+    ] = None,
     readings: Annotated[
         int | None, typer.Option(min=1, help="In one frame; all that the sensor has else.")
     ] = None,
@@ -54,17 +58,19 @@ def budget(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say how long a battery lasts, and what memory, flash and bytes a board needs."""
-    from ..kit.asked import Plan
+    from ..kit.asked import Plan, own_figures
     from ..kit.figures import SENSORS
-    from .budgeting import budget, of_deployment, own_figures
+    from .budgeting import USUAL, budget, of_deployment
 
-    known = SENSORS.get(sensor)
-    count = readings if readings is not None else known.readings if known else 1
-    plan = Plan(sensor, count, every, variance, battery, sampler, not plain, not awake)
-    promised = None
+    named, promised = sensor or USUAL, None
+    known = SENSORS.get(named)
+    count = known.readings if known else 1
+    plan = Plan(named, count, every, variance, battery, sampler, not plain, not awake)
     if config is not None:
-        found, promised = of_deployment(config)
+        found, promised = of_deployment(config, sensor)
         plan = plan._replace(**found)
+    if readings is not None:
+        plan = plan._replace(readings=readings)
     plan = plan._replace(own=own_figures(own or []))
     budget(plan, as_json, figures, promised, typer.echo)
 
@@ -125,15 +131,8 @@ def rotate(
     name: Name,
     config: flags.Config,
     board: Address = "auto",
-    keys: Annotated[
-        bool, typer.Option("--keys", help="All keys anew, not the password alone.")
-    ] = False,
-    new_budget: Annotated[
-        bool,
-        typer.Option(
-            "--new-budget", help="With --keys: all of one, though the room has paid already."
-        ),
-    ] = False,
+    keys: Keys = False,
+    new_budget: NewBudget = False,
     settings: Annotated[
         Path | None, typer.Option(help="Its sensor and Wi-Fi, TOML; those that it has else.")
     ] = None,

@@ -1,16 +1,17 @@
 """Says what a board will need: days of battery, memory, flash, bytes; and how it is known."""
 
 import json
-import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from ..faults import OperatorFault
 from ..kit.asked import Plan
-from ..kit.figures import FIGURES, SENSORS, Figure
+from ..kit.boardfile import THERMAL
+from ..kit.figures import FIGURES, SENSORS, TELL, Figure
 from ..kit.reckoning import Needs, needs
 
+USUAL = "ds18b20"
 PARTS = {
     "join": "coming to the broker",
     "sensor": "reading the sensor",
@@ -26,41 +27,33 @@ ESTIMATED = ["awake_s", "sleepless_s", "bytes.day", "memory.flash_source", "memo
 ESTIMATED += ["memory.erasures_year", "energy"]
 
 
-def of_deployment(path: Path) -> tuple[dict[str, Any], int]:
+def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int]:
     """Return the variance and the cadence that a deployment gives its boards; and its readings.
 
+    Args:
+        sensor: the one that was named; where none was, the usual one of what it asks for.
+
     Raises:
-        OperatorFault: the file cannot be read, or no device can serve it.
+        OperatorFault: the file cannot be read, or no device can serve it, or not with that.
     """
     from .. import config
-    from ..enrolment.granting import granted
+    from ..serves.table import granted
 
     deployment = config.load(path)
+    tells = deployment.rounds.mechanism != THERMAL
+    sensor = sensor or (TELL[0] if tells else USUAL)
+    if tells != (sensor in TELL):
+        what, names = ("a place", TELL) if tells else ("warmth", set(SENSORS) - set(TELL))
+        raise OperatorFault(
+            f"the sensor {sensor} came and {path} asks for {what}; another sensor's currents and "
+            f"frames would be reckoned for it. Name one of {', '.join(sorted(names))}"
+        )
     query = config.query(deployment)
-    limits = granted(query, deployment.rounds.every_s)
-    found = {"variance": limits.variance, "every_s": deployment.rounds.every_s}
-    return found | {"site": deployment.site.name}, query.readings
-
-
-def own_figures(pairs: Iterable[str]) -> dict[str, float]:
-    """Return what NAME=VALUE says.
-
-    Raises:
-        OperatorFault: it is no such pair, or no number from nought up.
-    """
-    found = {}
-    for pair in pairs:
-        name, _, text = pair.partition("=")
-        try:
-            found[name] = float(text)
-        except ValueError:
-            found[name] = math.nan
-        if not 0 <= found[name] < 1e12:
-            raise OperatorFault(
-                f"--set {pair} came; NAME=VALUE with a number from nought up is needed, or "
-                "nothing can be reckoned with it. For instance --set sleep_ma=0.02"
-            )
-    return found
+    limits = granted(deployment, query)
+    found = {"every_s": deployment.rounds.every_s, "site": deployment.site.name}
+    found |= {} if tells else {"variance": limits.variance}
+    found |= {"readings": SENSORS[sensor].readings} if sensor in SENSORS else {}
+    return found | {"sensor": sensor}, query.readings
 
 
 def budget(
@@ -101,11 +94,10 @@ def budget(
 def _lines(found: Needs, promised: int | None) -> Iterable[str]:
     plan, energy, memory, air = found.plan, found.energy, found.memory, found.bytes
     rest = "asleep in between" if plan.sleeps else "awake and joined"
-    count = "1 reading" if plan.readings == 1 else f"{plan.readings} readings"
-    yield (
-        f"{count} of {plan.sensor} each {_time(plan.every_s)}, variance "
-        f"{plan.variance} grains squared, {rest}"
-    )
+    count = "1 reading of" if plan.readings == 1 else f"{plan.readings} readings of"
+    count = "a place told by" if plan.tells else count
+    noise = "" if plan.tells else f" variance {plan.variance} grains squared,"
+    yield f"{count} {plan.sensor} each {_time(plan.every_s)},{noise} {rest}"
     if late := found.sleepless_s:
         more = f"{late:.3g} s, more than {_time(plan.every_s)}"
         yield f"sleep     none: to wake, join and answer takes {more}; reckoned as with --awake"
@@ -117,7 +109,7 @@ def _lines(found: Needs, promised: int | None) -> Iterable[str]:
         share = 100 * mas / energy.answer_mas
         yield f"          {share:5.1f} %  {PARTS[name]}"
     yield (
-        f"time      {found.noise_ms:.3g} ms to draw the noise ({plan.sampler}; measured), "
+        f"time      {found.noise_ms:.3g} ms to draw the noise ({_drawn(plan)}), "
         f"{found.awake_s:.3g} s awake for an answer (estimated)"
     )
     yield (
@@ -139,6 +131,10 @@ def _lines(found: Needs, promised: int | None) -> Iterable[str]:
             f"privacy   the promise is for {promised} readings: {_time(promised * plan.every_s)} "
             "from the first to the last, and then the device is silent for the life of its key"
         )
+
+
+def _drawn(plan: Plan) -> str:
+    return "estimated" if plan.tells else f"{plan.sampler}; measured"
 
 
 def _plain(found: Needs, promised: int | None) -> dict[str, Any]:

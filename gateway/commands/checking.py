@@ -6,6 +6,7 @@ fault does not hide the next, unless the next cannot be seen without it.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from ..deployment import Deployment
 from ..enrolment.enrol import Devices, load_devices
 from ..enrolment.together import check_together
 from ..faults import OperatorFault
+from ..kit import siting
+from ..serves.table import of
 
 NAMES_OF_OURS = frozenset(("round", "map", "ha", "gateway"))  # levels of topics
 
@@ -83,13 +86,15 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
     if devices is not None:
         yield from _devices(deployment, devices)
         yield from checking_devices.findings(deployment, path, devices)
+    for caution in of(deployment).cautions(query):
+        yield note("rounds", caution)
     yield from checking_files.findings(deployment, path)
     yield from checking_store.findings(deployment, query)
     yield from checking_links.findings(deployment, connect)
 
 
 def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
-    sensors = deployment.sensors.count[0] * deployment.sensors.count[1]
+    sensors = prod(of(deployment).sensors(deployment))
     try:
         check_together(deployment, devices)
     except OperatorFault as wrong:
@@ -113,8 +118,9 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
     if read < sensors:
         yield note(
             "devices",
-            f"{sensors - read} sensors have no device; the map is drawn without them. Enrol them, "
-            "or set [sensors] count",
+            f"{_counted(sensors - read, 'sensor')} without a device; the map is drawn with the "
+            "others. Enrol more, "
+            "or say under [sensors] or [disk] that there are fewer",
         )
     if deployment.rounds.quorum > len(devices.by_name):
         yield fault(
@@ -136,7 +142,7 @@ def _sense(deployment: Deployment) -> Iterable[Finding]:
     lasts = _long(rounds.every_s * deployment.privacy.readings)
     yield ok(
         "privacy",
-        f"{deployment.privacy.readings} rounds share the promise; one every "
+        f"{_counted(deployment.privacy.readings, 'round')} under the promise; one every "
         f"{_long(rounds.every_s)}, they last {lasts}{' of open hours' * bool(rounds.hours)}",
     )
     if assistant.enabled and assistant.expire_s and assistant.expire_s < rounds.every_s:
@@ -145,12 +151,21 @@ def _sense(deployment: Deployment) -> Iterable[Finding]:
             f"expire_s {assistant.expire_s:g} is less than [rounds] every_s {rounds.every_s:g}: "
             "between rounds every result will be unavailable",
         )
+    try:
+        siting.of(deployment)
+    except OperatorFault as wrong:
+        yield note("disk", f"no board with a receiver can be provisioned: {wrong}")
     if deployment.mqtt.insecure:
         yield note(
             "mqtt",
             "insecure = true: whoever is on the network can read, change and forge messages. "
             "heatveil broker init makes what TLS needs",
         )
+
+
+def _counted(number: int, what: str) -> str:
+    """Return a number of things as one says it."""
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _long(seconds: float) -> str:

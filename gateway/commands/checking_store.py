@@ -8,10 +8,11 @@ from typing import Any
 
 from ..deployment import Deployment
 from ..faults import OperatorFault
-from ..ledger import check_budget, check_terms, price, terms
+from ..ledger import price
+from ..serves.table import first
 from ..storage.looking import MADE
+from ..terms import check_budget, check_terms, terms, unit_of
 from .checking import Finding, fault, note, ok
-from .choices import first_round
 
 
 def findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
@@ -34,14 +35,23 @@ def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     """Yield whether what was charged may be added to, and what is left."""
     from .stored import reading
 
-    guarantee = first_round(query).guarantee
+    guarantee = first(deployment, query).guarantee
     rho = price(guarantee)
     budget = rho * deployment.privacy.readings
     with reading(deployment) as reader:
         promised, least = reader.promise()
         ledger = reader.ledger(budget)
     check_terms(promised, terms(guarantee))
-    check_budget(least, budget)
+    unit = unit_of(guarantee)
+    check_budget(least, budget, unit)
+    if least is not None and budget < least:
+        yield note(
+            "store",
+            f"this file promises {unit.said(budget, 6)} in all, and "
+            f"{float(unit.of(least)):.6g} was "
+            "promised before: once a gateway has started with it, no larger promise is taken on "
+            "this database any more. If it was meant as a trial, copy the folder first",
+        )
     left, share = int(ledger.left / rho), float(ledger.spent / ledger.budget)
     told = f"{share:.1%} of it is spent"
     if left:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,10 +13,16 @@ from physics.places import is_plane
 from recovery.thermal import Query, plan
 
 from ..faults import OperatorFault
-from .settings import ratio, value
+from .settings import given, ratio
 
 # The operator from cells to sensors is kept in memory, eight bytes an entry.
 _ENTRIES_MAX = 50_000_000
+# Fields of the query that --set does not give, and what does.
+OTHER_FLAGS = {
+    "grid": "--cells and --length",
+    "sensors": "--sensors",
+    "response": "[room] plan in a deployment file",
+}
 _SHAPE = re.compile(r"([0-9]{1,7})(?:x([0-9]{1,7}))?", re.ASCII)
 
 
@@ -36,9 +42,9 @@ def shape(text: str, flag: str) -> tuple[int, int]:
     return columns, rows
 
 
-def grid(cells: str, length: float | None) -> Grid:
-    """Return the grid of so many cells, on the unit interval or so many metres long."""
-    columns, rows = shape(cells, "--cells")
+def grid(cells: str, length: float | None, flag: str = "--cells") -> Grid:
+    """Return the grid of so many cells (by that flag), so many metres long or on the unit line."""
+    columns, rows = shape(cells, flag)
     if length is None:
         return Grid((columns, rows), 0)
     cell_mm = 1000 * length / columns
@@ -62,7 +68,7 @@ def query(
     calibration: str = "exact",
     estimator: str = "auto",
     sigma: str | None = None,
-    settings: Iterable[str] = (),
+    settings: Iterable[str] | None = (),
 ) -> Query:
     """Return the query that the flags ask for.
 
@@ -86,14 +92,7 @@ def query(
     }
     if sigma is not None:
         asked["sigma"] = ratio(sigma, "--sigma")
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals:
-            raise OperatorFault(
-                f"--set {setting} sets nothing; it needs a name and a value, name=value, or it "
-                "is not known what is meant. Write for instance --set readings=4"
-            )
-        asked[name.strip()] = value(name.strip(), text.strip(), f"--set {setting}")
+    asked |= given(settings or (), Query, OTHER_FLAGS)
     return checked(asked)
 
 
@@ -167,14 +166,14 @@ def refused() -> Iterator[None]:
         ) from fault
 
 
-def first_round(query: Query) -> Round:
-    """Return what the query asks first.
+def first_round(query: Any, asks: Callable[[Any, Any], Round | None] = plan) -> Round:
+    """Return what the query asks first; asks: the plan of its mechanism.
 
     Raises:
         OperatorFault: it cannot be served.
     """
     with refused():
-        round = plan(query, [])
+        round = asks(query, [])
     if round is None:
         raise RuntimeError("a query of one reading at least plans no round")
     return round

@@ -10,16 +10,22 @@ from recovery.estimators.table import ESTIMATORS
 from .. import config
 from ..deployment import Deployment
 from ..faults import OperatorFault
+from ..serves.table import SERVES
 
 _KEY = re.compile(r"^(?:# )?([a-z0-9_]+) = .*?\s# +(.*)$")
 _MORE = re.compile(r"^#\s{8,}(.*)$")  # a comment that goes on in the next line
 
 
-def show(sample: bool, schema: bool, say: Callable[[str], None]) -> None:
+def show(
+    sample: bool, schema: bool, say: Callable[[str], None], mechanism: str = "thermal"
+) -> None:
     """Print a sample of a deployment file, or what may stand in one.
 
+    Args:
+        mechanism: whose sample it is.
+
     Raises:
-        OperatorFault: both are asked for.
+        OperatorFault: both are asked for, or there is no such mechanism.
     """
     if sample and schema:
         raise OperatorFault(
@@ -29,7 +35,7 @@ def show(sample: bool, schema: bool, say: Callable[[str], None]) -> None:
     if schema:
         say(json.dumps(described(), indent=2))
     else:
-        say(config.sample().removesuffix("\n"))
+        say(config.sample(mechanism).removesuffix("\n"))
 
 
 def described() -> dict[str, Any]:
@@ -39,7 +45,7 @@ def described() -> dict[str, Any]:
     may lack it: what really is missing is for `heatveil check` to say.
     """
     found = Deployment.model_json_schema(by_alias=False)
-    tables, words = found["$defs"], explained(config.sample())
+    tables, words = found["$defs"], all_explained()
     for name, table in found["properties"].items():
         table.pop("default", None)
         said = tables[_named(table)]
@@ -57,6 +63,14 @@ def described() -> dict[str, Any]:
         "title": "A deployment of heatveil",
         "required": ["room", "privacy"],
     }
+
+
+def all_explained() -> Mapping[tuple[str, str], str]:
+    """Return what the samples of all mechanisms say of each key; the first that has it counts."""
+    found: dict[tuple[str, str], str] = {}
+    for mechanism in SERVES:
+        found = {**explained(config.sample(mechanism)), **found}
+    return found
 
 
 def explained(sample: str) -> Mapping[tuple[str, str], str]:

@@ -16,15 +16,16 @@ from pathlib import Path
 from .. import config
 from ..brokers.doors import Doors
 from ..deployment import Deployment
-from ..enrolment import enrol, single
+from ..enrolment import enrol, keycount, single
 from ..enrolment.single import Newcomer
 from ..faults import OperatorFault
 from ..rounds import Place
+from ..serves.table import of
 from ..storage.alone import held
 from ..storage.store import Store
 from .device_enrolling import Places, enrolled
 from .device_files import Halves
-from .device_spent import check_promise, spent
+from .device_spent import check_promise, keys_heard, spent
 from .device_standing import at_broker, has_store, known, let_in, meant_by
 
 RELOAD = "A gateway takes it up at its start, or when told to reload (SIGHUP; systemd: restart)"
@@ -76,7 +77,7 @@ class Change:
             self._say(f"{self._name} was enrolled; {self._out} is all that its board needs")
             return
         single.check_name(self._name, self._devices, self._deployment.mqtt.username)
-        room = prod(self._deployment.sensors.count)
+        room = prod(of(self._deployment).sensors(self._deployment))
         made = self._made(Place(single.free_sensor(self._devices, room, sensor, count), count))
         self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
         first, to = made.secret.identity.sensor, f" and {count - 1} more" * (count > 1)
@@ -95,6 +96,9 @@ class Change:
                 "gateway"
             )
         self._at_broker(lambda door: door.remove(self._name))
+        counts = keycount.load(deployment.site.devices, self._devices, keys_heard(deployment))
+        # Whoever has its sensor next has had its keys.
+        keycount.keep(deployment.site.devices, self._devices, counts)
         left = {name: one for name, one in self._devices.by_name.items() if name != self._name}
         enrol.save_devices(self._devices._replace(by_name=left), deployment.site.devices)
         halves.abandon()
@@ -162,15 +166,14 @@ class Change:
         before = 0 if anew else spent(self._deployment, {*self._devices.by_name} - {self._name})
         halves = Halves(self._deployment, self._secrets, self._out)
         places = Places(self._path, self._deployment, halves)
-        enrolled(
-            places,
-            self._devices,
-            made,
-            virtual,
-            before,
-            lambda: self._at_broker(let_in),
-            self._say,
+        own, place = (
+            self._deployment,
+            Place(made.secret.identity.sensor, made.secret.identity.sensors),
         )
+        most, heard = of(own).keys(own), keys_heard(own)
+        with keycount.counted(own.site.devices, self._devices, place, heard, most, sure=virtual):
+            door = lambda: self._at_broker(let_in)  # noqa: E731
+            enrolled(places, self._devices, made, virtual, before, door, self._say)
 
     def _at_broker(self, do: Callable[[Doors], str]) -> None:
         at_broker(self._deployment, self._folder, self._say, do)

@@ -9,10 +9,10 @@ from .. import config
 from ..deployment import Deployment
 from ..enrolment import enrol, tightened
 from ..enrolment.enrol import Device, Devices
-from ..enrolment.granting import granted, unspent
 from ..enrolment.single import Newcomer
 from ..faults import OperatorFault
 from ..rounds import Place
+from ..serves.table import granted, of
 from .device_files import Halves
 
 
@@ -36,19 +36,22 @@ def enrolled(
     """Write what a device is given, let it in, and make it one of the fleet.
 
     Args:
-        before: nano-rho that are not in its budget, for the room has paid them already.
+        before: nano-rho that the room has paid already, by the ledger: its budget is what is left.
         let_in: does that at the broker.
 
     Raises:
         OperatorFault: one of them could not be done; then the device is none of ours.
     """
     path, deployment, halves = places
-    who = made.secret.identity
-    limits = unspent(granted(config.query(deployment), deployment.rounds.every_s), before)
+    who, entry = made.secret.identity, of(deployment)
+    query = config.query(deployment)
+    entry.check_held(query, {who.name: who.sensors}, {})
+    whole = granted(deployment, query)
+    limits = entry.unspent(query, whole, before)
     ours = who.key_id, who.mac_key, who.config_key
     device = Device(who.name, Place(who.sensor, who.sensors), who.mode, *ours)
     fleet = devices._replace(by_name={**devices.by_name, who.name: device})
-    sensors = prod(deployment.sensors.count)
+    sensors = prod(entry.sensors(deployment))
     enrol.check_fleet(fleet, sensors, keyholder=deployment.privacy.keyholder)
     again = who.name in devices.by_name
     if virtual:
@@ -64,7 +67,7 @@ def enrolled(
             say(f"{holder} takes its noise off: move it to where only its owner comes")
         let_in()
         given = tightened.load(deployment.site.devices, devices)
-        given[who.name] = tightened.Given(who.key_id, limits, before)
+        given[who.name] = tightened.Given(who.key_id, limits, whole.budget - limits.budget)
         tightened.save(deployment.site.devices, devices.site, given)
         enrol.save_devices(fleet, deployment.site.devices)
     except OperatorFault:

@@ -8,6 +8,7 @@ from ..deployment import Deployment
 from ..enrolment import budgets, enrol, single
 from ..enrolment.enrol import Secret, Secrets
 from ..enrolment.single import Newcomer
+from ..kit.placing import asked_by
 from .virtual import STATE
 
 UNFINISHED = ".unfinished"  # what a kill in the middle of a change leaves
@@ -72,9 +73,7 @@ class Halves:
         """
         single.refuse_old(self.board)
         link = self._link(made.secret.identity.name, made.password)
-        single.save_board(
-            self.begun, made, limits, link, self._deployment.rounds.sampler == "table"
-        )
+        single.save_board(self.begun, made, limits, link, asked_by(self._deployment))
 
     def new_link(self, name: str, password: str) -> None:
         """Write how a board comes to the broker from now on; as `new_board`."""

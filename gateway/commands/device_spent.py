@@ -1,6 +1,7 @@
 """What the room has paid already, and so is not in the budget of a device that comes later."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from fractions import Fraction
@@ -9,10 +10,11 @@ from edge.limits import NANO
 
 from .. import config
 from ..deployment import Deployment
-from ..ledger import Charge, check_budget, check_terms, price, terms
+from ..ledger import Charge, price
 from ..mechanisms import named
 from ..storage.places import place_of
 from ..storage.reader import Reader
+from ..terms import check_budget, check_terms, terms, unit_of
 from .device_standing import has_store
 
 
@@ -28,7 +30,7 @@ def check_promise(deployment: Deployment) -> None:
     with closing(Reader(place_of(deployment))) as reader:
         promised, least = reader.promise()
     check_terms(promised, terms(guarantee))
-    check_budget(least, price(guarantee) * deployment.privacy.readings)
+    check_budget(least, price(guarantee) * deployment.privacy.readings, unit_of(guarantee))
 
 
 def spent(deployment: Deployment, others: Iterable[str]) -> int:
@@ -46,6 +48,14 @@ def spent(deployment: Deployment, others: Iterable[str]) -> int:
     with closing(Reader(place_of(deployment))) as reader:
         charges = reader.ledger(Fraction(0)).charges
     return counted(one for one in charges if one.device not in apart)
+
+
+def keys_heard(deployment: Deployment) -> Counter[str]:
+    """Return of how many keys of each device the gateway has heard, by name."""
+    if not has_store(deployment):
+        return Counter()
+    with closing(Reader(place_of(deployment))) as reader:
+        return Counter(row.name for row in reader.devices())
 
 
 def counted(charges: Iterable[Charge]) -> int:

@@ -20,6 +20,15 @@ Secrets = Annotated[
 Out = Annotated[
     Path | None, typer.Option(help="For the board; NAME.device.json beside the config.")
 ]
+Keys = Annotated[
+    bool, typer.Option("--keys", help="All keys anew, a new enrolment, not the password alone.")
+]
+NewBudget = Annotated[
+    bool,
+    typer.Option(
+        "--new-budget", help="With --keys: all of one, though the room has paid already."
+    ),
+]
 
 app = typer.Typer(help="The devices: list, add, remove, new keys, shut out and let back.")
 
@@ -71,15 +80,8 @@ def remove(
 def rotate(
     name: Name,
     config: flags.Config,
-    keys: Annotated[
-        bool, typer.Option("--keys", help="New device keys too: a new enrolment.")
-    ] = False,
-    new_budget: Annotated[
-        bool,
-        typer.Option(
-            "--new-budget", help="With --keys: all of one, though the room has paid already."
-        ),
-    ] = False,
+    keys: Keys = False,
+    new_budget: NewBudget = False,
     out: Out = None,
     folder: Folder = None,
     secrets: Secrets = None,

@@ -10,6 +10,7 @@ from ..enrolment import enrol
 from ..enrolment.enrol import Device, Devices
 from ..kit import ailments, interpreter, reaching, selftest, sensing, state, still
 from ..kit.board import Board, BoardFault
+from ..kit.boardfile import THERMAL
 
 CLOCK = 2025  # a year before this one was never set
 
@@ -73,11 +74,11 @@ def _looked(
     faults += _of_state(there, devices, who)
     faults += ailments.of_flash(there.flash)
     try:
-        told["selftest"] = selftest.checked(board)._asdict()
+        told["selftest"] = selftest.passed(board, there.mechanism)._asdict()
     except BoardFault as fault:
         faults.append(str(fault))
     if not there.config:
-        told["sensor"] = sensing.ailing(board)
+        told["sensor"], told["sensor_how"] = sensing.looked(board)
         if told["sensor"]:
             faults.append(f"its sensor: {told['sensor']}")
             if there.word == "ready":
@@ -121,9 +122,10 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
     say(f"interpreter  MicroPython {found['version']} on {found['platform']}, {found['chip']}")
     if device := told.get("device"):
         if device["name"]:
+            tells = "reads" if device["mechanism"] == THERMAL else "tells its place by"
             say(
                 f"device       {device['name']} of {device['site']}, {device['mode']}, key "
-                f"{device['key']}, reads {device['driver']}"
+                f"{device['key']}, {tells} {device['driver']}"
             )
         if held := device["limits"]:
             say(
@@ -143,7 +145,7 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
     if passed := told.get("selftest"):
         say(f"self-test    frame {passed['digest']}, the same on CPython")
     if told.get("sensor") == "":
-        say("sensor       it answers; what it says stays on the board")
+        say(f"sensor       {told['sensor_how']}")
     if told.get("reach") == "":
         say("reach        from the board, the broker lets it in")
     for fault in told["faults"]:

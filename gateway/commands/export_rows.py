@@ -1,20 +1,17 @@
 """The rows of an export: what a store holds, as plain values under names with their units.
 
-Blurred readings are whole grains, as they left the device: a grain is 2**-exponent kelvin (or
-units of the interval's model), and to round them otherwise would pretend that they are exact.
+What a device answered, and what became of all answers, each mechanism has its own names for: see
+`export_own`. All else is alike.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edge import cbor, wire
-from edge.thermal import NAME, PARAMS, Params
 
 from ..storage.records import RoundRow
 
 PAGE = 500  # rounds or charges of one question: nobody is kept waiting for longer
-GRAINS = "whole numbers; times 2**-exponent kelvin, or units of the unit interval's model"
-EPOCH = "seconds since 1970-01-01 UTC, of the gateway's clock"
 
 
 class Span(NamedTuple):
@@ -39,20 +36,37 @@ class Kind(NamedTuple):
     rows: Callable[[Any, Span], Iterator[list[tuple[Any, ...]]]]  # one list a round, or page
 
 
-def _reports(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+Tail = tuple[Any, ...]
+
+
+class Own(NamedTuple):
+    """What one mechanism's rows end with: columns, and what fills them.
+
+    reported(message)   of a Round's body; takes a report's numbers and the first sensor's place
+    released(message)   of a Round's body; takes what a release holds
+    """
+
+    report: Mapping[str, type]
+    reported: Callable[[Any], Callable[[Sequence[int], int], Iterable[Tail]]]
+    release: Mapping[str, type]
+    released: Callable[[Any], Callable[[Sequence[int | None]], Iterable[Tail]]]
+    units: dict[str, str]
+    sure: bool  # whether maps say how sure each cell is
+
+
+def reports(own: Own, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     for row in _rounds(reader, span):
-        exponent = _exponent(reader, row)
+        tails = own.reported(_asked(reader, row))
         found: list[tuple[Any, ...]] = []
         for one in reader.answers(row.number):
             # Its MAC was verified before it was stored, with a key that may be gone by now.
             body = cbor.decode(one.frame[: -wire.MAC_BYTES])
             numbers = (row.number, one.device, one.epoch, one.seq, one.taken_s)
-            for place, grains in enumerate(body[4], body[5]):
-                found.append((*numbers, place, grains, exponent))
+            found += [(*numbers, *tail) for tail in tails(body[4], body[5])]
         yield found
 
 
-def _messages(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def messages(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     """Give what went over the broker for a round: it is asked, answered, taken back."""
     for row in _rounds(reader, span):
         asked = wire.round_topic(span.site, row.mechanism)
@@ -66,30 +80,35 @@ def _messages(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
         yield found
 
 
-def _releases(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def releases(own: Own, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     for row in _rounds(reader, span):
         values = reader.release(row.number)
         if values is not None:
             ended = (row.number, row.closed_s, row.reports)
-            exponent = _exponent(reader, row)
-            yield [(*ended, place, grains, exponent) for place, grains in enumerate(values)]
+            yield [(*ended, *tail) for tail in own.released(_asked(reader, row))(values)]
 
 
-def _maps(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def maps(own: Own, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     for row in _rounds(reader, span):
         body = reader.map(row.number)
         if body is None:
             continue
-        mass = body["mass"] or []
-        lines = mass if mass and isinstance(mass[0], list) else [mass]
+        lines = _lines(body["mass"])
+        sds = _lines(body.get("sd")) or [[None] * len(line) for line in lines]
         yield [
-            (row.number, row.opened_s, i, j, float(share))
+            (row.number, row.opened_s, i, j, float(share), *([sds[i][j]] * own.sure))
             for i, line in enumerate(lines)
             for j, share in enumerate(line)
         ]
 
 
-def _ledger(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def _lines(values: Any) -> Any:
+    if not values:
+        return []
+    return values if isinstance(values[0], list) else [values]
+
+
+def ledger(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     pages: list[list[Any]] = []
     before = None
     while page := reader.charges(PAGE, before):
@@ -112,60 +131,6 @@ def _rounds(reader: Any, span: Span) -> list[RoundRow]:
     return found[::-1]
 
 
-def _exponent(reader: Any, row: RoundRow) -> int | None:
-    """Return what a grain of a round is, or None for a mechanism without."""
-    message = reader.message(row.number)
-    if row.mechanism != NAME or message is None:
-        return None
-    return int(Params(*cbor.decode(message[: -wire.MAC_BYTES])[4][:PARAMS]).exponent)
-
-
-_GRAINS = {"grains": GRAINS, "sensor": "counted from 0", "exponent": "of the grains"}
-KINDS = {
-    "reports": Kind(
-        {
-            "round": int,
-            "device": str,
-            "epoch": int,
-            "seq": int,
-            "taken_s": float,
-            "sensor": int,
-            "grains": int,
-            "exponent": int,
-        },
-        {**_GRAINS, "taken_s": EPOCH, "epoch": "boots of the device", "seq": "its messages"},
-        "rounds",
-        _reports,
-    ),
-    "releases": Kind(
-        {
-            "round": int,
-            "closed_s": float,
-            "reports": int,
-            "sensor": int,
-            "grains": int,
-            "exponent": int,
-        },
-        {**_GRAINS, "closed_s": EPOCH, "reports": "devices that answered"},
-        "rounds",
-        _releases,
-    ),
-    "maps": Kind(
-        {"round": int, "opened_s": float, "row": int, "column": int, "mass": float},
-        {"opened_s": EPOCH, "mass": "of the cell, as on the map topic; from 0", "row": "from 0"},
-        "maps",
-        _maps,
-    ),
-    "messages": Kind(
-        {"round": int, "at_s": float, "topic": str, "payload": str},
-        {"at_s": EPOCH, "payload": "hex, as it came or went; empty where a round is taken back"},
-        "rounds",
-        _messages,
-    ),
-    "ledger": Kind(
-        {"round": int, "device": str, "rho": str, "rho_decimal": float, "at_s": float},
-        {"rho": "num/den, exact", "device": "empty: the whole fleet was asked", "at_s": EPOCH},
-        "pages of charges",
-        _ledger,
-    ),
-}
+def _asked(reader: Any, row: RoundRow) -> Any:
+    """Return the body of what asked a round: it was signed, with a key that may be gone by now."""
+    return cbor.decode(reader.message(row.number)[: -wire.MAC_BYTES])

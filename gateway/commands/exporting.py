@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from recovery.guarantee import sentences
-from recovery.thermal_tables import priced_delta
 
 from .. import config as deployments
 from ..deployment import Deployment
 from ..faults import OperatorFault, suggestion
 from ..ledger import Ledger, price
-from .choices import first_round
+from ..serves.table import first, of
 from .export_files import FORMATS, written
-from .export_rows import KINDS, Span
+from .export_kinds import NAMES, kinds
+from .export_rows import Span
 from .stored import reading
 
 
@@ -36,7 +36,7 @@ def export(
     """Write one kind of rows to a new file, and the promise beside it.
 
     Args:
-        what: a name of `export_rows.KINDS`.
+        what: a name of `export_kinds.NAMES`.
         since, until: of the round's opening, or the charge; a date, or a date and a time.
 
     Raises:
@@ -44,10 +44,10 @@ def export(
             times, a file is there already or cannot be written, pyarrow is not there, or the
             store cannot be read.
     """
-    if what not in KINDS:
+    if what not in NAMES:
         raise OperatorFault(
-            f"--what is {what} but must be one of {', '.join(KINDS)}, for these are what a store "
-            f"holds; {suggestion(what, KINDS)}"
+            f"--what is {what} but must be one of {', '.join(NAMES)}, for these are what a store "
+            f"holds; {suggestion(what, NAMES)}"
         )
     if out.suffix.lower() not in FORMATS:
         raise OperatorFault(
@@ -62,18 +62,30 @@ def export(
             "an empty file would be taken for an empty store. Change one of them"
         )
     span = Span(first, end, deployment.site.name)
-    kind = KINDS[what]
+    kind = kinds(deployment.rounds.mechanism)[what]
     with reading(deployment) as reader:
+        _check_mechanism(deployment, reader)
         promise = _promise(deployment, reader, what, kind.units, span)
         rows, used = written(out, kind, kind.rows(reader, span), promise)
     say(f"{out}: {rows:,} rows of {what} from {used:,} {kind.of}")
     say(f"{out}.guarantee.json: the promise that goes with them")
 
 
+def _check_mechanism(deployment: Deployment, reader: Any) -> None:
+    asked = deployment.rounds.mechanism
+    for row in reader.rounds(1):
+        if row.mechanism != asked:
+            raise OperatorFault(
+                f"the newest round of the store is of {row.mechanism}, and [rounds] mechanism is "
+                f"{asked}: its numbers would be written under names that mean something else. "
+                "Name the deployment file that it was gathered with"
+            )
+
+
 def _promise(
     deployment: Deployment, reader: Any, what: str, units: dict[str, str], span: Span
 ) -> dict[str, Any]:
-    plan = first_round(deployments.query(deployment))
+    plan = first(deployment, deployments.query(deployment))
     guarantee = plan.guarantee
     terms, least = reader.promise()
     budget = price(guarantee) * deployment.privacy.readings
@@ -92,7 +104,7 @@ def _promise(
         "charged_under": None if terms is None else json.loads(terms),
         "rho_budget": str(ledger.budget),
         "rho_spent": str(ledger.spent),
-        "epsilon_spent": ledger.epsilon(priced_delta(plan), epsilon),
+        "epsilon_spent": ledger.epsilon(of(deployment).delta(plan), epsilon, budget),
         "rounds_so_far": newest[0].number if newest else 0,
         "units": units,
         "public": "everything here has passed the veil; no key and no exact reading is in it",

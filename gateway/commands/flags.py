@@ -7,13 +7,29 @@ import typer
 
 from recovery.estimators.names import HOMES
 
-from ..faults import OperatorFault
+from .flags_given import check_file as check_file
+from .flags_given import check_frames as check_frames
+from .flags_given import check_taken as check_taken
+from .flags_given import one_file as one_file
 
 Sources = Annotated[
     Path | None, typer.Option(help="CSV of what is warm: position,intensity or x,y,intensity.")
 ]
 SourcesRandom = Annotated[
     int | None, typer.Option(help="So many sources in random cells instead of a file.")
+]
+Points = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|NAME",
+        help="CSV of where people are, user,x,y; or an example: normal, szipf, mnormal.",
+    ),
+]
+Users = Annotated[
+    int | None, typer.Option(min=1, help="So many people in an example of --points; 10000 else.")
+]
+Grid = Annotated[
+    str, typer.Option(metavar="NxM", help="Cells of a map of people: columns x rows.")
 ]
 Cells = Annotated[str, typer.Option(help="Cells of the map: N on a line, NxM in a plane.")]
 Length = Annotated[
@@ -71,68 +87,3 @@ From = Annotated[
     str | None, typer.Option("--from", help="Of --scene: the time it begins; its first else.")
 ]
 Config = Annotated[Path, typer.Option(help="The deployment file, TOML.")]
-
-# What an array says by itself, and what goes with frames alone.
-_ROOM = ["sources", "sources_random", "cells", "length", "sensors", "spread"]
-_ROOM += ["calibration", "estimator"]
-_FRAMES = ["clip", "background", "fit", "every", "frames_count", "people"]
-
-
-_READINGS = ["cells", "length", "sensors", "spread", "sigma", "delta", "settings"]
-_CONFIG = ["cells", "length", "sensors", "spread", "epsilon", "delta", "calibration", "settings"]
-
-
-def check_frames(context: typer.Context, frames: Path | None) -> None:
-    """Check that no flag would do nothing unnoticed, with recorded frames or without.
-
-    Raises:
-        OperatorFault: there is such a flag.
-    """
-    given = _given(context, _FRAMES if frames is None else _ROOM)
-    if given and frames is None:
-        raise OperatorFault(
-            f"{given} came without --frames; there must be recorded frames to speak of, or it "
-            "would do nothing unnoticed. Add --frames FILE"
-        )
-    if given:
-        raise OperatorFault(
-            f"{given} came with --frames; the recording says that itself, or cannot be played "
-            "so, and it would do nothing unnoticed. Leave it out"
-        )
-
-
-def check_file(context: typer.Context, file: Path) -> None:
-    """Check that nothing is said beside a file that says it, a deployment or published readings.
-
-    Raises:
-        OperatorFault: there is such a flag.
-    """
-    if given := _given(context, _CONFIG if context.info_name == "calibrate" else _READINGS):
-        raise OperatorFault(
-            f"{given} came with {file}; the file says that itself, and two answers to one "
-            "question cannot both count. Leave it out, or change the file"
-        )
-
-
-def one_file(first: Path | None, second: Path | None) -> Path | None:
-    """Return the deployment file, however it was named; None where it was not.
-
-    Raises:
-        OperatorFault: two were named.
-    """
-    if first is not None and second is not None:
-        raise OperatorFault(
-            f"{first} and --config {second} both came; one deployment is asked about at a time, "
-            "or it is not known which. Leave one out"
-        )
-    return first or second
-
-
-def _given(context: typer.Context, names: list[str]) -> str:
-    """Return those of these flags that stand on the command line, joined for a sentence."""
-    sources = {name: context.get_parameter_source(name) for name in names}
-    return " and ".join(
-        "--set" if name == "settings" else "--" + name.replace("_", "-")
-        for name, source in sources.items()
-        if source is not None and source.name == "COMMANDLINE"
-    )

@@ -12,8 +12,11 @@ NAMED = 5  # devices that are missing; of more only the number is said
 
 
 @contextmanager
-def coming(devices: int) -> Iterator[Callable[[int], None]]:
-    """Give what shows how many of them are on the broker; nothing is seen but on a terminal."""
+def coming(devices: int, said: str = "") -> Iterator[Callable[[int], None]]:
+    """Give what shows how many of them are on the broker; nothing is seen but on a terminal.
+
+    said: how they run, which stands beside.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -21,7 +24,8 @@ def coming(devices: int) -> Iterator[Callable[[int], None]]:
     if not console.is_terminal:
         yield lambda up: None
         return
-    columns = TextColumn("devices on the broker"), BarColumn(), MofNCompleteColumn()
+    words = f"devices on the broker{', ' * bool(said)}{said}"
+    columns = TextColumn(words, markup=False), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("", total=devices)
         yield lambda up: progress.update(bar, completed=up)

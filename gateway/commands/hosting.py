@@ -10,11 +10,9 @@ from typing import Any
 
 import structlog
 
-from edge.thermal import params_of
 from recovery.guarantee import from_json
-from recovery.thermal import Query
 
-from .. import config, logs
+from .. import config, logs, mechanisms
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices, load_devices
 from ..faults import OperatorFault
@@ -24,37 +22,41 @@ from ..operate.metrics import Metrics
 from ..operate.reloading import Reloading, reread
 from ..operate.supervised import Supervised
 from ..operate.vitals import PARTS
+from ..serves.table import named
 from ..serving import Service
 from ..storage.places import place_of
 from ..storage.reader import Reader
 from ..telling import Event
 from ..web import token
 from ..web.server import Page
-from .choices import first_round
-from .promise import in_words
+from .choices import refused
 from .signals import on_signal as on_signal
 from .watch import SEEDED
 
 log = structlog.get_logger()
 
 
-def shown(page: Page, query: Query, seeded: bool = False) -> Callable[[Event], None]:
+def shown(
+    page: Page, query: Any, seeded: bool = False, mechanism: str = "thermal"
+) -> Callable[[Event], None]:
     """Return what takes the service's events to the page, with words and units for people.
 
     Args:
         seeded: the noise can be repeated; then the page says so, whatever the Round said.
     """
-    exponent = params_of(first_round(query)).exponent
+    entry = named(mechanism)
+    with refused():
+        beside = entry.shown(mechanisms.named(mechanism).plan(query, []))
 
     def show(event: Event) -> None:
         if event["kind"] == "release":
-            event = {**event, "exponent": exponent}  # a grain is 2**-exponent kelvin
+            event = {**event, **beside}
         if seeded and "guarantee" in event:
             event = {**event, "guarantee": {**event["guarantee"], "trust": SEEDED}}
         page.feed.put(event)
         if event["kind"] == "map":
             promise = from_json(json.dumps(event["guarantee"]))
-            page.feed.put({"kind": "promise", "sentences": in_words(query, promise)})
+            page.feed.put({"kind": "promise", "sentences": entry.in_words(query, promise)})
 
     return show
 
@@ -103,6 +105,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     devices = load_devices(deployment.site.devices, deployment.site.name)
     now = Now(path, deployment, devices)
     over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
+    query, mechanism = config.query(deployment), deployment.rounds.mechanism
     manager = Supervised()
     where = deployment.page
     secret = token.read(where.token_file)
@@ -112,7 +115,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         Service(
             deployment,
             devices,
-            on_event=each(manager.hear, shown(page, config.query(deployment))),
+            on_event=each(manager.hear, shown(page, query, mechanism=mechanism)),
             health=health,
             metrics=metrics,
         ) as service,

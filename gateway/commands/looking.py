@@ -37,6 +37,9 @@ def config(
     schema: Annotated[
         bool, typer.Option("--schema", help="Its JSON Schema, for editors.")
     ] = False,
+    mechanism: Annotated[
+        str, typer.Option(help="Whose sample: thermal for warmth, disk for people.")
+    ] = "thermal",
 ) -> None:
     """Print a deployment file to begin with, or what may stand in one.
 
@@ -44,7 +47,7 @@ def config(
     """
     from .configuring import show
 
-    show(sample, schema, typer.echo)
+    show(sample, schema, typer.echo, mechanism)
 
 
 def ledger(

@@ -9,6 +9,7 @@ from typing import Any
 from .. import config, logs, telling
 from ..deployment import Deployment
 from ..enrolment.enrol import load_devices
+from ..serves.table import of
 from ..serving import Service
 from ..telling import Event
 from .signals import on_signal
@@ -45,10 +46,12 @@ def once(path: Path, say: Callable[[str], None]) -> bool:
     if began is None:  # refused, stopped, or all spent: what was drawn again is not of this round
         say(f"no round was run: {why}")
         return False
-    return _told(heard[began:], why, len(devices.by_name), say)
+    return _told(heard[began:], why, len(devices.by_name), of(deployment).most_of, say)
 
 
-def _told(heard: list[Event], why: str, enrolled: int, say: Callable[[str], None]) -> bool:
+def _told(
+    heard: list[Event], why: str, enrolled: int, most_of: str, say: Callable[[str], None]
+) -> bool:
     """Say what came of a round; return whether there is a map."""
     found = {event["kind"]: event for event in heard}
     release, map = found.get("release"), found.get("map")
@@ -59,7 +62,7 @@ def _told(heard: list[Event], why: str, enrolled: int, say: Callable[[str], None
     if map is None:
         say(f"no estimate: {why if release['reports'] else telling.SILENCE}")
         return False
-    say(drawn(map))
+    say(drawn(map, most_of))
     return bool(map["status"] == "solved")
 
 
@@ -72,8 +75,8 @@ def _rest_s(deployment: Deployment) -> float:
     return max(last[0].opened_s + deployment.rounds.every_s - time.time(), 0.0)
 
 
-def drawn(event: Event) -> str:
-    """Return a map as lines of text, darker where more of the warmth is; or why there is none.
+def drawn(event: Event, most_of: str = "the warmth is") -> str:
+    """Return a map as lines of text, darker where more of it is; or why there is none.
 
     >>> print(drawn({"status": "solved", "mass": [[0.0, 0.9, 0.1]], "total": 2.0, "number": 1}))
     map of round 1, in all 2, darkest where most of the warmth is:
@@ -85,7 +88,7 @@ def drawn(event: Event) -> str:
     most = max(max(row) for row in mass) or 1.0
     rows = ["|" + "".join(_shade(part / most) for part in row) + "|" for row in mass]
     total = f"map of round {event['number']}, in all {event['total']:.3g}"
-    return "\n".join([f"{total}, darkest where most of the warmth is:", *rows])
+    return "\n".join([f"{total}, darkest where most of {most_of}:", *rows])
 
 
 def _shade(part: float) -> str:

@@ -3,30 +3,24 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from edge import thermal, wire
+from edge import wire
 from edge.entropy import Tape, sealed
 from edge.records import Report
-from recovery.bayes.yardstick import Yardstick
 from recovery.heatmap import Heatmap, to_npz
-from recovery.thermal import Query
 
 from .. import mechanisms
+from . import acts
+from .act import Act, Inputs, Numbers, Played, Told
 from .outputs import Writer, as_json, check_places, write_all
-from .played import Played, picture
-from .promise import in_words
 from .published import as_public
 from .scores import data_free, scores
-from .simulated import Room, scene_of
 from .stages import Stage
-from .summary import far, found_lines
 from .watch import Watch
-from .yardstick import yardstick, yardstick_lines
 
 
 @dataclass(frozen=True)
@@ -46,13 +40,12 @@ class Files:
 
 def play(
     name: str,
-    query_of: Callable[[], Query],
+    query_of: Callable[[], Any],
     *,
-    sources: Path | None,
-    sources_random: int | None,
     seed: int | None,
     files: Files,
     stage: Stage,
+    **seen: Any,
 ) -> list[str]:
     """Play a mechanism once, write the files, and return the lines to print.
 
@@ -60,82 +53,78 @@ def play(
         query_of: makes the query; called when the mechanism is known.
         seed: makes noise and world repeatable; None for noise that nobody can repeat.
         stage: hears what is being done at the moment.
+        seen: what there is to see, by the names of `Inputs`.
 
     Raises:
         OperatorFault: an argument or an input file is wrong; then nothing was written.
     """
-    mechanism = mechanisms.named(name)
-    check_places(files.wanted(), [sources] if sources else [])
+    mechanism, act, inputs = mechanisms.named(name), acts.named(name), Inputs(**seen)
+    check_places(files.wanted(), inputs.files())
     query = query_of()
-    world = np.random.default_rng(seed)
-    room = Room(query, scene_of(query, sources, sources_random, world), world)
+    world = act.world(query, inputs, np.random.default_rng(seed))
     rng = sealed(os.urandom(32)) if seed is None else Tape(b"play %d" % seed)
     watch = Watch(stage=stage)
-    found = mechanisms.play(watch.over(mechanism, seed is not None), query, room.readings, rng)
-    played = Played(room, watch, found)
+    watched = watch.over(mechanism, seed is not None, act.reporter)
+    found = mechanisms.play(watched, query, world.readings, rng)
+    played = Played(world, watch, found)
     stage("holding the map against the truth")
-    numbers = _numbers(played)
-    stage("working out how near any map could come")
-    best = yardstick(room, watch.releases[0].round)
-    numbers["emd_l1_yardstick"] = None if best is None else best.distance
+    numbers = _numbers(act, played)
+    told = act.judge(played, numbers, stage)
+    numbers |= told.numbers
     stage("writing the files and the promise")
-    write_all(_writers(files, played, numbers))
+    write_all(_writers(act, files, played, numbers))
     if files.out and played.mass is None:
         files.out.unlink(missing_ok=True)  # an older map would be taken for this one
-    return _lines(played, numbers, best)
+    return _lines(act, played, numbers, told)
 
 
-def _numbers(played: Played) -> dict[str, Any]:
-    """Return the contents of scores.json."""
-    watch, found, truth = played.watch, played.found, played.room.heat
+def _numbers(act: Act, played: Played) -> Numbers:
+    """Return what scores.json holds of every mechanism."""
+    watch, found, truth = played.watch, played.found, played.world.truth
+    round = watch.releases[0].round
     return {
         **scores(truth, played.mass),
         "reports": watch.reports,
-        "vector_length": 1,
-        "bytes_per_report": _frame_bytes(watch.releases[0].round),
+        "vector_length": act.vector_length(round),
+        "bytes_per_report": _frame_bytes(act, round),
         **{f"seconds_{verb}": seconds for verb, seconds in watch.seconds.items()},
         "emd_l1_data_free": data_free(truth),
         "status": found.status if isinstance(found, Heatmap) else f"unresolved: {found.why}",
     }
 
 
-def _frame_bytes(round: Any) -> int:
+def _frame_bytes(act: Act, round: Any) -> int:
     """Return how long the frame of one report is on the wire, its MAC included."""
-    report = Report(wire.name_of(round), "node-00", 1, 1, [0, 0])
+    payload = [0] * (1 + act.vector_length(round))
+    report = Report(wire.name_of(round), "node-00", 1, 1, payload)
     topic = wire.topic("lab", report.sender, "data")
-    return len(wire.pack_report(report, bytes(32), topic, thermal.bits(round)))
+    return len(wire.pack_report(report, bytes(32), topic, act.bits(round)))
 
 
-def _writers(files: Files, played: Played, numbers: dict[str, Any]) -> dict[Path, Writer]:
+def _writers(act: Act, files: Files, played: Played, numbers: Numbers) -> dict[Path, Writer]:
     writers: dict[Path, Writer] = {}
     if files.scores:
         writers[files.scores] = as_json(numbers)
     if files.published:
-        writers[files.published] = as_json(as_public(played.room.query, played.watch.releases))
+        writers[files.published] = as_json(as_public(played.world.query, played.watch.releases))
     if files.plot:
-        writers[files.plot] = lambda path: picture(played, numbers, path)
+        writers[files.plot] = lambda path: act.picture(played, numbers, path)
     if files.out and isinstance(played.found, Heatmap):
         found = played.found
         writers[files.out] = lambda path: to_npz(found, path)
     return writers
 
 
-def _lines(played: Played, numbers: dict[str, Any], best: Yardstick | None) -> list[str]:
-    lines = found_lines(played.found)
-    score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
-    if score is not None and guess is not None:
-        off, blind = (far(played.room.query.grid, parts) for parts in (score, guess))
-        lines.append(
-            f"Earth mover's distance to the truth {off}; a guess without data has {blind}."
-        )
-        if score >= guess:
-            lines.append("So this map is no better than that guess: it says nothing of value.")
-    lines += yardstick_lines(best, score, partial(far, played.room.query.grid))
+def _lines(act: Act, played: Played, numbers: Numbers, told: Told) -> list[str]:
+    lines = act.found_lines(played.found) + told.lines
     taken = ", ".join(
         f"{verb} {1000 * spent:.0f} ms" for verb, spent in played.watch.seconds.items()
     )
     many = "report" if numbers["reports"] == 1 else "reports"
-    lines.append(f"{numbers['reports']} {many} of {numbers['bytes_per_report']} bytes; {taken}.")
-    if beyond := played.room.beyond():
+    lines.append(
+        f"{numbers['reports']} {many} of {numbers['bytes_per_report']} bytes; {taken}"
+        f"{played.watch.rate()}."
+    )
+    if beyond := played.world.beyond():
         lines.append(f"Beware: {beyond}.")
-    return lines + in_words(played.room.query, played.found.guarantee)
+    return lines + act.promise(played.world.query, played.found.guarantee)

@@ -12,14 +12,13 @@ from .. import config
 from ..brokers.rights import session_of
 from ..deployment import Deployment
 from ..enrolment import enrol, single
-from ..enrolment.granting import granted
 from ..faults import OperatorFault
-from ..kit import boardfile, fitting, handing, settings, suiting
+from ..kit import boardfile, fitting, handing, placing, settings, still, suiting
 from ..kit.board import Board
-from ..kit.boardfile import Held
+from ..kit.boardfile import THERMAL, Held
 from ..kit.handing import Kit
 from ..kit.starting import started
-from .choices import first_round
+from ..serves.table import first, granted, of
 from .device_changes import Change
 from .device_files import unfinished
 
@@ -58,12 +57,15 @@ def provision(
     deployment = config.load(path)
     otherwise = None if replace else fitting.OTHERWISE
     if held is None or unfinished(file).exists():
-        asked_of = told if told is not None else settings.of_board(board)
         would = would_be(path, deployment, name, *which)
-        suited(deployment, would, asked_of)
-        fitting.check(board, would, files, otherwise)
-        with Change(path, name, folder, None, out, say) as change:
-            change.add(which[0], False, which[1])
+        if told is not None:  # before the board is asked, for that would stop what it does
+            suited(deployment, would, told)
+        with still.looked_at(board):
+            if told is None:
+                suited(deployment, would, settings.of_board(board))
+            fitting.check(board, would, files, otherwise)
+            with Change(path, name, folder, None, out, say) as change:
+                change.add(which[0], False, which[1])
         held = kept(path, name, file)
     if held is None:
         raise OperatorFault(
@@ -90,15 +92,15 @@ def would_be(
         sensor, count = devices.by_name[name].place
     else:
         single.check_name(name, devices, deployment.mqtt.username)
-        room = prod(deployment.sensors.count)
+        room = prod(of(deployment).sensors(deployment))
         sensor = single.free_sensor(devices, room, sensor, count)
     keyholder = deployment.privacy.keyholder
     made = single.enrolled(devices, name, sensor, sensors=count, keyholder=keyholder)
     session = session_of(deployment.site.name, name, made.password)
     link = single.link_of(deployment.mqtt, name, made.password, session)
-    limits = granted(config.query(deployment), deployment.rounds.every_s)
-    tables = deployment.rounds.sampler == "table"
-    return Held(path, made.secret.identity, limits, link, b"", "", tables)
+    limits = granted(deployment, config.query(deployment))
+    more = placing.asked_by(deployment)
+    return Held(path, made.secret.identity, limits, link, b"", "", more)
 
 
 def suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
@@ -108,19 +110,26 @@ def suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
         OperatorFault: it would not, or it would refuse the settings.
     """
     settings.made(held, own)
-    suiting.check_count(own, held.identity)
-    asked, step = first_round(config.query(deployment)), suiting.step_of(own)
-    suiting.check(deployment, asked, held.identity, held.limits, step, held.tables)
+    suiting.check_count(own, held)
+    if held.mechanism != THERMAL:
+        placing.check_place(own, deployment.room.grid)
+    asked, step = first(deployment, config.query(deployment)), suiting.step_of(own)
+    suiting.check(deployment, asked, held, step)
 
 
 def moved(deployment: Deployment, held: Held) -> Held:
-    """Return a device's file with the way to the broker as the deployment says it now.
+    """Return a device's file with broker and grid where the deployment says now that they are.
 
     Name, password and session are the device's own, and stay.
+
+    Raises:
+        OperatorFault: the grid is none that a device could find its cell in.
     """
     old = held.link
     new = single.link_of(deployment.mqtt, old["username"], old["password"], old["client_id"])
-    return held if new == old else boardfile.renewed(held, new)
+    plane = placing.asked_by(deployment).get("plane") if held.mechanism != THERMAL else None
+    same = new == old and plane in (None, held.more.get("plane"))
+    return held if same else boardfile.renewed(held, new, plane)
 
 
 def kept(path: Path, name: str, file: Path) -> Held | None:

@@ -1,4 +1,4 @@
-"""The commands that ask a query without a broker: play, recover, calibrate."""
+"""The commands that ask a query without a broker: play (in `asking`), recover, calibrate."""
 
 from functools import partial
 from pathlib import Path
@@ -8,76 +8,7 @@ import typer
 
 from ..faults import OperatorFault
 from . import flags
-
-
-def play(
-    context: typer.Context,
-    mechanism: Annotated[str, typer.Argument(help="Which protocol; there is thermal.")],
-    sources: flags.Sources = None,
-    sources_random: flags.SourcesRandom = None,
-    cells: flags.Cells = "100",
-    length: flags.Length = None,
-    sensors: flags.Sensors = "50",
-    spread: flags.Spread = 0.05,
-    epsilon: flags.Epsilon = "1/1",
-    delta: flags.Delta = "1/100000",
-    calibration: flags.Calibration = "exact",
-    estimator: flags.Estimator = "auto",
-    settings: flags.Settings = None,
-    seed: flags.Seed = None,
-    out: flags.Out = None,
-    scores: Annotated[Path | None, typer.Option(help="Write the scores here, as JSON.")] = None,
-    plot: flags.Plot = None,
-    published: Annotated[
-        Path | None, typer.Option(help="Write here what is public, for heatveil recover.")
-    ] = None,
-    frames: flags.Frames = None,
-    clip: flags.Clip = None,
-    background: flags.Background = None,
-    fit: flags.Fit = None,
-    every: flags.Every = None,
-    frames_count: flags.FramesCount = 20,
-    people: flags.People = None,
-) -> None:
-    """Play one protocol in memory and hold its map against the truth.
-
-    With --frames the readings are recorded frames of a thermal array, an .npz file.
-    """
-    from . import choices, playing, stages
-
-    files = playing.Files(out, scores, plot, published)
-    flags.check_frames(context, frames)
-    if frames is not None:
-        from ..frames.play import Asked, play_frames
-        from ..frames.recorded import Clips
-
-        clips = Clips(frames, clip, background, fit, every, frames_count)
-        asked = Asked(clips, epsilon, delta, tuple(settings or ()), people, seed, files)
-        typer.echo("\n".join(play_frames(mechanism, asked)))
-        return
-    query_of = partial(
-        choices.query,
-        cells=cells,
-        length=length,
-        sensors=sensors,
-        spread=spread,
-        epsilon=epsilon,
-        delta=delta,
-        calibration=calibration,
-        estimator=estimator,
-        settings=settings or (),
-    )
-    with stages.stages() as stage:
-        lines = playing.play(
-            mechanism,
-            query_of,
-            sources=sources,
-            sources_random=sources_random,
-            seed=seed,
-            files=files,
-            stage=stage,
-        )
-    typer.echo("\n".join(lines))
+from .asking import play as play
 
 
 def recover(
@@ -128,6 +59,10 @@ def calibrate(
         Path | None,
         typer.Argument(help="A deployment file instead of the flags of room and noise."),
     ] = None,
+    mechanism: Annotated[str, typer.Option(help="thermal or disk; a file says it itself.")] = (
+        "thermal"
+    ),
+    grid: flags.Grid = "15x15",
     cells: flags.Cells = "100",
     length: flags.Length = None,
     sensors: flags.Sensors = "50",
@@ -138,25 +73,29 @@ def calibrate(
     settings: flags.Settings = None,
     config: Annotated[Path | None, typer.Option(help="The same as DEPLOYMENT.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw epsilon by distance here, as PNG.")
+        Path | None, typer.Option(help="Draw epsilon by distance here, or the answers; PNG.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
-    from . import calibrating, choices, stages
+    from . import acts, stages
 
     file, every_s = flags.one_file(deployment, config), None
     if file is None:
-        query = choices.query(
-            cells=cells,
-            length=length,
-            sensors=sensors,
-            spread=spread,
-            epsilon=epsilon,
-            delta=delta,
-            calibration=calibration,
-            settings=settings or (),
-        )
+        act = acts.named(mechanism)
+        flags.check_taken(context, mechanism, act.asks)
+        given = {
+            "grid": grid,
+            "cells": cells,
+            "length": length,
+            "sensors": sensors,
+            "spread": spread,
+            "epsilon": epsilon,
+            "delta": delta,
+            "calibration": calibration,
+            "settings": settings or (),
+        }
+        query = act.asked(**{name: given[name] for name in act.asks if name in given})
     else:
         flags.check_file(context, file)
         from ..config import load
@@ -164,8 +103,9 @@ def calibrate(
 
         loaded = load(file)
         query, every_s = query_of(loaded), loaded.rounds.every_s
+        act = acts.of(query)
     with stages.stages() as stage:
-        made = calibrating.calibrated(
+        made = act.calibrated(
             query,
             every_s=every_s,
             as_json=as_json,

@@ -16,7 +16,8 @@ from recovery.thermal import Query
 from ..faults import OperatorFault
 from .choices import first_round
 from .promise import ELSEWHERE
-from .published import check_possible, text
+from .published import text
+from .published_thermal import check_possible
 
 
 def read_csv(path: Path, query: Query) -> list[Release]:

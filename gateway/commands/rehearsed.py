@@ -22,6 +22,7 @@ from ..ledger import paid_at_release, price
 from ..mechanisms import MECHANISMS, named
 from ..mqtt.session import Message
 from ..rounds import OpenRound
+from ..serves.table import wrong_in
 from ..steps import folded
 
 
@@ -77,7 +78,7 @@ class Rehearsal:
         self._prices[name] = cost
         ended = self.close().ended
         places = {one.name: one.place for one in self._devices.by_name.values()}
-        self.open = OpenRound(plan, name, inf, places)
+        self.open = OpenRound(plan, name, inf, places, wrong=wrong_in(plan))
         return Outcome("opened", "", ended)
 
     def _reported(self, message: Message) -> Outcome:

@@ -5,17 +5,24 @@ costs nothing: the same command finds what is not on the board yet, and brings i
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
+
+from edge.limits import NANO
 
 from .. import config
-from ..enrolment import keyfile
+from ..deployment import Deployment
+from ..enrolment import keyfile, single, tightened
 from ..enrolment.single import HOLDS
 from ..faults import OperatorFault
-from ..kit import boardfile, fitting, handing, interpreter, settings, state
+from ..kit import boardfile, fitting, handing, interpreter, settings, state, still, trying
 from ..kit.board import Board
 from ..kit.boardfile import Held
 from ..kit.handing import Kit
 from ..kit.starting import started
+from ..serves.table import first
+from ..terms import unit_of
 from .device_changes import Change
 from .device_standing import known
 from .provisioning import kept, suited, would_be
@@ -40,30 +47,59 @@ def rotate(
 
     Args:
         files: the modules of edge by their path; as the board has them else.
-        budget: with keys, all of a budget anew.
+        budget: with keys, all of a budget anew; refused where keys wait that have less.
         wait_s: how long to look for it at the broker, 0 for not at all.
 
     Raises:
         OperatorFault: it cannot be done, and why.
     """
     file = path.parent / f"{name}.device.json"
-    told = settings.read(own) if own is not None else settings.of_board(board)
-    found = interpreter.examined(board)  # whole, before a password is worth nothing
-    if keys:
-        deployment = config.load(path)
-        if _waiting(file, HOLDS) and _held(path, name, file).chip not in ("", found.chip):
-            file.unlink()  # of a board that never came to its end; its keys are to be no more
-        if not _waiting(file, HOLDS):
-            known(path, name)
-            would = would_be(path, deployment, name, None, 1)
-            suited(deployment, would, told)  # before the keys of the right board are no more
-            fitting.check(board, would, files, OTHERWISE)
-            with Change(path, name, folder, None, file, say) as change:
-                change.rotate(True, budget)
-        held = _held(path, name, file)
-        seen = handing.provisioned(board, Kit(held, told, files, OTHERWISE), say)
-        started(board, deployment, held.identity, seen.epoch, wait_s, say)
+    with still.looked_at(board):
+        told = settings.read(own) if own is not None else settings.of_board(board)
+        found = interpreter.examined(board)  # whole, before a password is worth nothing
+        if keys:
+            _new_keys(path, name, board, folder, told, files, found.chip, budget, say)
+            held = _held(path, name, file)
+        else:
+            held = _new_password(path, name, board, folder, say)
+    seen = handing.provisioned(board, Kit(held, told, files, OTHERWISE), say)
+    if not keys:
+        file.unlink()
+    started(board, config.load(path), held.identity, seen.epoch, wait_s, say)
+
+
+def _new_keys(
+    path: Path,
+    name: str,
+    board: Board,
+    folder: Path | None,
+    told: dict[str, Any],
+    files: dict[str, bytes] | None,
+    chip: str,
+    budget: bool,
+    say: Say,
+) -> None:
+    """Make new keys on the host, if none wait there for this board."""
+    file = path.parent / f"{name}.device.json"
+    if _waiting(file, HOLDS) and _held(path, name, file).chip not in ("", chip):
+        file.unlink()  # of a board that never came to its end; its keys are to be no more
+    if _waiting(file, HOLDS):
+        if budget:
+            _check_whole(path, name, file)
         return
+    known(path, name)
+    deployment = config.load(path)
+    would = would_be(path, deployment, name, None, 1)
+    suited(deployment, would, told)  # before the keys of the right board are no more
+    fitting.check(board, would, files, OTHERWISE)
+    trying.rehearsed(board, would, told, files, say)
+    with Change(path, name, folder, None, file, say) as change:
+        change.rotate(True, budget)
+
+
+def _new_password(path: Path, name: str, board: Board, folder: Path | None, say: Say) -> Held:
+    """Return a board's file with a new password, made on the host if none waits there."""
+    file = path.parent / f"{name}.device.json"
     if not _waiting(file, boardfile.LINK):
         held = _held(path, name, file)
         _check_board(board, held)
@@ -76,10 +112,26 @@ def rotate(
             change.rotate(False)
     done = boardfile.board_file(file, name)
     link = _link(file, config.load(path).site.name, name)
-    held = boardfile.renewed(_held(path, name, done), link)
-    seen = handing.provisioned(board, Kit(held, told, files, OTHERWISE), say)
-    file.unlink()
-    started(board, config.load(path), held.identity, seen.epoch, wait_s, say)
+    return boardfile.renewed(_held(path, name, done), link)
+
+
+def _check_whole(path: Path, name: str, file: Path) -> None:
+    """Check that keys which wait came with all of a budget, now that this is asked for."""
+    deployment, devices = known(path, name)
+    given = tightened.load(deployment.site.devices, devices).get(name)
+    key_id = single.key_of(file, devices.site)
+    if given is not None and given.key_id == key_id and given.before:
+        raise OperatorFault(
+            f"--new-budget was given, and new keys of {name} wait in {file} that were made "
+            f"without it: {_told(deployment, given.before)} are not in their budget, for the room "
+            "has paid them, and a budget is made with its keys. Run this without --new-budget, "
+            "which brings these to the board, and then once more with it"
+        )
+
+
+def _told(deployment: Deployment, nano_rho: int) -> str:
+    unit = unit_of(first(deployment, config.query(deployment)).guarantee)
+    return unit.said(Fraction(nano_rho, NANO)) if unit.is_epsilon else f"{nano_rho} nano-rho"
 
 
 def _held(path: Path, name: str, file: Path) -> Held:

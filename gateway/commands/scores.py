@@ -14,9 +14,12 @@ from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasser
 Floats = NDArray[np.float64]
 Scores = dict[str, float | None]
 
+# Straight ways between more pairs of cells than this take longer than a play.
+_PAIRS_MAX = 2**27
+
 _SCORES: dict[str, Callable[[Floats, Floats], float]] = {
     "emd_l1": lambda truth, mass: earth_movers(truth, mass, "l1"),
-    "emd_l2": lambda truth, mass: earth_movers(truth, mass, "l2"),
+    "emd_l2": lambda truth, mass: _straight(truth, mass),
     "w2": wasserstein2,
     "similarity": similarity,
     "pearson": pearson,
@@ -32,16 +35,18 @@ def scores(truth: Floats, mass: Floats | None) -> Scores:
         truth: (rows, columns), the heat that there is, of any total above 0.
         mass: (rows, columns), the map, which adds to one; None where there is no map.
 
-    Distances are in units of the map's longer side, the interval.
+    Distances are in units of the map's longer side, the interval; `w2_cells` is in cells.
     """
     if mass is None:
-        return dict.fromkeys(_SCORES)
+        return dict.fromkeys((*_SCORES, "w2_cells"))
     true_mass = truth / truth.sum()
-    return {name: _number(score, true_mass, mass) for name, score in _SCORES.items()}
+    found = {name: _number(score, true_mass, mass) for name, score in _SCORES.items()}
+    w2 = found["w2"]
+    return {**found, "w2_cells": None if w2 is None else w2 * max(truth.shape)}
 
 
-def data_free(truth: Floats) -> float | None:
-    """Return the earth mover's distance of a guess that has seen nothing: heat everywhere.
+def data_free(truth: Floats, name: str = "emd_l1") -> float | None:
+    """Return a score of a guess that has seen nothing: as much in every cell.
 
     What a map must beat to be worth anything.
 
@@ -49,7 +54,14 @@ def data_free(truth: Floats) -> float | None:
     0.25
     """
     uniform = np.full(truth.shape, 1 / truth.size)
-    return _number(_SCORES["emd_l1"], truth / truth.sum(), uniform)
+    return _number(_SCORES[name], truth / truth.sum(), uniform)
+
+
+def _straight(truth: Floats, mass: Floats) -> float:
+    pairs = int(np.count_nonzero(truth)) * int(np.count_nonzero(mass))
+    if min(truth.shape) > 1 and pairs > _PAIRS_MAX:
+        raise ValueError(f"{pairs} pairs of cells are too many to wait for")
+    return earth_movers(truth, mass, "l2")
 
 
 def _number(score: Callable[[Floats, Floats], float], truth: Floats, mass: Floats) -> float | None:

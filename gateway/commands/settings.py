@@ -2,20 +2,14 @@
 
 import types
 import typing
+from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any, Literal
 
 from recovery.ratio import Ratio, parse_ratio
-from recovery.thermal import Query
 
 from ..faults import OperatorFault, suggestion
-
-_FLAGS = {
-    "grid": "--cells and --length",
-    "sensors": "--sensors",
-    "response": "[room] plan in a deployment file",
-}
 
 
 def ratio(text: str, flag: str) -> Ratio:
@@ -30,18 +24,42 @@ def ratio(text: str, flag: str) -> Ratio:
         raise OperatorFault(str(fault)) from fault
 
 
-def value(name: str, text: str, given: str) -> Any:
+def given(settings: typing.Iterable[str], of: type, other: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields that settings name, "name=value" each, as --set gives them.
+
+    Args:
+        of, other: as for `value`.
+
+    Raises:
+        OperatorFault: one sets nothing, or what cannot be set.
+    """
+    asked: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise OperatorFault(
+                f"--set {setting} sets nothing; it needs a name and a value, name=value, or it "
+                "is not known what is meant. Write for instance --set readings=4"
+            )
+        asked[name.strip()] = value(name.strip(), text.strip(), f"--set {setting}", of, other)
+    return asked
+
+
+def value(name: str, text: str, given: str, of: type, other: Mapping[str, str]) -> Any:
     """Return a field's value from its text, by the type of that field.
 
     Args:
         given: what to call the setting in a complaint.
+        of: the dataclass whose field it is, a mechanism's query.
+        other: those of its fields that are not set this way, and what sets them.
+
+    Raises:
+        OperatorFault: it has no such field, or the text is no value of it.
     """
-    kinds = typing.get_type_hints(Query)
-    if name not in kinds or name in _FLAGS:
-        hint = suggestion(
-            name, [field.name for field in fields(Query) if field.name not in _FLAGS]
-        )
-        way = f"use {_FLAGS[name]}" if name in _FLAGS else hint
+    kinds = typing.get_type_hints(of)
+    if name not in kinds or name in other:
+        hint = suggestion(name, [field.name for field in fields(of) if field.name not in other])
+        way = f"use {other[name]}" if name in other else hint
         raise OperatorFault(
             f"{given}: {name or 'nothing'} cannot be set this way; a setting names what the "
             f"mechanism knows, or it would do nothing unnoticed; {way}"

@@ -10,21 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from edge.thermal import params_of
-from physics.places import sensor_places
+from edge.records import Release
 from recovery.guarantee import from_json
 from recovery.heatmap import Heatmap, Unresolved, to_npz
-from recovery.thermal import Query
 
-from .. import certainty, config
+from .. import certainty, config, mechanisms
+from ..deployment import Deployment
 from ..faults import OperatorFault
-from .choices import first_round
+from ..serves.table import first, named, of
+from . import acts
 from .mosaic import mosaic
 from .outputs import Writer, check_places, write_all
 from .outputs import as_json as written_as_json
-from .promise import in_words
 from .stored import reading
-from .summary import found_lines
 
 KINDS = (".png", ".npz", ".json")
 
@@ -55,17 +53,17 @@ def show(
         round, values = reader.round(body["number"]), reader.release(body["number"])
     found = drawn(body, query)
     if out is not None:
-        write_all({out: _writer(out, body, found, query, values)})
+        write_all({out: _writer(out, body, found, deployment, values)})
     if as_json:
         say(json.dumps(body))
         return
-    for line in _told(body, found, round):
+    for line in _told(body, found, round, deployment.rounds.mechanism):
         say(line)
-    for line in in_words(query, found.guarantee):
+    for line in of(deployment).in_words(query, found.guarantee):
         say(line)
 
 
-def drawn(body: dict[str, Any], query: Query) -> Heatmap | Unresolved:
+def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
     """Return the result that a map was published of.
 
     Raises:
@@ -93,10 +91,13 @@ def drawn(body: dict[str, Any], query: Query) -> Heatmap | Unresolved:
         body["chosen"],
         credible,
         certified,
+        None if body.get("sd") is None else np.array(body["sd"], dtype=np.float64),
     )
 
 
-def _told(body: dict[str, Any], found: Heatmap | Unresolved, round: Any) -> list[str]:
+def _told(
+    body: dict[str, Any], found: Heatmap | Unresolved, round: Any, mechanism: str
+) -> list[str]:
     head = f"Round {body['number']}"
     if round is not None:
         at = datetime.fromtimestamp(round.closed_s or round.opened_s, UTC)
@@ -111,12 +112,17 @@ def _told(body: dict[str, Any], found: Heatmap | Unresolved, round: Any) -> list
             lines.append(f" 0 to {sides[0]}" + f", {sides[1]} down" * (found.grid.shape[1] > 1))
     if "sensors_used" in body:
         enrolled = body.get("sensors_enrolled")
-        lines.append(f"Sensors used: {body['sensors_used']}" + f" of {enrolled}." * bool(enrolled))
-    return [*lines, *found_lines(found)]
+        used = f"{named(mechanism).answered} used: {body['sensors_used']}"
+        lines.append(used + f" of {enrolled}." * bool(enrolled))
+    return [*lines, *acts.named(mechanism).found_lines(found)]
 
 
 def _writer(
-    out: Path, body: dict[str, Any], found: Heatmap | Unresolved, query: Query, values: Any
+    out: Path,
+    body: dict[str, Any],
+    found: Heatmap | Unresolved,
+    deployment: Deployment,
+    values: Any,
 ) -> Writer:
     kind = out.suffix.lower()
     if kind == ".json":
@@ -128,14 +134,12 @@ def _writer(
         )
     if kind == ".npz":
         return lambda half: to_npz(found, half)
-    from .pictures import Picture, draw  # half a second, and few maps are drawn
-
-    exponent = params_of(first_round(query)).exponent
-    grains = np.array([values or [None] * int(np.prod(query.sensors))], dtype=np.float64)
-    places = np.asarray(sensor_places(query.sensors, query.grid))
-    titles = ("", f"What the devices sent in round {body['number']}", found_lines(found)[0])
-    shown = (query.grid, None, None, places, np.ldexp(grains, -exponent), found.mass, titles)
-    return lambda half: draw(Picture(*shown, found.credible, found.certified), half)
+    mechanism, query = deployment.rounds.mechanism, config.query(deployment)
+    plan = first(deployment, query)._replace(number=body["number"])
+    release = mechanisms.named(mechanism).release(plan, [], None)  # of what is kept no more
+    if values is not None:
+        release = Release(plan, values, body.get("sensors_used", 0))
+    return acts.named(mechanism).redrawn(query, [release], found, f"round {body['number']}")
 
 
 def _missing(number: int | None, newest: Any) -> OperatorFault:

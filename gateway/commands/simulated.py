@@ -63,6 +63,11 @@ class Room:
         columns, rows = self.query.grid.shape
         return self.scene.heat(self.query.grid).reshape(rows, columns)
 
+    @property
+    def truth(self) -> Floats:
+        """What the map should be, (rows, columns): the heat."""
+        return self.heat
+
     def readings(self, round: Any) -> Iterator[Reading]:
         """Yield what every device reads for a Round, in its grains, less its level. Private.
 

@@ -1,6 +1,6 @@
 """What the virtual devices of `heatveil fleet` stand in: a still scene, or a room that lives."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,9 @@ from physics.fleet import Fleet
 from recovery.following import follower
 from recovery.thermal import Query
 
+from ..deployment import Deployment
 from ..faults import OperatorFault
+from ..serves.table import of
 from .simulated import Room, scene_of
 
 _SPEED = 60.0  # an hour a minute
@@ -26,15 +28,16 @@ class Seen(NamedTuple):
     scene: Path | None = None
     speed: float | None = None
     since: str | None = None
+    points: str | None = None
 
 
 class Stand(Protocol):
     """What devices stand in."""
 
-    def fleet(self, devices: Iterable[Any]) -> Fleet:
+    def fleet(self, devices: Iterable[Any]) -> Any:
         """Return devices, each an identity and its budget, that stand there."""
 
-    def living(self, fleet: Fleet) -> AbstractContextManager[str]:
+    def living(self, fleet: Any) -> AbstractContextManager[str]:
         """Let time pass for a fleet, and give a sentence about it; empty where nothing moves."""
 
 
@@ -84,12 +87,34 @@ def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
     return fleet
 
 
-def stand(query: Query, seen: Seen, world: np.random.Generator) -> Stand:
-    """Return what the devices stand in: two random sources where nothing was said.
+def stand(deployment: Deployment, query: Any, seen: Seen, world: np.random.Generator) -> Stand:
+    """Return what the virtual devices of a deployment stand in.
 
     Raises:
         OperatorFault: a flag or a file is wrong, or the room does not fit the query.
     """
+    columns, rows = of(deployment).sensors(deployment)
+    return STANDS[deployment.rounds.mechanism](query, seen, columns * rows, world)
+
+
+def people(query: Any, seen: Seen, sensors: int, world: np.random.Generator) -> Stand:
+    """Return where the people of a deployment are; see `standing_disk`."""
+    from . import standing_disk  # who has thermometers has no use for it
+
+    return standing_disk.stand(query, seen, sensors, world)
+
+
+def warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -> Stand:
+    """Return what thermometers stand in: two random sources where nothing was said.
+
+    Raises:
+        OperatorFault: a flag or a file is wrong, or the room does not fit the query.
+    """
+    if seen.points is not None:
+        raise OperatorFault(
+            f"--points {seen.points} came and the deployment measures warmth, which no point "
+            "has; it would do nothing unnoticed. Give --sources FILE.csv or --sources-random 2"
+        )
     sources, random = seen.sources, seen.sources_random
     if seen.scene is not None:
         if sources is not None or random is not None:
@@ -109,3 +134,10 @@ def stand(query: Query, seen: Seen, world: np.random.Generator) -> Stand:
     if sources is None and random is None:
         random = 2
     return Still(Room(query, scene_of(query, sources, random, world), world))
+
+
+# By mechanism, what there is to stand in.
+STANDS: dict[str, Callable[[Any, Seen, int, np.random.Generator], Stand]] = {
+    "thermal": warmth,
+    "disk": people,
+}

@@ -6,7 +6,6 @@ that sleeps has them when it wakes. A device decides by itself, and says what it
 """
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ from typing import Any
 from .. import config, logs
 from ..enrolment import tightened
 from ..enrolment.enrol import Devices, load_devices
-from ..enrolment.granting import granted
 from ..enrolment.tightened import Given
 from ..enrolment.tighter import Answers, exchange
 from ..faults import OperatorFault, suggestion
+from ..serves.table import granted, of
 from .unveiling import named
 
 RESTART = (
@@ -47,9 +46,10 @@ def tighten(
     logs.to_stderr(logging.WARNING)
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
-    wished = granted(config.query(deployment), deployment.rounds.every_s)
+    wished, entry = granted(deployment, config.query(deployment)), of(deployment)
     known = tightened.load(deployment.site.devices, devices)
-    sent = tightened.following(_chosen(names, devices), known, wished, version)
+    chosen = _chosen(names, devices)
+    sent = tightened.following(chosen, known, wished, version, entry.tighter)
     # On the disk first: a version that has been sent must never be given to other limits.
     before = {name: one.before for name, one in known.items()}
     after = {
@@ -57,7 +57,7 @@ def tighten(
         for name, one in sent.items()
     }
     tightened.save(deployment.site.devices, devices.site, {**known, **after})
-    say(_summary(sent))
+    say(_summary(sent, entry.least, entry.whole))
     answers = exchange(deployment.mqtt, devices, sent, patience_s)
     for line in _lines(sent, answers):
         say(line)
@@ -80,11 +80,12 @@ def _chosen(names: Sequence[str], devices: Devices) -> list[str]:
     return list(dict.fromkeys(names or devices.by_name))
 
 
-def _summary(sent: Mapping[str, Any]) -> str:
+def _summary(
+    sent: Mapping[str, Any], least: Callable[[Any], str], whole: Callable[[Any], str]
+) -> str:
     one = max(sent.values(), key=lambda each: each.version)
     return (
-        f"version {one.version} goes to {named(sent)}: a standard deviation of at least "
-        f"{math.sqrt(one.variance) * 2.0**-one.exponent:.4g} kelvin, {one.budget} nano-rho for "
+        f"version {one.version} goes to {named(sent)}: {least(one)}, {whole(one)} for "
         f"the life of the key, {one.pace_ms} ms between answers."
     )
 

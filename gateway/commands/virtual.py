@@ -5,17 +5,16 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from recovery.thermal import Query
-
 from .. import config, logs
 from ..deployment import Deployment
-from ..enrolment import budgets, enrol, tightened
-from ..enrolment.granting import granted
+from ..enrolment import budgets, enrol, keycount, tightened
 from ..faults import OperatorFault
+from ..serves.table import granted, of
 from ..virtual.churning import Churn
 from ..virtual.counts import summary
 from . import fleeting
@@ -59,7 +58,7 @@ def fleet(
     how = how or How()
     deployment = config.load(path)
     query = config.query(deployment)
-    there = stand(query, seen, np.random.default_rng())
+    there = stand(deployment, query, seen, np.random.default_rng())
     kept = secrets_path or path.with_name("secrets.json")
     if enrolling:
         _enrol(deployment, query, kept)
@@ -68,17 +67,21 @@ def fleet(
     over, folder = threading.Event(), kept.with_name(STATE)
     with budgets.kept(folder) as place, ExitStack() as stack:
         stack.enter_context(on_signal(over.set))
-        crowd, virtual, off = gathered(deployment, secrets, place, folder, there, how.vm)
+        vm = how.vm and (how.vm, Path(stack.enter_context(TemporaryDirectory("", "heatveil-"))))
+        crowd, virtual, off, said = gathered(deployment, secrets, place, folder, there, vm or None)
         lives = stack.enter_context(there.living(virtual))
         stack.enter_context(crowd)
-        with fleeting.coming(len(crowd.names)) as tell:
+        with fleeting.coming(len(crowd.names), said) as tell:
             missing = crowd.wait(tell, over)
-        say(f"{len(crowd.names) - len(missing)} devices are on the broker; Ctrl-C ends them")
+        say(
+            f"{len(crowd.names) - len(missing)} devices are on the broker"
+            f"{', ' * bool(said)}{said}; Ctrl-C ends them"
+        )
         for sentence in [lives] * bool(lives) + off + fleeting.absent(missing):
             say(sentence)
         with Churn(crowd, how.churn) as churn:
             fleeting.run_until(over, crowd, churn)
-    say(summary(crowd.counts, churn.deaths, churn.returns))
+    say(summary(crowd.counts, churn.deaths, churn.returns) + (said and f"; {said}"))
 
 
 def enrol_fleet(path: Path, secrets_path: Path | None, say: Callable[[str], None]) -> None:
@@ -92,13 +95,14 @@ def enrol_fleet(path: Path, secrets_path: Path | None, say: Callable[[str], None
     kept = secrets_path or path.with_name("secrets.json")
     _enrol(deployment, query, kept)
     say(
-        f"{prod(query.sensors)} devices are enrolled. {kept} and {kept.with_name(STATE)} are "
-        f"theirs, {deployment.site.devices} is the gateway's; keep all of them from others"
+        f"{prod(of(deployment).sensors(deployment))} devices are enrolled. {kept} and "
+        f"{kept.with_name(STATE)} are theirs, {deployment.site.devices} is the gateway's; keep "
+        "all of them from others"
     )
     _warn(deployment, kept, say)
 
 
-def _enrol(deployment: Deployment, query: Query, kept: Path) -> None:
+def _enrol(deployment: Deployment, query: Any, kept: Path) -> None:
     """Make new keys and budgets; nothing old is overwritten, for it would be lost."""
     state, holder = kept.with_name(STATE), kept.with_name(HOLDER)
     for old in (kept, deployment.site.devices, state, holder):
@@ -108,8 +112,8 @@ def _enrol(deployment: Deployment, query: Query, kept: Path) -> None:
                 "ones. Move it away first, or leave --enrol out"
             )
     keyholder = deployment.privacy.keyholder
-    limits = granted(query, deployment.rounds.every_s)
-    made = enrol.make(deployment.site.name, prod(query.sensors), keyholder=keyholder)
+    limits, sensors = granted(deployment, query), prod(of(deployment).sensors(deployment))
+    made = enrol.make(deployment.site.name, sensors, keyholder=keyholder)
     try:
         state.mkdir(0o700)
     except OSError as fault:
@@ -118,6 +122,12 @@ def _enrol(deployment: Deployment, query: Query, kept: Path) -> None:
             "in it, and without one no device speaks. Make the folder above it, or name another "
             "with --secrets"
         ) from fault
+    try:
+        most = of(deployment).keys(deployment)
+        keycount.anew(deployment.site.devices, enrol.known(made.secrets), most)
+    except OperatorFault:
+        state.rmdir()  # nothing is in it yet, and it would be in the way of the next try
+        raise
     with budgets.kept(state) as place:
         budgets.provision(made, limits, place)
     if keyholder:

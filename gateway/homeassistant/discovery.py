@@ -14,8 +14,12 @@ from typing import Any
 from physics.places import is_plane
 
 from ..deployment import Deployment
+from ..serves import table
 
 Message = dict[str, Any]
+
+_PERCENT: Message = {"unit_of_measurement": "%", "suggested_display_precision": 0}
+_RULER = "mdi:ruler"
 
 ONLINE, OFFLINE = b"online", b"offline"
 BIRTH_PREFIX = "homeassistant"  # where it says that it is back, unless it was told otherwise
@@ -52,7 +56,7 @@ def births(prefix: str) -> tuple[str, ...]:
 def message(deployment: Deployment) -> Message:
     """Return the announcement of a deployment."""
     own, site = _id(deployment), deployment.site.name
-    components = _results(deployment) | _workings()
+    components = _results(deployment) | _workings(table.of(deployment).answered)
     for key, component in components.items():
         component["unique_id"] = f"{own}_{key}"
     return {
@@ -79,27 +83,34 @@ def _results(deployment: Deployment) -> dict[str, Message]:
     length: Message = {"suggested_display_precision": 2}
     if deployment.room.cell_mm:
         length |= {"unit_of_measurement": "m", "device_class": "distance"}
-    found = {"x": _sensor("Warmest place, x", "x", icon="mdi:arrow-left-right", **length)}
+    serves = table.of(deployment)
+    place, share, icon = serves.announced
+    found = {"x": _sensor(f"{place}, x", "x", icon="mdi:arrow-left-right", **length)}
     if is_plane(deployment.room.grid):
-        found["y"] = _sensor("Warmest place, y", "y", icon="mdi:arrow-up-down", **length)
-    found["share"] = _sensor(
-        "Warmth at the warmest place",
-        "share",
-        icon="mdi:fire",
-        unit_of_measurement="%",
-        suggested_display_precision=0,
-    )
-    found["sources"] = _sensor("Likely warm sources", "sources", icon="mdi:account-multiple")
-    found["error"] = _sensor("Expected error of the map", "error", icon="mdi:ruler", **length)
+        found["y"] = _sensor(f"{place}, y", "y", icon="mdi:arrow-up-down", **length)
+    found["share"] = _sensor(share, "share", icon=icon, **_PERCENT)
+    found |= _sure(serves.counted, length)
     return {key: component | expiry for key, component in found.items()}
 
 
-def _workings() -> dict[str, Message]:
+def _sure(counted: bool, length: Message) -> dict[str, Message]:
+    """Return what a map says of how sure it is; counted: as in `serves.entry`."""
+    if counted:
+        more = {**_PERCENT, "suggested_display_precision": 1}
+        more["value_template"] = "{{ value_json.sd | default(none) }}"  # till there is a map
+        return {"sd": _sensor("Standard deviation of that share", "sd", icon=_RULER, **more)}
+    return {
+        "sources": _sensor("Likely warm sources", "sources", icon="mdi:account-multiple"),
+        "error": _sensor("Expected error of the map", "error", icon=_RULER, **length),
+    }
+
+
+def _workings(answered: str) -> dict[str, Message]:
     """Return what rounds say of themselves."""
     seconds = {"unit_of_measurement": "s", "device_class": "duration"}
     found = {
         "round": _sensor("Round", "round", state_class=None, icon="mdi:counter"),
-        "sensors": _sensor("Sensors that answered", "sensors", icon="mdi:thermometer-check"),
+        "sensors": _sensor(f"{answered} that answered", "sensors", icon="mdi:thermometer-check"),
         "rounds_left": _sensor("Rounds left in the budget", "rounds_left", icon="mdi:wallet"),
         "lag": _sensor("From the question to the map", "lag", **seconds),
         "drawn": _sensor("Map drawn", "drawn", state_class=None, device_class="timestamp"),

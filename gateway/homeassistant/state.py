@@ -49,14 +49,18 @@ class Results:
     def _drawn(self, event: Event, now: datetime, clock_s: float) -> dict[str, Any]:
         credible, (number, opened_s) = event.get("credible"), self._opened or (None, 0.0)
         lag_s = round(clock_s - opened_s, 1) if number == event["number"] else None
-        return _warmest(event.get("mass"), self._grid) | {
-            "sources": None if credible is None else int(np.argmax(credible["numbers"])),
-            "error": _error(credible),
-            "round": event["number"],
-            "sensors": event.get("sensors_used", self.values["sensors"]),
-            "lag": lag_s,
-            "drawn": now.isoformat(timespec="seconds"),
-        }
+        return (
+            _warmest(event.get("mass"), self._grid)
+            | _sd(event)
+            | {
+                "sources": None if credible is None else int(np.argmax(credible["numbers"])),
+                "error": _error(credible),
+                "round": event["number"],
+                "sensors": event.get("sensors_used", self.values["sensors"]),
+                "lag": lag_s,
+                "drawn": now.isoformat(timespec="seconds"),
+            }
+        )
 
 
 def health(event: Event) -> dict[str, Any]:
@@ -77,6 +81,14 @@ def _warmest(mass: Any, grid: Any) -> dict[str, Any]:
         "y": round(float(place[1]), 3) if is_plane(grid) else None,
         "share": round(100 * float(shares[cell]) / total),
     }
+
+
+def _sd(event: Event) -> dict[str, Any]:
+    """Return how sure the share at that place is, in percent; nothing where a map has none."""
+    if event.get("sd") is None or event.get("mass") is None:
+        return {}
+    cell = int(np.argmax(np.ravel(event["mass"])))
+    return {"sd": float(f"{100 * float(np.ravel(event['sd'])[cell]):.2g}")}
 
 
 def _error(credible: Event | None) -> float | None:

@@ -16,8 +16,10 @@ Source: MQTT 3.1.1 and MQTT 5.0, sections 2.1 (fixed header) and 3.3 (PUBLISH).
 """
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from socket import SHUT_WR
 from typing import Any
 
 from . import packets
@@ -115,11 +117,22 @@ class Stream:
                     del self._out[:sent]
 
     def close(self) -> None:
-        """Close the socket; after the client's goodbye, once that is out."""
+        """Close the socket; after the client's goodbye, once that is out.
+
+        What comes meanwhile is read and dropped: a socket that is closed with bytes unread resets
+        the connection, and a reset may overtake the goodbye. A broker that goes on talking is not
+        heard out: others wait for our thread.
+        """
         with suppress(OSError):
-            if self._last == DISCONNECT and self._out:
+            if self._last == DISCONNECT:
+                until_s = time.monotonic() + GOODBYE_S
                 self._socket.settimeout(GOODBYE_S)
                 self._socket.sendall(self._out)
+                self._socket.shutdown(SHUT_WR)
+                while (left_s := until_s - time.monotonic()) > 0:
+                    self._socket.settimeout(left_s)
+                    if not self._socket.recv(CHUNK):
+                        break
         self._socket.close()
 
     def _cut(self, data: bytes) -> None:

@@ -53,6 +53,8 @@ class Counted:
     def _budget(self, event: Event) -> None:
         self._metrics.budget_left.set(event["left"])
         self._metrics.budget_spent.set(event["spent"])
+        self._metrics.epsilon.set(event["epsilon"])
+        self._metrics.epsilon_spent.set(event["epsilon_spent"])
         self._metrics.rounds_left.set(event["rounds_left"])
 
     def _health(self, event: Event) -> None:

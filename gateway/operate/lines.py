@@ -22,7 +22,7 @@ Line = MutableMapping[str, Any]
 PRIVATE = frozenset(
     [
         *("value", "values", "reading", "readings", "mass", "payload", "frame", "body", "message"),
-        *("noise", "warmth", "counts", "total", "credible", "certified"),
+        *("noise", "warmth", "counts", "total", "credible", "certified", "sd"),
         *("secret", "password", "token"),
         *("key", "keys", "root", "site_key", "mac_key", "config_key", "link_key"),
     ]
@@ -30,7 +30,10 @@ PRIVATE = frozenset(
 NAMING = ("device", "devices", "topic", "client")
 SHARED = frozenset(("round", "map", "ha", "gateway", "+"))  # levels of topics that are no device's
 # What makes a line the same as another; whatever else it holds may count up meanwhile.
-TELLING = ("event", "why", "device", "number", "part", "outcome", "logger", "ready", "spent")
+TELLING = (
+    *("event", "why", "device", "number", "part", "outcome", "logger", "ready"),
+    *("spent", "epsilon_spent"),
+)
 FIRST_S, LONGEST_S = 10.0, 3600.0  # a line that is said again waits so long, and twice each time
 LINES = 1000  # different ones that are remembered
 

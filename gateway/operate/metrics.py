@@ -48,6 +48,8 @@ class Metrics:
         self.solve_seconds = histogram("solve_seconds", "Time to draw a map")
         self.budget_left = gauge("budget_left_rho", "rho that may still be spent")
         self.budget_spent = gauge("budget_spent_rho", "rho that has been spent")
+        self.epsilon = gauge("budget_epsilon", "epsilon of the whole promise")
+        self.epsilon_spent = gauge("budget_spent_epsilon", "epsilon that all rounds amount to")
         self.rounds_left = gauge("rounds_left", "Rounds that the budget still pays for")
         self.outbox = gauge("outbox_messages", "Results that the broker has not taken yet")
         self.quarantined = gauge("quarantined_devices", "Devices that are shut out")

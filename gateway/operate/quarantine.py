@@ -50,6 +50,7 @@ class Quarantine:
         on_event: Callable[[dict[str, Any]], None],
         *,
         minutes: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Shut out whom the store names, and begin to listen to the guard.
 
@@ -57,9 +58,12 @@ class Quarantine:
             control: of a broker that may have dynamic security; None refuses at the gateway only.
             on_event: hears of every change, on our thread.
             minutes: after which a device may come back by itself; None for never.
+            clock: seconds that nobody can set; minutes count from when this gateway saw a device
+                shut out, so a start begins them anew, and no clock of the wall ends them early.
         """
         self._store, self._control, self._guard = store, control, guard
-        self._on_event, self._minutes = on_event, minutes
+        self._on_event, self._minutes, self._clock = on_event, minutes, clock
+        self._seen_s: dict[tuple[str, float], float] = {}  # by name and since when, by the clock
         self._kept = store.quarantined()
         for name, (why, _) in self._kept.items():
             guard.shut(name, why)
@@ -129,8 +133,10 @@ class Quarantine:
             self._unkept.pop(name)
         kept = self._store.quarantined()
         if self._minutes is not None:
-            for name, (_, since_s) in list(kept.items()):
-                if not 0 <= time.time() - since_s < 60 * self._minutes:
+            now_s, ours = self._clock(), {(name, since_s) for name, (_, since_s) in kept.items()}
+            self._seen_s = {one: self._seen_s.get(one, now_s) for one in ours}
+            for (name, _), seen_s in self._seen_s.items():
+                if now_s - seen_s >= 60 * self._minutes:
                     self._store.free(name)
                     del kept[name]
         for name in self._kept.keys() - kept.keys() - self._unkept.keys():

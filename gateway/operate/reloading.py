@@ -25,6 +25,7 @@ log = structlog.get_logger()
 # What may change while we run: whole tables, or the keys of one.
 LIVE: dict[str, set[str] | None] = {
     "rounds": {"every_s", "gather_s", "solve_s", "quorum", "hours", "estimator"},
+    "disk": {"estimator", "level"},
     "guard": None,
     "homeassistant": None,
 }
@@ -67,6 +68,9 @@ def _fixed(old: Deployment, new: Deployment) -> set[str]:
         before, after = getattr(old, table), getattr(new, table)
         live = LIVE.get(table, set())
         if live is None or before == after:
+            continue
+        if before is None or after is None:  # the table of another mechanism
+            differing.add(f"[{table}]")
             continue
         ours: Any = type(before).model_fields
         names = {name for name in ours if getattr(before, name) != getattr(after, name)} - live

@@ -35,7 +35,7 @@ about = Table(
     METADATA,
     Column("schema", Integer, primary_key=True),
     Column("site", String, nullable=False),
-    Column("promise", String),  # what all charges are the price of: see `ledger.terms`
+    Column("promise", String),  # what all charges are the price of: see `terms.terms`
     Column("budget", String),  # the least rho that all of them were promised to stay within
 )
 

@@ -20,7 +20,8 @@ from ..intake.outcomes import (
     Kept,
     Letter,
 )
-from ..ledger import Charge, Ledger, terms
+from ..ledger import Charge, Ledger
+from ..terms import terms, unit_of
 from . import asked as rows
 from . import dead, heard, till
 from . import post as outbox
@@ -66,7 +67,7 @@ class Store(Recall, Upkeep):
         Nothing is kept before the first charge, for nobody has been promised anything by then.
 
         Args:
-            promised: as `ledger.terms` writes it.
+            promised: as `terms.terms` writes it.
 
         Raises:
             OperatorFault: it is another promise, or a larger one.
@@ -103,7 +104,8 @@ class Store(Recall, Upkeep):
                 return ""
             held = Charge(rows.owed(connection))
             ledger = Ledger(budget, till.charged(connection)).charged([held])
-            if why := ledger.refusal(asked.plan.number, asked.rho):
+            unit = unit_of(asked.plan.guarantee)
+            if why := ledger.refusal(asked.plan.number, asked.rho, unit):
                 return why
             rows.write(connection, asked, enrolled, now_s)
             if paid:

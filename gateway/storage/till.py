@@ -7,7 +7,8 @@ from typing import Any
 from sqlalchemy import insert, select, update
 
 from ..intake.outcomes import Again, digest
-from ..ledger import Charge, check_budget, check_terms
+from ..ledger import Charge
+from ..terms import check_budget, check_terms, unit_in
 from .bulk import insert_many
 from .schema import about, charges
 
@@ -47,7 +48,7 @@ def prices(connection: Any, names: Iterable[bytes]) -> dict[bytes, Fraction]:
 
 
 def promise(connection: Any) -> str | None:
-    """Return the terms of all charges, as `ledger.terms` wrote them; None before the first."""
+    """Return the terms of all charges, as `terms.terms` wrote them; None before the first."""
     found: str | None = connection.scalar(select(about.c.promise))
     return found
 
@@ -65,7 +66,7 @@ def check(connection: Any, terms: str, most: Fraction) -> None:
         OperatorFault: it may not.
     """
     check_terms(promise(connection), terms)
-    check_budget(budget(connection), most)
+    check_budget(budget(connection), most, unit_in(terms))
 
 
 def hold_to(connection: Any, terms: str, budget: Fraction) -> None:

@@ -12,6 +12,7 @@ from ..intake.door import Sifted
 from ..intake.judge import Verdict
 from ..intake.writer import Intake
 from ..rounds import OpenRound
+from ..serves.table import wrong_in
 from ..storage.patience import Stopped
 from .fenced import PartStore
 from .standing import RoundOver, Standing
@@ -73,4 +74,4 @@ def asked(found: Standing, devices: Devices) -> OpenRound:
         )
         time.sleep(1)  # it is the same for the next batch
         raise Stopped from fault
-    return OpenRound(plan, found.name, math.inf, places)
+    return OpenRound(plan, found.name, math.inf, places, wrong=wrong_in(plan))

@@ -1,0 +1,129 @@
+"""What a mechanism brings so that it can be played, drawn anew and calibrated: one record.
+
+The table of them is `acts`; a mechanism that joins is one module with its `Act`, and one line
+there. Nothing else on the command line asks which mechanism it is.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Guarantee, Release, Round
+from recovery.heatmap import Heatmap, Unresolved
+
+from .outputs import Writer
+from .stages import Stage
+from .watch import Watch
+
+Floats = NDArray[np.float64]
+
+# The data sets that --points knows by name; a file of such a name is ./normal.
+EXAMPLES = ("normal", "szipf", "mnormal")
+Numbers = dict[str, Any]
+Found = Heatmap | Unresolved
+
+
+class Inputs(NamedTuple):
+    """What there is to see, in the words of the flags; each mechanism takes some of them."""
+
+    sources: Path | None = None
+    sources_random: int | None = None
+    points: str | None = None  # a file, or the name of an example
+    users: int | None = None
+
+    def files(self) -> list[Path]:
+        """Return the files that are read, which no result may replace."""
+        points = None if self.points in EXAMPLES else self.points
+        return [Path(one) for one in (self.sources, points) if one is not None]
+
+
+class World(Protocol):
+    """What exists in the simulator alone, so that a map can be held against it."""
+
+    @property
+    def query(self) -> Any:
+        """The query that is asked of it."""
+
+    @property
+    def truth(self) -> Floats:
+        """What the map should be, (rows, columns), of any total above 0."""
+
+    def readings(self, round: Any) -> Iterator[Any]:
+        """Yield the private `Reading` of every device for a Round."""
+
+    def beyond(self) -> str:
+        """Return a clause about what the query does not allow for; empty without any."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A protocol that is over, and the world that it was played in."""
+
+    world: Any
+    watch: Watch
+    found: Found
+
+    @property
+    def mass(self) -> Floats | None:
+        """The map, (rows, columns), or None."""
+        return self.found.mass if isinstance(self.found, Heatmap) else None
+
+
+class Told(NamedTuple):
+    """What is worked out beside the scores: for scores.json, and a line each."""
+
+    numbers: Numbers
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class Act:
+    """One mechanism on the command line.
+
+    Args:
+        asks: the flags that make its query, the names of the arguments of `asked`.
+        sees: the flags that say what there is to see, of those in `Inputs`.
+        further: flags that make sense with it in `play` and are looked at elsewhere.
+        other_flags: the fields of its query that --set does not give, and what gives them.
+        judge: gets what was played and its scores; returns what else is to be said of it.
+        redrawn: the writer of the picture of public releases, where nobody knows the truth.
+        promise: the guarantee in sentences.
+        written: the names of the query's fields that a published file holds.
+        opened: a Release from a round of such a file; ValueError where it is none.
+        possible: refuses, with the file's name, what no noise can have made.
+        reporter: makes of a Round what reports to it, where devices keep something ready.
+        heard: who was not heard, in lines, where that can be told.
+        calibrated: what `heatveil calibrate` prints; takes the arguments of `calibrating`.
+    """
+
+    name: str
+    query: type
+    asks: tuple[str, ...]
+    sees: tuple[str, ...]
+    other_flags: Mapping[str, str]
+    asked: Callable[..., Any]
+    checked: Callable[[Mapping[str, Any]], Any]
+    world: Callable[[Any, Inputs, np.random.Generator], World]
+    bits: Callable[[Round], int]
+    vector_length: Callable[[Round], int]
+    found_lines: Callable[[Found], list[str]]
+    judge: Callable[[Played, Numbers, Stage], Told]
+    picture: Callable[[Played, Numbers, Path], None]
+    redrawn: Callable[[Any, Sequence[Release], Found, str], Writer]
+    promise: Callable[[Any, Guarantee], list[str]]
+    written: Callable[[Any], Sequence[str]]
+    opened: Callable[[Any, Any], Release]
+    calibrated: Callable[..., Any]
+    reporter: Callable[[Round], Callable[[Any, Any], list[int]]] | None = None
+    heard: Callable[[Sequence[Release]], list[str]] = lambda releases: []
+    possible: Callable[[Release, Path], None] = lambda release, path: None
+    further: tuple[str, ...] = ()
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The flags of `play` that it has a use for, beside those of every mechanism."""
+        return (*self.sees, *self.asks, *self.further)

@@ -1,0 +1,1 @@
+"""What the service knows of each mechanism beside its four verbs: one entry each, one table."""
