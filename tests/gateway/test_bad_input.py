@@ -46,7 +46,7 @@ READ = ("--sigma", "1/10")
 CASES: list[tuple[tuple[str, ...], str]] = [
     (("play", "thermal"), "neither of --sources and --sources-random"),
     ((*GOOD, "--sources-random", "2"), "both of --sources and --sources-random"),
-    (("play", "disk", "--sources", "good.csv"), "disk is not a mechanism"),
+    (("play", "dusk", "--sources", "good.csv"), "dusk is not a mechanism"),
     (("play", "thermal", "--sources", "missing.csv"), "No such file"),
     (("play", "thermal", "--sources", "."), "Is a directory"),
     (("play", "thermal", "--sources", "empty.csv"), "position,intensity"),

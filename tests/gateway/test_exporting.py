@@ -15,7 +15,7 @@ import pytest
 from edge import wire
 from edge.host import post
 from gateway.commands import export_files
-from gateway.commands.export_rows import KINDS
+from gateway.commands.export_kinds import kinds
 from gateway.intake.outcomes import Again, Asked, Kept
 from gateway.ledger import Charge, price
 from gateway.storage.store import Store
@@ -222,7 +222,7 @@ def test_what_cannot_be_meant_is_said(
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 def test_a_big_store_goes_through_little_memory(tmp_path: Path, ending: str) -> None:
     """Four times the rounds need no more at once; and every row is there, in few groups."""
-    kind = KINDS["reports"]
+    kind = kinds("thermal")["reports"]
     peaks = []
     if ending == ".parquet":
         importlib.import_module("pyarrow.parquet")

@@ -22,31 +22,9 @@ from gateway.commands.choices import first_round, query
 from gateway.operating import Mqtt
 from gateway.web.feed import Feed
 from recovery.guarantee import to_json
+from tests import sites
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
-SITE = """
-[site]
-name = "hosting"
-[room]
-cells = 40
-length_m = 10.0
-[heat]
-spread_m2 = 1.0
-[sensors]
-count = 6
-[privacy]
-epsilon = "8/1"
-delta = "1/100000"
-readings = 3
-[rounds]
-gather_s = 5
-every_s = 0.1
-[mqtt]
-port = {port}
-insecure = true
-[page]
-port = {page}
-"""
 Start = Callable[..., subprocess.Popen[str]]
 
 
@@ -54,7 +32,7 @@ Start = Callable[..., subprocess.Popen[str]]
 def site(tmp_path: Path, mosquitto: Mqtt) -> Path:
     """Return a deployment file on the tests' broker."""
     path = tmp_path / "site.toml"
-    path.write_text(SITE.format(port=mosquitto.port, page=free_port()))
+    path.write_text(sites.small("hosting", mosquitto.port, free_port(), every_s=0.1))
     return path
 
 

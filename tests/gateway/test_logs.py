@@ -17,6 +17,7 @@ from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.operating import Mqtt
 from gateway.storage.reader import Reader
+from tests import sites
 
 SCRIPT = """
 import io, sys
@@ -127,29 +128,6 @@ def test_a_level_that_is_none_is_refused_by_its_name() -> None:
 
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
-SITE = """
-[site]
-name = "{name}"
-[room]
-cells = 20
-length_m = 10.0
-[heat]
-spread_m2 = 1.0
-[sensors]
-count = 4
-[privacy]
-epsilon = "8/1"
-delta = "1/100000"
-readings = 2
-[rounds]
-gather_s = 10
-every_s = 0.5
-[mqtt]
-port = {port}
-insecure = true
-[page]
-port = {page}
-"""
 # What differs from one run of the same day to the next: clocks, ports, numbers drawn at random.
 OF_THE_RUN = {"timestamp", "seconds", "came", "name", "device", "devices", "topic", "again"}
 OF_THE_MACHINE = {"health", "a part works again", "a part does not work", "reports"}
@@ -165,7 +143,8 @@ def day(folder: Path, name: str, broker: Mqtt, heatveil: Callable[..., Any], war
     """Return the log of a site that was run for two rounds, with a forged message in between."""
     folder.mkdir()
     path, sources = folder / "site.toml", folder / "warm.csv"
-    path.write_text(SITE.format(name=name, port=broker.port, page=free_port()))
+    shape = {"cells": 20, "sensors": 4, "readings": 2, "gather_s": 10.0, "every_s": 0.5}
+    path.write_text(sites.small(name, broker.port, free_port(), **shape))
     sources.write_text(f"position,intensity\n{warm}\n")
     assert heatveil("enrol", "--config", path).status == 0
     base = [PROGRAM, "--log", "debug"]

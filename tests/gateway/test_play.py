@@ -69,36 +69,6 @@ def test_it_writes_the_map_the_scores_and_the_picture(
     }
 
 
-def test_a_seed_repeats_the_run_and_says_that_it_is_not_private(
-    heatveil: Callable[..., Any], tmp_path: Path
-) -> None:
-    """Experiments must be repeatable; a map made so must never pass for a private one."""
-    words = ("play", "thermal", "--sources-random", 2, *PAPER)
-    maps = []
-    for index, seed in enumerate((7, 7, 8)):
-        out = tmp_path / f"{index}.npz"
-        said = heatveil(*words, "--seed", seed, "--out", out)
-        maps.append(from_npz(out))
-        assert "not private" in said.out
-
-    assert (maps[0].mass == maps[1].mass).all()
-    assert (maps[0].mass != maps[2].mass).any()
-    assert "--seed" in maps[0].guarantee.trust
-
-
-def test_without_a_seed_nobody_can_repeat_the_noise(
-    heatveil: Callable[..., Any], sources: Path, tmp_path: Path
-) -> None:
-    """The default is private: the same command on the same scene draws other noise."""
-    blurred = []
-    for name in ("a.json", "b.json"):
-        said = heatveil("play", "thermal", "--sources", sources, "--published", tmp_path / name)
-        blurred.append(json.loads((tmp_path / name).read_text())["rounds"][0]["values"])
-        assert "not private" not in said.out
-
-    assert sum(one == other for one, other in zip(*blurred, strict=True)) < 10
-
-
 def test_with_hardly_any_noise_the_sources_are_found_to_the_cell(
     heatveil: Callable[..., Any], sources: Path, tmp_path: Path
 ) -> None:

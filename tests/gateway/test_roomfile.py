@@ -16,8 +16,8 @@ from gateway.commands.calibrating_map import map_line, tried
 from gateway.commands.published import as_public
 from gateway.commands.simulated import Room, scene_of
 from gateway.faults import OperatorFault
-from gateway.ledger import check_terms, terms
 from gateway.solver import Solver
+from gateway.terms import check_terms, terms
 from recovery.heatmap import Heatmap
 from recovery.thermal import plan
 

@@ -1,11 +1,17 @@
 """Everybody hears of an event, whoever else fails; and the log holds no reading."""
 
+from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import structlog.testing
 
+from edge.records import Guarantee
 from gateway import telling
+from gateway.ledger import Charge, Ledger
 from gateway.teller import Teller
+
+PURE = Guarantee((7, 1), None, (49, 8), "any two cells", "local", "two reports", "presence")
 
 
 def test_a_listener_that_fails_stops_neither_the_others_nor_the_teller() -> None:
@@ -49,6 +55,20 @@ def test_a_log_line_has_counts_and_no_values() -> None:
     said = str(logs)
     assert "reports" in said
     assert not any(word in said for word in ("123456", "654321", "node-77"))
+
+
+def test_a_pure_budget_is_logged_in_its_own_unit() -> None:
+    """Whoever was promised epsilon 7 reads how much of 7 is gone, and no other number."""
+    teller, ledger = Teller(), Ledger(Fraction(49, 4), (Charge(Fraction(49, 8)),))
+    plan = SimpleNamespace(mechanism="disk", guarantee=PURE)
+    with structlog.testing.capture_logs() as logs:
+        teller.tell(telling.spent(ledger, Fraction(49, 8), plan))
+
+    (line,) = logs
+    assert (line["epsilon"], line["epsilon_spent"], line["epsilon_left"]) == (7.0, 3.5, 3.5)
+    assert (line["unit"], line["rounds_left"]) == ("epsilon", 1)
+    assert not {"spent", "left", "budget"} & line.keys()
+    assert teller.last["budget"]["spent"] == 6.125  # for programs, as ever
 
 
 def test_a_round_that_nobody_answered_is_a_warning() -> None:

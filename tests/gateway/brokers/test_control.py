@@ -112,6 +112,18 @@ def test_who_is_disabled_is_thrown_off_within_milliseconds(
         one.close()
 
 
+def test_everybody_is_known_where_one_answer_cannot_hold_them(gate: Control) -> None:
+    """Of an answer 32 KiB are kept; these names, as long as they may be, take 44."""
+    names = [f"{number:063}" for number in range(140)]
+    for name in names:
+        control.expect(gate.ask(control.create(SITE, name, "secret")), "Role not found")
+    held = gate.clients()
+
+    assert sum(len(json.dumps(held[name])) for name in names) > 1 << 15
+    (told,) = gate.ask([{"command": "listClients", "count": 1}])
+    assert len(held) == told.data["totalCount"]
+
+
 def test_the_gateway_is_never_shut_out(gate: Control) -> None:
     """Whoever asks for it, by whatever command."""
     for commands in (control.disable("gateway"), control.delete("gateway")):

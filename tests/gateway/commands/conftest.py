@@ -23,39 +23,16 @@ from gateway.ledger import Charge, price
 from gateway.operating import Mqtt
 from gateway.storage.store import Store
 from recovery import thermal
+from tests import sites
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
-
-SITE = """
-[site]
-name = "seen"
-[room]
-cells = 40
-length_m = 10.0
-[heat]
-spread_m2 = 1.0
-[sensors]
-count = 6
-[privacy]
-epsilon = "8/1"
-delta = "1/100000"
-readings = 3
-[rounds]
-gather_s = 5
-every_s = 60
-[mqtt]
-port = {port}
-insecure = true
-[page]
-port = {page}
-"""
 
 
 @pytest.fixture
 def site(tmp_path: Path, heatveil: Callable[..., Any]) -> Path:
     """Return the deployment file of an enrolled site; nobody listens at its broker's port."""
     path = tmp_path / "site.toml"
-    path.write_text(SITE.format(port=free_port(), page=free_port()))
+    path.write_text(sites.small("seen", free_port(), free_port()))
     assert heatveil("enrol", "--config", path).status == 0
     return path
 
@@ -70,9 +47,7 @@ def pause_s() -> float:
 def living(tmp_path: Path, mosquitto: Mqtt, pause_s: float) -> Path:
     """Return the deployment file of a site of its own on the tests' broker, not enrolled yet."""
     path, name = tmp_path / "site.toml", f"site-{uuid.uuid4().hex[:8]}"
-    text = SITE.format(port=mosquitto.port, page=free_port())
-    text = text.replace('"seen"', f'"{name}"')
-    path.write_text(text.replace("every_s = 60", f"every_s = {pause_s}"))
+    path.write_text(sites.small(name, mosquitto.port, free_port(), every_s=pause_s))
     return path
 
 

@@ -69,6 +69,18 @@ def test_each_fault_is_found_and_named(
     assert said.err == ""
 
 
+def test_a_smaller_promise_is_told_before_it_is_for_good(kept: Any, heatveil: Heatveil) -> None:
+    """What was spent already counts against it, and the old file is then refused."""
+    words = "no larger promise is taken on this database any more"
+    before = heatveil("check", kept.path)
+    edited(kept.path, "readings = 3", "readings = 2")
+    edited(kept.path, 'epsilon = "8/1"', 'epsilon = "6/1"')
+    after = heatveil("check", kept.path)
+
+    assert words not in before.out
+    assert words in after.out
+
+
 def test_one_fault_does_not_hide_the_next(site: Path, heatveil: Heatveil) -> None:
     """Whoever mends one at a time starts the command ten times."""
     edited(site, "every_s = 60", "every_s = 60\nquorum = 9")
@@ -181,3 +193,14 @@ def test_nothing_is_written(site: Path, heatveil: Heatveil) -> None:
     heatveil("check", site)
 
     assert sorted(os.listdir(site.parent)) == before
+
+
+def test_a_grid_that_no_receiver_finds_is_noted(tmp_path: Path, heatveil: Heatveil) -> None:
+    """The gateway would run; a board with a receiver could not be provisioned."""
+    path = tmp_path / "places.toml"
+    with_corner = heatveil("config", "--sample", "--mechanism", "disk").out.replace("# cor", "cor")
+    path.write_text(with_corner.replace("length_m", "# length_m"))
+    assert "note   disk: no board with a receiver" in heatveil("check", path).out
+
+    path.write_text(with_corner)
+    assert "no board with" not in heatveil("check", path).out

@@ -29,6 +29,7 @@ from gateway.mechanisms import named
 from gateway.mqtt import access
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
+from gateway.serves import disk
 from gateway.storage.store import Store
 
 
@@ -88,11 +89,11 @@ def make(
 ) -> Callable[..., Site]:
     """Return what makes a site, with the plugin or plain."""
 
-    def made(*words: str) -> Site:
+    def made(*words: str, sample: str | None = None) -> Site:
         if not words and dynamic.plugin() is None:
             pytest.skip("mosquitto has no dynamic security here; Debian's package has")
         path = tmp_path / "gateway.toml"
-        text = config.sample().replace("port = 8883", f"port = {free_port()}")
+        text = (sample or config.sample()).replace("port = 8883", f"port = {free_port()}")
         path.write_text(text.replace("count = 50 ", "count = 4 "))
         site = Site(path, need("mosquitto"), answers, heatveil)
         assert heatveil("enrol", "--config", path).status == 0
@@ -475,6 +476,25 @@ def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
     assert site.run("rotate", "node-2", "--keys", "--new-budget").status == 0
     assert left("node-2") == 24 * price
     assert site.run("rotate", "node-2", "--new-budget").status == 2
+
+
+def test_new_keys_bring_the_answers_that_are_left_of_a_pure_promise(
+    make: Callable[..., Site],
+) -> None:
+    """Devices count a little more for an answer of epsilon 19/12 than the ledger does.
+
+    Nano-rho of the one taken from nano-rho of the other would be a part of an answer too many.
+    """
+    text = config.sample("disk").replace('epsilon = "7/2"', 'epsilon = "38/1"')
+    text = text.replace("readings = 1 ", "readings = 24 ").replace("devices = 2000", "devices = 4")
+    site = make(sample=text)
+    whole = limits.Limits(*disk.granted(config.query(config.load(site.path)), 3600.0))
+    spend(site, 10)
+    assert site.run("rotate", "node-1", "--keys").status == 0
+    given = tightened.load(site.path.with_name("devices.json"), site.devices)["node-1"]
+
+    assert given.limits == whole._replace(budget=whole.budget // 24 * 14)
+    assert given.before == whole.budget // 24 * 10
 
 
 def test_another_name_does_not_bring_a_new_budget(make: Callable[..., Site]) -> None:

@@ -7,15 +7,18 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from gateway import config
+from gateway import asking, config
+from gateway.enrolment.enrol import load_devices
 from gateway.intake.outcomes import Again
-from gateway.ledger import Charge
+from gateway.ledger import Charge, price
+from gateway.mechanisms import named
 from gateway.storage.store import Store
 
 Heatveil = Callable[..., Any]
@@ -100,3 +103,55 @@ def test_so_many_rounds_are_listed_and_the_rest_is_named(
     assert sum("  round " in line for line in lines) == min(limit, 2)
     assert any(f"and {2 - limit} rounds before" in line for line in lines) == (limit < 2)
     assert len(told["charges"]) == 3
+
+
+@pytest.fixture
+def square(tmp_path: Path, heatveil: Heatveil) -> Path:
+    """Return the file of a site of people that asked three of ten answers, epsilon 7 in all."""
+    path = tmp_path / "site.toml"
+    text = config.sample("disk").replace('epsilon = "7/2"', 'epsilon = "7/1"')
+    text = text.replace("readings = 1", "readings = 10").replace("devices = 2000", "devices = 3")
+    path.write_text(text.replace("port = 8883", "port = 1883").replace("ca_file", "# ca_file"))
+    insecure = path.read_text().replace("# insecure = false", "insecure = true")
+    path.write_text(insecure)
+    assert heatveil("enrol", "--config", path).status == 0
+    deployment = config.load(path)
+    query = config.query(deployment)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
+    store, plan = Store.of(deployment), named("disk").plan(query, [])
+    each = price(plan.guarantee)
+    for n in (1, 2, 3):
+        asked = asking.signed(plan._replace(number=n), n, devices)
+        assert store.open_round(asked._replace(planned=asked.name), 10 * each) == ""
+    store.close()
+    return path
+
+
+def test_a_pure_promise_is_told_in_epsilon_of_each_device(
+    square: Path, heatveil: Heatveil
+) -> None:
+    """Three answers of 0.7 each are 2.1 of 7: nobody who was promised that knows a rho."""
+    said = heatveil("ledger", "--config", square).out
+    told = json.loads(heatveil("ledger", "--config", square, "--json").out)
+
+    assert (
+        "spent    epsilon 2.1 of 7, and 0.7 an answer, of each device; 7 answers are left" in said
+    )
+    assert "so far   epsilon 2.1 of 7, which adds up; no delta" in said
+    assert len(re.findall(r"round \d .*  epsilon 7/10", said)) == 3
+    assert "rho" not in said
+    assert Fraction(told["spent"]) * Fraction(told["unit_of_one_rho"]) == Fraction(21, 10)
+    assert (told["unit"], Fraction(told["round"])) == ("epsilon", Fraction(49, 200))
+
+
+def test_a_file_that_promises_more_is_refused_in_epsilon(square: Path, heatveil: Heatveil) -> None:
+    """And one that promises less is told what it would give up."""
+    text = square.read_text()
+    square.write_text(text.replace("7/1", "84/10").replace("readings = 10", "readings = 12"))
+    more = heatveil("check", square).out
+    square.write_text(text.replace("7/1", "35/10").replace("readings = 10", "readings = 5"))
+    less = heatveil("check", square).out
+
+    assert "would spend epsilon 8.4 in all, and on its database 7 was promised" in more
+    assert "this file promises epsilon 3.5 in all, and 7 was promised before" in less
+    assert not re.search(r"\brho\b", more + less)

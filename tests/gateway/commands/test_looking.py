@@ -48,7 +48,8 @@ def test_who_looks_changes_nothing(kept: Any, heatveil: Heatveil, words: tuple[s
         ("x = [", "must be TOML"),
         ("", "[room] is missing"),
         ("\x00", "must be TOML"),
-        ("[room]\ncells = 1", "[heat] is missing"),
+        ("[room]\ncells = 1", "[privacy] is missing"),
+        ("[room]\ncells = 1\n[privacy]\nepsilon = '1/1'", "[heat] is missing"),
         (None, "No such file"),
     ],
 )

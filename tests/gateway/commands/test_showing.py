@@ -58,7 +58,7 @@ def test_a_round_without_an_estimate_is_shown_with_its_reason(kept: Any) -> None
     found = showing.drawn(body, query)
 
     assert isinstance(found, Unresolved)
-    assert any("too few answered" in line for line in showing._told(body, found, None))
+    assert any("too few answered" in line for line in showing._told(body, found, None, "thermal"))
     with pytest.raises(OperatorFault, match="no map .too few answered."):
         showing._writer(kept.path.with_suffix(".png"), body, found, query, None)
 

@@ -17,34 +17,10 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.brokers.broker import free_port
 from gateway.operating import Mqtt
+from tests import sites
 
 SCHEMA = json.loads(Path(__file__).with_name("device_discovery.schema.json").read_text())
 PROGRAM = Path(sys.executable).with_name("heatveil")
-SITE = """
-[site]
-name = "assisted"
-[room]
-cells = 20
-length_m = 10.0
-[heat]
-spread_m2 = 1.0
-[sensors]
-count = 4
-[privacy]
-epsilon = "8/1"
-delta = "1/100000"
-readings = 2
-[rounds]
-gather_s = 10
-every_s = 0.2
-[mqtt]
-port = {port}
-insecure = true
-[page]
-port = {page}
-[homeassistant]
-enabled = true
-"""
 CONFIG = "homeassistant/device/heatveil_assisted/config"
 OURS = "heatveil/1/assisted/ha/"
 
@@ -86,7 +62,9 @@ def test_a_site_appears_shows_its_map_dies_and_goes(
 ) -> None:
     """Announced, shown, unavailable after kill -9, announced anew at a greeting, taken back."""
     site = tmp_path / "site.toml"
-    site.write_text(SITE.format(port=mosquitto.port, page=free_port()))
+    shape = {"cells": 20, "sensors": 4, "readings": 2, "gather_s": 10.0, "every_s": 0.2}
+    text = sites.small("assisted", mosquitto.port, free_port(), **shape)
+    site.write_text(f"{text}[homeassistant]\nenabled = true\n")
     assert heatveil("enrol", "--config", site).status == 0
     started: list[subprocess.Popen[bytes]] = []
 

@@ -1,6 +1,10 @@
 """The bytes of a broker, cut into messages and the rest, however they arrive."""
 
 import random
+import select
+import socket
+import threading
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +13,7 @@ import pytest
 from gateway.mqtt import packets
 from gateway.mqtt.packets import Came
 from gateway.mqtt.stream import Stream
+from tests.waiting import eventually
 
 
 class Wire:
@@ -212,3 +217,54 @@ def test_what_nobody_waits_for_takes_room_too() -> None:
 
     assert [int(one.payload) for one in came] == [0, 1, 2, 3, 4]
     assert through.paused
+
+
+def test_a_goodbye_arrives_though_something_is_left_unread() -> None:
+    """A broker that is about to write meets a reset before it reads, and tells the last will."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        near = socket.create_connection(server.getsockname())
+        far, _ = server.accept()
+    far.sendall(publish(b"t", b"unread", 1, five=False))
+    select.select([near], [], [], 5)  # it is here, and nobody reads it
+    heard: list[bytes] = []
+
+    def broker() -> None:
+        time.sleep(0.1)  # it is busy
+        with far, suppress(OSError):
+            far.sendall(publish(b"t", b"on its way", 2, five=False))
+            heard.append(far.recv(64))
+
+    thread = threading.Thread(target=broker)
+    thread.start()
+    stream = Stream(near, lambda _: None)
+    stream.send(b"\xe0\x00")
+    stream.close()
+    thread.join()
+
+    assert heard == [b"\xe0\x00"]
+
+
+def test_a_broker_that_never_stops_talking_holds_no_goodbye_up() -> None:
+    """One thread closes the links of all devices; it must not hear one broker out for ever."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        near = socket.create_connection(server.getsockname())
+        far, _ = server.accept()
+
+    def broker() -> None:
+        with far, suppress(OSError):
+            while True:
+                far.sendall(publish(b"t", b"more", 1, five=False))
+
+    stream = Stream(near, lambda _: None)
+    stream.send(b"\xe0\x00")
+    talks = threading.Thread(target=broker, daemon=True)
+    closes = threading.Thread(target=stream.close, daemon=True)
+    talks.start()
+    closes.start()
+    ended = eventually(lambda: not closes.is_alive())
+    with suppress(OSError):
+        far.shutdown(socket.SHUT_RDWR)  # whatever came of it, nothing of this goes on
+    closes.join()
+    talks.join()
+
+    assert ended

@@ -21,7 +21,8 @@ DEVICE = "room-214-north"
 # What others call: a series that is renamed empties a dashboard and silences an alert.
 NAMES = {
     "alarms", "batch_seconds", "batches", "broker_connected", "broker_connections",
-    "budget_left_rho", "budget_spent_rho", "disk_free_bytes", "duplicates", "gather_seconds",
+    "budget_epsilon", "budget_left_rho", "budget_spent_epsilon", "budget_spent_rho",
+    "disk_free_bytes", "duplicates", "gather_seconds",
     "inbox_messages", "messages", "outbox_messages", "quarantined_devices", "ready", "receipts",
     "refused", "reports", "round_enrolled", "round_reports", "rounds", "rounds_left",
     "solve_seconds", "store_retries", "viewers",
@@ -33,7 +34,14 @@ EVENTS: list[dict[str, Any]] = [
     {"kind": "reports", "number": 1, "came": 3, "enrolled": 4, "refused": 0, "late": 0},
     {"kind": "release", "number": 1, "reports": 3, "values": [1, None, 2, 3], "seconds": 0.1},
     {"kind": "map", "number": 1, "seconds": 0.7},
-    {"kind": "budget", "left": 0.25, "spent": 0.75, "rounds_left": 2},
+    {
+        "kind": "budget",
+        "left": 0.25,
+        "spent": 0.75,
+        "epsilon": 8.0,
+        "epsilon_spent": 6.5,
+        "rounds_left": 2,
+    },
     {"kind": "health", "ready": False, "parts": {"broker": {"ok": False, "why": DEVICE}}},
     {"kind": "health", "ready": True, "parts": {"broker": {"ok": True, "why": ""}}},
     {"kind": "alarm", "alarms": [{"device": DEVICE, "why": DEVICE, "times": 1}]},
@@ -73,6 +81,7 @@ def test_events_are_counted() -> None:
         0.75,
         2,
     )
+    assert (found["budget_epsilon"], found["budget_spent_epsilon"]) == (8.0, 6.5)
     assert (found["broker_connected"], found["broker_connections_total"]) == (1, 2)
     assert found["quarantined_devices"] == 1
 

@@ -217,3 +217,40 @@ def test_a_disk_that_will_not_is_asked_again(
     assert eventually(lambda: "node-1" in ward.store.quarantined())
     assert tries == ["node-1"] * 3
     assert ward.guard.blocked("node-1")
+
+
+class Wall:
+    """A store whose clock somebody has set; it notes how often it was looked into."""
+
+    def __init__(self, since_s: float) -> None:
+        self.rows, self.looks = {"node-1": ("it floods", since_s)}, 0
+
+    def quarantine(self, name: str, why: str) -> None:
+        self.rows[name] = why, time.time()
+
+    def free(self, name: str) -> None:
+        self.rows.pop(name, None)
+
+    def quarantined(self) -> dict[str, tuple[str, float]]:
+        self.looks += 1
+        return dict(self.rows)
+
+
+@pytest.mark.parametrize("off_s", [-1e6, 0.0, 1e6], ids=["set on", "right", "set back"])
+def test_no_clock_that_is_set_lets_a_device_back_early(off_s: float) -> None:
+    """Ten minutes are ten minutes of a clock that nobody can set; then it comes back all the same.
+
+    A wall's clock that was set back says that it was shut out in the future, one that was set on
+    that it was shut out days ago.
+    """
+    wall, guard, now_s = Wall(time.time() + off_s), Guard(LIMITS, NAMES), [50.0]
+    with Quarantine(wall, None, guard, [].append, minutes=10, clock=lambda: now_s[0]) as one:
+        for passed_s in (0.0, 599.0):
+            now_s[0] = 50.0 + passed_s
+            looks = wall.looks
+            one._woken.set()
+            assert eventually(lambda looks=looks: wall.looks > looks + 1, 10)
+            assert guard.blocked("node-1")
+        now_s[0] = 650.0
+        assert eventually(lambda: not guard.blocked("node-1"), 10)
+    assert wall.rows == {}

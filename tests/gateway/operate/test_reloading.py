@@ -22,39 +22,17 @@ from gateway.enrolment import enrol
 from gateway.faults import OperatorFault
 from gateway.operate.reloading import Reloading, reread
 from gateway.operating import Mqtt
+from tests import sites
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 PATIENCE_S = 40.0
-SITE = """
-[site]
-name = "{name}"
-[room]
-cells = 40
-length_m = 10.0
-[heat]
-spread_m2 = 1.0
-[sensors]
-count = 3
-[privacy]
-epsilon = "8/1"
-delta = "1/100000"
-readings = 3
-[rounds]
-gather_s = 5
-every_s = 0.1
-[mqtt]
-port = {port}
-insecure = true
-[page]
-port = {page}
-"""
 
 
 @pytest.fixture
 def site(tmp_path: Path, mosquitto: Mqtt, heatveil: Callable[..., Any]) -> Path:
     """Return the deployment file of an enrolled site on the tests' broker."""
     path, name = tmp_path / "site.toml", f"reload-{uuid.uuid4().hex[:8]}"
-    path.write_text(SITE.format(name=name, port=mosquitto.port, page=free_port()))
+    path.write_text(sites.small(name, mosquitto.port, free_port(), sensors=3, every_s=0.1))
     assert heatveil("enrol", "--config", path).status == 0
     return path
 

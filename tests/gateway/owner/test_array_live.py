@@ -18,6 +18,7 @@ from gateway import config
 from gateway.commands.choices import first_round
 from gateway.enrolment import enrol, single, tightened
 from gateway.enrolment.granting import granted
+from gateway.kit.placing import asked_by
 from tests.gateway.owner.conftest import written
 from tests.gateway.owner.test_unveiling import rows
 
@@ -51,8 +52,8 @@ def site(tmp_path: Path, mosquitto: Any) -> Path:
     enrol.save_roots(enrol.Enrolment(fleet, {"wall": made.root}), tmp_path / "keyholder.json")
     tightened.enrolled(deployment.site.devices, devices, limits)
     link = single.link_of(deployment.mqtt, "wall", made.password, "wall-x")
-    tables = deployment.rounds.sampler == "table"
-    single.save_board(tmp_path / "wall.device.json", made, limits, link, tables)
+    more = asked_by(deployment)
+    single.save_board(tmp_path / "wall.device.json", made, limits, link, more)
     settle(str(tmp_path / "wall.device.json"), str(tmp_path / "wall"), {"name": "yours"})
     return path
 

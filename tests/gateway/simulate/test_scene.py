@@ -79,7 +79,7 @@ def test_rounds_feel_a_room_as_it_lives(site: Path, monkeypatch: pytest.MonkeyPa
     deployment = config.load(site)
     query = config.query(deployment)
     world, room = np.random.default_rng(1), site.with_name("room.toml")
-    scene = stand(query, Seen(scene=room, speed=3600.0, since="10:00"), world)
+    scene = stand(deployment, query, Seen(scene=room, speed=3600.0, since="10:00"), world)
     assert isinstance(scene, Scene)
     there_k, empty_k = scene._living.seen_k
     assert np.array_equal(there_k, empty_k)  # and warmed by the heater, since eight

@@ -14,11 +14,12 @@ from sqlalchemy.exc import IntegrityError
 
 from gateway.faults import OperatorFault
 from gateway.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, digest
-from gateway.ledger import Charge, terms
+from gateway.ledger import Charge
 from gateway.storage import dead
 from gateway.storage import heard as rows
 from gateway.storage.places import Place
 from gateway.storage.store import Store
+from gateway.terms import terms
 
 NAME = b"\x00\x01\x02\x03"
 KEY, NEW_KEY = b"key1", b"key2"
