@@ -16,8 +16,11 @@ mkdir -p "$tools"
 
 say() { printf '%s\n' "tools: $*"; }
 
-# Is there a MicroPython at this path that can do what the tests ask of it?
-works() { [ -x "$1" ] && "$1" -c 'import hashlib, json; hashlib.sha256(b"")' >/dev/null 2>&1; }
+# Is there a MicroPython at this path that can do what the tests ask of it, 1.22 or later?
+works() {
+    [ -x "$1" ] && "$1" -c 'import hashlib, json, sys; hashlib.sha256(b"")
+assert sys.implementation.version >= (1, 22)' >/dev/null 2>&1
+}
 
 # unpack ARCHITECTURE PROGRAM: Debian's package and all it depends on, beside the system.
 unpack() {

@@ -158,7 +158,9 @@ def frames(folder: Path, count: int) -> str:
     return told + f"COUNT = {count}\n" + USED + LOAD + FRAMES
 
 
-def run(program: str, script: str, heap_kb: int, folder: Path) -> list[list[int]]:
+def run(
+    program: str, script: str, heap_kb: int, folder: Path, patience_s: float = 60
+) -> list[list[int]]:
     """Return the numbers that a script prints, line by line.
 
     Raises:
@@ -170,7 +172,7 @@ def run(program: str, script: str, heap_kb: int, folder: Path) -> list[list[int]
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience_s,
     )
     if "MemoryError" in ran.stderr or "memory allocation failed" in ran.stderr:
         raise MemoryError(ran.stderr[-500:])

@@ -113,16 +113,18 @@ def test_nothing_of_a_host_is_loaded_on_a_device(need, forms, tmp_path: Path) ->
     assert [1] not in told
 
 
+# The second time, for its names stay, and where they end a chunk of names it is a large one.
 FORGET = """
 import sys
 from edge.compat import forget
-before = used()
-import edge.tightening as made
-topic = made.topic("lab", "n")
-held = used()
-made = None
-forget("edge.tightening")
-print(held - before, used() - before, 1 if "edge.tightening" in sys.modules else 0)
+for _ in range(2):
+    before = used()
+    import edge.tightening as made
+    topic = made.topic("lab", "n")
+    held = used()
+    made = None
+    forget("edge.tightening")
+    print(held - before, used() - before, 1 if "edge.tightening" in sys.modules else 0)
 import edge.tightening as made
 print(1 if made.topic("lab", "n") == topic else 0)
 """
@@ -132,9 +134,10 @@ print(1 if made.topic("lab", "n") == topic else 0)
 def test_what_is_forgotten_gives_its_memory_back(need, forms, tmp_path: Path, form: str) -> None:
     """What is needed once is loaded for that, and can be loaded again."""
     script = forms[form] + heaps.USED + heaps.LOAD + FORGET
-    (held, left, there), again = heaps.run(need("micropython-i386"), script, 128, tmp_path)
+    told = heaps.run(need("micropython-i386"), script, 128, tmp_path)
+    _, (held, left, there), again = told
 
-    assert left < held // 2  # its names stay
+    assert left < held // 8
     assert there == 0
     assert again == [1]
 

@@ -74,7 +74,7 @@ print(clock.now_ms() >= 0, "".join(["%02x" % b for b in sent[:8]]))
 LIFE = """\
 2 tightened True
 3 9 ready it asks for less noise than this device's li
-3 12 exhausted its budget is spent, and what was promised f
+3 12 exhausted its budget is spent, and with it what was pr
 True beabcd1151891c7d
 """
 

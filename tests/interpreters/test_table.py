@@ -19,8 +19,8 @@ for num, bits in ((1, 56), (7, 84), (2500, 56), (2500, 84), (6000, 56), (50, 112
     made = table.Table(num, 1, bits)
     one, other = [0] * 333, [0] * 333
     made.fill(one, Tape(b"both"))
-    print(made._search is not table.search)
-    made._search = table.search
+    print(made._search is not table.search and made._split is not table.split)
+    made._search, made._split = table.search, table.split
     made.fill(other, Tape(b"both"))
     print(one == other and len(set(one)) > 3)
 """

@@ -79,9 +79,58 @@ def wire_cases():
         }
 
 
+def disk_round(params, shape, number=1):
+    return {
+        "number": number,
+        "mechanism": "disk",
+        "grid": [list(shape), 500],
+        "params": params,
+        "ratios": [[7, 2], None, None],
+        "words": WORDS,
+    }
+
+
+def disk_cases():
+    """Weights that epsilon allows, Rounds on the wire, and answers from one stream."""
+    epsilons = [[0, 1], [1, 10], [1, 1], [7, 5], [7, 2], [10, 1], [10**15 + 1, 10**15], [64, 1]]
+    scales = [1, 1 << 16, 1 << 32]
+    args = [[num, den, scale] for num, den in epsilons for scale in scales]
+    yield {"name": "exponentials", "kind": "exponentials", "args": args}
+    # Of an epsilon of 7/2: a cell, a cross, a disc of radius 3 with a rim, rings.
+    far = 1 << 32
+    near = 142229783154
+    heads = {
+        "a cell": ([0, far, near, 7, 2, 1, 0], [(5, 4), (1, 1), (9, 1), (1, 9)]),
+        "a cross": ([2, 10, 300, 7, 2, 1, 2, 150, 75], [(5, 4), (9, 1), (1, 9), (1, 1)]),
+        "a disc": (
+            [3, far, near, 7, 2, 3, 1, near // 2, 2, 1, near // 3, 0, 1, far + 1],
+            [(7, 5), (3, 2)],
+        ),
+        "rings": ([2, 7, 200, 7, 2, 1, 2, 90, 41, 0, 2, 60, 20, 0, 1, 9], [(8, 8)]),
+    }
+    for name, (params, shapes) in heads.items():
+        for shape in shapes:
+            called = f"{name} on {shape[0]} x {shape[1]}"
+            round = disk_round(params, shape)
+            yield {
+                "name": called,
+                "kind": "places",
+                "round": round,
+                "count": 24,
+                "tape": TAPE,
+            }
+        keys = {"site": "lab", "site_key": SITE_KEY}
+        yield {"name": f"round of {name}", "kind": "round", "round": round, **keys}
+
+
 def main():
     curves = [{"name": f"hilbert {side}", "kind": "curve", "side": side} for side in (1, 2, 8)]
-    files = {"samplers": sampler_cases(), "wire": wire_cases(), "grid": curves}
+    files = {
+        "samplers": sampler_cases(),
+        "wire": wire_cases(),
+        "grid": curves,
+        "disk": disk_cases(),
+    }
     for name, cases in files.items():
         answered = [{**case, "expect": answer(case)} for case in cases]
         path = HERE / f"{name}.json"

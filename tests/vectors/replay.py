@@ -6,10 +6,10 @@ A case is a dict with `kind` and what that kind needs, bytes written as hexadeci
 
 import binascii
 
-from edge import budget, entropy, grid, limits, node, noise, slots, thermal, wire
-from edge.host import post, rootkeys
-from edge.host.enrol import provision
-from edge.records import Grid, Guarantee, Round
+from edge import entropy
+from edge.records import Grid, Guarantee, Reading, Round
+
+# Each kind loads what it needs: a heap of 80 KB has no room for all of edge at once.
 
 
 def unhex(text):
@@ -33,6 +33,8 @@ def draws(case):
     rng = stream(case)
     if case["sampler"] == "below":
         return [rng.below(case["args"][0]) for _ in range(case["count"])]
+    from edge import noise
+
     sampler = getattr(noise, case["sampler"])
     return [int(sampler(*(case["args"] + [rng]))) for _ in range(case["count"])]
 
@@ -54,6 +56,9 @@ def round_of(case):
 
 def round_message(case):
     """Return a signed Round and its name."""
+    from edge import wire
+    from edge.host import post
+
     round = round_of(case)
     where = wire.round_topic(case["site"], round.mechanism)
     message = post.pack_round(round, unhex(case["site_key"]), where)
@@ -64,6 +69,10 @@ def round_message(case):
 
 def frame(case):
     """Return the frame of a keyholder device, and the readings that its key gives back."""
+    from edge import budget, limits, node, slots, thermal, wire
+    from edge.host import post, rootkeys
+    from edge.host.enrol import provision
+
     round = round_of(case)
     site, name, root = case["site"], case["device"], unhex(case["root"])
     count, site_key = len(case["values"]), unhex(case["site_key"])
@@ -88,11 +97,43 @@ def frame(case):
 
 def curve(case):
     """Return the cells along the Hilbert curve as numbers."""
+    from edge import grid
+
     square = Grid((case["side"], case["side"]), 0)
     return [grid.index(square, grid.hilbert_cell(square, i)) for i in range(grid.cells(square))]
 
 
-KINDS = {"draws": draws, "round": round_message, "frame": frame, "curve": curve}
+def exponentials(case):
+    """Return the greatest weights that ratios of epsilon allow."""
+    from edge.expo import exp_floor
+
+    return [exp_floor(num, den, scale) for num, den, scale in case["args"]]
+
+
+def places(case):
+    """Return a disk Round's total weight, its answers to many cells, their counts' digest."""
+    from edge import disk
+    from edge.compat import sha256
+
+    round, rng = round_of(case), stream(case)
+    table = disk.Table(round)
+    columns, rows = round.grid.shape
+    answers = []
+    for n in range(case["count"]):
+        cell = n % (columns + 2) - 1, n // 3 % (rows + 2) - 1
+        answers.append(disk.report(round, Reading(n, cell), rng, table))
+    counts = disk.release(round, answers, None).values
+    return [table.total, [place for _, place in answers], hexed(sha256(bytes(counts)))[:16]]
+
+
+KINDS = {
+    "exponentials": exponentials,
+    "places": places,
+    "draws": draws,
+    "round": round_message,
+    "frame": frame,
+    "curve": curve,
+}
 
 
 def answer(case):

@@ -1,6 +1,6 @@
-"""Every known way to lose, double or give away something is rejected by a test of the gateway.
+"""Every known way to lose, double or give away something is rejected by a test of its package.
 
-The table beside this file lists them, one mistake a row, with the test that must see it. The
+The tables beside this file list them, one mistake a row, with the test that must see it. The
 mistake is made in a copy of the source, and the copy's own test is run there; it must fail by an
 assertion, for an exception that has nothing to do with the trap is no rejection.
 """
@@ -22,6 +22,7 @@ import pytest
 from tests.mutants.planting import ROOT, copied, plant
 
 PACKAGES = ("edge", "physics", "recovery", "gateway", "tests")
+TABLES = sorted(Path(__file__).parent.glob("*.toml"))
 SAYS = {"AssertionError", "Failed"}  # how a test says that something is not so
 WORKERS = 2
 
@@ -52,9 +53,8 @@ class Outcome(NamedTuple):
 
 MISTAKES = [
     Mistake(**row)
-    for row in tomllib.loads(Path(__file__).with_name("gateway.toml").read_text("utf-8"))[
-        "mistake"
-    ]
+    for table in TABLES
+    for row in tomllib.loads(table.read_text("utf-8"))["mistake"]
 ]
 CONTROL = Mistake("nothing", "", "", "", "")
 
@@ -136,7 +136,7 @@ def trials(
 
 
 @pytest.mark.parametrize("mistake", [CONTROL], ids=["untouched"])
-def test_the_untouched_copy_passes_every_test_of_the_table(mistake: Mistake, trials) -> None:
+def test_the_untouched_copy_passes_every_test_of_the_tables(mistake: Mistake, trials) -> None:
     """What follows would mean nothing if they failed anyhow."""
     outcome = trials[mistake].result()
 
