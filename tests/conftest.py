@@ -17,6 +17,11 @@ from typing import NoReturn
 
 import pytest
 import structlog
+from hypothesis import settings
+
+# No test may fail for the time that it took: the machine may have other work.
+settings.register_profile("patient", parent=settings.default, deadline=None)
+settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
 WASM = ".tools/wasm/node_modules/@micropython/micropython-webassembly-pyscript"

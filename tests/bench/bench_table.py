@@ -46,7 +46,7 @@ for sigma in {sigmas}:
     row += best(exact)
     row += best(lambda rng: made.fill(out, rng))
     for _, part in made.parts:
-        part._search = table.search
+        part._search, part._split = table.search, table.split
     row.append(best(lambda rng: made.fill(out, rng))[0])
     print(*row)
 """

@@ -1,0 +1,85 @@
+"""What noise and messages cost an RP2040 at 125 MHz: a real firmware, emulated or on USB.
+
+    HEATVEIL_UF2=.tools/pico.uf2 python tests/bench/bench_rp2040.py
+    python tests/bench/bench_rp2040.py --board /dev/ttyACM0
+
+Microseconds by the board's own clock; that of the emulator is within a third of silicon, and an
+hour of it takes days, so each number is of a few repetitions. A sample of a table is one of an
+array's 64; `plain` is what a port without machine code takes. The peer is the time of hashing
+alone that the same bits need: two hashes of the chip's own firmware for every 256.
+"""
+
+import argparse
+import sys
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SIGMAS = (10, 25, 50, 1273)
+
+SCRIPT = """
+import gc, sys, time
+from edge import bulk, cbor, compat, noise, table
+from edge.entropy import Tape
+from edge.sampler import Sampler
+def spent(do, times):
+    gc.collect()
+    begun = time.ticks_us()
+    for _ in range(times): do()
+    return time.ticks_diff(time.ticks_us(), begun) / times
+key, out = bytes(32), [0] * 64
+long, rng = bytes(100), Tape(b"block")
+hashing = 2 * spent(lambda: compat.sha256(long), 8)
+drawn, mac = spent(lambda: rng.bits(256), 8), spent(lambda: compat.hmac_sha256(key, key), 8)
+print("block", hashing, drawn, mac)
+print("pack", spent(lambda: cbor.encode(cbor.Typed(16, out)), 2))
+for sigma in {sigmas}:
+    made = Sampler(sigma * sigma, 1, bulk.BITS)
+    rng = Tape(b"bench")
+    def exact():
+        noise.dgauss(sigma * sigma, 1, rng)
+    slow = spent(exact, 16)
+    rng = Tape(b"bench")
+    fast = spent(lambda: made.fill(out, rng), 1) / 64
+    bits = (rng._counter * 256 - rng._left) / 64
+    for _, part in made.parts:
+        part._search, part._split = table.search, table.split
+    print(sigma, len(made.parts), slow, fast, spent(lambda: made.fill(out, rng), 1) / 64, bits)
+"""
+
+
+def main() -> None:
+    """Print the tables."""
+    sys.path.insert(0, str(ROOT))
+    from tests import emulator
+
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("--board", help="a board that is there, as mpremote calls it")
+    given = asked.parse_args()
+    if not given.board and (why := emulator.lacking()):
+        print(why)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        script, log = Path(folder, "script.py"), Path(folder, "log")
+        script.write_text(SCRIPT.format(sigmas=SIGMAS))
+        opened = nullcontext(given.board) if given.board else emulator.emulated(log)
+        with opened as address:
+            told = emulator.run(address, script, ROOT, 3600.0)
+    block, pack, *rows = [line.split() for line in told.splitlines()]
+    hashing, drawn, mac = map(float, block[1:])
+    print(
+        f"256 bits of a stream {drawn:.0f} us, of that hashing {hashing:.0f}; a MAC {mac:.0f} us"
+    )
+    print(f"64 readings packed {float(pack[1]) / 1000:.2f} ms")
+    print(" sigma tables  exact,us  table,us plain,us bits  exact/table table/hashing")
+    for row in rows:
+        sigma, parts, slow, fast, plain, bits = map(float, row)
+        print(
+            f"{sigma:6.0f} {parts:6.0f} {slow:9.0f} {fast:9.0f} {plain:8.0f} {bits:4.0f} "
+            f"{slow / fast:12.1f} {fast / (hashing * bits / 256):13.1f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
