@@ -5,10 +5,10 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench faults edge tools clean
+.PHONY: help demo test check bench faults edge tools firmware clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 demo: .venv/has-demo ## hide a room's warmth and find its vicinity, on this machine
 	@$(BIN)/heatveil demo $(ARGS)
@@ -35,6 +35,9 @@ edge: .venv/has-edge ## compile the device's modules for boards, into dist/edge-
 
 tools: ## fetch real MicroPythons into .tools, for the tests
 	@bash .ci/micropython.sh
+
+firmware: ## build a Pico's firmware for its emulator, into .tools/pico.uf2
+	@bash .ci/firmware.sh
 
 clean: ## remove everything that was made here
 	@rm -rf .venv .tools build dist demo bench-results *.egg-info .coverage \
