@@ -111,6 +111,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     secret = token.read(where.token_file)
     known: Any = {"token": secret, "hosts": where.hosts, "health": health, "metrics": metrics}
     with (
+        on_signal(over.set),  # a service that begins is on the broker before it can be stopped
         Page(where.host, where.port, **known) as page,
         Service(
             deployment,
@@ -124,6 +125,8 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         on_signal(over.set, service.stop, reload=reloading.ask),
         manager,
     ):
+        if over.is_set():
+            service.stop()
         page.attach(reader=reader)
         manager.moving = service.moving
         garbage.seldom()

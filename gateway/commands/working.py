@@ -87,6 +87,7 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
         minutes = deployment.guard.minutes
         stack.enter_context(Quarantine(store, None, guard, _nobody, minutes=minutes))
         us = deployment, now.devices, holder(name), store
+        stack.enter_context(on_signal(over.set))  # a worker is on the broker before it can stop
         worker = stack.enter_context(
             Worker(*us, say=health.say, away=guard.away, metrics=metrics, guard=guard)
         )

@@ -20,6 +20,7 @@ from gateway.brokers.broker import free_port
 from gateway.commands import hosting
 from gateway.commands.choices import first_round, query
 from gateway.operating import Mqtt
+from gateway.serving import Service
 from gateway.web.feed import Feed
 from recovery.guarantee import to_json
 from tests import sites
@@ -170,6 +171,26 @@ def test_under_nohup_a_reload_is_one() -> None:
 
     assert asked == ["reload"]
     assert now == signal.SIG_IGN
+
+
+@pytest.mark.parametrize("name", ["serve", "once"])
+def test_who_is_stopped_as_it_begins_ends_as_later(
+    site: Path, heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A service is on the broker before all else is ready: a stop may come in between."""
+    enter = Service.__enter__
+
+    def entered(service: Service) -> Service:
+        found = enter(service)
+        signal.raise_signal(signal.SIGTERM)
+        return found
+
+    assert heatveil("enrol", "--config", site).status == 0
+    monkeypatch.setattr(Service, "__enter__", entered)
+    said = heatveil(name, "--config", site)
+
+    assert said.status == {"serve": 0, "once": 1}[name], said.err
+    assert "it was stopped" in said.out + said.err
 
 
 def test_who_asks_twice_need_not_wait() -> None:
