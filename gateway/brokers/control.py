@@ -25,6 +25,7 @@ from .rights import CONTROL
 __all__ = ["Control", "create", "delete", "disable", "enable", "expect", "password", "role"]
 
 PATIENCE_S = 3.0
+AGAIN = 5  # times that the list is begun anew before we give up
 PAGE = 50  # clients in one answer: 25 KB of them where all names are as long as they may be
 
 log = structlog.get_logger()
@@ -118,15 +119,18 @@ class Control:
         row, and where that is another one somebody came or went meanwhile.
 
         Raises:
-            Silence: see `ask`.
+            Silence: see `ask`; or the pages never fit.
         """
         rows: list[Mapping[str, Any]] = []
+        begun = 1
         while True:
             order = {"command": "listClients", "verbose": True, "count": PAGE}
             (answer,) = self.ask([{**order, "offset": max(len(rows) - 1, 0)}])
             page = answer.data.get("clients", [])
             if rows and page[:1] != rows[-1:]:
-                rows = []
+                if begun == AGAIN:
+                    raise self._silence(f"{AGAIN} times its list of clients did not fit together")
+                rows, begun = [], begun + 1
                 continue
             rows += page[1:] if rows else page
             if len(page) != PAGE:

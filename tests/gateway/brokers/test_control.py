@@ -124,6 +124,23 @@ def test_everybody_is_known_where_one_answer_cannot_hold_them(gate: Control) -> 
     assert len(held) == told.data["totalCount"]
 
 
+def test_a_list_that_never_fits_together_is_given_up(
+    gate: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a broker that knows no pages, each is its first one: asking on would have no end."""
+    asked = []
+
+    def without_offset(commands: Any, patience_s: float = 1.0) -> Any:
+        asked.append(commands)
+        rows = [{"username": f"{number}"} for number in range(control.PAGE)]
+        return [control.Answer("listClients", "", {"clients": rows})]
+
+    monkeypatch.setattr(gate, "ask", without_offset)
+    with pytest.raises(Silence, match="5 times its list of clients did not fit together"):
+        gate.clients()
+    assert len(asked) == 2 * control.AGAIN
+
+
 def test_the_gateway_is_never_shut_out(gate: Control) -> None:
     """Whoever asks for it, by whatever command."""
     for commands in (control.disable("gateway"), control.delete("gateway")):
