@@ -1,5 +1,6 @@
 """The live page of a deployment that asks where people are, in a real browser."""
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -89,6 +90,31 @@ def test_a_map_of_people_is_shown_in_words_for_people(
     assert "Were all cells alike, each would hold " in tab.inner_text("#sure")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.said == []
+
+
+def test_a_phone_shows_what_each_device_has_left(
+    known: Any, opened: Callable[..., Page], until: Until
+) -> None:
+    """What stands beyond the edge of a table is not looked for there."""
+    left = {"exact": "1/2", "about": 0.5, "epsilon": "7/4"}
+    states = {"last_s": time.time() - 80, "quarantine": None, "alarm": None, "left": left}
+    devices = [{"name": f"people-{number}", **states} for number in range(10, 14)]
+    found = {"devices": devices, "next": None, "budget": {"exact": "1/1", "about": 1.0}}
+    with server.Page("127.0.0.1", 0, reader=known) as page:
+        page.feed.put(READY)
+        tab = opened(page.url, 390)
+        tab.route("**/api/v1/devices**", lambda route: route.fulfill(json=found))
+        page.feed.put({"kind": "quarantine", "devices": []})  # makes it ask how all is
+        until(tab, "document.querySelectorAll('#devices tr').length == 4")
+        table, box = tab.evaluate(
+            "[document.getElementById('sensors').scrollWidth,"
+            " document.getElementById('sensors').parentElement.clientWidth]"
+        )
+
+        told = tab.inner_text("#devices tr:first-child td:last-child")
+
+    assert told == "50 %, epsilon 1.75"
+    assert table <= box
 
 
 def test_how_sure_is_another_layer_of_the_map(
