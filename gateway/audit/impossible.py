@@ -7,11 +7,8 @@ be drawn nothing counts. What it cannot see: an answer that was chosen, and not 
 
 from collections.abc import Iterator
 
-from edge import wire
-
-from ..mqtt.session import Message
 from .claim import Claim, at_most, true
-from .house import House, topic_of
+from .house import House, signed, topic_of
 
 
 def claims(house: House, number: int) -> Iterator[Claim]:
@@ -23,8 +20,7 @@ def claims(house: House, number: int) -> Iterator[Claim]:
     report = device.opened(house.sent[-1].payload)
     for seq, payload in enumerate(payloads, report.seq + 1):
         other = report._replace(seq=seq, payload=payload)
-        frame = wire.pack_report(other, device.identity.mac_key, topic_of(device), 32)
-        counted += house.deliver([Message(topic_of(device), frame, (1, 1))])[0]
+        counted += house.deliver([signed(device, other)])[0]
     yield at_most(
         "no answer counts that no device gives: for others, for none, or beyond what can be drawn",
         0,

@@ -11,16 +11,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from edge import wire
-
 from ..faults import OperatorFault
 from ..intake.outcomes import Asked
 from ..ledger import price
-from ..mqtt.session import Message
 from . import impossible
 from .bench import message
 from .claim import Claim, Effort, at_most, true
-from .house import NAMES, House, topic_of
+from .house import NAMES, House, signed
 from .scenes import plans
 
 ROUNDS = 6
@@ -103,8 +100,7 @@ def _doubled(house: House, rho: Fraction) -> Iterator[Claim]:
     forged, kept = [], len(house.store.refused(1000))
     for epoch, seq in ((report.epoch, report.seq), (report.epoch, 0), (0, 10**6)):
         other = report._replace(epoch=epoch, seq=seq, payload=[0, report.payload[1] + 1])
-        frame = wire.pack_report(other, device.identity.mac_key, topic_of(device), 32)
-        forged.append(Message(topic_of(device), frame, (1, 1)))
+        forged.append(signed(device, other))
     counted = 0
     for start in range(2):
         if start:
@@ -151,8 +147,7 @@ def _behind(house: House) -> Claim:
     for seq in (5, 6, 7):  # of a boot before the first that came
         house.restart()
         other = report._replace(round=named, epoch=0, seq=seq, payload=[0, 1])
-        frame = wire.pack_report(other, device.identity.mac_key, topic_of(device), 32)
-        counted += house.deliver([Message(topic_of(device), frame, (1, 1))])[0]
+        counted += house.deliver([signed(device, other)])[0]
     return at_most(
         "after a restart no frame counts whose counters lie behind, in a new round neither",
         0,
