@@ -1,7 +1,9 @@
 """A deployment with room for one board more, and a stand-in: a real MicroPython in a folder."""
 
 import shutil
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +13,8 @@ from gateway.brokers.broker import free_port
 from gateway.kit import copying, parts
 from gateway.kit.standin import StandIn
 from tests import sites
+
+Ran = Callable[[Path, int], AbstractContextManager[int]]
 
 OWN = 'tick_ms = 1000\n[driver]\nname = "ds18b20"\npin = 4\nempty = 336\n'
 
@@ -66,3 +70,21 @@ def desk(
     assert heatveil("enrol", "--config", path).status == 0
     assert heatveil("device", "remove", "node-5", "--config", path).status == 0
     return Desk(path, own, program, template, heatveil)
+
+
+@pytest.fixture
+def brokers(need: Callable[[str], str], answers: Callable[[int], None]) -> Ran:
+    """Return what runs a broker on a port; it keeps what it retains as long as the block lasts."""
+
+    @contextmanager
+    def run(folder: Path, port: int) -> Iterator[int]:
+        rules = folder / "broker.conf"
+        rules.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+        with subprocess.Popen(
+            [need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL
+        ) as child:
+            answers(port)
+            yield port
+            child.terminate()
+
+    return run

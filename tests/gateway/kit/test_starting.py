@@ -12,6 +12,7 @@ import pytest
 from gateway.brokers.broker import free_port
 from gateway.kit import parts, reaching, starting
 from gateway.kit.opening import opened
+from tests.gateway.kit.conftest import Ran
 
 PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
 NAME = "attic"
@@ -30,18 +31,14 @@ network.WLAN, network.STAT_WRONG_PASSWORD = WLAN, 202
 
 
 @pytest.fixture
-def broker(desk: Any, need: Callable[[str], str], answers: Callable[[int], None]) -> Iterator[int]:
-    """Run the deployment's broker; it keeps what it retains as long as the test lasts."""
+def broker(desk: Any, brokers: Ran) -> Iterator[int]:
+    """Run a broker, and have the deployment be on it."""
     port = free_port()
     text = desk.path.read_text()
     before = next(line for line in text.splitlines() if line.startswith("port = "))
     desk.path.write_text(text.replace(before, f"port = {port}"))
-    rules = desk.path.with_name("broker.conf")
-    rules.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
-    with subprocess.Popen([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL) as child:
-        answers(port)
+    with brokers(desk.path.parent, port):
         yield port
-        child.terminate()
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from gateway.faults import OperatorFault
 from gateway.kit import firmware, parts, placing, selftest, selftest_place, settings, state
 from gateway.kit.board import BoardFault, get, listed
 from gateway.kit.standin import CONSOLE, StandIn
+from tests.gateway.kit.conftest import Ran
 
 PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
 NAME = "walker"
@@ -305,17 +306,10 @@ def test_settings_are_held_against_what_the_device_answers(park: Park, tmp_path:
 
 
 @pytest.fixture
-def broker(
-    park: Park, need: Callable[[str], str], answers: Callable[[int], None]
-) -> Iterator[int]:
-    """Run the deployment's broker; it keeps what it retains as long as the test lasts."""
-    port = config.load(park.path).mqtt.port
-    rules = park.path.with_name("broker.conf")
-    rules.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
-    with subprocess.Popen([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL) as child:
-        answers(port)
+def broker(park: Park, brokers: Ran) -> Iterator[int]:
+    """Run the deployment's broker."""
+    with brokers(park.path.parent, config.load(park.path).mqtt.port) as port:
         yield port
-        child.terminate()
 
 
 @pytest.mark.usefixtures("broker")
