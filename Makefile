@@ -33,8 +33,9 @@ faults: .venv/has-test ## every fault at full size, then random kills: ARGS="--k
 edge: .venv/has-edge ## compile the device's modules for boards, into dist/edge-mpy
 	@$(BIN)/python -m gateway.kit.release dist/edge-mpy
 
-tools: ## fetch real MicroPythons into .tools, for the tests
+tools: .venv/has-demo ## fetch real MicroPythons, and stubs of boards, into .tools, for the tests
 	@bash .ci/micropython.sh
+	@sh .ci/typings.sh
 
 firmware: ## build a Pico's firmware for its emulator, into .tools/pico.uf2
 	@bash .ci/firmware.sh

