@@ -90,7 +90,7 @@ def answers() -> Callable[[int], None]:
     """Return the function that waits until somebody listens on a loopback port."""
 
     def wait(port: int) -> None:
-        until_s = time.monotonic() + 10
+        until_s = time.monotonic() + 60
         while time.monotonic() < until_s:
             try:
                 socket.create_connection(("127.0.0.1", port), timeout=1).close()

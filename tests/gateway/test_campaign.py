@@ -290,7 +290,7 @@ def test_who_waits_for_the_disk_can_be_stopped(
     runner.start()
     time.sleep(0.5)
     on.campaign.stop()
-    runner.join(2)
+    runner.join(30)
 
     assert ended == [campaign.STOPPED]
     told = {"close_round": "release", "keep_map": "map"}.get(method, "round")

@@ -215,7 +215,7 @@ def test_an_interrupted_round_goes_on_after_a_restart_and_is_charged_once(room: 
         assert eventually(lambda: room.told("reports") and room.told("reports")[-1]["came"] == 5)
         charged = service.ledger().charges
         service.stop()
-        runner.join(5)
+        runner.join(30)
         assert room.told("done")[-1]["why"] == "it was stopped"
         assert room.told("release") == []
 
@@ -261,7 +261,7 @@ def test_a_restart_does_not_shorten_the_pause_between_rounds(room: Room) -> None
         time.sleep(0.7)
         assert service.ledger().charges == charged
         service.stop()
-        runner.join(5)
+        runner.join(30)
     assert room.told("done")[-1]["why"] == "it was stopped"
 
 

@@ -229,7 +229,7 @@ def test_nobody_hears_what_is_for_another(wall: Wall, pump: Pump) -> None:
     ) as (gateway, other, _):
         # The plugin refuses some of its topics, and the files say yes to all; what counts is
         # what is delivered, once it hears what is its own.
-        until_s = time.monotonic() + 5
+        until_s = time.monotonic() + 60
         while not ears.heard and time.monotonic() < until_s:
             gateway.publish(leaf("node-0", "receipt"), b"yours")
             time.sleep(0.05)
@@ -339,7 +339,7 @@ def test_who_sends_too_much_at_once_is_cut_off_and_the_others_are_not(
         first = [topic for topic, _ in ears.wait(1)]
         with capture_logs() as logs:
             loud.publish(DATA, bytes(5_000_000))
-            until_s = time.monotonic() + 5
+            until_s = time.monotonic() + 60
             while not logs and time.monotonic() < until_s:
                 time.sleep(0.02)
             loud.close()
@@ -494,7 +494,7 @@ def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
             device = Link(own, session(own), pump).wait()
         device.publish(DATA, b"for the right one")
         with running(program, theirs, port):
-            until_s = time.monotonic() + 20
+            until_s = time.monotonic() + 60
             while not any("did not sign" in str(line.get("why")) for line in logged):
                 assert time.monotonic() < until_s
                 time.sleep(0.02)

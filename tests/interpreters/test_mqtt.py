@@ -170,7 +170,7 @@ def observed(broker: Broker, *topics: str) -> Iterator[tuple[mqtt.Client, list[A
 
 def settled(done: Callable[[], bool]) -> bool:
     """Wait until this is so; say whether it came to be."""
-    until_s = time.monotonic() + 10
+    until_s = time.monotonic() + 60
     while time.monotonic() < until_s and not done():
         time.sleep(0.02)
     return done()

@@ -37,7 +37,7 @@ class Broker(Child):
 
     def start(self, *words: str, **environment: str) -> "Broker":
         super().start(*words, **environment)
-        until_s = time.monotonic() + 10
+        until_s = time.monotonic() + 60
         while time.monotonic() < until_s and self.alive:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()

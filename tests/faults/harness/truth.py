@@ -76,7 +76,7 @@ def ask(database: Path | str, statement: str, *values: Any) -> list[Any]:
 def _asked(words: str, statement: str, values: Any) -> list[Any]:
     import psycopg
 
-    until_s = time.monotonic() + 20
+    until_s = time.monotonic() + 60
     while True:
         try:
             with psycopg.connect(words, connect_timeout=5) as opened:

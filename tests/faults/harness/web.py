@@ -24,7 +24,7 @@ def told(site: Stage, path: str) -> Any:
 
 def _asked(site: Stage, path: str) -> tuple[int | None, bytes]:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{site.page}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{site.page}{path}", timeout=30) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as fault:
         with fault:

@@ -53,7 +53,7 @@ def test_an_embedded_broker_carries_a_message_and_leaves_nothing(
             )[0],
         ).wait()
         sender.publish("live/topic", b"now")
-        until_s = time.monotonic() + 5
+        until_s = time.monotonic() + 60
         while len(came) < 2 and time.monotonic() < until_s:
             time.sleep(0.01)
         taker.close()
@@ -89,7 +89,7 @@ def test_the_broker_dies_with_its_gateway(
         port = int(child.stdout.readline())
         assert listens(port)
         child.send_signal(how)
-    until_s = time.monotonic() + 5
+    until_s = time.monotonic() + 60
     while (listens(port) or folders(tmp_path)) and time.monotonic() < until_s:
         time.sleep(0.02)
 

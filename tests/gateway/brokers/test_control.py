@@ -36,7 +36,7 @@ def gate(doors: Any, pump: Pump) -> Iterator[Control]:
 def may_come(pump: Pump, mqtt: Mqtt, session: str = "") -> bool:
     link = Link(mqtt, session or f"heatveil-{SITE}-{mqtt.username}", pump, lasting=False)
     try:
-        link.wait(1)
+        link.wait(10)
     except LinkFault:
         return False
     link.close()

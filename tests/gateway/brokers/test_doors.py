@@ -31,7 +31,7 @@ def named(mqtt: Mqtt) -> Mqtt:
 def may_come(mqtt: Mqtt, pump: Pump) -> bool:
     link = Link(mqtt, f"heatveil-{SITE}-{mqtt.username}", pump, lasting=False)
     try:
-        link.wait(1)
+        link.wait(10)
     except LinkFault:
         return False
     link.close()

@@ -58,7 +58,7 @@ def test_who_is_shut_out_at_rest_does_not_come_in(doors: Any) -> None:
         with doors.run(), Pump("test") as pump:
             link = Link(doors.comes("node-1"), "any", pump, lasting=False)
             try:
-                link.wait(1)
+                link.wait(10)
             except LinkFault:
                 return False
             link.close()

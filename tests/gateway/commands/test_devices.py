@@ -61,7 +61,7 @@ class Site(NamedTuple):
             own = access.as_device(config.load(self.path).mqtt, name, password)
             link = Link(own, f"heatveil-lab-{name}", pump, lasting=False)
             try:
-                link.wait(2)
+                link.wait(10)
             except LinkFault:
                 return False
             link.close()

@@ -53,7 +53,7 @@ def played(site: Path, *words: str) -> tuple[list[str], dict[str, bytes], str]:
         serve = [PROGRAM, "serve", "--config", site, "--rounds", "1"]
         served = subprocess.run(serve, capture_output=True, text=True, timeout=60, check=False)
         os.killpg(fleet.pid, signal.SIGINT)  # as a terminal does: all of them hear it
-        rest, log = fleet.communicate(timeout=20)
+        rest, log = fleet.communicate(timeout=60)
         eventually(lambda: set(states.values()) <= {b"disconnected", b"lost"}, 10)
         looks.close()
     assert served.returncode == 0, served.stderr

@@ -40,7 +40,7 @@ def running(*words: object, awaits: str = "") -> Iterator[subprocess.Popen[str]]
         finally:
             child.send_signal(signal.SIGTERM)
             try:
-                child.communicate(timeout=15)
+                child.communicate(timeout=60)
             except subprocess.TimeoutExpired:
                 child.kill()
                 raise

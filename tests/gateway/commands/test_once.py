@@ -52,7 +52,7 @@ def test_the_next_one_says_how_long_it_has_to_wait(
         assert process.stdout
         said = process.stdout.readline()
         process.send_signal(signal.SIGTERM)
-        rest, _ = process.communicate(timeout=20)
+        rest, _ = process.communicate(timeout=60)
 
     (wait_s,) = re.findall(r"^the next round may open in (\d+) s", said)
     assert 30 < int(wait_s) <= 60

@@ -237,7 +237,7 @@ def client(port: int, name: str, *filters: str) -> Iterator[tuple[Client, Any]]:
     one.connect("127.0.0.1", port)
     one.loop_start()
     one.subscribe([(one_filter, 1) for one_filter in filters] or "heatveil/none")
-    assert came.get(timeout=5) == "subscribed"
+    assert came.get(timeout=30) == "subscribed"
     yield one, came
     one.disconnect()
     one.loop_stop()
@@ -275,11 +275,11 @@ def test_on_a_broker_home_assistant_sees_it_and_no_device_can_forge_it(
             gateway.publish("heatveil/1/lab/ha/last", b"1", 1, True).wait_for_publish(5)
             wanted = "homeassistant/#", "heatveil/1/lab/ha/#"
             with client(port, "homeassistant", *wanted) as (_, came):
-                found = dict([came.get(timeout=5)[:2] for _ in range(4)])
+                found = dict([came.get(timeout=30)[:2] for _ in range(4)])
             announcer.remove()
             gateway.publish("heatveil/1/lab/ha/last", b"2", 1, True).wait_for_publish(5)
             with client(port, "homeassistant", *wanted) as (_, came):
-                left = came.get(timeout=5)[:2]
+                left = came.get(timeout=30)[:2]
                 empty = came.empty()
         child.terminate()
 

@@ -41,7 +41,7 @@ class Assistant:
 
     def until(self, said: Callable[[dict[str, bytes]], bool]) -> dict[str, bytes]:
         """Return the newest of each topic, once this is true of it."""
-        end_s = time.monotonic() + 20
+        end_s = time.monotonic() + 60
         while not said(self.newest):
             topic, payload = self._came.get(timeout=max(end_s - time.monotonic(), 0.01))
             self.newest[topic] = payload
@@ -91,7 +91,7 @@ def test_a_site_appears_shows_its_map_dies_and_goes(
         assistant.client.publish("homeassistant/status", b"online", 1)
         greeted = assistant.until(lambda all_: CONFIG in all_)
         again.send_signal(signal.SIGTERM)
-        assert again.wait(5) == 0
+        assert again.wait(30) == 0
         gone = assistant.until(lambda all_: all_[OURS + "availability"] == b"offline")
         site.write_text(site.read_text().replace("enabled = true", "enabled = false"))
         start("serve")

@@ -45,7 +45,7 @@ class Door:
     def close(self) -> None:
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
-        self.thread.join(5)
+        self.thread.join(30)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_the_window_and_the_session_are_asked_for_in_the_first_packet(
     at = Mqtt(host="127.0.0.1", port=door.port, insecure=True, window=123, version="5")
     with Pump() as pump:
         link = Link(at, "asked", pump, lasting=lasting)
-        assert door.came.wait(5)
+        assert door.came.wait(30)
         link.close()
     said = connect(door.heard[0])
 
@@ -97,7 +97,7 @@ def test_3_1_1_has_no_properties_and_keeps_its_session_by_its_flag(door: Door) -
     at = Mqtt(host="127.0.0.1", port=door.port, insecure=True, version="3.1.1")
     with Pump() as pump:
         link = Link(at, "asked", pump)
-        assert door.came.wait(5)
+        assert door.came.wait(30)
         link.close()
     said = connect(door.heard[0])
 

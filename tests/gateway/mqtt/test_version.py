@@ -136,10 +136,10 @@ def test_receipts_and_acknowledgements_go_out_together(mosquitto: Mqtt, pump: Pu
         mosquitto, "joined-device", pump, subscribe=["joined/receipt"], on_message=device
     ).wait()
     other.publish("joined/data", b"report")
-    message = taker.came.get(timeout=5)
+    message = taker.came.get(timeout=30)
     link.settle([("joined/receipt", b"r" * 200)], [message])
 
-    assert device.came.get(timeout=5).payload == b"r" * 200
+    assert device.came.get(timeout=30).payload == b"r" * 200
     link.close()
     again = Taker()
     link = Link(mosquitto, "joined", pump, subscribe=["joined/data"], on_message=again).wait()
@@ -166,10 +166,10 @@ def test_a_broker_without_mqtt_5_is_spoken_to_in_its_own_version(pump: Pump) -> 
     with broker.embedded("amqtt") as address:
         taker = Taker()
         at = Mqtt(host=address.host, port=address.port, insecure=True)
-        link = Link(at, "older", pump, subscribe=["older"], on_message=taker).wait(5)
+        link = Link(at, "older", pump, subscribe=["older"], on_message=taker).wait(30)
         link.publish("older", b"hello")
 
-        assert taker.came.get(timeout=5).payload == b"hello"
+        assert taker.came.get(timeout=30).payload == b"hello"
         assert str(link.version) == "3.1.1"
         link.close()
 
@@ -221,7 +221,7 @@ def test_a_broker_may_refuse_mqtt_5_in_three_ways(pump: Pump, answer: str) -> No
     """With the code of either version, or by closing the connection."""
     with scripted(REFUSALS[answer]) as (port, versions):
         at = Mqtt(host="127.0.0.1", port=port, insecure=True)
-        link = Link(at, "refused", pump).wait(5)
+        link = Link(at, "refused", pump).wait(30)
 
         assert (versions, str(link.version)) == ([5, 4], "3.1.1")
         link.close(0.1)
@@ -232,7 +232,7 @@ def test_who_insists_on_mqtt_5_is_told_that_there_is_none(pump: Pump) -> None:
     with scripted(REFUSALS["in MQTT 5"]) as (port, versions):
         at = Mqtt(host="127.0.0.1", port=port, insecure=True, version="5")
         with pytest.raises(LinkFault) as caught:
-            Link(at, "insists", pump).wait(5)
+            Link(at, "insists", pump).wait(30)
 
     assert "Unsupported protocol version" in str(caught.value)
     assert set(versions) == {5}

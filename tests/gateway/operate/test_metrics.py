@@ -60,7 +60,7 @@ def _read(text: str) -> dict[str, float]:
 
 def _scraped(page: Page) -> tuple[str, str]:
     """Return the kind and the text of /metrics."""
-    with urlopen(f"{page.url}metrics", timeout=5) as answer:
+    with urlopen(f"{page.url}metrics", timeout=30) as answer:
         return answer.headers["content-type"], answer.read().decode()
 
 

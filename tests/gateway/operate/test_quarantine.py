@@ -71,7 +71,7 @@ def wards(tmp_path: Path, pump: Pump) -> Iterator[Callable[..., Ward]]:
 def may_come(pump: Pump, mqtt: Mqtt) -> bool:
     link = Link(mqtt, f"try-{time.monotonic_ns()}", pump, lasting=False)
     try:
-        link.wait(1)
+        link.wait(10)
     except LinkFault:
         return False
     link.close()

@@ -63,7 +63,7 @@ def test_a_gateway_that_stands_still_is_not_said_to_live() -> None:
     manager, moves = Supervised(notify), [True]
     manager.moving = lambda: moves[0]
     with manager:
-        until_s = time.monotonic() + 10
+        until_s = time.monotonic() + 60
         while "WATCHDOG=1" not in notify.said and time.monotonic() < until_s:
             time.sleep(0.01)
         assert "WATCHDOG=1" in notify.said
@@ -205,6 +205,6 @@ def test_the_service_tells_systemd_the_truth(
         hear("WATCHDOG=1")
         serve.send_signal(signal.SIGTERM)
         hear("STOPPING=1")
-        assert serve.wait(5) == 0
+        assert serve.wait(30) == 0
 
     assert said.count("READY=1") == said.count("STOPPING=1") == 1

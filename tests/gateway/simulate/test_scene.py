@@ -175,7 +175,7 @@ def test_ctrl_c_ends_a_scene_in_a_deployment_that_has_no_plan(site: Path) -> Non
         said = [process.stdout.readline(), process.stdout.readline()]
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        status, rest = process.wait(timeout=10), process.stderr.read()
+        status, rest = process.wait(timeout=60), process.stderr.read()
 
     assert said[0].startswith("12 devices are on the broker"), rest
     assert "the room small lives from 08:00 to 14:00, 600 times as fast" in said[1]

@@ -193,7 +193,7 @@ class Bearer:
         self.receipts += 1
 
     def wait(self, count: int) -> None:
-        until_s = time.monotonic() + 10
+        until_s = time.monotonic() + 60
         while self.acked < count:
             assert time.monotonic() < until_s, (self.receipts, self.acked)
             time.sleep(0.01)

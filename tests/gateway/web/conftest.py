@@ -187,7 +187,7 @@ def _ask(
     page: Page, path: str, method: str = "GET", body: bytes | None = None, **headers: str
 ) -> Answer:
     place = urlsplit(page.url)
-    link = http.client.HTTPConnection(place.hostname or "", place.port, timeout=10)
+    link = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
     try:
         named = {key.replace("_", "-"): value for key, value in headers.items()}
         link.request(method, path, body, named)
@@ -256,7 +256,7 @@ def opened(browser: Browser) -> Iterator[Callable[..., Tab]]:
 
 
 def _until(tab: Tab, expression: str) -> None:
-    end_s = time.monotonic() + 5
+    end_s = time.monotonic() + 60
     while not tab.evaluate(expression):
         if time.monotonic() > end_s:
             pytest.fail(f"never came true: {expression}")

@@ -171,7 +171,7 @@ def test_a_store_that_hangs_holds_nobody_else_up(live: Page, known: Any, ask: As
     threads = [threading.Thread(target=wait, args=(number + 1,)) for number in range(50)]
     for thread in threads:
         thread.start()
-    end_s = time.monotonic() + 5
+    end_s = time.monotonic() + 60
     while len(statuses) < 18 and time.monotonic() < end_s:
         time.sleep(0.01)
     began_s = time.monotonic()

@@ -126,7 +126,7 @@ def test_what_cannot_be_counted_is_seen_all_the_same() -> None:
 
 def _get(url: str) -> tuple[int, Any]:
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=30) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as fault:
         with fault:

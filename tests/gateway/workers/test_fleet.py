@@ -129,7 +129,7 @@ class Town:
     def ready(self) -> dict[str, Any]:
         """Return what /readyz says of the parts, and so `heatveil health`."""
         try:
-            with urllib.request.urlopen(f"{self.page}readyz", timeout=5) as answer:
+            with urllib.request.urlopen(f"{self.page}readyz", timeout=30) as answer:
                 body = answer.read()
         except urllib.error.HTTPError as fault:  # 503: a part does not work
             with fault:
