@@ -8,6 +8,7 @@ import itertools
 import math
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
 from .channel import Channel
@@ -136,5 +137,25 @@ class Search:
         once = laws[:, used] / (laws @ weights)[:, None] * np.sqrt(self.seen)[:, None]
         tangent = np.vstack([-np.ones((1, len(used) - 1)), np.eye(len(used) - 1)])
         bent = tangent.T @ (once.T @ once) @ tangent
-        # What is nought but for roundings must not come out below it.
-        return used, tangent, bent + 1e-12 * np.trace(bent) * np.eye(len(bent))
+        return used, tangent, _known(bent)
+
+
+def _known(bent: Floats) -> Floats:
+    """Return how bent it is, no direction less than before any answer.
+
+    Weights that are even on the simplex of k + 1 have the density k!, and the normal density of
+    that height whose axes are the simplex's has the precision
+
+        2 pi (k!**2 / (k + 1))**(1 / k) tangent' tangent
+
+    Few answers tell less of some directions, and an integral wider than the simplex would count
+    weights that cannot be: an average is never more than the most that it is of.
+    """
+    size = len(bent)
+    if not size:
+        return bent
+    before = np.eye(size) + 1
+    before *= 2 * math.pi * math.exp((2 * math.lgamma(size + 1) - math.log(size + 1)) / size)
+    values, ways = scipy.linalg.eigh(bent, before)
+    back = before @ ways
+    return np.asarray((back * np.maximum(values, 1)) @ back.T)

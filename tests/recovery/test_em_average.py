@@ -14,7 +14,7 @@ from recovery.disk import Query, plan
 from recovery.disk_channel import channel_of
 from recovery.disk_estimators import estimate
 from recovery.distance import wasserstein2
-from recovery.em import gain_of, log_likelihood
+from recovery.em import em, gain_of, log_likelihood
 from recovery.em_average import averaged, doubted, kinds, mean
 from recovery.em_misfit import mended, misfit
 
@@ -143,8 +143,10 @@ def test_a_map_that_does_not_fit_is_mended_no_further_than_it_must() -> None:
     again, none = mended(channel, counts, mended_map, 0.0)
 
     assert 2 < misfit(channel, counts, wrong) <= 5
-    assert steps > 0
+    assert steps > 1
     assert misfit(channel, counts, mended_map) <= 0
+    short = em(channel, counts, gain=0.0, start=wrong, steps_max=steps - 1).mass
+    assert misfit(channel, counts, short) > 0
     assert log_likelihood(counts, channel.forward(mended_map)) > log_likelihood(
         counts, channel.forward(wrong)
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from recovery import em_prior
+from recovery import em_prior, em_scoring
 from recovery.channel import Channel
 from recovery.disk import Query, plan
 from recovery.disk_channel import channel_of
@@ -69,3 +69,33 @@ def test_orders_are_left_out_only_where_another_map_is_far_better(
     assert beside(20.0) == beside(-math.inf) == plain
     assert beside(1e6) == [(1, dict(plain)[1])]
     assert told == [dict(plain)[1]] * 3
+
+
+def test_a_lattice_has_about_the_evidence_of_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over all strengths, too: the blocks' own likelihood is thousands of nats from the cells'."""
+    channel, counts = answered()
+    found = []
+    for places in (24 * 24, 90):
+        monkeypatch.setattr(em_prior, "_PLACES_MAX", places)
+        best = posterior(channel, counts)
+        found.append({one.order: one.overall for one in (best, *best.rivals)})
+
+    assert found[1] == pytest.approx(found[0], abs=10)
+
+
+@pytest.mark.parametrize("order", em_prior.ORDERS)
+@pytest.mark.parametrize("epsilon", [2, 5])
+def test_no_step_leads_away_from_the_summit(order: int, epsilon: int) -> None:
+    """To a lone cell the way is long, and whole steps overshoot: the truth must be no likelier."""
+    planned = plan(Query(Grid((6, 5), 1000), (epsilon, 1), radius=1), [])
+    assert planned is not None
+    channel, mass = channel_of(planned), np.full((5, 6), 0.4 / 30)
+    mass[0, 3] += 0.6
+    counts = np.round(200_000 * channel.forward(mass))
+    places, smooth = em_prior.lattice(channel), em_prior.prior((5, 6), order)
+    seen = em_prior.blocked(channel, counts, 1)
+    found = em_scoring.fitted(places, seen, smooth, np.zeros(30))
+    true = np.log(mass).ravel() - np.log(mass).mean()
+    bent = float(true @ smooth.precision(found.strength, found.level) @ true) / 2
+
+    assert found.height >= log_likelihood(counts, channel.forward(mass)) - bent - 1e-6
