@@ -137,7 +137,8 @@ def _slots(board: Board, held: Held, say: Say) -> Held:
     remove(board, [f"{parts.FOLDER}/{name}" for name in names])
     copied(board, dict(zip(parts.SLOTS, first, strict=True)))
     pays = state.answers(held.limits, held.limits.budget)
-    say(f"budget       two slots with {held.limits.budget} nano-rho, {pays} answers; read back")
+    whole = state.worth(held.mechanism, held.limits)
+    say(f"budget       two slots with {whole}, {pays} answers; read back")
     return held
 
 

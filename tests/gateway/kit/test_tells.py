@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from edge import disk_limits
+from edge import disk_limits, slots
+from edge.budget import Budget
 from gateway import config
 from gateway.brokers.broker import free_port
 from gateway.commands.provisioning import kept, suited, would_be
@@ -124,6 +125,34 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
     again = park.run("provision", NAME)
     assert again.status == 0, again.err
     assert "left as it is" in again.out
+
+
+def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None:
+    """Nobody was promised a rho here: of eight answers of 1/2 each, three and a half are left."""
+    done = park.run("provision", NAME, "--settings", park.own)
+    assert "two slots with epsilon 4, 8 answers; read back" in done.out
+
+    held = kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
+    assert held is not None
+    kept_there = slots.Files(str(park.flash / parts.FOLDER), "budget")
+    budget = Budget(kept_there, held.identity.state_key, lease=1)
+    budget.boot()
+    assert budget.charge(disk_limits.price(held.limits, 1, 2), 1)
+    looked = park.run("doctor")
+    assert "budget       7 answers left, epsilon 3.5 of 4; boot 1, round 1" in looked.out
+    assert "rho" not in done.out + looked.out
+
+
+def test_a_thermometers_budget_stays_in_its_own_unit(desk: Any) -> None:
+    """Which adds up over answers of any noise, as no epsilon does."""
+    desk.board()
+    where = ("--board", f"folder:{desk.path.parent / 'board'}")
+    done = desk.run("provision", "attic", *where, "--settings", desk.own)
+    looked = desk.run("doctor", *where)
+
+    whole = state.asked(desk.board()).limits.budget
+    assert f"two slots with {whole} nano-rho, " in done.out
+    assert f"answers left, {whole} of {whole} nano-rho; boot 0" in looked.out
 
 
 WHERE = """
