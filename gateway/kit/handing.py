@@ -106,8 +106,8 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
 def _bound(board: Board, kit: Kit, found: Found) -> tuple[dict[str, Any], Held]:
     """Return settings and keys, bound to this board; nothing there is changed yet."""
     own = kit.own if kit.own is not None else settings.of_board(board)
-    fitting.check_way(board, found, kit.held)
     settings.made(kit.held, own)  # what the board would refuse is refused now
+    fitting.check_way(board, found, kit.held, own)
     if kit.otherwise is not None and not kit.held.chip:
         fitting.check_free(board, kit.held.identity.name, kit.otherwise)
     return own, boardfile.take(kit.held, found.chip)
