@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from edge.limits import Limits
+
 from .. import config
 from ..enrolment import enrol
 from ..enrolment.enrol import Device, Devices
@@ -128,10 +130,10 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
                 f"{device['key']}, {tells} {device['driver']}"
             )
         if held := device["limits"]:
+            left = state.worth(device["mechanism"], Limits(**held), device["left"])
             say(
-                f"budget       {device['answers']} answers left, {device['left']} of "
-                f"{held['budget']} nano-rho; boot {device['epoch']}, round {device['round']}, "
-                f"limits {held['version']}"
+                f"budget       {device['answers']} answers left, {left}; boot {device['epoch']}, "
+                f"round {device['round']}, limits {held['version']}"
             )
         say(f"state        {device['state']}" + (f"; {device['mended']}" * bool(device["mended"])))
         clock = str(device["clock"]) if device["clock"] >= CLOCK else "not set (needed for TLS)"

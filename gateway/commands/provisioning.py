@@ -61,9 +61,10 @@ def provision(
         if told is not None:  # before the board is asked, for that would stop what it does
             suited(deployment, would, told)
         with still.looked_at(board):
+            own_there = told if told is not None else settings.of_board(board)
             if told is None:
-                suited(deployment, would, settings.of_board(board))
-            fitting.check(board, would, files, otherwise)
+                suited(deployment, would, own_there)
+            fitting.check(board, would, own_there, files, otherwise)
             with Change(path, name, folder, None, out, say) as change:
                 change.add(which[0], False, which[1])
         held = kept(path, name, file)

@@ -16,7 +16,7 @@ from ..deployment import Deployment
 from ..enrolment import keyfile, single, tightened
 from ..enrolment.single import HOLDS
 from ..faults import OperatorFault
-from ..kit import boardfile, fitting, handing, interpreter, settings, state, still, trying
+from ..kit import boardfile, fitting, handing, interpreter, lining, settings, state, still, trying
 from ..kit.board import Board
 from ..kit.boardfile import Held
 from ..kit.handing import Kit
@@ -57,6 +57,7 @@ def rotate(
     with still.looked_at(board):
         told = settings.read(own) if own is not None else settings.of_board(board)
         found = interpreter.examined(board)  # whole, before a password is worth nothing
+        lining.check_line(found, told)
         if keys:
             _new_keys(path, name, board, folder, told, files, found.chip, budget, say)
             held = _held(path, name, file)
@@ -91,7 +92,7 @@ def _new_keys(
     deployment = config.load(path)
     would = would_be(path, deployment, name, None, 1)
     suited(deployment, would, told)  # before the keys of the right board are no more
-    fitting.check(board, would, files, OTHERWISE)
+    fitting.check(board, would, told, files, OTHERWISE)
     trying.rehearsed(board, would, told, files, say)
     with Change(path, name, folder, None, file, say) as change:
         change.rotate(True, budget)

@@ -5,9 +5,11 @@ ended for the wrong board is silent on its wall. So what can be known is known b
 steps and number of the sensors; that the board is there, runs edge, and whose budget it holds.
 """
 
+from typing import Any
+
 from ..faults import OperatorFault
 from ..loopback import is_loopback
-from . import interpreter, modules, parts, state
+from . import interpreter, lining, modules, parts, state
 from .board import Board, BoardFault, listed
 from .boardfile import Held
 from .interpreter import Found
@@ -15,10 +17,17 @@ from .interpreter import Found
 OTHERWISE = "Take another board, or say --replace"
 
 
-def check(board: Board, held: Held, files: dict[str, bytes] | None, otherwise: str | None) -> None:
+def check(
+    board: Board,
+    held: Held,
+    own: dict[str, Any],
+    files: dict[str, bytes] | None,
+    otherwise: str | None,
+) -> None:
     """Check that a board may become this device; nothing there is changed.
 
     Args:
+        own: the operator's settings of it.
         files: the modules that it would be given; as it has them else.
         otherwise: what to do where it holds another's budget; None where that may end.
 
@@ -28,17 +37,18 @@ def check(board: Board, held: Held, files: dict[str, bytes] | None, otherwise: s
     found = interpreter.examined(board)
     brought = modules.usual(board) if files is None else files
     modules.check_loads(board, found, brought)
-    check_way(board, found, held)
+    check_way(board, found, held, own)
     if otherwise is not None:
         check_free(board, held.identity.name, otherwise)
 
 
-def check_way(board: Board, found: Found, held: Held) -> None:
-    """Check that a board has what a device of this kind draws its noise from, and a broker.
+def check_way(board: Board, found: Found, held: Held, own: dict[str, Any]) -> None:
+    """Check that a board has what a device of this kind draws its noise from, a line, a broker.
 
     Raises:
         OperatorFault: it has not.
     """
+    lining.check_line(found, own)
     if not found.entropy and held.identity.mode == "sealed":
         raise OperatorFault(
             f"{board.where} has no random numbers of its own (os.urandom), and a sealed device "

@@ -106,8 +106,8 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
 def _bound(board: Board, kit: Kit, found: Found) -> tuple[dict[str, Any], Held]:
     """Return settings and keys, bound to this board; nothing there is changed yet."""
     own = kit.own if kit.own is not None else settings.of_board(board)
-    fitting.check_way(board, found, kit.held)
     settings.made(kit.held, own)  # what the board would refuse is refused now
+    fitting.check_way(board, found, kit.held, own)
     if kit.otherwise is not None and not kit.held.chip:
         fitting.check_free(board, kit.held.identity.name, kit.otherwise)
     return own, boardfile.take(kit.held, found.chip)
@@ -137,7 +137,8 @@ def _slots(board: Board, held: Held, say: Say) -> Held:
     remove(board, [f"{parts.FOLDER}/{name}" for name in names])
     copied(board, dict(zip(parts.SLOTS, first, strict=True)))
     pays = state.answers(held.limits, held.limits.budget)
-    say(f"budget       two slots with {held.limits.budget} nano-rho, {pays} answers; read back")
+    whole = state.worth(held.mechanism, held.limits)
+    say(f"budget       two slots with {whole}, {pays} answers; read back")
     return held
 
 

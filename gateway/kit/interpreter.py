@@ -49,6 +49,7 @@ except Exception as why:
     print("clock", 0)
 print("platform", sys.platform)
 print("mpy", getattr(sys.implementation, "_mpy", 0) & 255)
+print("kind", getattr(sys.implementation, "_machine", "").split(" ")[-1])
 """
 
 
@@ -56,6 +57,7 @@ class Found(NamedTuple):
     """What a board says of itself.
 
     heap in bytes, before edge is loaded. clock: its year. mpy: which .mpy it loads, 0 for none.
+    kind: of chip, as its firmware calls it: RP2040, ESP32.
     """
 
     version: str
@@ -65,6 +67,7 @@ class Found(NamedTuple):
     entropy: bool
     clock: int
     mpy: int
+    kind: str
 
 
 def examined(board: Board) -> Found:
@@ -110,6 +113,7 @@ def examined(board: Board) -> Found:
         said.get("entropy") == "True",
         int(said["clock"]),
         int(said["mpy"]),
+        said.get("kind", ""),
     )
 
 

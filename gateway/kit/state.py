@@ -12,9 +12,11 @@ import os
 from typing import NamedTuple
 
 from edge.board.assemble import LEASE, SHARE
+from edge.disk_limits import promised
 from edge.limits import Limits, price
 
 from .board import Board
+from .boardfile import THERMAL
 from .parts import CONFIG, FOLDER
 
 _ASK = """
@@ -117,6 +119,24 @@ class State(NamedTuple):
 def answers(held: Limits, left: int) -> int:
     """Return how many answers so many nano-rho pay for, with the least noise that is allowed."""
     return left // max(int(price(held, held.exponent, held.variance)), 1)
+
+
+def worth(mechanism: str, held: Limits, left: int | None = None) -> str:
+    """Return what a budget is, or what of it is left, in the unit that its promise is told in.
+
+    The slots hold whole nano-rho. How much of a promised epsilon those are, the cap beside them
+    says: a device that tells its place pays in proportion to the epsilon of an answer.
+
+    >>> worth("thermal", Limits(1, 8, 1, 4, 1000, 0), 250)
+    '250 of 1000 nano-rho'
+    >>> worth("disk", Limits(1, 0, 1, 4, 2 * 10**9, 0), 5 * 10**8)  # an answer: 1/2 at most
+    'epsilon 2 of 8'
+    """
+    parts = (held.budget,) if left is None else (left, held.budget)
+    if mechanism == THERMAL:
+        return f"{' of '.join(map(str, parts))} nano-rho"
+    ratios = [promised(held._replace(budget=part)) for part in parts]
+    return f"epsilon {' of '.join(f'{num / den:.6g}' for num, den in ratios)}"
 
 
 def asked(board: Board, mac_key: bytes | None = None) -> State:

@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 
 from ..faults import OperatorFault
 from .board import Board, BoardFault
-from .parts import MAIN
+from .copying import beside
+from .parts import CONFIG, MAIN
 
 ASIDE = "main.off"
 PATIENCE_S = 20.0
@@ -27,6 +28,8 @@ if %(main)r in names:
 _GO = """
 import os
 names = os.listdir()
+if %(trial)r in names:
+    os.remove(%(trial)r)
 if %(aside)r in names:
     if %(main)r in names:
         os.remove(%(aside)r)
@@ -34,7 +37,7 @@ if %(aside)r in names:
         os.rename(%(aside)r, %(main)r)
 """
 
-_WORDS = {"main": MAIN, "aside": ASIDE}
+_WORDS = {"main": MAIN, "aside": ASIDE, "trial": beside(CONFIG)}
 
 
 def stopped(board: Board) -> bool:
@@ -66,6 +69,9 @@ def stopped(board: Board) -> bool:
 
 def resumed(board: Board) -> None:
     """Give a board the main.py back that was put aside, if one was, and let it start.
+
+    A config that was only tried there (`trying`) and never came into force is no more then: no
+    board reads it, but it has keys in it, and the password of a Wi-Fi.
 
     Raises:
         OperatorFault: it is not there any more.

@@ -20,6 +20,10 @@ NOBODYS = b"a chain key that no device has"
 def tried(board: Board, held: Held, config: bytes) -> sensing.Looked:
     """Return how a board's sensor is, from a config that is not in force yet.
 
+    The config of the trial is a file of its own, which nothing reads but the look here: whatever
+    cuts it off, a board starts with the one that it had, or not at all. What is left of it the
+    next run writes over, and `still.resumed` removes.
+
     Where it was at work before, it goes on all the same. That config, which says who it was, is
     replaced as the last thing, so a run that was cut off finds it again.
 

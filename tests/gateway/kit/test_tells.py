@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from edge import disk_limits
+from edge import disk_limits, slots
+from edge.budget import Budget
 from gateway import config
 from gateway.brokers.broker import free_port
 from gateway.commands.provisioning import kept, suited, would_be
@@ -25,6 +26,7 @@ from gateway.kit.standin import CONSOLE, StandIn
 from tests.gateway.kit.conftest import Ran
 
 PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
+TEMPLATE = Path(__file__).parents[3] / "edge" / "board" / "sensors" / "yours_place.py"
 NAME = "walker"
 GATE = 52.5163, 13.3777
 GPS = '[driver]\nname = "gps"\nuart = 1\ntx = 4\nrx = 5\n'
@@ -124,6 +126,34 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
     again = park.run("provision", NAME)
     assert again.status == 0, again.err
     assert "left as it is" in again.out
+
+
+def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None:
+    """Nobody was promised a rho here: of eight answers of 1/2 each, three and a half are left."""
+    done = park.run("provision", NAME, "--settings", park.own)
+    assert "two slots with epsilon 4, 8 answers; read back" in done.out
+
+    held = kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
+    assert held is not None
+    kept_there = slots.Files(str(park.flash / parts.FOLDER), "budget")
+    budget = Budget(kept_there, held.identity.state_key, lease=1)
+    budget.boot()
+    assert budget.charge(disk_limits.price(held.limits, 1, 2), 1)
+    looked = park.run("doctor")
+    assert "budget       7 answers left, epsilon 3.5 of 4; boot 1, round 1" in looked.out
+    assert "rho" not in done.out + looked.out
+
+
+def test_a_thermometers_budget_stays_in_its_own_unit(desk: Any) -> None:
+    """Which adds up over answers of any noise, as no epsilon does."""
+    desk.board()
+    where = ("--board", f"folder:{desk.path.parent / 'board'}")
+    done = desk.run("provision", "attic", *where, "--settings", desk.own)
+    looked = desk.run("doctor", *where)
+
+    whole = state.asked(desk.board()).limits.budget
+    assert f"two slots with {whole} nano-rho, " in done.out
+    assert f"answers left, {whole} of {whole} nano-rho; boot 0" in looked.out
 
 
 WHERE = """
@@ -312,29 +342,86 @@ def broker(park: Park, brokers: Ran) -> Iterator[int]:
         yield port
 
 
+def counted(park: Park) -> str:
+    """Have a gateway run till the board's first answer is on its disk; return what all say."""
+    page = f"\n[page]\nport = {free_port()}\n"
+    park.path.write_text(park.path.read_text() + page)
+    command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(park.path)]
+    log = park.path.with_name("serve.log")
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as gateway:
+        said = park.run("provision", NAME, "--wait", 40)
+        gateway.terminate()
+    assert said.status == 0, said.err + log.read_text()[-2000:]
+    assert "its MAC is right" in said.out
+    assert "has it on its disk" in said.out
+    return str(said.out + said.err + log.read_text() + (park.flash / CONSOLE).read_text())
+
+
 @pytest.mark.usefixtures("broker")
 def test_its_first_frame_is_in_the_gateways_round(park: Park) -> None:
     """Provisioned, started, asked by a gateway that runs, its answer on the disk; no cell is told.
 
     What the board's receiver says, where it is, and in which cell, stands nowhere but in it.
     """
-    page = f"\n[page]\nport = {free_port()}\n"
-    park.path.write_text(park.path.read_text() + page)
     assert park.run("provision", NAME, "--settings", park.own).status == 0
-    command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(park.path)]
-    log = park.path.with_name("serve.log")
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as gateway:
-        said = park.run("provision", NAME, "--wait", 40)
-        gateway.terminate()
+    told = counted(park)
 
-    assert said.status == 0, said.err + log.read_text()[-2000:]
-    assert "its MAC is right" in said.out
-    assert "has it on its disk" in said.out
-    told = said.out + said.err + log.read_text() + (park.flash / CONSOLE).read_text()
     assert not re.search(r"52\.5163|5230\.97|13\.3777|01322\.66|\(4, 7\)", told)
     left = [file.read_bytes() for file in park.flash.rglob("*") if file.is_file()]
     ours = [text for text in left if b"5230.97" in text]
     assert len(ours) == 1  # the firmware's own stand-in for a sky
+
+
+# Of Decawave's guide, 5.3.2: an acknowledgement, then x, y and z in millimetres, and a quality.
+# The tag speaks when it was spoken to, and is 47 m across and 78 m down in the room.
+TAG = """import struct
+
+
+class UART:
+    said = struct.pack("<5BiiiB", 0x40, 1, 0, 0x41, 13, 47000, 78000, 1500, 100)
+    asked = False
+
+    def __init__(self, number=1, baudrate=9600, tx=None, rx=None, timeout=0, rxbuf=256):
+        if (number, baudrate, tx is None, rx is None) != (1, 115200, False, False):
+            raise ValueError("another line")
+
+    def readinto(self, buffer):
+        if not self.asked:
+            return None
+        self.asked = False
+        buffer[: len(self.said)] = self.said
+        return len(self.said)
+
+    def write(self, data):
+        self.asked = bytes(data) == b"\\x02\\x00"
+        return len(data)
+
+
+"""
+OWN_PLACE = GPS.replace("gps", "yours") + 'baud = 115200\nfile = "mine.py"\n'
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_place_of_ones_own_is_a_copy_of_the_template_and_counts(
+    park: Park, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the page has it: copied, named in the settings, provisioned; nothing else is written."""
+    before, _, rest = firmware.MACHINE.partition("class UART:")
+    text = before + TAG + rest[rest.index("class I2C:") :]
+    monkeypatch.setattr(firmware, "MACHINE", text)
+    park.own.with_name("mine.py").write_bytes(TEMPLATE.read_bytes())
+    park.own.write_text(OWN_PLACE)
+
+    done = park.run("provision", NAME, "--settings", park.own)
+    assert done.status == 0, done.err
+    assert "it answers with a place of its Round's" in done.out
+    assert "\nsensor       it answers; what it says stays on the board" in done.out
+    assert get(park.board(), parts.YOURS) == TEMPLATE.read_bytes()
+    asked = WHERE.replace("print(", "one.poll()\none.poll()\nprint(")  # the tag is, by the first
+    assert park.board().run(asked) == "4 7\n"
+    assert "tells its place by yours" in park.run("doctor").out
+
+    assert not re.search(r"47000|78000|\(4, 7\)", done.out + counted(park))
 
 
 def test_a_board_of_compiled_modules_finds_its_cell_too(
