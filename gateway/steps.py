@@ -91,6 +91,9 @@ class Steps:
 
         Args:
             due: what is charged now, in the one transaction: see `ledger.paid_at_release`.
+
+        Raises:
+            Stopped: another gateway has the round now, or we are told to stop.
         """
         began_s = time.monotonic()
         if (release := closed.summed) is None:
@@ -103,6 +106,7 @@ class Steps:
             charge=due,
             post=[taken_back(closed.plan.mechanism, devices)],
             outcome="closed" if release.reports else "silent",
+            summed=closed.summed is not None,
         )
         if not written:  # it was before: what is on the disk is what was seen
             stored = self.kept(self.store.release, closed.name)

@@ -98,17 +98,24 @@ def epsilon_of(channel: Channel) -> float:
     return math.log1p(float(channel.kernel.max()) / channel.base)
 
 
-def expected_w2(channel: Channel, counts: ArrayLike, draws: int = 24) -> float:
-    """Return the W2 to expect between the map of `em_map` and the truth, in cells.
+def expected_w2(channel: Channel, counts: ArrayLike, mass: ArrayLike, draws: int = 24) -> float:
+    """Return the W2 to expect between a map and the truth, in cells, whoever drew the map.
 
-    The mean over draws of the posterior on the fixed sequence. Maps of more than 24 cells a side
-    are summed to blocks first, which moves nobody by more than half a block's diagonal, so the
+    The mean over draws of the posterior of smooth maps, `map`'s, on the fixed sequence. It is as
+    honest as the truth is smooth. On 6 x 5 cells at epsilon 2 and of 20 000 users it was within a
+    tenth for all four estimators on a hill; on a sharper heap it said 0.7 of what `map` and `auto`
+    were off, and 1.0 and 1.15 of what EMS and EM were. Maps of more than 24 cells a side are
+    summed to blocks first, which moves nobody by more than half a block's diagonal, so the
     distance by a diagonal at the very most.
 
+    Args:
+        counts: what the map was drawn from.
+        mass: (rows, columns), the map itself: another estimator's is another distance away.
+
     Raises:
-        ValueError: counts that no answers give, or none at all.
+        ValueError: counts that no answers give, or none at all; or no map.
     """
-    seen = checked_counts(channel, counts)
+    seen, told = checked_counts(channel, counts), checked_start(channel, mass)
     if not seen.any():
         raise ValueError(
             "there are no answers but at least one is needed: of a map that says nothing no "
@@ -116,7 +123,7 @@ def expected_w2(channel: Channel, counts: ArrayLike, draws: int = 24) -> float:
         )
     found = posterior(channel, seen)
     step = found.lattice.step
-    drawn = in_blocks(found.mass, step)
+    drawn = in_blocks(told, step)
     far = [
         wasserstein2(in_blocks(_drawn(found, draw), step), drawn, normalise=True)
         for draw in range(draws)

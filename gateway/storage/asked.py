@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from ..intake.outcomes import Asked
 from .bulk import insert_many
 from .schema import charges, maps, releases, rounds
+
+# In one statement: between two, another leader's may come.
+NEWER = "ON CONFLICT (round) DO UPDATE SET body = excluded.body, at_s = excluded.at_s"
 
 
 def number_of(connection: Any, planned: bytes) -> int:
@@ -56,6 +59,12 @@ def close(
     return True
 
 
+def is_open(connection: Any, name: bytes) -> bool:
+    """Return whether reports may count in a round."""
+    wanted = select(rounds.c.name).where(rounds.c.name == name, rounds.c.closed_s.is_(None))
+    return connection.scalar(wanted) is not None
+
+
 def released(connection: Any, name: bytes) -> tuple[list[int | None], int] | None:
     """Return (values, reports) of a closed round, or None."""
     wanted = select(releases.c["values"], releases.c.reports).where(releases.c.round == name)
@@ -65,5 +74,4 @@ def released(connection: Any, name: bytes) -> tuple[list[int | None], int] | Non
 
 def draw(connection: Any, name: bytes, body: str, now_s: float) -> None:
     """Write the map of a round; a later one replaces it."""
-    connection.execute(delete(maps).where(maps.c.round == name))
-    connection.execute(insert(maps).values(round=name, body=body, at_s=now_s))
+    insert_many(connection, maps, ("round", "body", "at_s"), [(name, body, now_s)], NEWER)

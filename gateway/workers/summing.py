@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Engine, func, select
 
 from ..rounds import OpenRound
-from ..storage import tallies
+from ..storage import tallies, till
 from ..storage.schema import refused, reports
 from . import standing
 from .fenced import payload_of
@@ -33,6 +33,7 @@ def opened(engine: Engine, name: bytes, fold: Fold) -> None:
     Those that came while there was one gateway, with no parts, have no sums yet: they are made.
     """
     with engine.begin() as connection:
+        till.lock(connection)  # or a release that is written now would not be seen
         standing.open_again(connection, name)  # and hold its row: nothing is committed meanwhile
         tallies.forget(connection)
         _made_good(connection, name, fold)

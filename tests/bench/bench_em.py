@@ -7,7 +7,7 @@ w2: mean W2 in cells over runs of EM and EMS by the printed rule, and of `auto`;
     is auto over the better of the two, and at the end stand the worst of these.
 speed: processor seconds beside the same method by a matrix in numpy, and beside Richardson-Lucy by
     scipy.signal.fftconvolve, which knows neither the base nor what is kept between steps.
-sd: z-scores of shares against the users' own, over runs; and the W2 that was expected.
+sd: z-scores of shares against the users' own, over runs; and the W2 that was expected of auto.
 """
 
 import itertools
@@ -140,7 +140,8 @@ def speed(sides: list[int]) -> None:
 def sureness() -> None:
     """Print z-scores."""
     print(
-        "input    d eps   z of auto: mean  rms  in 90 %   z of em: rms  in 90 %   W2 expected, had"
+        "input    d eps   z of auto: mean  rms  in 90 %   z of em: rms  in 90 %   "
+        "W2 of auto expected, had"
     )
     for kind, side, epsilon in itertools.product(INPUTS, (5, 15), EPSILONS):
         value = epsilon[0] / epsilon[1]
@@ -151,7 +152,7 @@ def sureness() -> None:
             # Cells that hold next to nobody would only count how many of them there are.
             held = truth > 0.2 / truth.size
             ours.append(((fit.mass - truth) / fit.sd)[held])
-            wide.append((expected_w2(channel, counts), far(fit.mass, truth)))
+            wide.append((expected_w2(channel, counts, fit.mass), far(fit.mass, truth)))
             plain = estimate("em", channel, counts, value).mass
             sd = cell_sd(channel, plain, 300_000)
             theirs.append(((plain - truth) / sd)[held])
