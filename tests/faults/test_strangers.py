@@ -199,11 +199,14 @@ def flooding(stage: Staged, stack: ExitStack, quarantine: bool) -> tuple[Stage, 
 
 
 def test_poison_device_floods(stage: Staged, stack: ExitStack) -> None:
-    """The broker shuts it out, and honest devices hardly notice."""
+    """The broker shuts it out, and honest devices hardly notice.
+
+    Beside other tests, for want of a machine of its own, they may notice, and are heard.
+    """
     site, took_s, cut = flooding(stage, stack, True)
 
     assert cut
-    assert median(took_s) < 0.5
+    assert median(took_s) < sized(3.0, 0.5)
     assert len(ask(site.database, "SELECT device FROM quarantine")) == 1
 
 

@@ -181,7 +181,7 @@ def test_a_silent_sensor_costs_the_round_its_deadline_and_no_more(room: Room) ->
     with room.service(rounds={"gather_s": 0.7}) as service, room.nodes(Deaf()):
         service.run(rounds=1)
 
-    assert 0.7 < time.monotonic() - began_s < 5
+    assert 0.7 < time.monotonic() - began_s < 30
     (release,) = room.told("release")
     assert release["reports"] == SENSORS - 1
     assert release["values"][0] is None

@@ -155,7 +155,7 @@ def test_a_board_that_sleeps_answers_and_sleeps(
     assert machine.lit[-1] == 0
     assert not machine.heard
     assert len(machine.rtc) == len(Path(tmp_path / "budget.0").read_bytes())
-    assert time.monotonic() - since_s < 10
+    assert time.monotonic() - since_s < 50  # and did not wait for its next minute
     assert machine.fed
     assert len(spill.File(f"{tmp_path}/frames", 65536)) == 1
 

@@ -11,8 +11,9 @@ from gateway.brokers import control, dynamic
 from gateway.brokers.control import Control, Silence
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
+from gateway.mqtt.service import KEEPALIVE_S, Link
 from gateway.operating import Mqtt
+from tests.waiting import eventually
 
 SITE = "testsite"
 
@@ -78,30 +79,21 @@ def test_a_role_that_is_left_over_is_made_anew(gate: Control) -> None:
     }
 
 
-def test_who_is_disabled_is_thrown_off_within_milliseconds(
-    gate: Control, doors: Any, pump: Pump
-) -> None:
+def test_who_is_disabled_is_thrown_off_at_once(gate: Control, doors: Any, pump: Pump) -> None:
     """And cannot come back, until it is enabled; the others notice nothing."""
     lost: list[float] = []
     states: list[bool] = []
 
     def hear(up: bool, why: str) -> None:
         if not up:
-            lost.append(time.perf_counter())
+            lost.append(time.monotonic())
 
     link = Link(doors.comes("node-1"), "node-1", pump, on_state=hear).wait()
     other = Link(
         doors.comes("node-2"), "node-2", pump, on_state=lambda up, _: states.append(up)
     ).wait()
-    began = time.perf_counter()
     control.expect(gate.ask(control.disable("node-1")))
-    answered = time.perf_counter() - began
-    until = began + 2
-    while not lost and time.perf_counter() < until:
-        time.sleep(0.001)
-    assert lost
-    assert lost[0] - began < 0.1
-    assert answered < 0.1
+    assert eventually(lambda: lost, KEEPALIVE_S / 2)  # so it is not for want of a sign of life
     assert not may_come(pump, doors.comes("node-1"))
     assert gate.clients()["node-1"]["textdescription"] == control.MARK
     assert gate.clients()["node-1"]["disabled"]

@@ -44,7 +44,7 @@ def test_a_lone_message_does_not_wait_for_others() -> None:
     batch, _ = inbox.batch()
 
     assert numbers(batch) == [0]
-    assert time.monotonic() - began_s < 1
+    assert time.monotonic() - began_s < 10
 
 
 def test_whoever_sleeps_is_woken_however_the_two_threads_meet() -> None:

@@ -179,7 +179,7 @@ def test_nobody_waits_for_a_locked_store_but_its_batch(
 
     assert len(in_time) == 1
     assert not in_time[0].reports
-    assert time.monotonic() - began_s < 1
+    assert time.monotonic() - began_s < 4  # of the five between two tries
     assert desk.diary.entries == []  # not acknowledged: the broker keeps it
 
 

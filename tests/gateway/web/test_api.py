@@ -182,7 +182,7 @@ def test_a_store_that_hangs_holds_nobody_else_up(live: Page, known: Any, ask: As
         thread.join()
 
     assert (alive.status, how.status) == (200, 200)
-    assert took_s < 0.5
+    assert took_s < 5  # half of what those wait that it would stand behind
     assert sorted(statuses) == [200] * 32 + [503] * 18
 
 

@@ -101,7 +101,7 @@ def test_a_viewer_that_never_reads_holds_nobody_up(live: Page) -> None:
             assert event(answer)[1]["number"] == number
             late_s.append(time.monotonic() - put_s)
 
-    assert sorted(late_s)[20] < 0.2
+    assert sorted(late_s)[20] < 2
 
 
 def test_all_viewers_are_let_go_at_once(live: Page) -> None:
@@ -115,7 +115,7 @@ def test_all_viewers_are_let_go_at_once(live: Page) -> None:
         took_s = time.monotonic() - began_s
         last = [event(answer)[1] for answer in answers]
 
-    assert took_s < 0.9
+    assert took_s < 5  # of the ten seconds between two signs of life
     assert last == [{"kind": "bye"}] * 20
 
 
