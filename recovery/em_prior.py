@@ -113,7 +113,8 @@ def prior(shape: tuple[int, int], order: int) -> Prior:
     for i in range(order + 1):
         down, across = _differences(shape[0], i), _differences(shape[1], order - i)
         rough += math.comb(order, i) * np.kron(down.T @ down, across.T @ across)
-    # In units in which a strength near one is a smooth map, whatever the lattice.
+    # In units in which strengths of all orders are alike; on twice the places a side the same
+    # strength is half as smooth, for the integral of the squares goes with side ** (2 order - 2).
     rough *= max(shape) ** (2 * order - 1) / places
     y, x = np.indices(shape).reshape(2, -1) / max(shape)
     powers = [y**i * x**j for i in range(order) for j in range(order - i)]
