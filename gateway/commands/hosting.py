@@ -30,6 +30,7 @@ from ..telling import Event
 from ..web import token
 from ..web.server import Page
 from .choices import refused
+from .signals import ending_well
 from .signals import on_signal as on_signal
 from .watch import SEEDED
 
@@ -111,7 +112,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     secret = token.read(where.token_file)
     known: Any = {"token": secret, "hosts": where.hosts, "health": health, "metrics": metrics}
     with (
-        on_signal(over.set),  # a service that begins is on the broker before it can be stopped
+        ending_well(),
         Page(where.host, where.port, **known) as page,
         Service(
             deployment,
@@ -125,8 +126,6 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         on_signal(over.set, service.stop, reload=reloading.ask),
         manager,
     ):
-        if over.is_set():
-            service.stop()
         page.attach(reader=reader)
         manager.moving = service.moving
         garbage.seldom()

@@ -1,7 +1,6 @@
 """One round and its map, on a terminal, and nothing left running: `heatveil once`."""
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -32,14 +31,10 @@ def once(path: Path, say: Callable[[str], None]) -> bool:
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     heard: list[Event] = []
-    over = threading.Event()
     with (
-        on_signal(over.set) as stops,  # a service is on the broker before it can be stopped
         Service(deployment, devices, on_event=heard.append) as service,
+        on_signal(service.stop),
     ):
-        stops.append(service.stop)
-        if over.is_set():
-            service.stop()
         if rest_s := _rest_s(deployment):
             say(
                 f"the next round may open in {rest_s:.0f} s, for [rounds] every_s is "

@@ -53,6 +53,20 @@ def on_signal(
             signal.signal(number, old)
 
 
+@contextmanager
+def ending_well() -> Iterator[None]:
+    """Take SIGTERM for the end of a command before `on_signal`, too, and not for a fault.
+
+    By then a service may be on the broker already, or wait for years as a standby; the signal
+    interrupts whatever it is, and what was begun is undone as the block is left.
+    """
+    try:
+        yield
+    except SystemExit as end:
+        if end.code != 128 + signal.SIGTERM:
+            raise
+
+
 def has_terminal() -> bool:
     """Return whether there is a terminal that we belong to."""
     try:

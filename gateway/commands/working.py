@@ -25,7 +25,7 @@ from ..web import token
 from ..web.server import Page
 from ..workers.naming import holder
 from ..workers.worker import Worker
-from .signals import on_signal
+from .signals import ending_well, on_signal
 
 PARTS = ("store", "broker", "parts")  # of a worker, as /readyz names them
 
@@ -87,7 +87,7 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
         minutes = deployment.guard.minutes
         stack.enter_context(Quarantine(store, None, guard, _nobody, minutes=minutes))
         us = deployment, now.devices, holder(name), store
-        stack.enter_context(on_signal(over.set))  # a worker is on the broker before it can stop
+        stack.enter_context(ending_well())
         worker = stack.enter_context(
             Worker(*us, say=health.say, away=guard.away, metrics=metrics, guard=guard)
         )

@@ -56,6 +56,20 @@ def test_a_standby_goes_on_with_the_round_of_a_leader_that_died(
     assert store.release(round) == (release.values, len(frames))
 
 
+def test_a_standby_that_is_told_to_stop_ends_at_once(site: Callable[[int], Any]) -> None:
+    """It waits where it looks at nothing, for as long as the leader lives."""
+    home = site(24)
+    leader = home.start("serve")
+    assert eventually(lambda: len(home.listening(leader)) == 6)
+    elsewhere = f"import os; os.environ['HEATVEIL_PAGE__PORT'] = '{free_port()}'"
+    heir = home.start("serve", before=elsewhere)
+    assert eventually(lambda: "standby" in home.log(heir))
+    heir.send_signal(signal.SIGTERM)
+
+    assert heir.wait(timeout=60) == 0, home.log(heir)
+    assert leader.poll() is None
+
+
 # Kills its own process right before a step of the store, or right after it.
 DIES = """
 import os, signal
