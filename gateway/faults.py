@@ -22,6 +22,17 @@ class TakenFault(OperatorFault):
     """Another process has what only one at a time may have."""
 
 
+class OvertakenFault(OperatorFault):
+    """Another gateway has gone on with what we were at; what it writes is what counts."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "another gateway leads this site now, and has opened again the round that this one "
+            "had closed; the round is that one's to release. This one ends; started again, it "
+            "waits as a standby"
+        )
+
+
 def text_of(path: Path, called: str, because: str) -> str:
     """Return what a small file of the operator's says.
 

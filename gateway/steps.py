@@ -93,7 +93,8 @@ class Steps:
             due: what is charged now, in the one transaction: see `ledger.paid_at_release`.
 
         Raises:
-            Stopped: another gateway has the round now, or we are told to stop.
+            OvertakenFault: another gateway has the round now.
+            Stopped: we are told to stop.
         """
         began_s = time.monotonic()
         if (release := closed.summed) is None:
@@ -106,7 +107,7 @@ class Steps:
             charge=due,
             post=[taken_back(closed.plan.mechanism, devices)],
             outcome="closed" if release.reports else "silent",
-            summed=closed.summed is not None,
+            summed=None if closed.summed is None else len(closed.reports),
         )
         if not written:  # it was before: what is on the disk is what was seen
             stored = self.kept(self.store.release, closed.name)

@@ -9,7 +9,7 @@ from sqlalchemy import func, insert, select, update
 
 from ..intake.outcomes import Asked
 from .bulk import insert_many
-from .schema import charges, maps, releases, rounds
+from .schema import charges, maps, releases, reports, rounds
 
 # In one statement: between two, another leader's may come.
 NEWER = "ON CONFLICT (round) DO UPDATE SET body = excluded.body, at_s = excluded.at_s"
@@ -63,6 +63,12 @@ def is_open(connection: Any, name: bytes) -> bool:
     """Return whether reports may count in a round."""
     wanted = select(rounds.c.name).where(rounds.c.name == name, rounds.c.closed_s.is_(None))
     return connection.scalar(wanted) is not None
+
+
+def answered(connection: Any, name: bytes) -> int:
+    """Return how many devices' reports count in a round."""
+    wanted = select(func.count(reports.c.device.distinct())).where(reports.c.round == name)
+    return int(connection.scalar(wanted) or 0)
 
 
 def released(connection: Any, name: bytes) -> tuple[list[int | None], int] | None:

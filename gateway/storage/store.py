@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from ..deployment import Deployment
+from ..faults import OvertakenFault
 from ..intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, Letter
 from ..ledger import Charge, Ledger
 from ..terms import terms, unit_of
@@ -18,7 +19,6 @@ from . import asked as rows
 from . import dead, heard, till
 from . import post as outbox
 from .opening import opened
-from .patience import Stopped
 from .places import Place, place_of
 from .recall import Recall
 from .upkeep import Upkeep
@@ -139,7 +139,7 @@ class Store(Recall, Upkeep):
         charge: Charge | None = None,
         post: Sequence[Letter] = (),
         outcome: str = "closed",
-        summed: bool = False,
+        summed: int | None = None,
     ) -> bool:
         """Keep the release of a round, what it cost, and what is to be published of it.
 
@@ -148,18 +148,20 @@ class Store(Recall, Upkeep):
 
         Args:
             charge: for a round that was opened with paid=False.
-            summed: the round was closed when its reports were added up, so that none has come
-                since.
+            summed: of how many devices the reports were added up, by workers; the round was
+                closed for it.
 
         Raises:
-            Stopped: another gateway has opened the round again since it was summed; it is that
-                one's to release.
+            OvertakenFault: another gateway has opened the round again since it was summed; it is
+                that one's to release.
         """
         now_s = time.time()
         with self._engine.begin() as connection:
             till.lock(connection)
-            if summed and rows.is_open(connection, name):
-                raise Stopped
+            if summed is not None and (
+                rows.is_open(connection, name) or rows.answered(connection, name) != summed
+            ):
+                raise OvertakenFault
             if not rows.close(connection, name, values, count, outcome, now_s):
                 return False
             if charge is not None:
