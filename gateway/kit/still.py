@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from ..faults import OperatorFault
 from .board import Board, BoardFault
 from .copying import beside
-from .parts import CONFIG, MAIN
+from .parts import CONFIG, FOLDER, MAIN
 
 ASIDE = "main.off"
 PATIENCE_S = 20.0
@@ -28,7 +28,7 @@ if %(main)r in names:
 _GO = """
 import os
 names = os.listdir()
-if %(trial)r in names:
+if %(trial)r in names and (%(config)r in names or %(folder)r not in names):
     os.remove(%(trial)r)
 if %(aside)r in names:
     if %(main)r in names:
@@ -37,7 +37,13 @@ if %(aside)r in names:
         os.rename(%(aside)r, %(main)r)
 """
 
-_WORDS = {"main": MAIN, "aside": ASIDE, "trial": beside(CONFIG)}
+_WORDS = {
+    "main": MAIN,
+    "aside": ASIDE,
+    "trial": beside(CONFIG),
+    "config": CONFIG,
+    "folder": FOLDER,
+}
 
 
 def stopped(board: Board) -> bool:
@@ -71,7 +77,8 @@ def resumed(board: Board) -> None:
     """Give a board the main.py back that was put aside, if one was, and let it start.
 
     A config that was only tried there (`trying`) and never came into force is no more then: no
-    board reads it, but it has keys in it, and the password of a Wi-Fi.
+    board reads it, but it has keys in it, and the password of a Wi-Fi. Where a file cannot take
+    another's place in one step, it may be the only config that there is, and stays.
 
     Raises:
         OperatorFault: it is not there any more.
