@@ -75,8 +75,9 @@ def check_line(found: Found, own: Mapping[str, Any]) -> None:
         if pin is not None and pin not in those:
             raise OperatorFault(
                 f"{said} with {word} = {pin}, and an {found.kind} has that {word} on "
-                f"{_listed(those)} alone; on another pin nothing is ever heard. Wire it to one of "
-                "these, and name that under [driver]: as under the picture in edge/README.md"
+                f"{_listed(those)} alone; another pin is never that, or it is the flash's, or the "
+                "prompt's. Wire it to one of these, and name that under [driver]: as under the "
+                "picture in edge/README.md"
             )
 
 

@@ -129,7 +129,7 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
 
 
 def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None:
-    """Nobody was promised a rho here: of eight answers of 1/2 each, three and a half are left."""
+    """Nobody was promised a rho here: of eight answers of 1/2 each, seven are left."""
     done = park.run("provision", NAME, "--settings", park.own)
     assert "two slots with epsilon 4, 8 answers; read back" in done.out
 
