@@ -27,6 +27,7 @@ __all__ = ["Control", "create", "delete", "disable", "enable", "expect", "passwo
 PATIENCE_S = 3.0
 AGAIN = 5  # times that the list is begun anew before we give up
 PAGE = 50  # clients in one answer: 25 KB of them where all names are as long as they may be
+CHANGING = "the list of clients at the broker {} has changed {} times while it was read; try again"
 
 log = structlog.get_logger()
 
@@ -115,8 +116,8 @@ class Control:
     def clients(self) -> dict[str, Mapping[str, Any]]:
         """Return what the broker knows of everybody who may come in, by name.
 
-        A page at a time, for of a longer answer only the beginning is kept; pages overlap by a
-        row, and where that is another one somebody came or went meanwhile.
+        A page at a time, for of a longer answer only the beginning is kept; pages overlap by a row:
+        where that is another one somebody came or went.
 
         Raises:
             Silence: see `ask`; or the pages never fit.
@@ -129,7 +130,7 @@ class Control:
             page = answer.data.get("clients", [])
             if rows and page[:1] != rows[-1:]:
                 if begun == AGAIN:
-                    raise self._silence(f"{AGAIN} times its list of clients did not fit together")
+                    raise Silence(CHANGING.format(self._place, AGAIN))
                 rows, begun = [], begun + 1
                 continue
             rows += page[1:] if rows else page
