@@ -63,6 +63,6 @@ def test_the_distance_expected_on_a_lattice_is_in_cells(monkeypatch: pytest.Monk
     monkeypatch.setattr(em_prior, "_PLACES_MAX", 90)
 
     assert em_prior.lattice(channel).step == 2
-    coarse = expected_w2(channel, counts, draws=6)
+    coarse = expected_w2(channel, counts, hill / hill.sum(), draws=6)
     monkeypatch.undo()
-    assert 0.8 < coarse / expected_w2(channel, counts, draws=6) < 1.6
+    assert 0.8 < coarse / expected_w2(channel, counts, hill / hill.sum(), draws=6) < 1.6
