@@ -22,7 +22,7 @@ for port in rp2 esp32; do
     fi
     say "fetching the stubs of $port"
     rm -rf "$stubs.part"
-    if fetched "$stubs.part" "micropython-$port-stubs"; then
+    if fetched "$stubs.part" "micropython-$port-stubs==1.29.0.*"; then
         mv "$stubs.part" "$stubs"
     else
         say "they could not be fetched; going on without"
@@ -33,7 +33,7 @@ if [ -e .tools/pyright/node_modules/.bin/pyright ]; then
     say "pyright is there already"
 elif command -v npm >/dev/null; then
     say "fetching pyright"
-    npm install --no-save --no-audit --no-fund --silent --prefix .tools/pyright pyright ||
+    npm install --no-save --no-audit --no-fund --silent --prefix .tools/pyright pyright@1.1.414 ||
         say "npm could not fetch it; going on without"
 else
     say "no npm here for pyright; going on without"
