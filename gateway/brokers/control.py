@@ -116,8 +116,8 @@ class Control:
     def clients(self) -> dict[str, Mapping[str, Any]]:
         """Return what the broker knows of everybody who may come in, by name.
 
-        A page at a time, for of a longer answer only the beginning is kept; pages overlap by a row:
-        where that is another one somebody came or went.
+        A page at a time, for of a longer answer only the beginning is kept; pages overlap by a
+        row, and where that is another one somebody came or went.
 
         Raises:
             Silence: see `ask`; or the pages never fit.
