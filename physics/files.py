@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from .lines import each_read, lines_of
 from .places import Floats
 
 _HEADERS = (["position", "intensity"], ["x", "y", "intensity"])
@@ -30,9 +31,7 @@ def read_sources(
             negative, or no heat at all. It names the file, the line, the value and the need.
     """
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
-            lines = [(reader.line_num, [word.strip() for word in row]) for row in reader if row]
+        lines = lines_of(path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(path, error, "a text file of sources") from error
     header = [word.lower() for word in lines[0][1]] if lines else []
@@ -43,17 +42,7 @@ def read_sources(
             "it. Write it above the sources."
         )
     lengths = np.broadcast_to(np.asarray(length_m, dtype=float), len(header) - 1).tolist()
-    rows, faults = [], []
-    for line, words in lines[1:]:
-        try:
-            rows.append(_source(words, header, lengths))
-        except ValueError as error:
-            faults.append((line, error))
-    if faults:
-        line, fault = faults[0]
-        others = ", ".join(str(other) for other, _ in faults[1:6])
-        more = f" (more faults in line {others})" if others else ""
-        raise ValueError(f"{path} line {line}: {fault}{more}") from fault
+    rows = each_read(path, lines[1:], lambda words: _source(words, header, lengths))
     table = np.array(rows, dtype=float).reshape(len(rows), len(header))
     if not (table[:, -1] > 0).any():  # no sum, which may overflow
         raise ValueError(

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from .lines import each_read, lines_of
 from .places import Floats
 
 _HEADERS = (["user", "x", "y"], ["user", "x", "y", "weight"])
@@ -39,9 +40,7 @@ def read_points(path: str | Path) -> Points:
             no weight at all. It names the file, the line, the value and the need.
     """
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
-            lines = [(reader.line_num, [word.strip() for word in row]) for row in reader if row]
+        lines = lines_of(path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise ValueError(
@@ -55,19 +54,9 @@ def read_points(path: str | Path) -> Points:
             "'user,x,y' or 'user,x,y,weight', for the columns have no meaning without it. Write "
             "it above the points."
         )
+    numbers = each_read(path, lines[1:], lambda words: _point(words, header))
     names: dict[str, int] = {}
-    users, numbers, faults = [], [], []
-    for line, words in lines[1:]:
-        try:
-            numbers.append(_point(words, header))
-            users.append(names.setdefault(words[0], len(names)))
-        except ValueError as error:
-            faults.append((line, error))
-    if faults:
-        line, fault = faults[0]
-        others = ", ".join(str(other) for other, _ in faults[1:6])
-        more = f" (more faults in line {others})" if others else ""
-        raise ValueError(f"{path} line {line}: {fault}{more}") from fault
+    users = [names.setdefault(words[0], len(names)) for _, words in lines[1:]]
     if not numbers:
         raise ValueError(
             f"{path} has a header and no point but somebody is needed, or there is nothing to "
