@@ -1,23 +1,23 @@
 """What a device may still answer: one ledger for all mechanisms, for the life of its key.
 
 It counts nano-rho, the price of an answer in zero-concentrated differential privacy, which adds
-up whatever the mechanism. What it allows is in both of its slots (`pair`) before it is used:
+up whatever the mechanism. What it allows is in all three slots (`copies`) before it is used:
 
     boot      raises the epoch and ratchets the chain key, so the key before is erased
     charge    spends from a lease; when that ends, the end of the next one is written
     tighten   takes limits that protect more
 
-A power cut costs what was left of the lease, at most `lease` answers. An answer costs two writes
-divided by `lease`, and two for BEHIND numbers of Rounds at the least; as each is paid for, the
+A power cut costs what was left of the lease, at most `lease` answers. An answer costs three writes
+divided by `lease`, and three for BEHIND numbers of Rounds at the least; as each is paid for, the
 budget bounds the wear of the flash as well. There is no way to get anything back, and no clock: a
-new window is a new enrolment. Both slots restored together from a copy cannot be told from the
+new window is a new enrolment. Slots restored together from a copy cannot be told from the
 truth by the device itself; whoever receives its frames sees the epoch fall back, and must say so.
 """
 
+from .copies import Copies
+from .copies import Lost as Lost
 from .keys import checked, ratchet
 from .limits import Limits
-from .pair import Lost as Lost
-from .pair import Pair
 from .wire import Fault
 
 UNBOOTED = "it has not started, so nothing says what is left; call boot first"
@@ -54,11 +54,11 @@ class Budget:
         self.stream = None
         self.mended = ""
         self.fault = UNBOOTED
-        self._pair = Pair(slots, checked(state_key, "state key"))
+        self._copies = Copies(slots, checked(state_key, "state key"))
         self._lease = lease
-        self._end = 0  # of the lease: what both slots say is spent
-        self._kept = -1  # the newest round that both slots say
-        self._reserved = None  # the last epoch and chain key that both slots allow, if not these
+        self._end = 0  # of the lease: what all slots say is spent
+        self._kept = -1  # the newest round that all slots say
+        self._reserved = None  # the last epoch and chain key that all slots allow, if not these
 
     @property
     def left(self):
@@ -84,11 +84,11 @@ class Budget:
                 "of noise could share an epoch. Make a new Budget"
             )
         try:
-            record = self._pair.newest()
+            record = self._copies.newest()
         except Lost as why:
             self.fault = str(why)
             raise
-        self.mended = self._pair.mended
+        self.mended = self._copies.mended
         woken = None if nap is None else nap.taken(record)
         if woken and woken.epoch <= record.epoch and not self.mended:
             self._reserved, self._end = (record.epoch, record.chain), record.spent
@@ -109,7 +109,7 @@ class Budget:
     def charge(self, price, round):
         """Return True when an answer at this price is paid for, False when the budget is out.
 
-        price is in nano-rho, round the number of the Round. When True returns, both slots
+        price is in nano-rho, round the number of the Round. When True returns, all slots
         count the answer already. False depends on public numbers alone, and is for ever. Lost
         where it cannot be kept: then nothing may be answered.
         """
@@ -150,7 +150,7 @@ class Budget:
         self.limits = limits
 
     def sleep(self, nap):
-        """Leave to the next boot what both slots allow and this did not use; answer no more."""
+        """Leave to the next boot what all slots allow and this did not use; answer no more."""
         self._ready()
         self.fault = ASLEEP
         if self._reserved is not None:
@@ -165,7 +165,7 @@ class Budget:
         self.fault = UNFINISHED  # and stays so, whatever comes in between
         epoch, chain = self._reserved or (epoch, chain)
         try:
-            self._pair.put(epoch, spent, round, chain, limits)
+            self._copies.put(epoch, spent, round, chain, limits)
         except Lost as why:
             self.fault = str(why)
             raise

@@ -120,7 +120,7 @@ class Device:
         if self._watchdog is not None:
             self._watchdog.feed()
         link, ticker, clock = self._client.link, self._ticker, self._uptime
-        drawn, begun_ms = self.node.ahead.drawn, clock.now_ms()
+        drawn, read, begun_ms = self.node.ahead.drawn, self.node.ahead.seq, clock.now_ms()
         if not link.busy:
             while self._heard:
                 self._hear(*self._heard.pop(0))
@@ -132,7 +132,7 @@ class Device:
         due_ms = ticker.due_ms  # of a frame that waits
         if due_ms is not None:
             self._quiet_ms = due_ms
-        elif self.node.ahead.drawn != drawn:
+        elif (self.node.ahead.drawn, self.node.ahead.seq) != (drawn, read):  # a fault of it, too
             self._quiet_ms = ticker.after(begun_ms, clock.now_ms())
         link.hush(clock, self._quiet_ms)
         self._talker.news.set()

@@ -47,9 +47,12 @@ def load():
     from . import limits
 
     _tidy(limits)
-    from . import pair
+    from . import slots
 
-    _tidy(pair)
+    _tidy(slots)
+    from . import copies
+
+    _tidy(copies)
     from . import keys
 
     _tidy(keys)
@@ -80,9 +83,6 @@ def load():
     from . import ticker
 
     _tidy(ticker)
-    from . import slots
-
-    _tidy(slots)
     from . import receipts
 
     _tidy(receipts)

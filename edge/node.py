@@ -10,8 +10,8 @@ An answer is made in this order, and the order is the point of it:
     veil      clamp, and add the noise
     pack      sign; the bytes are kept, and sent again as they are
 
-A Round that comes again gets the same bytes and costs nothing. How long the noise took to draw
-must not show in when the frame goes out: see `ticker`, which every device needs around this.
+A Round that comes again gets the same bytes and costs nothing. How long that took must not show
+in when the frame goes out: see `ticker`, which every device needs around this.
 """
 
 from . import veil, wire
@@ -26,18 +26,17 @@ class Node:
     identity: a `keys.Identity`. budget: its own `budget.Budget`, booted. step: of its converter,
     (num, den) of a kelvin, or None below any grain. follower: a new `background.Follower` or None.
     tables: whether noise may come from tables (`bulk`), where a Round asks for that.
-    mechanism: what it answers all its life, `thermal` or `disk`.
+    mechanism: what it answers all its life, `thermal` (None) or `disk`.
     """
 
-    def __init__(
-        self, identity, budget, step=None, follower=None, tables=False, mechanism=veil.NAME
-    ):
+    def __init__(self, identity, budget, step=None, follower=None, tables=False, mechanism=None):
         if budget.fault:
             raise ValueError(
                 "the budget of %s cannot be used (%s); without one nobody knows which noise is "
                 "fresh. Boot it, or give the device a new key" % (identity.name, budget.fault)
             )
         self.identity = identity
+        self.recorded_ms = None  # when its level was recorded, where somebody knows: for `meta`
         self.refusal = ""  # why the last Round was not answered
         self.faults = 0  # times in a row that the sensor gave nothing
         self.forged = 0  # messages that were not signed, or by somebody else
@@ -48,7 +47,7 @@ class Node:
         self._may_table, self._half = tables, veil
         # What is drawn ahead: variance and tables' bits. Till a Round came, which tells the next.
         self._like = budget.limits.variance, 0
-        if mechanism != veil.NAME:
+        if mechanism not in (None, veil.NAME):
             from .disk_half import half  # what no thermometer needs
 
             self._half, self._like = half(mechanism, identity, step, follower, tables)
@@ -95,7 +94,9 @@ class Node:
             frame = self._fresh(round, name, read)
             if self._follower is not None:
                 self._follower.follow()  # only now: an answer that was not made moves nothing
-        except Exception:  # whatever a sensor does; never with the number in it
+        except KeyboardInterrupt:  # of who tries it at a terminal
+            raise
+        except BaseException:  # whatever a driver does, ends itself too; never with the number
             self.faults += 1
             count = self.identity.sensors if self._half is veil else 2
             self.refusal = "the sensor did not give %d whole numbers" % count
@@ -137,7 +138,7 @@ class Node:
         """Return what the device says of itself, for its retained `meta` topic: nothing it saw."""
         from .saying import meta
 
-        return meta(self.identity, self._budget, self._round, self._half)
+        return meta(self.identity, self._budget, self._round, self._half, self.recorded_ms)
 
     def _objection(self, round, mechanism, now_ms):
         if self._alert:

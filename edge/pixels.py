@@ -6,6 +6,8 @@ the room by itself, a running mean or the frame's own median, would be made of p
 readings, and so is left to whoever draws the map: see `recovery.frames`.
 """
 
+from .records import whole
+
 
 def baseline(frames):
     """Return the middle count of each pixel over frames of an empty room.
@@ -26,15 +28,12 @@ def above(counts, empty, exponent, step):
 
         floor((count - empty) * step * 2**exponent + 1/2)
 
-    counts and empty are whole steps of the converter, step the ratio (num, den) of a kelvin.
+    counts and empty are whole steps of the converter, as many of one as of the other, step the
+    ratio (num, den) of a kelvin. ValueError where a count is not whole.
+
     Counts first, then grains: the noise is scaled for that order.
     """
-    if len(counts) != len(empty):
-        raise ValueError(
-            "the frame has %d pixels and the empty room %d but both must be of one array, or a "
-            "pixel would be held against another. Record the empty room again"
-            % (len(counts), len(empty))
-        )
+    counts = whole(counts, len(empty))
     num, den = step
     if exponent >= 0:
         num <<= exponent

@@ -7,6 +7,7 @@ The Round's weights are in `footprint`, the guarantee in `disk`.
 from .footprint import bits as bits
 from .footprint import outer
 from .grid import nearest
+from .records import whole
 
 NAME = "disk"
 
@@ -36,26 +37,10 @@ def veil(round, reading, drawn):
             "what was drawn is not of round %d, and a cell must be hidden by its own Round's "
             "weights. Draw from the Table of this round" % round.number
         )
-    cell = nearest(round.grid, cell_of(reading))
+    cell = nearest(round.grid, whole(reading.values, 2))
     x += near * (cell[0] + reach_x)
     y += near * (cell[1] + reach_y)
     return [reading.sensor, y * columns + x]
-
-
-def cell_of(reading):
-    """Return the cell (x, y) of a Reading; what came instead is not said, for it is private."""
-    try:
-        x, y = reading.values
-        cell = int(x), int(y)
-        whole = cell == (x, y)
-    except (TypeError, ValueError, OverflowError):  # whose words may hold what came
-        whole = False
-    if not whole:
-        raise ValueError(
-            "the cell of sensor %d is not two whole numbers; needed: its column and row. A part "
-            "of a cell would show in the answer. Round it down to cells first" % reading.sensor
-        )
-    return cell
 
 
 def _offset(table, u):

@@ -33,3 +33,22 @@ Report = namedtuple("Report", ("round", "sender", "epoch", "seq", "payload"))
 # values are in the mechanism's order (for thermal by sensor, None where none came);
 # reports says how many were folded in.
 Release = namedtuple("Release", ("round", "values", "reports"))
+
+
+def whole(values, count):
+    """Return `count` readings as a tuple; ValueError where they are not all whole numbers.
+
+    By their type and not by their value: a float that passed would fail later, or not, by what
+    was seen. What came instead is not said, for it is private. Nothing has 2**127 counts, nor so
+    many of the finest grains.
+    """
+    try:
+        found = tuple(values)
+    except TypeError:
+        found = ()
+    if len(found) != count or not all([type(v) is int and not abs(v) >> 127 for v in found]):
+        raise ValueError(
+            "a sensor did not give %d whole numbers that a converter can give, and a part of a "
+            "count would show in whether an answer comes. Return its counts as int" % count
+        )
+    return found

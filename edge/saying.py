@@ -5,10 +5,11 @@ from . import limits, veil, wire
 VERSION = "0.1.0"
 
 
-def meta(identity, budget, round, half):
+def meta(identity, budget, round, half, recorded_ms=None):
     """Return the device's `meta`; round is the last one it answered, or None.
 
-    half: `veil`, or what stands in its place (`disk_half`).
+    half: `veil`, or what stands in its place (`disk_half`). recorded_ms: when the level that is
+    taken off its readings was recorded, in milliseconds of the epoch; None where nobody knows.
     """
     held = dict(zip(limits.NAMES, budget.limits))
     held["left"] = budget.left
@@ -23,6 +24,8 @@ def meta(identity, budget, round, half):
         "unit": "K",
         "limits": held,
     }
+    if recorded_ms is not None:
+        said["recorded_ms"] = recorded_ms
     if half is not veil:
         said.update(half.said())
     if round is not None:

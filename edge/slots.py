@@ -1,35 +1,36 @@
-"""Where the two slots of a budget are kept. Whatever keeps them has two methods:
+"""Where the three slots of a budget are kept. Whatever keeps them has two methods:
 
     read(i)         the bytes of slot i, b"" where nothing was ever written; may raise OSError
     write(i, data)  returns when the data, at most 254 bytes, is on the medium; or OSError
 
 When the power fails in the middle of a write, slot i may hold anything at all, but the other
-slot must be as it was. What was tried, with the power cut within each erasure and each
+slots must be as they were. What was tried, with the power cut within each erasure and each
 program of a block (tests/interpreters/test_budget.py):
 
-    Blocks                two erase blocks of their own: safe, and the old chain key is gone
+    Blocks                three erase blocks of their own: safe, and the old chain key is gone
     Files on littlefs2    safe; the old chain key lies in its log until that is compacted, some
                           forty writes later with blocks of 4 KB, for who reads the bare chip
     Files on FAT, where the medium writes a sector whole or not at all: safe
-    Files on FAT on bare flash, which erases a sector before it writes: both slots can be lost,
-                          for one sector names both files. Nothing is answered then, ever: the
+    Files on FAT on bare flash, which erases a sector before it writes: all slots can be lost,
+                          for one sector names all the files. Nothing is answered then, ever: the
                           device must be enrolled again. Use littlefs2 or Blocks there
 
-Wear, for each lease: Blocks erases each of its two blocks once, so give it one of 8 answers;
+Wear, for each lease: Blocks erases each of its three blocks once, so give it one of 8 answers;
 longer ones spare nothing, for the slots are never more than 8 numbers of Rounds behind.
-littlefs2 with blocks of 4 KB erases one block in twelve leases, and takes turns among those
-that are free: with leases of 8 and an answer a minute, 5500 erasures a year among them all.
+littlefs2 with blocks of 4 KB erases one block in eight leases, and takes turns among those
+that are free: with leases of 8 and an answer a minute, 8200 erasures a year among them all.
 
 On a PC, Files are as safe as its file system and disk keep what `fsync` was told.
 """
 
 from .compat import read_whole, write_durably
 
+COUNT = 3
 PAGE = 256  # bytes that are programmed at once: a whole page of every flash we know
 
 
 class Files:
-    """Two files in a folder: `name`.0 and `name`.1."""
+    """Files in a folder: `name`.0 to `name`.2."""
 
     def __init__(self, folder, name):
         self._start = "%s/%s." % (folder, name)
@@ -44,10 +45,10 @@ class Files:
 
 
 class Ram:
-    """Two slots that are gone with the process: for demonstrations and tests."""
+    """Slots that are gone with the process: for demonstrations and tests."""
 
     def __init__(self):
-        self._held = [b"", b""]
+        self._held = [b""] * COUNT
 
     def read(self, i):
         """Return what slot i holds."""
@@ -59,7 +60,7 @@ class Ram:
 
 
 class Blocks:
-    """Two erase blocks of a flash, `first` and the next, with no file system on them.
+    """Three erase blocks of a flash, from `first` on, with no file system on them.
 
     device: what MicroPython calls an extended block device: `rp2.Flash(start=...)`, or the
     `esp32.Partition` of a partition made for it.

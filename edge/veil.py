@@ -7,6 +7,7 @@ from collections import namedtuple
 
 from .limits import price
 from .noise import dgauss, isqrt
+from .records import whole
 
 NAME = "thermal"
 
@@ -68,18 +69,14 @@ def draw(variance, count, rng, source=None):
 
 
 def veil(round, reading, noise):
-    """Return the payload [first sensor, blurred reading, ...], in grains.
+    """Return the payload [first sensor, blurred reading, ...], in grains; a noise a reading.
 
     Clamping a reading brings two readings no further apart, and clipping the sum to the
     frame looks at public numbers only, so neither costs privacy.
     """
     params = params_of(round)
-    if len(noise) != len(reading.values):
-        raise ValueError(
-            "%d readings came with noise for %d: each reading needs its own, drawn once"
-            % (len(reading.values), len(noise))
-        )
-    last = reading.sensor + len(reading.values) - 1
+    values = whole(reading.values, len(noise))
+    last = reading.sensor + len(values) - 1
     if not 0 <= reading.sensor <= last < params.sensors:
         raise ValueError(
             "sensor %d is not in round %d, which has sensors 0 to %d"
@@ -88,6 +85,6 @@ def veil(round, reading, noise):
     most = (1 << (bits(round) - 1)) - 1
     blurred = [
         min(max(min(max(value, params.low), params.high) + z, -most), most)
-        for value, z in zip(reading.values, noise)
+        for value, z in zip(values, noise)
     ]
     return [reading.sensor] + blurred

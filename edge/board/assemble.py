@@ -4,9 +4,9 @@ import asyncio
 
 from .. import tls, wire
 from ..budget import Budget
+from ..copies import Copies, Lost
 from ..limits import price
 from ..mqtt import Client
-from ..pair import Lost, Pair
 from ..pause import sleep_ms, within_ms
 from ..ring import File, Ring
 from ..slots import Files
@@ -52,7 +52,7 @@ def budget_of(config, folder, nap=None):
 def _lease(place, key):
     """Return how many answers to pay for at a time; nothing is written."""
     try:
-        held = Pair(place, key).newest()
+        held = Copies(place, key).newest()
     except Lost:
         return LEASE  # which the boot finds too, and nothing is paid for
     limits = held.limits

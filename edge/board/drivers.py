@@ -5,6 +5,7 @@ Each driver is loaded where it is named, so a board needs to hold the one that i
 
 from binascii import unhexlify
 
+from ..records import whole
 from .sensors.bus import GONE, RUBBISH
 
 I2C = ("amg8833", "sht4x", "tmp117")
@@ -100,10 +101,9 @@ class Held:
         try:
             if self._sensor is None:
                 self._sensor = self._opening()
-            found = self._sensor.read(params)
-            if len(found) == self._sensors:
-                self.faults = 0
-                return found
+            found = whole(self._sensor.read(params), self._sensors)
+            self.faults = 0
+            return found
         except OSError:
             why = OSError(GONE)
         except Exception:

@@ -1,11 +1,11 @@
 """What a device that sleeps deeply leaves to its next boot, in the memory that outlives the sleep.
 
 A board that sleeps deeply starts anew each time, and each start is a boot, with an epoch and a
-chain key of its own. Two writes of the flash for each, and two for what it answers, erase some
-88000 blocks a year at an answer a minute (see `slots`), and the lease is lost each time. So the
+chain key of its own. Three writes of the flash for each, and three for what it answers, erase some
+132000 blocks a year at an answer a minute (see `slots`), and the lease is lost each time. So the
 slots reserve epochs ahead, as they pay for answers ahead:
 
-    both slots     the last epoch that is reserved, its chain key, what the lease may spend
+    all slots      the last epoch that is reserved, its chain key, what the lease may spend
     this memory    the next epoch, its chain key, what is spent of that lease; signed, once
 
 It is written when the device falls asleep and erased when it wakes, before anything else is done.
@@ -22,8 +22,8 @@ Source: MicroPython, ports/esp32/machine_rtc.c: 2048 bytes that deep sleep leave
 """
 
 from ..compat import hmac_sha256
+from ..copies import Record, pack, unpack
 from ..keys import ratchet
-from ..pair import Record, pack, unpack
 
 WAKES = 16  # boots for one write of the slots
 LABEL = b"heatveil-nap-v1"  # a key of its own, so that no slot can be made of what lies here

@@ -11,11 +11,11 @@ config names (`cell`, `place_mm`, `until_mm`) is on flash with the config, for t
 """
 
 from ..compat import Uptime
+from ..records import whole
 from .drivers import need
 from .sensors.bus import GONE, RUBBISH
 
-NAMES = ("gps", "fixed", "yours")
-POLL_MS = 200  # 9600 baud fill 192 bytes in that time
+NAMES, POLL_MS = ("gps", "fixed", "yours"), 200  # ms: 9600 baud fill 192 bytes in that time
 BUFFER = 1024  # bytes of the firmware's own, for the while that a draw takes
 
 
@@ -168,13 +168,13 @@ class Held:
 
 
 def cell_of(grid, told):
-    """Return the cell of a place ("mm" or "cell", (x, y)); it may lie beyond the border."""
+    """Return the cell of a place ("mm" or "cell", (x, y)), or beyond; cells must have a side."""
     unit, (x, y) = told
-    if unit == "mm" and grid.cell_mm < 1:
-        raise ValueError(RUBBISH)
     return (x // grid.cell_mm, y // grid.cell_mm) if unit == "mm" else (x, y)
 
 
 def _pair(told):
-    right = isinstance(told, (list, tuple)) and len(told) == 2
-    return right and all([isinstance(number, int) for number in told])
+    try:
+        return bool(whole(told, 2))
+    except ValueError:
+        return False

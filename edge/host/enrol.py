@@ -1,23 +1,24 @@
 """The first record of a device's budget, written on the host that enrols it."""
 
+from ..copies import Copies
 from ..keys import checked
 from ..limits import objection
-from ..pair import Pair
+from ..slots import COUNT
 
 
 def provision(slots, state_key, chain, limits):
-    """Write the first record of a newly enrolled device into both slots, on the host.
+    """Write the first record of a newly enrolled device into every slot, on the host.
 
     chain is `rootkeys.first_chain`. ValueError if the slots hold anything, for that could be all
     that is known of what was already answered.
     """
     if why := objection(limits):
         raise ValueError(why)
-    for i in (0, 1):
+    for i in range(COUNT):
         if slots.read(i):
             raise ValueError(
                 "slot %d already holds a budget but must be empty: writing over it would forget "
                 "what was spent. Give the device a new root key and slots of its own" % i
             )
-    pair = Pair(slots, checked(state_key, "state key"))
-    pair.put(0, 0, -1, checked(chain, "chain key"), limits)
+    copies = Copies(slots, checked(state_key, "state key"))
+    copies.put(0, 0, -1, checked(chain, "chain key"), limits)

@@ -17,7 +17,7 @@ from ..board.drivers import NAMES
 from ..compat import write_durably
 from ..host.enrol import provision
 from ..limits import Limits
-from ..slots import Files, Ram
+from ..slots import COUNT, Files, Ram
 from . import uart
 from .place import CONFIG, alone
 
@@ -62,7 +62,7 @@ def enrol(path, folder, driver):
     held = alone(folder)
     try:
         place = Files(folder, "budget")
-        was = [place.read(i) for i in (0, 1)]
+        was = [place.read(i) for i in range(COUNT)]
         if any(now and now != fresh.read(i) for i, now in enumerate(was)):
             raise ValueError(
                 "%s has the budget of a device already, and what that spent would be forgotten; a "
@@ -75,6 +75,7 @@ def enrol(path, folder, driver):
         write_durably("%s/%s" % (folder, CONFIG), packed(told))
         for i in (0, 1):
             _removed("%s/frames.%d" % (folder, i))  # of an older key, and nobody takes them
+        for i in range(COUNT):
             place.write(i, fresh.read(i))
     finally:
         os.close(held)

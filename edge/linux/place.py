@@ -1,7 +1,7 @@
 """Where a device keeps what it is and what it spent, and that nobody else can get at either.
 
     heatveil.json    what its host told it once, keys included: for its owner alone
-    budget.0, .1     the two slots, which are the device's memory: never copied, never restored
+    budget.0 to .2   the three slots, which are the device's memory: never copied, never restored
     frames.0, .1     frames without a receipt, noised as they are
 
 Under systemd the first is a credential, encrypted to the machine's TPM where there is one

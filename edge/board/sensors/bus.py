@@ -75,9 +75,9 @@ def level(empty, usual, sensors):
     """
     if empty is None:
         empty = usual
-    if isinstance(empty, int):
+    if type(empty) is int:
         empty = (empty,) * sensors
-    if len(empty) != sensors or not all([isinstance(count, int) for count in empty]):
+    if len(empty) != sensors or not all([type(count) is int for count in empty]):
         raise ValueError(
             "the empty room is given for %d sensors but this one has %d, each with a whole "
             "count of its own: grains are counted from there. Record it again, or leave it out"

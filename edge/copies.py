@@ -1,19 +1,29 @@
-"""Two slots that hold the same record, signed: no power cut can harm more than one of them.
+"""Three slots that hold the same record, signed: no power cut can harm more than one of them.
 
     magic 4 | counter 8 | epoch 8 | spent 8 | round + 1, 8 | chain key 32 | limits 33 | MAC 16
 
 117 bytes. All numbers are big-endian; the MAC is the start of HMAC-SHA256 over all before it,
 under the device's state key.
 
-Each change is written to one slot, flushed and read back, then to the other; the counter rises
-by one with each write. Nothing is used before both slots allow it. So the loss of any one
-slot, at any time, loses nothing: what the other says is at least what was used.
+Each change is written to one slot, flushed and read back, then to the next; the counter rises
+by one with each write. Nothing is used before all slots allow it. So a power cut leaves at least
+two slots that verify, less than three counters apart, and the newer of them says at least what
+was used.
+
+One slot is never believed by itself: it may be an old copy that the medium brought back, and what
+was spent since, and the epochs with their noise, would come again. With two slots a cut can leave
+just that, one old and one torn; with three it cannot, so it ends the key. An old copy beside a
+true one is too far behind it, or says less than the true one, which counts.
+
+Devices that were enrolled with two slots have a third that is empty, and write it at their next
+start.
 """
 
 from collections import namedtuple
 
 from . import limits
 from .compat import hmac_sha256, same_bytes
+from .slots import COUNT
 
 MAGIC = b"hvb1"
 MAC_BYTES = 16
@@ -28,52 +38,51 @@ class Lost(ValueError):
     """The slots cannot be trusted or cannot be written: nothing may be answered."""
 
 
-class Pair:
-    """Two slots under one state key, used as one: `newest` first, or `put` into empty ones."""
+class Copies:
+    """Slots under one state key, used as one: `newest` first, or `put` into empty ones."""
 
     def __init__(self, slots, key):
-        self.mended = ""  # which slot did not verify, when the other one did
+        self.mended = ""  # which slot did not verify, when the others did
         self._slots = slots
         self._key = key
-        self._held = [b"", b""]  # what the slots hold, byte by byte; None: it cannot be read
-        self._first = 0  # which to write first: the older, or the one that is torn
+        self._held = [b""] * COUNT  # what the slots hold, byte by byte; None: it cannot be read
+        self._order = list(range(COUNT))  # to write them in: torn ones first, then the older
         self._counter = 0
 
     def newest(self):
-        """Return the newest Record; Lost where the slots hold none, or contradict each other."""
-        self._held = [self._look(i) for i in (0, 1)]
+        """Return the newest Record; Lost where two do not tell it, or contradict each other."""
+        self._held = [self._look(i) for i in range(COUNT)]
         found = [unpack(data or b"", self._key) for data in self._held]
-        if found[0] is None and found[1] is None:
-            raise self._lost("no slot verifies", found)
-        if found[0] is None or found[1] is None:
-            self._first = 0 if found[0] is None else 1
-            self.mended = self._says(self._first, None) + ", and is written again"
-        else:
-            self._first = 0 if found[0].counter < found[1].counter else 1
-            old, new = found[self._first], found[1 - self._first]
-            if new.counter != old.counter + 1:
+        order = sorted(range(COUNT), key=lambda i: found[i].counter if found[i] else -1)
+        torn, record = found.count(None), found[order[-1]]
+        if torn > 1:
+            raise self._lost("fewer than two slots verify", found)
+        for at in range(torn + 1, COUNT):
+            old, new = found[order[at - 1]], found[order[at]]
+            if not old.counter < new.counter < found[order[torn]].counter + COUNT:
                 raise self._lost("the counters do not follow each other", found)
             if not (new.epoch >= old.epoch and new.spent >= old.spent and new.round >= old.round):
                 raise self._lost("the state went backwards", found)
             if new.limits.version < old.limits.version:
                 raise self._lost("the limits went backwards", found)
-        record = found[1 - self._first]
-        self._counter = record.counter
+        if torn:
+            self.mended = self._says(order[0], None) + ", and is written again"
+        self._order, self._counter = order, record.counter
         return record
 
     def put(self, epoch, spent, round, chain, limits):
-        """Write a Record into both slots and read each back; Lost where that fails."""
-        for i in (self._first, 1 - self._first):
+        """Write a Record into every slot and read each back; Lost where that fails."""
+        for i in self._order:
             if self._look(i) != self._held[i]:
-                raise _stopped("slot %d was changed by somebody else" % i, ONE_KEEPER)
+                raise _stopped("slot %d was changed by somebody else" % i)
             record = Record(self._counter + 1, epoch, spent, round, chain, limits)
             data = pack(record, self._key)
             try:
                 self._slots.write(i, data)
             except OSError as why:
-                raise _stopped("slot %d cannot be written (%s)" % (i, why), MEND) from None
+                raise _stopped("slot %d cannot be written (%s)" % (i, why)) from None
             if self._look(i) != data:
-                raise _stopped("slot %d does not hold what was written to it" % i, MEND)
+                raise _stopped("slot %d does not hold what was written to it" % i)
             self._held[i] = data
             self._counter += 1
 
@@ -94,20 +103,18 @@ class Pair:
 
     def _lost(self, what, found):
         return Lost(
-            "%s: %s; two that verify and follow each other are needed, for nothing else knows "
-            "what was answered. Look who wrote there, then enrol the device again, with a new key"
-            % (what, "; ".join([self._says(i, found[i]) for i in (0, 1)]))
+            "%s: %s; two that verify and follow each other are needed, for one alone may be an "
+            "old copy, and nothing else knows what was answered. Look who wrote there, or whether "
+            "the flash is worn, then enrol the device again, with a new key"
+            % (what, "; ".join([self._says(i, found[i]) for i in range(COUNT)]))
         )
 
 
-ONE_KEEPER = "Let one process alone keep it"
-MEND = "Free or mend the flash"
-
-
-def _stopped(what, remedy):
+def _stopped(what):
     return Lost(
         "%s; it must be on the medium before it is used, or a power cut would forget what was "
-        "answered. %s, then start the device again" % (what, remedy)
+        "answered. Free or mend the flash, let one process alone keep it, then start the device "
+        "again" % what
     )
 
 
