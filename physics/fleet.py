@@ -77,6 +77,7 @@ class Fleet:
             self._sees = Lasting(kinds, empty)
         count = self._sees.count
         self._nodes: dict[str, Node] = {}
+        self.recorded_ms: int | None = None  # when `empty` was counted, for what devices say
         self._members: dict[str, Member] = {}
         self._begin, self._first = follower, alone
         self._alone: dict[str, int] = {}
@@ -102,6 +103,7 @@ class Fleet:
         """Return the device itself, an `edge.node.Node`."""
         if name not in self._nodes:
             self._nodes[name] = Node(*self._members[name])
+            self._nodes[name].recorded_ms = self.recorded_ms
         return self._nodes[name]
 
     def member(self, name: str) -> "Member":

@@ -34,11 +34,10 @@ class Response:
         far_cells: (distances,), in sides of a cell, growing; the last is the whole room.
         changes: at each of these, of one watt on any path and a path that is displaced by at
             most so much at every moment; and of one watt that comes, wherever it goes.
-        stays: (distances,), l2 norm of what the same changes that stays where it is all day; to
-            be compared, not to be promised.
         name: of the room.
         doors: how they stood, in a clause.
-        through_walls: the paths are displaced through walls too, and not only on foot.
+        through_walls: the paths are displaced through walls too, and not only through air.
+        proof: how the changes of all sensors together were bounded, in a clause.
 
     Raises:
         ValueError: arrays that do not fit each other, or are not finite.
@@ -52,10 +51,10 @@ class Response:
     lasts_s: float
     far_cells: tuple[int, ...]
     changes: Displaced
-    stays: Floats
     name: str = "room"
     doors: str = "no door moving"
     through_walls: bool = True
+    proof: str = "each lag at its worst"
 
     def __post_init__(self) -> None:
         sensors, far = len(self.places_m), len(self.far_cells)
@@ -67,7 +66,6 @@ class Response:
             ("changes.joint", self.changes.joint, (far,)),
             ("changes.each", self.changes.each, (far, sensors)),
             ("changes.presence_each", self.changes.presence_each, (sensors,)),
-            ("stays", self.stays, (far,)),
         ):
             if part.shape != shape or not sensors or not np.isfinite(part).all():
                 raise ValueError(
@@ -85,13 +83,14 @@ class Response:
     def digest(self) -> str:
         """What tells this response from others, in eight hexadecimal digits.
 
-        Promises that rest on different changes must read differently.
+        Promises that rest on different models must read differently. How much of a change was
+        proved is no part of it: a better proof of the same promise is the same promise.
         """
         scales = (self.grid, self.hold_s, self.lasts_s, self.far_cells, self.doors, self.name)
         said = hashlib.sha256(repr((*scales, self.through_walls)).encode())
         said.update(np.ascontiguousarray(self.open_cells).tobytes())
         # To six digits: the last ones are another machine's, and the promise is the same there.
-        for part in (self.places_m, *self.changes):
+        for part in (self.places_m, *self.changes[1:]):
             said.update(" ".join(f"{value:.6g}" for value in np.ravel(part)).encode())
         return said.hexdigest()[:8]
 
@@ -138,5 +137,4 @@ def worst(responses: Sequence[Response]) -> Response:
             max(one.presence for one in changes),
             np.max([one.presence_each for one in changes], axis=0),
         ),
-        stays=np.max([one.stays for one in responses], axis=0),
     )

@@ -1,14 +1,16 @@
 """How much heat passes between two cells, and between a cell and what is beyond a side.
 
-Half of a cell, then half of its neighbour, then a film: what stands in a row adds as resistances.
+Half of a cell, what is between, half of its neighbour, then a film: what stands in a row adds
+as resistances.
 So the mean of two conductivities is the harmonic one, which makes layers exact: the arithmetic
 one would let heat through a wall because the air beside it conducts.
 
 Source: Patankar 1980, Numerical Heat Transfer and Fluid Flow, Section 4.2-3.
 """
 
+import math
 from types import EllipsisType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,7 +31,8 @@ def between(medium: Medium) -> tuple[Floats, ...]:
         across = len(medium.shape) - 1 - axis
         near = np.delete(half, -1, axis=across)
         far = np.delete(half, 0, axis=across)
-        faces.append(_area_m2(medium, axis) / (near + far))
+        more = medium.resistance[axis] if medium.resistance else 0.0
+        faces.append(_area_m2(medium, axis) / (near + far + more))
     return tuple(faces)
 
 
@@ -43,6 +46,7 @@ def outer(medium: Medium) -> tuple[tuple[Floats, Floats], ...]:
     for axis, films in enumerate(medium.films):
         half, area = _half(medium, axis), _area_m2(medium, axis)
         across = len(medium.shape) - 1 - axis
+        area = area if np.ndim(area) == 0 else np.take(area, 0, axis=across)
         with np.errstate(divide="ignore"):
             near, far = (
                 area / (1 / np.asarray(film, dtype=float) + np.take(half, end, axis=across))
@@ -65,8 +69,13 @@ def edge(medium: Medium, axis: int, end: int) -> Places:
 def _half(medium: Medium, axis: int) -> Floats:
     """Return the resistance of half a cell, m2 K/W; infinite where nothing conducts."""
     with np.errstate(divide="ignore", over="ignore"):
-        return medium.cell_m[axis] / 2 / medium.conductivity
+        return np.asarray(medium.width(axis) / 2 / medium.conductivity)
 
 
-def _area_m2(medium: Medium, axis: int) -> float:
-    return medium.volume_m3 / medium.cell_m[axis]
+def _area_m2(medium: Medium, axis: int) -> Any:
+    # Of a face across the axis: one number, or of a shape with one along it.
+    others = [medium.width(it) for it in range(len(medium.cell_m)) if it != axis]
+    area = math.prod(others) * medium.beyond
+    across = len(medium.shape) - 1 - axis
+    whole = [1 if at == across else count for at, count in enumerate(medium.shape)]
+    return area if np.ndim(area) == 0 else np.broadcast_to(area, whole)

@@ -16,7 +16,7 @@ from .run import Run
 from .solve import Way
 from .step import DAMPED_STEPS
 
-_FORMAT = "heatveil diffusion run 1"
+_FORMAT = "heatveil diffusion run 2"
 
 
 def save(run: Run, path: str | Path) -> None:
@@ -67,8 +67,10 @@ def resume(path: str | Path, medium: Medium) -> Run:
 def fingerprint(medium: Medium) -> str:
     """Return 64 hex digits that are the same for equal media, and differ otherwise."""
     hasher = hashlib.sha256()
-    hasher.update(repr((medium.shape, medium.cell_m, float(medium.beyond))).encode())
-    for part in (medium.conductivity, medium.capacity, medium.loss):
+    hasher.update(repr((medium.shape, float(medium.beyond))).encode())
+    parts = (*medium.cell_m, *medium.resistance)
+    for part in (*map(np.asarray, parts), medium.conductivity, medium.capacity, medium.loss):
+        hasher.update(repr(part.shape).encode())
         hasher.update(_bytes(part))
     for axis, pair in enumerate(medium.films):
         for film in pair:

@@ -7,7 +7,7 @@ Temperatures are in kelvin above the baseline.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,8 @@ class Medium:
     and at each outer side a heat flow out of film (u - outside) a square metre.
 
     Args:
-        cell_m: size of a cell along each axis, x first, in metres.
+        cell_m: size of a cell along each axis, x first, in metres: one number, or one for each
+            cell along it.
         conductivity: k of each cell, W/(m K), nought or more; nought lets nothing through. Air
             that is stirred has k = density x heat capacity x mixing.
         capacity: C of each cell, J/(m3 K), positive; with the share of walls and furniture
@@ -36,17 +37,21 @@ class Medium:
             infinity is kept at the outside temperature.
         beyond: the extent of what the cells do not divide: the height in metres of a plan, the
             cross-section in square metres of a line, 1 in a room of three axes.
+        resistance: m2 K/W between each cell and the next along each axis, x first, beside what
+            half of either has: a number, or an array of the medium's shape with one fewer along
+            that axis. None without.
 
     Raises:
         ValueError: shapes that disagree, or values that are out of range or not finite.
     """
 
-    cell_m: tuple[float, ...]
+    cell_m: tuple[Floats | float, ...]
     conductivity: Floats
     capacity: Floats
     loss: Floats
     films: Sides
     beyond: float = 1.0
+    resistance: tuple[Floats | float, ...] = ()
 
     def __post_init__(self) -> None:
         shape = self.capacity.shape
@@ -73,11 +78,22 @@ class Medium:
                     f"{'positive' if least else 'nought or more'}, or heat would run uphill. "
                     "Correct that material."
                 )
-        if not all(0 < size < math.inf for size in (*self.cell_m, self.beyond)):
-            raise ValueError(
-                f"cell_m is {self.cell_m} and beyond {self.beyond:g} but all must be positive "
-                "and finite, for a cell has a volume. Give metres."
-            )
+        for axis, size in enumerate(map(np.asarray, (*self.cell_m, self.beyond))):
+            fits = size.shape in ((), (shape[-1 - axis],) if axis < axes else ())
+            if not (fits and ((size > 0) & np.isfinite(size)).all()):
+                raise ValueError(
+                    f"cell_m is {self.cell_m} and beyond {self.beyond:g} but all must be positive "
+                    "and finite, one number or one for each cell along the axis, for a cell has "
+                    "a volume. Give metres."
+                )
+        for axis, more in enumerate(map(np.asarray, self.resistance)):
+            if more.shape not in ((), self.between(axis)) or not (more >= 0).all():
+                raise ValueError(
+                    f"resistance of axis {axis} has shape {more.shape} and least value "
+                    f"{more.min(initial=math.inf):g} but must be one number, or "
+                    f"{self.between(axis)}, of nought or more: so many faces are between cells. "
+                    "Give 0 where nothing is."
+                )
         for axis, pair in enumerate(self.films):
             for film in pair:
                 values = np.asarray(film, dtype=float)
@@ -96,9 +112,19 @@ class Medium:
         return self.capacity.shape
 
     @property
-    def volume_m3(self) -> float:
-        """The volume of one cell."""
-        return math.prod(self.cell_m) * self.beyond
+    def volume_m3(self) -> Floats | float:
+        """The volume of a cell: one number, or of a shape that goes with the medium's."""
+        return math.prod(map(self.width, range(len(self.cell_m)))) * self.beyond
+
+    def width(self, axis: int) -> Any:
+        """Return how wide cells are along an axis, 0 for x, in a shape that goes with theirs."""
+        size = self.cell_m[axis]
+        return size if np.ndim(size) == 0 else np.reshape(size, (-1,) + (1,) * axis)
+
+    def between(self, axis: int) -> tuple[int, ...]:
+        """Return the shape of the faces between cells along an axis, 0 for x."""
+        across = len(self.shape) - 1 - axis
+        return tuple(count - (at == across) for at, count in enumerate(self.shape))
 
     def side(self, axis: int) -> tuple[int, ...]:
         """Return the shape of the two outer sides across an axis, 0 for x."""

@@ -44,7 +44,7 @@ def step_fault(
             "a step must be positive and the others nought or more, all finite, for they are a "
             "time, a speed and a length. Give seconds, metres a second and metres."
         )
-    reach_m = max(width_m, *medium.cell_m)
+    reach_m = max(width_m, *map(float, map(np.max, medium.cell_m)))
     crossing_s = reach_m / speed_m_per_s if speed_m_per_s else math.inf
     ringing_s = math.inf if always_damped else _RINGS * _quickest_s(medium, where)
     longest_s = min(crossing_s, ringing_s)

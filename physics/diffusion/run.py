@@ -140,7 +140,9 @@ def _on_time(at_s: float, step_s: float) -> float:
 
 
 def _same_grid(old: Medium, new: Medium) -> None:
-    if (old.shape, old.cell_m, old.beyond) != (new.shape, new.cell_m, new.beyond):
+    sizes = zip(old.cell_m, new.cell_m, strict=False)
+    same = old is new or all(np.array_equal(one, other) for one, other in sizes)
+    if not same or (old.shape, old.beyond) != (new.shape, new.beyond):
         raise ValueError(
             f"the new medium has {new.shape} cells of {new.cell_m} m, beyond {new.beyond:g} but "
             f"the run has {old.shape} of {old.cell_m}, beyond {old.beyond:g}: the temperatures "

@@ -1,13 +1,97 @@
-"""Who is in a room, where, and when: one day of it."""
+"""Who is in a room, where, and when: one day of it.
+
+Everybody of it keeps to the room's plan: nobody is ever in a wall, or in a door that is shut.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from .arrivals import visits
-from .records import Room
-from .traces import walked
-from .tracks import Day as Day
-from .tracks import Track as Track
-from .tracks import track_of
+from ..places import cell_places
+from .plan import Mask, free, grid, lattice
+from .records import Arrivals, Course, Floats, Point, Room, Walker, Waypoint
+from .routes import route
+from .traces import link
+
+# Nobody sits nearer to another, where there are no seats.
+APART_M = 0.6
+_PIECE_M = 0.075  # a fifth of what a body warms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """One stay of one person: in the room from the first instant to the last.
+
+    Args:
+        name: whose; the same for all stays of one person.
+        at_s: (k,), seconds since midnight, never going back.
+        places_m: (k, 2), x and y at those instants; linear in between.
+        power_w: (k,), what heats the air at once, from each instant on.
+    """
+
+    name: str
+    at_s: Floats
+    places_m: Floats
+    power_w: Floats
+
+    def place(self, at_s: float) -> Floats | None:
+        """Return x and y at a moment, (2,), or None while the person is not in the room."""
+        if not self.at_s[0] <= at_s <= self.at_s[-1]:
+            return None
+        return np.array([np.interp(at_s, self.at_s, axis) for axis in self.places_m.T])
+
+    @property
+    def joules(self) -> float:
+        """What the person gives to the air over the whole stay."""
+        return float(np.diff(self.at_s) @ self.power_w[:-1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Day:
+    """Everybody who is in the room on one day."""
+
+    tracks: tuple[Track, ...]
+
+    def present(self, at_s: float) -> tuple[Track, ...]:
+        """Return the tracks of those who are in the room at a moment."""
+        return tuple(track for track in self.tracks if track.at_s[0] <= at_s <= track.at_s[-1])
+
+
+def track_of(name: str, path: tuple[Waypoint, ...], power_w: float) -> Track:
+    """Return the track of somebody whose power is the same all the way."""
+    points = np.array(path, dtype=float)
+    return Track(name, points[:, 0], points[:, 1:], np.full(len(points), power_w))
+
+
+def trod(track: Track, from_s: float, to_s: float) -> tuple[Floats, Floats]:
+    """Return where a track is between two moments, (k, 2), and the joules given off there, (k,).
+
+    A leg is cut into pieces of 75 mm at most, each put where its middle is: the mean
+    place is exact, and the shape as good as the footprint is smooth.
+    """
+    since = max(from_s, float(track.at_s[0]))
+    until = min(to_s, float(track.at_s[-1]))
+    if until <= since:
+        return np.zeros((0, 2)), np.zeros(0)
+    corners = track.at_s[(track.at_s > since) & (track.at_s < until)]
+    places, joules = [], []
+    instants = np.concatenate(([since], np.unique(corners), [until]))
+    for start, end in pairwise(instants.tolist()):
+        leg = int(np.searchsorted(track.at_s, start, side="right")) - 1
+        ends = [_on(track, leg, moment) for moment in (start, end)]
+        pieces = max(1, int(np.ceil(np.hypot(*(ends[1] - ends[0])) / _PIECE_M)))
+        middles = (np.arange(pieces) + 0.5)[:, None] / pieces
+        places.append(ends[0] + middles * (ends[1] - ends[0]))
+        joules.append(np.full(pieces, (end - start) * track.power_w[leg] / pieces))
+    return np.concatenate(places), np.concatenate(joules)
+
+
+def _on(track: Track, leg: int, moment: float) -> Floats:
+    start, end = track.at_s[leg : leg + 2]
+    share = (moment - start) / (end - start)
+    return np.asarray((1 - share) * track.places_m[leg] + share * track.places_m[leg + 1])
 
 
 def day(room: Room, world: np.random.Generator) -> Day:
@@ -30,5 +114,159 @@ def known(room: Room) -> tuple[Track, ...]:
         for person in room.people
         for stay in person.stays
     ]
-    recorded = [track for walker in room.walkers for track in walked(walker)]
+    recorded = [track for walker in room.walkers for track in walked(room, walker)]
     return (*told, *recorded)
+
+
+def followed(room: Room, at_s: Floats, places_m: Floats) -> Mask:
+    """Return whether each leg of a way is free while it is gone, (k - 1,), with the doors as then.
+
+    Args:
+        at_s: (k,), when each corner is reached.
+        places_m: (k, 2), the corners; it is straight in between.
+    """
+    moves = np.unique([moment for door in room.doors for span in door.open_s for moment in span])
+    held = np.ones(len(at_s) - 1, dtype=bool)
+    # The doors stand as in the middle of each time between two of their moves.
+    for since, until in pairwise([-math.inf, *moves.tolist(), math.inf]):
+        here = np.flatnonzero((at_s[:-1] < until) & (at_s[1:] > since))
+        lasts_s = np.maximum(np.diff(at_s)[here], 1e-9)[:, None]
+        begins, leg = places_m[here], (places_m[1:] - places_m[:-1])[here]
+        ends = [
+            begins + leg * np.clip((moment - at_s[here, None]) / lasts_s, 0, 1)
+            for moment in (since, until)
+        ]
+        doors = room.opened(until - 1e-6 if since == -math.inf else since)
+        held[here] &= lattice(room, doors).holds(*ends)
+    return held
+
+
+def walked(room: Room, walker: Walker) -> tuple[Track, ...]:
+    """Return the tracks of a recording, each time that it is played.
+
+    A frame stands for the time from half a frame before to half a frame after it, so all the
+    recorded time of everybody is there. A way from frame to frame that leads through things is not
+    gone: half of its time is spent where it begins, half where it ends.
+    """
+    people = link(walker.frames, walker.jump_m, walker.gap_frames)
+    first = walker.frames[0][0]
+    return tuple(
+        _track(room, walker, f"{walker.name} {number}", stay, at_s - first / walker.frames_per_s)
+        for at_s in walker.at_s
+        for number, person in enumerate(people, 1)
+        for stay in _stays(person)
+    )
+
+
+def _stays(person: dict[int, Point]) -> list[list[tuple[int, Point]]]:
+    stays = [[next(iter(person.items()))]]
+    for before, after in pairwise(person.items()):
+        if after[0] == before[0] + 1:
+            stays[-1].append(after)
+        else:
+            stays.append([after])
+    return stays
+
+
+def _track(
+    room: Room, walker: Walker, name: str, stay: list[tuple[int, Point]], zero_s: float
+) -> Track:
+    half = 0.5
+    frames = [stay[0][0] - half, *(frame for frame, _ in stay), stay[-1][0] + half]
+    places = [stay[0][1], *(place for _, place in stay), stay[-1][1]]
+    at_s = zero_s + np.array(frames) / walker.frames_per_s
+    where = np.array(places)
+    through = np.flatnonzero(~followed(room, at_s, where))
+    half_s = np.repeat((at_s[through] + at_s[through + 1]) / 2, 2)
+    jumps = np.stack([where[through], where[through + 1]], axis=1).reshape(-1, 2)
+    at_s = np.insert(at_s, np.repeat(through + 1, 2), half_s)
+    where = np.insert(where, np.repeat(through + 1, 2), jumps, axis=0)
+    return Track(name, at_s, where, np.full(len(at_s), walker.power_w))
+
+
+def arrive_s(per_h: Course, from_s: float, to_s: float, world: np.random.Generator) -> Floats:
+    """Return when visitors come, in order: a Poisson process with a rate that changes in steps.
+
+    The number is Poisson with the mean that the rates add up to; given it, the moments are
+    independent, and each hour has its share of them.
+
+    Args:
+        per_h: (second, rate by the hour from then on); nobody comes before the first.
+        from_s, to_s: when the day begins and ends.
+        world: where chance comes from.
+
+    Source: Kingman 1993, Poisson Processes, section 2.4: the conditioning property.
+    """
+    edges = np.array([from_s, *(at_s for at_s, _ in per_h if from_s < at_s < to_s), to_s])
+    rates = np.array([_rate(per_h, at_s) for at_s in edges[:-1]]) / 3600
+    expected = np.concatenate(([0.0], np.cumsum(rates * np.diff(edges))))
+    count = world.poisson(expected[-1])
+    drawn = np.sort(world.uniform(0.0, expected[-1], count))
+    return np.interp(drawn, expected, edges)
+
+
+def visits(room: Room, arrivals: Arrivals, world: np.random.Generator) -> tuple[Track, ...]:
+    """Return the tracks of a day's visitors.
+
+    Each walks from the entrance to a seat that nobody has, stays for a time of exponential law,
+    walks back and is gone. Who finds no seat, or no way to it through doors that are open, does
+    not come in; whom a door keeps stays until it opens, or the day ends.
+    """
+    taken: list[tuple[float, Point]] = []  # until when, where
+    tracks = []
+    for number, at_s in enumerate(
+        arrive_s(arrivals.per_h, room.day.start_s, room.day.until_s, world).tolist(), 1
+    ):
+        stay_s = float(world.exponential(60 * arrivals.stay_min))
+        seats = _open_seats(room, arrivals, [seat for until, seat in taken if until > at_s])
+        if not len(seats):
+            continue
+        x, y = seats[world.integers(len(seats))]
+        way = route(room, arrivals.entrance_m, (float(x), float(y)), room.opened(at_s))
+        track = _visit(room, arrivals, number, way, at_s, stay_s) if way else None
+        if track is None:
+            continue
+        taken.append((float(track.at_s[-1]), (float(x), float(y))))
+        tracks.append(track)
+    return tuple(tracks)
+
+
+def _visit(
+    room: Room,
+    arrivals: Arrivals,
+    number: int,
+    way: tuple[Point, ...],
+    at_s: float,
+    stay_s: float,
+) -> Track | None:
+    places = np.array(way)
+    legs_s = np.hypot(*np.diff(places, axis=0).T) / arrivals.speed_m_per_s
+    going_s = at_s + np.concatenate(([0.0], np.cumsum(legs_s)))
+    if not followed(room, going_s, places).all():
+        return None
+    back_s = np.concatenate(([0.0], np.cumsum(legs_s[::-1])))
+    goes_s = float(going_s[-1]) + stay_s
+    opens = sorted(since for door in room.doors for since, _ in door.open_s if since > goes_s)
+    for leaves_s in (goes_s, *opens):
+        if followed(room, leaves_s + back_s, places[::-1]).all():
+            moments = np.concatenate((going_s, leaves_s + back_s))
+            places = np.concatenate((places, places[::-1]))
+            break
+    else:
+        moments = np.append(going_s, max(goes_s, room.day.until_s))
+        places = np.concatenate((places, places[-1:]))
+    power = np.full(len(moments), arrivals.power_w)
+    return Track(f"visitor {number}", moments, places, power)
+
+
+def _open_seats(room: Room, arrivals: Arrivals, taken: list[Point]) -> Floats:
+    if arrivals.seats_m:
+        return np.array([seat for seat in arrivals.seats_m if seat not in taken]).reshape(-1, 2)
+    places = cell_places(grid(room))[free(room)]
+    for seat in taken:
+        places = places[np.hypot(*(places - seat).T) >= APART_M]
+    return places
+
+
+def _rate(per_h: Course, at_s: float) -> float:
+    return next((rate for since, rate in reversed(per_h) if since <= at_s), 0.0)

@@ -4,9 +4,6 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
-import numpy as np
-
-from .raster import Mask, door_cells, layout
 from .records import Room
 
 
@@ -57,15 +54,6 @@ def longest(histories: Iterable[History]) -> list[History]:
         for one in several
         if not any(other != one and _goes_on(other, one) for other in several)
     ]
-
-
-def ways(room: Room, opened: tuple[bool, ...]) -> Mask:
-    """Return where one can walk, (rows, columns): not in walls, nor in a door that is shut."""
-    free = ~layout(room).walls
-    for door, is_open in zip(room.doors, opened, strict=True):
-        if not is_open:
-            free[door_cells(room, door)] = False
-    return np.asarray(free)
 
 
 def _goes_on(other: History, one: History) -> bool:

@@ -161,3 +161,7 @@ class Room:
     thermometers: tuple[Thermometers, ...] = ()
     arrays: tuple[Array, ...] = ()
     privacy: Privacy | None = None
+
+    def opened(self, at_s: float) -> tuple[bool, ...]:
+        """Return which doors stand open at a moment."""
+        return tuple(door.is_open(at_s) for door in self.doors)

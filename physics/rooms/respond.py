@@ -1,29 +1,51 @@
 """How a room answers heat at its thermometers, worked out from its model for all places."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from itertools import islice
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..displaced import displaced, plus, times
+from ..certificate import from_bytes, proved, search, to_bytes
+from ..displaced import Floor, Past, floor, past
+from ..instruments.presets import named
 from ..response import Response, worst
 from .histories import History, constant, history, longest
-from .known import Known, known_of
-from .model import grid, standing
+from .model import standing
+from .plan import bodies, free, grid, lattice, plan, views
 from .pulses import Stretch, pulses
-from .raster import layout
 from .reading.times import clock
 from .records import Floats, Room
-from .worn import worn
 
 _HOLD_S = 3600.0
-# Bodies are compared in the middles of cells. Anywhere in them they differed by up to 1 % more on
-# cells of 250 mm, and 7 % on cells of 500 mm; so much of the cell's area in m2 is added.
-_BETWEEN = 0.4
 _AT_ONCE = 4
+_SERIES = (1, 2, 5, 10, 20, 50)  # distances that are told, in sides of a cell of the map
+
+
+class Kept(Protocol):
+    """Where certificates are kept, by the digest of their response."""
+
+    def get(self, digest: str) -> bytes | None:
+        """Return what was kept, None if nothing was."""
+
+    def keep(self, digest: str, raw: bytes) -> None:
+        """Keep this."""
+
+
+class _Known(NamedTuple):
+    """A room, its thermometers, and how it is asked."""
+
+    room: Room
+    places: Floats  # (sensors, 2)
+    lags_s: Floats  # (sensors,), how far each lags behind the air
+    views: Floats  # (sensors, rows, columns) of heat cells
+    floors: dict[tuple[bool, ...], Floor]  # by the doors that are open
+    far_cells: tuple[int, ...]
+    cells: int  # the protected distance
+    hold_s: float
 
 
 def respond(
@@ -32,28 +54,31 @@ def respond(
     at_s: float | None = None,
     hold_s: float = _HOLD_S,
     through_walls: bool = True,
+    kept: Kept | None = None,
 ) -> Response:
     """Return the response of a room at its thermometers.
 
     Args:
         room: from its file.
-        protect_distance_m: up to here displaced paths are compared cell by cell.
+        protect_distance_m: how far apart displaced paths are; part of a cell of the map is one.
         at_s: the moment of the reading; the doors are then as the file says, all day before it.
             Without, whichever doors stand open at some time of the day are taken to stand so
             all day, and the changes are enough for each of these states; they are no proof for
             a day in which doors move. The operator is then that of the state that lasts longest.
         hold_s: how long a source stood where it is, for the operator.
-        through_walls: paths are displaced through walls too. Without, by ways on which one can
-            walk at that moment, through no wall and no shut door, up to protect_distance_m;
-            what is told of further distances still goes through walls, which is more.
+        through_walls: paths are displaced through walls too. Without, by ways through air at
+            that moment, through no wall and no shut door.
+        kept: certificates of what lags change together; one that is missing is looked for and
+            kept there. Without, it is looked for.
 
     Raises:
         ValueError: a room without thermometers, or with arrays, or a moment outside of its day.
     """
     if at_s is not None:
-        return respond_day(room, protect_distance_m, [at_s], hold_s, through_walls)
-    known = known_of(room, protect_distance_m, hold_s, through_walls)
-    return worst(_responses(known, constant(room)))
+        return respond_day(room, protect_distance_m, [at_s], hold_s, through_walls, kept)
+    several = constant(room)
+    known = _known(room, protect_distance_m, hold_s, through_walls, several)
+    return _proved(*_responses(known, several), known.cells, kept)
 
 
 def respond_day(
@@ -62,6 +87,7 @@ def respond_day(
     at_s: Sequence[float],
     hold_s: float = _HOLD_S,
     through_walls: bool = True,
+    kept: Kept | None = None,
 ) -> Response:
     """Return the response that is enough for each of these readings, with the file's own doors.
 
@@ -80,71 +106,129 @@ def respond_day(
             "there is no reading but at least one is needed, for noise is scaled to what it "
             "shows. Give the moments of the readings."
         )
-    known = known_of(room, protect_distance_m, hold_s, through_walls)
     moments, day = sorted(at_s), room.day
-    kept = longest(history(room, moment) for moment in moments)
-    half = len(kept) // 2
-    made = worst(_responses(known, kept[half:] + kept[:half]))
+    several = longest(history(room, moment) for moment in moments)
+    half = len(several) // 2
+    several = several[half:] + several[:half]
+    known = _known(room, protect_distance_m, hold_s, through_walls, several)
+    made, pasts = _responses(known, several)
     told = clock(moments[0])
     if len(moments) > 1:
         told = f"each of {len(moments)} readings from {told} to {clock(moments[-1])}"
     lasts_s = day.step_s * round((moments[-1] - day.start_s) / day.step_s)
-    return replace(made, lasts_s=lasts_s, doors=f"its doors as its file says until {told}")
+    made = replace(made, lasts_s=lasts_s, doors=f"its doors as its file says until {told}")
+    return _proved(made, pasts, known.cells, kept)
 
 
-def _responses(known: Known, several: Sequence[History]) -> list[Response]:
-    """Return the response after each of these, side by side: solving lets other threads run."""
-    for past in several:
-        for opened in (*(since.opened for since in past), _always(past)):
-            known.neighbours(opened)
+def _known(
+    room: Room,
+    protect_distance_m: float,
+    hold_s: float,
+    through_walls: bool,
+    several: Iterable[History],
+) -> _Known:
+    """Return what all responses of a room need, with the floor of each state of its doors.
+
+    Raises:
+        ValueError: a room without thermometers, or with arrays.
+    """
+    if room.arrays or not room.thermometers:
+        raise ValueError(
+            f"room {room.name} has {sum(len(one.places_m) for one in room.thermometers)} "
+            f"thermometers and {len(room.arrays)} arrays, but the noise that is scaled to a room "
+            "is that of thermometers alone: what an array sees is not bounded here. Give "
+            "[thermometers], and no [[array]]."
+        )
+    places = np.array([place for one in room.thermometers for place in one.places_m], float)
+    lags = np.array([named(one.kind).lag_s for one in room.thermometers for _ in one.places_m])
+    cells = int(np.ceil(1000 * protect_distance_m / room.cell_mm - 1e-9))
+    through_m = cells * room.cell_mm / 1000 if through_walls else None
+    floors = {}
+    for opened in {since.opened for one in several for since in one}:
+        here = lattice(room, opened)
+        floors[opened] = floor(
+            here.nodes_m, here.corners, here.pitch_m, here.table, through_m, room.size_m
+        )
+    far = int(np.ceil(np.hypot(*grid(room).shape)))
+    far_cells = sorted({cells, far, *(one for one in _SERIES if one < far)})
+    seen = views(room, places).reshape(len(places), *plan(room).shape)
+    return _Known(room, places, lags, seen, floors, tuple(far_cells), cells, hold_s)
+
+
+def _responses(known: _Known, several: Sequence[History]) -> tuple[Response, list[Past]]:
+    """Return the response that is enough after each of these, each lag at its worst; and lags.
+
+    Side by side: solving lets other threads run.
+    """
     with ThreadPoolExecutor(min(len(several), _AT_ONCE)) as pool:
-        return list(pool.map(partial(_response, known), several))
+        made, pasts = zip(*pool.map(partial(_response, known), several), strict=True)
+    return worst(made), list(pasts)
 
 
-def _always(past: History) -> tuple[bool, ...]:
-    """Return which doors never shut."""
-    return tuple(all(stood) for stood in zip(*(since.opened for since in past), strict=True))
-
-
-def _response(known: Known, past: History) -> Response:
-    room, views, step_s = known.room, known.views, known.room.day.step_s
-    air = ~layout(room).walls
-    steps = sum(since.steps for since in past)
+def _response(known: _Known, doors: History) -> tuple[Response, Past]:
+    room, step_s = known.room, known.room.day.step_s
+    steps = sum(since.steps for since in doors)
     held = min(steps, max(1, round(known.hold_s / step_s)))
-    operator, shown, together = np.zeros_like(views), np.zeros_like(views), np.zeros_like(views)
-    left = np.exp(-step_s / np.maximum(known.lags, 1e-9))[:, None, None]
+    left = np.exp(-step_s / np.maximum(known.lags_s, 1e-9))
+    cells = known.views[0].size
+    shown, operator = (np.zeros((cells, len(known.places))) for _ in range(2))
 
     def watched() -> Iterator[Floats]:
-        stretches = [Stretch(standing(room, since.opened), since.steps) for since in past]
-        for nth, field in enumerate(pulses(views, stretches, step_s)):
+        stretches = [Stretch(standing(room, since.opened), since.steps) for since in doors]
+        for nth, field in enumerate(pulses(known.views, stretches, step_s)):
+            # A thermometer that lags shows a mean of what was there before.
+            shown[:] = left * shown + (1 - left) * field.reshape(-1, cells).T
             if nth < held:
-                # A thermometer that lags shows a mean of what was there before.
-                shown[:] = left * shown + (1 - left) * field
                 operator[:] += shown
-            together[:] += field
-            yield field
+            yield shown.copy()
 
-    body, fields = partial(worn, room), watched()
-    # Each stretch has its own neighbours, so no lag is told by those of another stretch.
-    changes = reduce(
-        plus,
-        [
-            displaced(islice(fields, since.steps), air, known.neighbours(since.opened), body)
-            for since in past
-        ],
-    )
-    near = known.neighbours(_always(past))
-    more = 1 + _BETWEEN * (room.cell_mm / 1000) ** 2
-    return Response(
+    fields = watched()
+    # Each stretch has its own floor, so no lag is told by those of another stretch.
+    parts = ((known.floors[since.opened], islice(fields, since.steps)) for since in doors)
+    lags = past(parts, [far * room.cell_mm / 1000 for far in known.far_cells])
+    open_cells = free(room)
+    # A door that is shut at the reading may have been open while somebody stood in it.
+    there = bodies(room, doors[0].opened) @ operator
+    ajar = bodies(room, (True,) * len(room.doors)) @ operator
+    nobody = np.asarray(bodies(room, doors[0].opened).sum(axis=1)) == 0
+    felt = np.where(nobody[:, None], ajar, there).T
+    response = Response(
         grid=grid(room),
         places_m=known.places,
-        open_cells=near.open_cells.ravel(),
-        operator=np.where(near.open_cells, body(operator), 0.0).reshape(len(views), -1),
+        open_cells=open_cells,
+        operator=np.where(open_cells, felt, 0.0),
         hold_s=held * step_s,
         lasts_s=steps * step_s,
-        far_cells=near.far_cells,
-        changes=times(changes, more),
-        stays=displaced([together], air, near, body).joint,
+        far_cells=known.far_cells,
+        changes=lags.most,
         name=room.name,
-        through_walls=known.through_walls,
+        through_walls=next(iter(known.floors.values())).across is not None,
     )
+    return response, lags
+
+
+def _proved(made: Response, pasts: Sequence[Past], cells: int, kept: Kept | None) -> Response:
+    """Return a response with what its lags change together in the place of each at its worst.
+
+    Where the readings have several pasts, what is enough for one may be so for the others: only
+    for one that changes more another certificate is looked for.
+    """
+    if made.through_walls:
+        return replace(made, proof="each lag at its worst: walls are no obstacle to it")
+    nth, raw = made.within(cells), None if kept is None else kept.get(made.digest)
+    joint = np.zeros(len(made.far_cells))
+    try:
+        certificates = [] if raw is None else from_bytes(raw)
+        for lags in sorted(pasts, key=lambda it: -it.most.joint[nth]):
+            least = lags.most.joint
+            if least[nth] > joint[nth]:
+                least = np.min([least, *(proved(lags, one) for one in certificates)], axis=0)
+            if least[nth] > joint[nth] and raw is None:
+                certificates.append(search(lags))
+                least = np.minimum(least, proved(lags, certificates[-1]))
+            joint = np.maximum(joint, least)
+    except ValueError as fault:
+        return replace(made, proof=f"each lag at its worst: {fault}")
+    if kept is not None and raw is None:
+        kept.keep(made.digest, to_bytes(certificates))
+    return replace(made, changes=made.changes._replace(joint=joint), proof="all lags together")

@@ -1,8 +1,8 @@
 """Ways through a room: straight where one can, round walls and furniture where one cannot."""
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,68 +10,64 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from ..places import cell_places
-from .geometry import blocked, inside
-from .model import grid
-from .raster import door_rect, is_upright, shape, wall_rect
-from .reading.lines import Where
-from .records import Floats, Point, Rect, Room
+from .plan import Lattice, grid, lattice
+from .records import Floats, Point, Room
 
 
-class Obstacle(NamedTuple):
-    """What nobody can walk through."""
-
-    rect_m: Rect
-    called: str
-    where: Where  # in the room file
-
-
-class _Ways(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Ways:
+    known: Lattice
     places_m: Floats
     graph: coo_array
 
 
-@lru_cache(maxsize=8)
-def obstacles(room: Room) -> tuple[Obstacle, ...]:
-    """Return what is in the way in a room: walls without their doors, and furniture."""
-    found = []
-    doors = [door_rect(room, door) for door in room.doors]
-    for index, wall in enumerate(room.walls):
-        for rect in _without(wall_rect(wall), doors, axis=1 if is_upright(wall) else 0):
-            found.append(Obstacle(rect, f"[[wall]] {index + 1}", ("wall", index)))
-    for index, piece in enumerate(room.furniture):
-        found.append(Obstacle(piece.rect_m, piece.name, ("furniture", index)))
-    return tuple(found)
-
-
-def standing(room: Room, place: Point) -> Obstacle | None:
-    """Return what a place is in the middle of, or None where one can stand."""
-    return next((it for it in obstacles(room) if inside(place, it.rect_m)), None)
+def may_stand(room: Room, place: Point) -> bool:
+    """Return whether one can stand at a place; doors count as open."""
+    known = _everywhere(room)
+    cell = known.cells(np.array([place]))[0]
+    return bool(cell >= 0 and known.free[cell] and known.holds(*np.array([[place], [place]]))[0])
 
 
 def is_straight(room: Room, start: Point, end: Point) -> bool:
     """Return whether one can go straight from a place to another; doors let all through."""
-    line = np.array([[start, end]])
-    return not any(blocked(line[:, 0], line[:, 1], it.rect_m)[0] for it in obstacles(room))
+    return bool(_everywhere(room).holds(np.array([start]), np.array([end]))[0])
 
 
-def route(room: Room, start: Point, end: Point) -> tuple[Point, ...] | None:
+def nearest_free(room: Room, place: Point) -> Point | None:
+    """Return the nearest middle of a cell, or of a part of it, where one can stand, if any."""
+    places = _ways(room, (True,) * len(room.doors)).places_m
+    if not len(places):
+        known = _everywhere(room)
+        places = (known.nodes_m[known.corners[:, 0]] + known.pitch_m / 2)[known.free]
+    if not len(places):
+        return None
+    x, y = places[np.argmin(np.hypot(*(places - place).T))].tolist()
+    return x, y
+
+
+def route(
+    room: Room, start: Point, end: Point, opened: tuple[bool, ...] | None = None
+) -> tuple[Point, ...] | None:
     """Return the corners of a short way from one place to another, both with it, or None.
 
     The shortest way over the cells and their eight neighbours, pulled straight where nothing is
     in between: a little longer than the shortest of all.
 
+    Args:
+        opened: which doors let through; all without.
+
     Source: Dijkstra 1959, by `scipy.sparse.csgraph`.
     """
-    if is_straight(room, start, end):
+    ways = _ways(room, opened or (True,) * len(room.doors))
+    if ways.known.holds(np.array([start]), np.array([end]))[0]:
         return start, end
-    ways = _ways(room)
-    first, last = _entries(room, ways, start), _entries(room, ways, end)
+    first, last = _entries(ways, start), _entries(ways, end)
     if not len(first) or not len(last):
         return None
     there = np.hypot(*(ways.places_m[last] - end).T)
     best: tuple[float, int, NDArray[np.int32]] | None = None
     for node in first.tolist():
-        lengths, before = _from(room, node)
+        lengths, before = _from(ways, node)
         total = math.dist(start, ways.places_m[node]) + lengths[last] + there
         if best is None or total.min() < best[0]:
             best = float(total.min()), int(last[np.argmin(total)]), before
@@ -82,44 +78,44 @@ def route(room: Room, start: Point, end: Point) -> tuple[Point, ...] | None:
         nodes.append(node)
         node = int(best[2][node])
     corners = [start, *((x, y) for x, y in ways.places_m[nodes[::-1]].tolist()), end]
-    return _pulled(room, corners)
+    return _pulled(ways.known, corners)
 
 
-def _pulled(room: Room, corners: list[Point]) -> tuple[Point, ...]:
-    kept = [corners[0]]
-    while kept[-1] != corners[-1]:
-        here = corners.index(kept[-1])
-        far = len(corners) - 1
-        while far > here + 1 and not is_straight(room, kept[-1], corners[far]):
-            far -= 1
-        kept.append(corners[far])
+def _everywhere(room: Room) -> Lattice:
+    return lattice(room, (True,) * len(room.doors))
+
+
+def _pulled(known: Lattice, corners: list[Point]) -> tuple[Point, ...]:
+    kept, here = [corners[0]], 0
+    while here < len(corners) - 1:
+        after = np.array(corners[here + 1 :])
+        straight = known.holds(np.broadcast_to(corners[here], after.shape), after)
+        here += 1 + max([0, *np.flatnonzero(straight).tolist()])
+        kept.append(corners[here])
     return tuple(kept)
 
 
-def _entries(room: Room, ways: _Ways, place: Point) -> NDArray[np.intp]:
+def _entries(ways: _Ways, place: Point) -> NDArray[np.intp]:
     """Return the nearest cells that one can go to straight from a place, three at most."""
     nearest = np.argsort(np.hypot(*(ways.places_m - place).T))[:40]
-    reached = np.ones(len(nearest), dtype=bool)
-    for it in obstacles(room):
-        here = np.broadcast_to(np.array(place), (len(nearest), 2))
-        reached &= ~blocked(here, ways.places_m[nearest], it.rect_m)
-    return np.asarray(nearest[reached][:3])
+    here = np.broadcast_to(np.array(place), (len(nearest), 2))
+    return np.asarray(nearest[ways.known.holds(here, ways.places_m[nearest])][:3])
 
 
 @lru_cache(maxsize=64)
-def _from(room: Room, node: int) -> tuple[Floats, NDArray[np.int32]]:
+def _from(ways: _Ways, node: int) -> tuple[Floats, NDArray[np.int32]]:
     # How far every cell is from one, and by which cell one comes; an entrance is asked often.
-    lengths, before = dijkstra(
-        _ways(room).graph, directed=False, indices=node, return_predecessors=True
-    )
+    lengths, before = dijkstra(ways.graph, directed=False, indices=node, return_predecessors=True)
     return lengths, before
 
 
 @lru_cache(maxsize=8)
-def _ways(room: Room) -> _Ways:
-    places = cell_places(grid(room))
-    rows, columns = shape(room)
-    number = np.arange(rows * columns).reshape(rows, columns)
+def _ways(room: Room, opened: tuple[bool, ...]) -> _Ways:
+    known, (columns, rows) = lattice(room, opened), grid(room).shape
+    places = cell_places(grid(room)).reshape(-1, 2)
+    cell = known.cells(places)
+    clear = np.append(known.free, False)[cell]
+    number = np.where(clear, np.cumsum(clear) - 1, -1).reshape(rows, columns)
     pairs = np.concatenate(
         [
             np.stack([one.ravel(), other.ravel()], axis=1)
@@ -131,29 +127,8 @@ def _ways(room: Room) -> _Ways:
             )
         ]
     )
-    clear = np.ones(len(pairs), dtype=bool)
-    for it in obstacles(room):
-        clear &= ~blocked(places[pairs[:, 0]], places[pairs[:, 1]], it.rect_m)
-    one, other = pairs[clear].T
+    places, pairs = places[clear], pairs[(pairs >= 0).all(axis=1)]
+    one, other = pairs[known.holds(*places[pairs.T])].T
     lengths = np.hypot(*(places[one] - places[other]).T)
-    return _Ways(places, coo_array((lengths, (one, other)), shape=(len(places),) * 2).tocsr())
-
-
-def _without(rect: Rect, holes: list[Rect], axis: int) -> list[Rect]:
-    """Return what is left of a wall along an axis once its doors are taken out."""
-    left = [rect]
-    for hole in holes:
-        if not (hole[1 - axis] == rect[1 - axis] and hole[3 - axis] == rect[3 - axis]):
-            continue  # in another wall
-        parts = []
-        for piece in left:
-            for since, until in (
-                (piece[axis], min(piece[axis + 2], hole[axis])),
-                (max(piece[axis], hole[axis + 2]), piece[axis + 2]),
-            ):
-                if until > since:
-                    cut = list(piece)
-                    cut[axis], cut[axis + 2] = since, until
-                    parts.append((cut[0], cut[1], cut[2], cut[3]))
-        left = parts
-    return left
+    graph = coo_array((lengths, (one, other)), shape=(len(places),) * 2).tocsr()
+    return _Ways(known, places, graph)

@@ -1,17 +1,15 @@
-"""Recorded positions: who was where in each frame, read from CSV and linked into tracks."""
+"""Recorded positions: who was where in each frame, read from CSV and told apart."""
 
 import csv
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .records import Point, Walker
-from .tracks import Track
+from .records import Point
 
 Frames: TypeAlias = tuple[tuple[int, tuple[Point, ...]], ...]
 _COLUMNS = ("frame", "x_px", "y_px")
@@ -82,40 +80,6 @@ def link(frames: Frames, jump_m: float, gap_frames: int) -> tuple[dict[int, Poin
             else:
                 people.append({frame: place})
     return tuple(people)
-
-
-def walked(walker: Walker) -> tuple[Track, ...]:
-    """Return the tracks of a recording, each time that it is played.
-
-    A frame stands for the time from half a frame before to half a frame after it, so all the
-    recorded time of everybody is there.
-    """
-    people = link(walker.frames, walker.jump_m, walker.gap_frames)
-    first = walker.frames[0][0]
-    return tuple(
-        _track(walker, f"{walker.name} {number}", stay, at_s - first / walker.frames_per_s)
-        for at_s in walker.at_s
-        for number, person in enumerate(people, 1)
-        for stay in _stays(person)
-    )
-
-
-def _stays(person: dict[int, Point]) -> list[list[tuple[int, Point]]]:
-    stays = [[next(iter(person.items()))]]
-    for before, after in pairwise(person.items()):
-        if after[0] == before[0] + 1:
-            stays[-1].append(after)
-        else:
-            stays.append([after])
-    return stays
-
-
-def _track(walker: Walker, name: str, stay: list[tuple[int, Point]], zero_s: float) -> Track:
-    half = 0.5
-    frames = [stay[0][0] - half, *(frame for frame, _ in stay), stay[-1][0] + half]
-    places = [stay[0][1], *(place for _, place in stay), stay[-1][1]]
-    at_s = zero_s + np.array(frames) / walker.frames_per_s
-    return Track(name, at_s, np.array(places), np.full(len(frames), walker.power_w))
 
 
 def _pairs(

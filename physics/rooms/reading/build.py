@@ -131,7 +131,7 @@ def _fitting_mm(size_m: Point, cell_mm: int) -> list[int]:
     if max(abs(1000 * a - b) for a, b in zip(size_m, whole, strict=True)) > 1e-6:
         return []
     common = math.gcd(*whole)
-    sides = [it for it in range(max(5, -(-cell_mm // 3)), 3 * cell_mm + 1) if common % it == 0]
+    sides = [it for it in range(25, 3 * cell_mm + 1, 25) if common % it == 0 and 3 * it >= cell_mm]
     return sorted(sides, key=lambda it: abs(it - cell_mm))[:3]
 
 

@@ -1,16 +1,16 @@
 """The tables of a room file that tell of what is built: room, sides, walls, doors, windows."""
 
-from ..materials import MATERIALS
+from ..model import MATERIALS
 from ..records import SIDES
 from .keys import WHERE, Key, Table
 from .kinds import (
     EXTENT,
     PLACE,
     RECT,
+    STEPS,
     TEXT,
     choice,
     number,
-    whole,
 )
 from .times import HOURS, TIME, WEATHER
 
@@ -28,7 +28,7 @@ BUILT = {
             "name": Key(TEXT, '"office"', "pictures and files are named by it"),
             "size_m": Key(EXTENT, "[6.0, 4.0]", "the room needs walls"),
             "height_m": Key(number(0, 100, above=True), "2.7", "it says how much air there is"),
-            "cell_mm": Key(whole(5, 5000), "100", "the simulation needs square cells"),
+            "cell_mm": Key(STEPS, "100", "walls are drawn in steps of 25 mm"),
             "mixing_m2_per_s": Key(
                 number(0, 10, above=True), "0.005", "it is how fast draughts stir the air", 0.005
             ),

@@ -1,15 +1,23 @@
 """What the parts of a room file must be beside each other."""
 
 from ..records import Room
-from .check_openings import check_doors, check_windows
-from .check_people import check_paths
+from .check_built import (
+    check_doors,
+    check_things,
+    check_times,
+    check_walls,
+    check_warmth,
+    check_windows,
+)
+from .check_people import (
+    check_arrivals,
+    check_paths,
+    check_shut,
+    check_shut_to_visitors,
+    check_walkers,
+)
 from .check_sensors import check_promise, check_sensors
-from .check_shut import check_shut, check_shut_to_visitors
 from .check_step import check_step
-from .check_times import check_times
-from .check_visitors import check_arrivals, check_walkers
-from .check_walls import check_things, check_walls
-from .check_warmth import check_warmth
 from .source import Source
 
 # Each group rests on the ones before: what stands in a wrong wall is not told as well.

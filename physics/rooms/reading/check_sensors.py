@@ -5,9 +5,10 @@ import numpy as np
 from ...instruments.people import HEAD_M
 from ...instruments.presets import PRESETS
 from ..day import known
-from ..raster import cell_of, layout
+from ..geometry import inside
+from ..plan import air_cell, rect
 from ..records import Point, Room
-from .check_standing import nearest_free
+from ..routes import nearest_free
 from .lines import Where
 from .source import Source
 from .wording import example_of, told, xy
@@ -140,17 +141,17 @@ def _far_enough(room: Room, distance_m: float, source: Source) -> None:
 
 
 def _sees(room: Room, source: Source, where: Where, who: str, place: Point, example: str) -> None:
-    outside = not all(0 <= at <= size for at, size in zip(place, room.size_m, strict=True))
-    plan = layout(room)
-    cell = cell_of(room, place)
-    if outside or plan.walls[cell] or plan.doors[cell]:
-        what = "outside the room" if outside else "in a wall" if plan.walls[cell] else "in a door"
+    if air_cell(room, place) is None:
+        outside = not all(0 <= at <= size for at, size in zip(place, room.size_m, strict=True))
+        doors = (rect(room, "door", nth) for nth in range(len(room.doors)))
+        opening = any(inside(place, it) for it in doors)
+        what = "outside the room" if outside else "in a door" if opening else "in a wall"
         raise source.fault(
             where,
             f"{who} is {what} at {xy(*place)}",
-            "a sensor must be in the room's air, at least half a cell from a wall's middle",
+            "a sensor must be in the room's air, and walls are drawn in whole steps of 25 mm",
             "it would measure the wall",
-            example.format(xy(*nearest_free(room, place))),
+            example.format(xy(*(nearest_free(room, place) or place))),
         )
 
 

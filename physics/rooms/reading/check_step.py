@@ -7,8 +7,7 @@ import numpy as np
 
 from ...diffusion.resolve import step_fault
 from ..day import known
-from ..model import free, medium
-from ..raster import shape
+from ..model import medium
 from ..records import Room
 from .source import Source
 
@@ -16,7 +15,7 @@ _DO = re.compile(r"(\S+) s would do")
 
 
 def check_step(room: Room, source: Source) -> None:
-    """Refuse a step in which heat rings, or somebody goes through the whole room and more.
+    """Refuse a step in which somebody goes through the whole room and more.
 
     A way within one step is right as a mean, so shorter ways may take less than a step; visitors
     by chance are not counted.
@@ -45,7 +44,7 @@ def _fault(room: Room, step_s: float) -> str:
         step_s,
         _quickest_m_per_s(room, step_s),
         math.hypot(*room.size_m),
-        free(room).reshape(shape(room)),
+        always_damped=True,
     )
 
 

@@ -132,6 +132,13 @@ def _ratio(given: Any) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
+def _steps(given: Any) -> int:
+    value: int = whole(25, 5000).read(given)
+    if value % 25:
+        raise Wrong(example=f"{max(25, 25 * round(value / 25))}")
+    return value
+
+
 def within(index: int, kind: Kind, given: Any) -> Any:
     """Return an element of a list, read; what is wrong with it says which element it is."""
     try:
@@ -152,4 +159,5 @@ PLACE = Kind(_pair, "two numbers [x, y] in metres")
 EXTENT = Kind(_extent, "two positive numbers [along x, along y], 1000 at most")
 RECT = Kind(_rect, "four numbers [x, y, wide, deep] in metres, the last two positive")
 COUNTS = Kind(_counts, "two whole numbers [along x, along y], 1 or more")
+STEPS = Kind(_steps, "a whole multiple of 25 from 25 to 5000")
 RATIO = Kind(_ratio, "a ratio of positive whole numbers in quotes")

@@ -1,5 +1,6 @@
 """A room file and its lines, and how a fault in it is told."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,6 +13,9 @@ from .kinds import Wrong
 from .lines import Where
 from .tables import TABLES
 from .wording import example_of, meant, told
+
+# What people switch or open: never public, so never read.
+_ANSWERS = re.compile(r"thermostat|setpoint|contact|presence|(^|_)meter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,9 @@ class Source:
         why = (
             "a number without its unit is taken for another"
             if given
-            else ("what is not understood would be left out of the room")
+            else "it answers people: what it tells of them the promise does not count"
+            if _ANSWERS.search(key)
+            else "what is not understood would be left out of the room"
         )
         return self.fault(
             (*where, key),

@@ -42,6 +42,7 @@ def kernel(
     return field
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("shape", "lengths", "films", "bound"),
     [

@@ -80,6 +80,6 @@ def test_a_device_answers_with_all_its_readings_or_not_at_all() -> None:
     """A nought in the place of a reading that did not come would be a cold spot."""
     with pytest.raises(ValueError, match="1 of 3 readings did not come"):
         grains([80, None, 80], [80, 80, 80], 4, STEP)
-    with pytest.raises(ValueError, match="2 pixels and the empty room 3"):
+    with pytest.raises(ValueError, match="not give 3 whole numbers"):
         grains([80, 80], [80, 80, 80], 4, STEP)
     assert grains([84, 79], [80, 80], 4, STEP) == (16, -4)

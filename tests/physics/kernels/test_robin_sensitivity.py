@@ -15,6 +15,7 @@ CELLS, SENSORS = np.arange(1, 41) / 40, np.arange(1, 21) / 20
 EVERY = [0.0, *np.geomspace(1e-3, 1e4, 60).tolist(), math.inf]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("spread", "cells"), [(0.002, 7), (0.05, 1), (0.25, 7), (0.8, 1)])
 def test_no_loss_lets_a_move_change_more_than_the_bound(spread: float, cells: int) -> None:
     """By sixty losses, with the sensitivity as it is without walls that lose."""

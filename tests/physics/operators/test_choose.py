@@ -60,6 +60,7 @@ def test_the_cheapest_way_is_taken_and_its_error_stated(
     assert operator.why.startswith(f"{len(there)} sources, {len(here)} sensors: ")
 
 
+@pytest.mark.long
 def test_what_is_too_large_for_all_is_formed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scattered in a room, spread too little for factors and too far for near pairs."""
     monkeypatch.setattr(cost, "MOST_KEPT", 100_000)
@@ -122,6 +123,7 @@ def test_the_stated_error_shows_an_operator_that_is_wrong() -> None:
     assert measured(Dense(np.eye(2)), rows) == 0.0
 
 
+@pytest.mark.long
 def test_near_pairs_are_not_taken_where_what_they_leave_out_is_all_there_is() -> None:
     """All readings are below 1e-20 of a kernel's peak, and are right all the same."""
     sources, sensors = SCATTERED / 10, 0.2 + EVEN / 10

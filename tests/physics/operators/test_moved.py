@@ -69,6 +69,7 @@ def test_a_plane_has_the_figures_that_were_tabled(
         assert moved(operator, 1, among) == pytest.approx(expected, abs=6e-4)
 
 
+@pytest.mark.long
 def test_fresh_heat_on_many_sensors_has_the_law() -> None:
     """(sqrt(m) / n) (sqrt(2 pi) / 16 pi)**(1/2) s**(-3/4), a million cells and sensors."""
     law = 1e-3 * np.sqrt(np.sqrt(2 * np.pi) / (16 * np.pi)) * 1e-4**-0.75
@@ -77,6 +78,7 @@ def test_fresh_heat_on_many_sensors_has_the_law() -> None:
     assert moved(forward_operator(places, places, 1e-4)) == pytest.approx(law, rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
 @pytest.mark.parametrize(
     ("cells", "sensors"),

@@ -133,6 +133,7 @@ def test_panels_make_the_operator_at_any_spread(spread: float, walls: str) -> No
     assert np.abs(operator.columns([204, 0]) - whole[:, [204, 0]]).max() < 1e-13 * whole.max()
 
 
+@pytest.mark.long
 def test_a_million_scattered_places_are_summed_by_panels() -> None:
     """Against direct sums on three sensors, where neither factors nor near pairs would fit."""
     places, heat = world.random(1_000_000), world.random(1_000_000)

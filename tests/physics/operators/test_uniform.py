@@ -88,6 +88,7 @@ def test_a_place_that_is_off_has_no_transform() -> None:
     assert forward_uniform([middles(30)], [middles(30) * (1 + 4e-16)], 0.01) is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
 @pytest.mark.parametrize("spread", [0.05, 1e-5])
 def test_a_million_places_are_summed_to_rounding(spread: float, walls: str) -> None:

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from physics.rooms.arrivals import arrive_s
-from physics.rooms.day import Day, day
+from physics.rooms.day import Day, arrive_s, day
 from physics.rooms.read import read
 from physics.rooms.records import Air, Arrivals, Clock, Room, Side
-from physics.rooms.routes import is_straight, route, standing
+from physics.rooms.routes import is_straight, may_stand, route
 
 # None before eight, then six an hour, one and a half from noon, none after six.
 PER_H = ((8 * 3600.0, 6.0), (12 * 3600.0, 1.5), (18 * 3600.0, 0.0))
@@ -70,7 +69,7 @@ def test_visitors_walk_round_things_at_their_speed(office: Room) -> None:
             assert is_straight(office, start, end)
             assert math.dist(start, end) <= 1.0 * (until - since) + 1e-9
         assert places[0] == places[-1] == (0.3, 3.8)
-        assert standing(office, places[len(places) // 2]) is None
+        assert may_stand(office, places[len(places) // 2])
 
 
 @pytest.mark.parametrize("seats", [((5.45, 1.0), (3.3, 1.1)), ()])

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from physics.diffusion.faces import between
 from physics.diffusion.run import Run
 from physics.places import Floats, cell_places
-from physics.rooms import model
+from physics.rooms import model, plan
 from physics.rooms.courses import mean, share
 from physics.rooms.day import Day, Track, day
-from physics.rooms.materials import MATERIALS
+from physics.rooms.model import MATERIALS
 from physics.rooms.read import read
 from physics.rooms.records import Air, Clock, Room, Side, Wall, Window
 
@@ -48,6 +49,7 @@ def joules(tracks: tuple[Track, ...], since: float, until: float) -> float:
     return total
 
 
+@pytest.mark.long
 def test_all_that_people_give_off_is_in_the_drive(
     office: Room, world: np.random.Generator
 ) -> None:
@@ -73,19 +75,22 @@ def test_the_rest_of_the_drive_is_heaters(office: Room, world: np.random.Generat
     full = model.drive(office, day(office, world), 9 * 3600, 9 * 3600 + 60)
 
     assert nobody.power_w.sum() == pytest.approx(125.0)
-    assert nobody.power_w[10:30, 58:].sum() == pytest.approx(125.0)
+    assert plan.added(office, nobody.power_w)[10:30, 58:].sum() == pytest.approx(125.0)
     assert full.power_w.sum() == pytest.approx(250 + 28 * 2 + 75 * 0.42)
 
 
 def centroid(heat: Floats, room: Room) -> Floats:
     """Return where heat is on average, x and y."""
     places = cell_places(model.grid(room))
-    return np.asarray(heat.ravel() @ places / heat.sum())
+    return np.asarray(plan.added(room, heat).ravel() @ places / heat.sum())
 
 
 @pytest.mark.parametrize(("since", "until"), [(0.0, 100.0), (17.0, 23.0), (0.0, 250.0)])
 def test_heat_is_where_the_walker_is_on_average(since: float, until: float) -> None:
-    """Along a leg with a corner, however the step cuts it, the mean is that of the path."""
+    """Along a leg with a corner, however the step cuts it, the mean is that of the path.
+
+    Within 2 mm: a body's edge falls within cells, and its heat is at their middles then.
+    """
     at_s = np.array([0.0, 100.0, 200.0])
     places = np.array([[1.5, 1.2], [4.5, 2.8], [4.5, 1.3]])
     track = Track("A", at_s, places, np.full(3, 75.0))
@@ -95,7 +100,7 @@ def test_heat_is_where_the_walker_is_on_average(since: float, until: float) -> N
     true = [np.interp(moments, at_s, axis).mean() for axis in places.T]
     heat = model.heat(room, Day((track,)), since, until)
 
-    assert centroid(heat, room) == pytest.approx(true, abs=1e-6)
+    assert centroid(heat, room) == pytest.approx(true, abs=2e-3)
     # Where one would put it who takes the place in the middle of the step:
     middle = track.place((since + until) / 2)
     if middle is not None and until - since > 200:
@@ -110,8 +115,9 @@ def test_no_heat_goes_through_a_wall() -> None:
     heat = model.heat(room, Day((stay,)), 0.0, 60.0)
 
     assert heat.sum() == pytest.approx(75.0, rel=1e-12)
-    assert heat[:, 30:].sum() == 0
-    assert heat[:, :30].min() >= 0
+    beyond = plan.plan(room).x_m[1:] > 2.975 + 1e-9
+    assert heat[:, beyond].sum() == 0
+    assert heat.min() >= 0
 
 
 def test_door_states_have_one_medium_each(office: Room) -> None:
@@ -121,11 +127,12 @@ def test_door_states_have_one_medium_each(office: Room) -> None:
     assert model.medium(office, 23 * 3600) is shut
     assert model.media(office, 19 * 3600 - 20, 19 * 3600 + 40) is ajar
     assert shut is not ajar
-    doorway = (slice(26, 34), slice(20, 21))
-    changed = shut.conductivity != ajar.conductivity
-    assert changed[doorway].all()
-    assert changed.sum() == 9
+    doorway = plan.plan(office).doors > 0
+    assert ((shut.conductivity != ajar.conductivity) == doorway).all()
     assert (ajar.conductivity[doorway] == ajar.conductivity[5, 50]).all()
+    assert (shut.capacity == ajar.capacity).all()
+    assert (ajar.capacity[doorway] == ajar.capacity[5, 50]).all()
+    assert (shut.loss[doorway] == 0).all()
 
 
 @pytest.mark.parametrize("material", MATERIALS)
@@ -140,17 +147,17 @@ def test_a_wall_passes_what_a_wall_passes(material: str, thickness_mm: float) ->
     sides = WEST_EAST | {"west": Side(1e9, ((0.0, 21.0),)), "east": Side(1e9, CALM)}
     room = bare((4.0, 0.3), walls=(wall,), sides=sides)
     medium = model.medium(room, 0.0)
-    run = Run(medium, np.linspace(1, 0, 40)[None].repeat(3, 0), always_damped=True)
+    run = Run(medium, always_damped=True)
     for _ in range(30):
-        run.step(model.empty(room, 0.0, 1e6), 1e6, medium)
+        run.step(model.empty(room, 0.0, 1e8), 1e8, medium)
     # Through the west half of the first cell, which lies between outside and its middle.
     air = 1206 * 0.005
     flow = (1 - run.field_k[1, 0]) * air / 0.05
-    thick = medium.conductivity[0, 20] != air
-    deep_m = 0.1 * np.count_nonzero(medium.conductivity[0] != air)
+    left, _, right, _ = plan.rect(room, "wall", 0)
+    deep_m = right - left
     built = thickness_mm / 1000 / MATERIALS[material].conductivity_w_per_mk + 0.26
 
-    assert thick
+    assert deep_m == pytest.approx(max(0.025, thickness_mm / 1000), abs=0.0125)
     assert flow == pytest.approx(1 / ((4.0 - deep_m) / air + built), rel=1e-6)
 
 
@@ -162,7 +169,7 @@ def test_a_window_passes_area_times_u_times_difference() -> None:
     window = Window("east", 0.55, 3.4, 1.4, 1.3, outside)
     room = bare(air=air, sides=WEST_EAST | {"east": side}, windows=(window,))
     medium = model.medium(room, 0.0)
-    power = np.full(medium.shape, 100.0 / medium.capacity.size)
+    power = np.full(medium.shape, 100.0 / medium.capacity.size)  # of cells that are all alike
     run = Run(medium, always_damped=True)
     for _ in range(40):
         run.step(model.empty(room, 0.0, 1e6)._replace(power_w=power), 1e6, medium)
@@ -206,30 +213,35 @@ def test_one_can_stand_beside_furniture_and_in_doors(office: Room) -> None:
     assert not free[10, 46]
     assert not free[10, 20]
     assert free[30, 20]
-    assert free.sum() == 2400 - 31 - 2 * 8 * 12 - 7 * 14 - 7 * 12
+    assert free.sum() == 2400 - 30 - 2 * 8 * 12 - 7 * 14 - 7 * 12
+
+
+def test_known_answer_of_a_face() -> None:
+    """From air to plasterboard, as by hand: 0.54 m2 over half of either and the surface's film."""
+    wall = Wall((0.25, 0.0), (0.25, 0.2), 100.0, "plasterboard")
+    room = bare((0.6, 0.2), walls=(wall,), cell_mm=200, height_m=2.7)
+    found = between(model.medium(room, 0.0))[0]
+
+    assert plan.plan(room).x_m.round(6).tolist()[:4] == [0.0, 0.2, 0.225, 0.25]
+    assert found[0, 0] == pytest.approx(0.54 / (0.1 / 6.03 + 0.13 + 0.0125 / 0.25), rel=1e-12)
+    assert found[0, 0] == pytest.approx(2.746921, rel=1e-6)
 
 
 @pytest.mark.parametrize("material", ["plasterboard", "brick", "concrete"])
-@pytest.mark.parametrize(
-    ("cell_mm", "within"), [(100, 0.5), (50, 0.7), (25, 0.2), (20, 0.15), (10, 0.05)]
-)
-def test_a_wall_takes_up_heat_when_walls_do(material: str, cell_mm: int, within: float) -> None:
-    """Half an hour after both sides were warmed: a slab behind two films, finely cut.
-
-    More cells come nearer to it; the surfaces' resistance within the material would take up two
-    and three times the heat, however many there are.
-    """
-    wall = Wall((0.5, 0.0), (0.5, 0.1), 100.0, material)
-    room = bare((1.0, 0.1), walls=(wall,), cell_mm=cell_mm)
+def test_a_wall_takes_up_heat_when_walls_do(material: str) -> None:
+    """Half an hour after both sides were warmed, within 7 %: a slab behind films, finely cut."""
+    wall = Wall((0.5, 0.0), (0.5, 0.2), 100.0, material)
+    room = bare((1.0, 0.2), walls=(wall,), cell_mm=200)
     room = replace(room, air=AIR._replace(mixing_m2_per_s=1e3))
     medium = model.medium(room, 0.0)
-    solid = medium.conductivity[0] < 1
+    solid = plan.plan(room).walls[0] > 0
     # Air that is kept at a kelvin: it has the capacity of a lake.
     lake = replace(medium, capacity=np.where(solid, medium.capacity, 1e15))
     run = Run(lake, np.where(solid, 0.0, np.ones(lake.shape)), always_damped=True)
     for _ in range(180):
         run.step(model.empty(room, 0.0, 10.0), 10.0, lake)
-    taken = cell_mm / 1000 * (run.field_k * medium.capacity)[0, solid].sum()
+    layer_m = np.diff(plan.plan(room).x_m)[solid]
+    taken = layer_m @ (run.field_k * medium.capacity)[0, solid]
 
     made, cuts = MATERIALS[material], 200
     half, film = 0.05 / cuts / made.conductivity_w_per_mk, 0.13
@@ -239,7 +251,5 @@ def test_a_wall_takes_up_heat_when_walls_do(material: str, cell_mm: int, within:
     left = waves @ (np.exp(-1800 * rates) * waves.sum(axis=0))
     true = made.capacity_j_per_m3k * 0.1 * (1 - left.mean())
 
-    assert taken == pytest.approx(true, rel=within)
-    assert (medium.capacity[0, solid].sum() * cell_mm / 1000) == pytest.approx(
-        made.capacity_j_per_m3k * 0.1
-    )
+    assert taken == pytest.approx(true, rel=0.07)
+    assert medium.capacity[0, solid] @ layer_m == pytest.approx(made.capacity_j_per_m3k * 0.1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from physics.rooms.read import read
-from physics.rooms.reading.check_warmth import _extremes, _ways
+from physics.rooms.reading.check_built import _extremes, _ways
 from physics.rooms.reading.tables import TABLES
 from physics.rooms.reading.wording import example_of
 from physics.rooms.records import Air, Clock, Heater, Room, Side
@@ -50,6 +50,12 @@ FAULTS = {
         + "[[seat]]\nat_m = [2.2, 0.2]\n[[heater]]",
         "[[door]]+1",
         "never open",
+    ),
+    "a thermostat": (
+        "power_w = 250",
+        "power_w = 250\nthermostat_c = 21.0",
+        "thermostat_c",
+        "it answers people",
     ),
     "a furnace": ("power_w = 250", "power_w = 40_000", "power_w", "462 C at 18:00"),
     "an icy day": (
@@ -98,7 +104,14 @@ FAULTS = {
     ),
     "no sensors": ('[thermometers]\nkind = "tmp117"\ncount = [6, 4] ', "# ", "# An", "no [therm"),
     "array as a point": ('kind = "tmp117"', 'kind = "grideye"', "kind", "an array"),
-    "step too long": ("step_s = 30 ", "step_s = 600 ", "step_s", "too long"),
+    "door off the step": (
+        '["08:00", "18:00"]',
+        '["08:00:10", "18:00"]',
+        "open",
+        "on a step of 30 s",
+    ),
+    "cell of no quanta": ("cell_mm = 100", "cell_mm = 110", "cell_mm", "multiple of 25"),
+    "step too long": ("step_s = 30 ", "step_s = 1200 ", "step_s", "too long"),
     "weak promise": ("power_max_w = 60", "power_max_w = 40", "power_max_w", "cleaner"),
     "few people": ("people_max = 5", "people_max = 2", "people_max", "at once"),
     "long promise": ("every_min = 30", "every_min = 30.5", "readings", "24.4 h"),
@@ -388,3 +401,16 @@ def test_the_power_that_a_fault_shows_is_enough(tmp_path: Path) -> None:
     assert "power_max_w = 56.1" in refusal(
         tmp_path, OFFICE.replace("power_max_w = 60", "power_max_w = 40")
     )
+
+
+def test_recorded_people_stand_in_doors_that_are_open(tmp_path: Path) -> None:
+    """The same recording in the middle of the door: it is open at nine, and shut at twenty."""
+    (tmp_path / "door.csv").write_text("frame,x_px,y_px\n0,16,12\n1,16,12\n")
+    told = WALKER.replace("trace.csv", "door.csv") + "rect_m = [2.0, 2.9, 0.1, 0.2]\n"
+    late = told.replace("09:00", "20:00")
+
+    assert "door that is shut, at 20:00" in refusal(
+        tmp_path, OFFICE.replace(PRIVACY, late + PRIVACY, 1)
+    )
+    (tmp_path / "room.toml").write_text(OFFICE.replace(PRIVACY, told + PRIVACY, 1))
+    assert len(read(tmp_path / "room.toml").walkers) == 1

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from physics.rooms.records import Walker
-from physics.rooms.traces import Frames, link, read_trace, walked
+from physics.rooms.day import walked
+from physics.rooms.records import Air, Clock, Room, Walker
+from physics.rooms.traces import Frames, link, read_trace
 
+HALL = Room("hall", (4.0, 3.0), 2.5, 100, Air(0.005, 0, 12, 20, ((0, 20),)), Clock(0, 24, 60), {})
 RECORDING = "thermal/thermo_presence_positions.csv.gz"
 
 
@@ -38,7 +40,7 @@ def test_linked_tracks_have_the_recorded_counts(data: Path, tmp_path: Path) -> N
         in_metres = tuple(
             (frame, tuple((x / 8, y / 8) for x, y in places)) for frame, places in frames
         )
-        tracks = walked(walker(in_metres))
+        tracks = walked(HALL, walker(in_metres))
         first = 32400.0 - numbers[0] / 2
         counts = [
             sum(track.at_s[0] <= first + frame / 2 <= track.at_s[-1] for track in tracks)
@@ -72,8 +74,8 @@ def test_somebody_lost_for_a_while_is_known_again_but_not_there() -> None:
     """Three frames without a mark: one name, two stays, and no heat between."""
     seen = [0, 1, 2, 6, 7]
     frames = tuple((f, ((1.0 + 0.1 * f, 1.0),) if f in seen else ()) for f in range(8))
-    known = walked(walker(frames, gap_frames=3))
-    strangers = walked(walker(frames, gap_frames=2))
+    known = walked(HALL, walker(frames, gap_frames=3))
+    strangers = walked(HALL, walker(frames, gap_frames=2))
 
     assert [track.name for track in known] == ["w 1", "w 1"]
     assert [track.name for track in strangers] == ["w 1", "w 2"]
@@ -84,7 +86,7 @@ def test_somebody_lost_for_a_while_is_known_again_but_not_there() -> None:
 def test_a_recording_can_be_played_twice() -> None:
     """The second time is the first one later, and frames may begin anywhere."""
     frames = ((7, ((1.0, 1.0),)), (8, ((1.2, 1.0),)))
-    first, second = walked(walker(frames, at_s=(100.0, 200.0)))
+    first, second = walked(HALL, walker(frames, at_s=(100.0, 200.0)))
 
     assert first.at_s == pytest.approx([99.75, 100.0, 100.5, 100.75])
     assert second.at_s == pytest.approx(first.at_s + 100)

@@ -1,0 +1,188 @@
+"""The sample office, against cells of 25 mm by another solver, and laws that no grid may break."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from physics.diffusion.march import march
+from physics.diffusion.medium import Drive, still
+from physics.diffusion.run import Run
+from physics.places import Floats
+from physics.rooms import model
+from physics.rooms.day import Day, Track, day, followed
+from physics.rooms.plan import lattice, plan, views
+from physics.rooms.read import read
+from physics.rooms.records import Air, Arrivals, Clock, Door, Room, Side, Walker, Wall
+
+from .golden import FILE, MOMENTS_S
+
+CALM = ((0.0, 20.0),)
+
+
+@pytest.fixture(scope="module")
+def office() -> Room:
+    return read(Path(model.__file__).parent / "office.toml")
+
+
+def looks(room: Room) -> Floats:
+    """Return what the thermometers see, (sensors, heat cells)."""
+    return views(room, np.array([at for one in room.thermometers for at in one.places_m]))
+
+
+@pytest.mark.long
+def test_the_office_is_as_cells_of_25_mm_have_it(office: Room) -> None:
+    """A day with a door that moves: of people 0.01 K at every thermometer, of the room 0.02 K."""
+    known = np.loadtxt(FILE, delimiter=",").reshape(len(MOMENTS_S), 2, -1) / 1e4
+    today, start_s = day(office, np.random.default_rng(1)), office.day.start_s
+    first = model.medium(office, start_s)
+    run = Run(first, np.zeros((2, *first.shape)), start_s, always_damped=True)
+
+    def drives(from_s: float, to_s: float) -> Drive:
+        empty = model.empty(office, from_s, to_s)
+        people = model.heat(office, today, from_s, to_s)
+        return empty._replace(power_w=np.stack([empty.power_w + people, empty.power_w]))
+
+    for at_s, (there, empty) in zip(MOMENTS_S, known, strict=True):
+        for _ in march(run, drives, 60.0, at_s, lambda a, b: model.media(office, a, b)):
+            pass
+        seen = run.field_k.reshape(2, -1) @ looks(office).T
+        assert (there - empty).max() > 1.2
+        assert np.abs(seen[0] - seen[1] - (there - empty)).max() < 0.01
+        assert np.abs(seen - (there, empty)).max() < 0.02
+
+
+def test_a_step_beside_the_partition_shows_little(office: Room) -> None:
+    """31.1 W from (2.15, 2.2) to (2.25, 2.2), for seven hours: 0.031 K."""
+    change = np.zeros(24)
+    for sign, x in ((1, 2.15), (-1, 2.25)):
+        stay = Track("A", np.array([0.0, 7 * 3600.0]), np.full((2, 2), (x, 2.2)), np.full(2, 31.1))
+        now = model.standing(office, (True,))
+        run, calm = Run(now, always_damped=True), still(now)
+        power = model.heat(office, Day((stay,)), 0.0, 7 * 3600.0)
+        for _ in range(7 * 12):
+            run.step(calm._replace(power_w=power), 300.0)
+        change += sign * looks(office) @ run.field_k.ravel()
+
+    assert np.linalg.norm(change) == pytest.approx(0.031, abs=0.002)
+
+
+def test_who_stands_beside_a_shut_door_warms_one_side(office: Room) -> None:
+    """Open, about two fifths are beyond its middle; an hour later, shut, nothing."""
+    x = np.tile((plan(office).x_m[1:] + plan(office).x_m[:-1]) / 2, plan(office).shape[0])
+    stay = Track("A", np.array([0.0, 1e5]), np.full((2, 2), (2.1, 3.0)), np.full(2, 50.0))
+    ajar, shut = (
+        model.heat(office, Day((stay,)), hour * 3600.0, (hour + 1) * 3600.0).ravel()
+        for hour in (17, 18)
+    )
+
+    assert ajar[x < 2.05].sum() > 15
+    assert shut[x < 2.1].sum() == 0
+    assert shut.sum() == pytest.approx(50)
+
+
+@pytest.fixture(scope="module")
+def parted() -> Room:
+    """Return a small closed room in two parts, with a door that opens after ten minutes."""
+    return Room(
+        "parted",
+        (2.0, 1.0),
+        2.5,
+        200,
+        Air(0.005, 0.0, 12.0, 20.0, CALM),
+        Clock(0.0, 0.5, 60.0),
+        {name: Side(0.0, CALM) for name in ("north", "east", "south", "west")},
+        (Wall((1.05, 0.0), (1.05, 1.0), 100.0, "brick"),),
+        (Door((1.05, 0.5), 0.4, 40.0, ((300.0, 1200.0),)),),
+    )
+
+
+def lived(room: Room, joules: Floats, order: int = 1) -> Run:
+    """Return the run half an hour after heat came, with the doors' times forwards or backwards."""
+    first = model.medium(room, 0.0)
+    run = Run(first, joules / (first.capacity * first.volume_m3), always_damped=True)
+    for nth in range(30)[::order]:
+        now = model.media(room, 60.0 * nth, 60.0 * nth + 60)
+        run.step(still(now), 60.0, now)
+    return run
+
+
+def test_no_heat_is_lost_or_made_when_a_door_moves(parted: Room) -> None:
+    """What one medium stored at the start another has at the end: the leaf stores nothing."""
+    joules = np.zeros(plan(parted).shape)
+    joules[2, 1] = 6000.0
+    run = lived(parted, joules)
+    stored = model.standing(parted, (True,)).capacity * model.standing(parted, (False,)).volume_m3
+
+    assert (stored * run.field_k).sum() == pytest.approx(6000.0, rel=1e-9)
+    assert run.field_k[2, -1] > 1e-6  # some went through
+
+
+def test_what_here_does_there_is_what_there_does_here(parted: Room) -> None:
+    """Through a door that opens and shuts, with its times the other way round."""
+    cells = [(0, 0), (2, 4), (4, 7), (1, 12)]
+    joules = np.zeros((len(cells), *plan(parted).shape))
+    for nth, cell in enumerate(cells):
+        joules[nth, *cell] = 1.0
+    forth, back = (lived(parted, joules, order).field_k for order in (1, -1))
+    there, here = (np.array([[one[c] for c in cells] for one in it]) for it in (forth, back))
+
+    assert there == pytest.approx(here.T, rel=1e-9, abs=1e-15)
+
+
+def test_a_thermometer_reads_the_air_of_its_own_side(office: Room) -> None:
+    """Beside the partition, where the nearest middle is beyond it; linear elsewhere."""
+    drawn = plan(office)
+    x, y = np.meshgrid(*((it[1:] + it[:-1]) / 2 for it in (drawn.x_m, drawn.y_m)))
+    seen = views(office, np.array([[2.11, 1.0], [1.99, 1.03], [2.1, 3.0], [4.03, 2.17]]))
+
+    assert (seen[[0, 2]] @ (x < 2.1).ravel() == 0).all()
+    assert (seen[1] @ (x > 2.0).ravel() == 0).all()
+    assert seen.sum(axis=1) == pytest.approx(1)
+    assert seen[3] @ np.stack([x.ravel(), y.ravel()], axis=1) == pytest.approx([4.03, 2.17])
+    with pytest.raises(ValueError, match="in air"):
+        views(office, np.array([[2.05, 1.0]]))
+
+
+def test_a_body_beside_the_partition_is_on_its_own_side(office: Room) -> None:
+    """At 2.15 m, between the wall's face and the first middle of a cell of the map."""
+    drawn = plan(office)
+    x = np.tile((drawn.x_m[1:] + drawn.x_m[:-1]) / 2, drawn.shape[0])
+    for opened in ((True,), (False,)):
+        warmed = lattice(office, opened).warmed(np.array([[2.15, 1.0]]), np.ones(1))
+        assert warmed[x < 2.1].sum() == 0
+        assert warmed[x < 2.3].sum() > 0.35
+
+
+def test_visitors_and_recordings_keep_out_of_what_is_shut(office: Room) -> None:
+    """Whoever comes goes through the door while it is open, and is never in a wall."""
+    shut_s = 8 * 3600.0 + 1800
+    room = replace(
+        office,
+        people=(),
+        doors=(office.doors[0]._replace(open_s=((8 * 3600.0, shut_s), (36000.0, 36600.0))),),
+        arrivals=Arrivals(
+            ((27000.0, 30.0), (34000.0, 0.0)), 20, 40.0, 1.0, (0.3, 3.8), ((3.5, 3.0),)
+        ),
+        walkers=(
+            # From frame to frame through the wall, as recordings from elsewhere may have it.
+            Walker("w", 40.0, ((0, ((1.9, 1.0),)), (1, ((2.2, 1.0),))), 1.0, 9.0, 9, (30000.0,)),
+        ),
+    )
+    tracks = day(room, np.random.default_rng(2)).tracks
+    visits = [track for track in tracks if track.name.startswith("visitor")]
+    walked = [track for track in tracks if track.name.startswith("w ")]
+
+    assert visits
+    assert [len(track.at_s) for track in walked] == [6]
+    for track in tracks:
+        jumps = np.diff(track.at_s) == 0
+        assert (followed(room, track.at_s, track.places_m) | jumps).all()
+        assert model.heat(room, Day((track,)), 0.0, 86400.0).sum() * 86400 == pytest.approx(
+            track.joules
+        )
+    for visit in visits:  # who is kept waits for the door
+        assert 8 * 3600.0 <= visit.at_s[0] <= shut_s
+        assert visit.at_s[-1] <= shut_s or visit.at_s[-1] > 36000.0
+    assert any(visit.at_s[-1] > 36000.0 for visit in visits)
