@@ -35,6 +35,8 @@ class Levels:
     level_k: Floats  # (sensors,); NaN where a sensor was not heard
     error_k: Floats  # (sensors,), standard errors, infinite where it was not heard
     readings: int  # how many they were learnt from
+    # (sensors, causes): what one deviation of each cause adds to all of them together.
+    shared_k: Floats | None = None
 
 
 def empty(
@@ -124,6 +126,24 @@ def crowded(releases: Sequence[Release], share: float, own_noise_k: float = 0.0)
         off = _LOW * (1 - _LOW) / times[sensor] / thin**2
         error[sensor] = math.sqrt(off + ((high - low) / 2) ** 2 / 3 + _rounding_k(releases) ** 2)
     return Levels(level, error, len(releases))
+
+
+def alike(
+    parts: Sequence[Floats], typical: float, deviations: Floats, shared: Floats | None
+) -> list[Floats]:
+    """Return what sensors feel and read, weighed so that each has one deviation, of its own alone.
+
+    Args:
+        parts: each (sensors,) or (sensors, cells).
+        typical: the deviation that all are to have.
+        deviations: (sensors,), of each alone.
+        shared: (sensors, causes), what each cause adds to all of them together; taken apart by
+            the Cholesky factor of both.
+    """
+    if shared is None:
+        return [(part.T * (typical / deviations)).T for part in parts]
+    lower = np.linalg.cholesky(np.diag(deviations**2) + shared @ shared.T)
+    return [typical * scipy.linalg.solve_triangular(lower, part, lower=True) for part in parts]
 
 
 def _seen(releases: Sequence[Release], own_noise_k: float) -> tuple[Floats, float]:

@@ -14,8 +14,8 @@ from edge.limits import Limits
 from edge.records import Grid, Reading, Round
 
 from . import disk_audit_asked
-from .disk_query import Query, Scheme
-from .disk_round import domain_of, weights_of
+from .disk.query import Query, Scheme
+from .disk.round import domain_of, weights_of
 
 NAME = "disk"
 KIND = "finite"

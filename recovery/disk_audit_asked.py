@@ -15,8 +15,8 @@ from edge.disk_limits import enrolled
 from edge.limits import NANO, Limits
 from edge.records import Round
 
+from .disk.round import domain_of
 from .disk_audit_forged import forged as forged
-from .disk_round import domain_of
 
 NAME = "disk"
 SENSORS = 1  # a place is one sensor's
@@ -65,12 +65,14 @@ def size(round: Round, drawn: tuple[int, int, int]) -> float:
 
 
 def another(round: Round, number: int) -> Round:
-    """Return the Round with a greatest weight that is less by so much: of another table.
-
-    To be refused where a weight between would then be greater.
-    """
-    reach, far, near, *rest = round.params
-    return round._replace(params=(reach, far, near - number, *rest))
+    """Return the Round with a greatest weight that is less by so much: of another table."""
+    reach, far, near, num, den, *rest = round.params
+    most, octant = near - number, []
+    while rest:
+        full, parts = rest[:2]
+        octant += [full, parts, *(min(one, most) for one in rest[2 : 2 + parts])]
+        rest = rest[2 + parts :]
+    return round._replace(params=(reach, far, most, num, den, *octant))
 
 
 def seen(round: Round, number: int, sensors: int) -> tuple[int, ...]:

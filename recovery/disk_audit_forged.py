@@ -20,7 +20,7 @@ def forged(round: Round, rng: Any, newest: int) -> Round:
         if kind == 0:
             params, promise = _other_epsilon(params, promise, rng)
         elif kind == 1:
-            params[2] += (rng.below(3) - 1) * (1 + rng.below(1 + params[2] // 8))
+            params[2] += (rng.below(3) - 1) * _some(1 + params[2] // 8, rng)
         elif kind == 2:
             params[1] = (0, -params[1], params[1] - 1, params[1] // 2, params[1] + 1)[rng.below(5)]
         elif kind == 3 and len(params) > _HEAD:  # a count of the octant, or a weight
@@ -53,12 +53,17 @@ def forged(round: Round, rng: Any, newest: int) -> Round:
     )
 
 
+def _some(most: int, rng: Any) -> int:
+    """Return 1, which is next to what is allowed, as often as any number up to the most."""
+    return 1 + rng.below(most) * rng.below(2)
+
+
 def _other_epsilon(params: list[int], promise: Any, rng: Any) -> tuple[list[int], Any]:
     """Return params of an epsilon from nought to twice as much, and a promise, honest or not."""
     reach, far, near, num, den, *octant = params
     num, den, honest = num * rng.below(33), den * 16, rng.below(4)
     if honest and far > 0 and 0 < num < 8 * den:
-        near = exp_floor(num, den, far)
+        near = exp_floor(num, den, far) + max(0, rng.below(5) - 2)
         octant = [min(one, near) if one >= far else one for one in octant]
     if honest > 1:
         promise = promise._replace(epsilon=(num, den), rho=None)

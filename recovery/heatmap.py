@@ -1,5 +1,6 @@
 """What recovery returns: a map of where the heat was, or the reason why there is none."""
 
+import math
 import os
 import zipfile
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from edge.records import Grid, Guarantee
 
 from .guarantee import from_json, to_json
-from .uncertainty import Band, Credible, from_arrays, to_arrays
+from .uncertainty import Band, Credible, Verdict, from_arrays, to_arrays
 
 Floats = NDArray[np.float64]
 
@@ -28,12 +29,17 @@ class Heatmap:
             estimator has no opinion.
         certified: between what the cumulative share lies along a line, for any heat that the
             query allows, at least as often as its level says; None where there is none.
+        verdict: whether the readings can be, if the query is right; None where that was not
+            looked at. A map whose readings contradict its query says nothing of how sure it is:
+            then there is neither `credible` nor `certified`.
         sd: how far each cell's share is from the truth, as a standard deviation; None where
             that is not known.
+        nobody: the chance that nobody is there; None where that was not asked.
 
     Raises:
-        ValueError: the mass has not the grid's shape, is negative or does not add to one; or the
-            deviations have another shape, or are negative.
+        ValueError: the mass has not the grid's shape, is negative or does not add to one; the
+            deviations have another shape, or are negative; or it says how sure it is of what it
+            contradicts.
     """
 
     grid: Grid
@@ -45,7 +51,9 @@ class Heatmap:
     why: str = ""
     credible: Credible | None = None
     certified: Band | None = None
+    verdict: Verdict | None = None
     sd: Floats | None = None  # (rows, columns), not negative
+    nobody: float | None = None
 
     def __post_init__(self) -> None:
         columns, rows = self.grid.shape
@@ -62,6 +70,22 @@ class Heatmap:
                 "nowhere negative: each cell's share has one of its own. Give none where they are "
                 "not known."
             )
+        if self.contradicted and (self.credible is not None or self.certified is not None):
+            raise ValueError(
+                "the map says how sure it is but its verdict is that its query is wrong, and what "
+                "it could say of itself stands on that query. Leave credible and certified out."
+            )
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the readings cannot be, if what the query says is so."""
+        return self.verdict is not None and not self.verdict.fits
+
+    @property
+    def expected_error(self) -> float | None:
+        """How far the map expects to be from the truth; None where it cannot say."""
+        error = math.nan if self.credible is None else self.credible.expected_error
+        return error if math.isfinite(error) and self.total else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +117,7 @@ def to_npz(heatmap: Heatmap, path: str | Path) -> None:
                 status=np.array(heatmap.status),
                 estimator=np.array(heatmap.estimator),
                 why=np.array(heatmap.why),
-                **to_arrays(heatmap.credible, heatmap.certified),
+                **to_arrays(heatmap.credible, heatmap.certified, heatmap.verdict),
                 **deviations,
             )
         os.replace(half, path)

@@ -35,7 +35,7 @@ from .thermal_query import unknown_physics
 from .thermal_seen import reach
 from .thermal_seen import seen as look
 from .thermal_seen import shared_params as shared_params
-from .uncertainty import Band
+from .uncertainty import Band, Verdict
 
 # Readings that lie farther from all heat than noise takes one in so many are of another world.
 _FAR = 1e-6
@@ -95,7 +95,8 @@ def recover(
     Args:
         query: what was planned with; what it knows of the sources steers the estimator.
         releases: of the same query, one a reading; silent sensors are None and left out.
-        certify: with the certified band, where there can be one; it takes a tenth of a second.
+        certify: with the certified band and a verdict, where there can be one; it takes a tenth
+            of a second.
         levels: of the room alone, as for `recovery.thermal_seen.seen`.
 
     Raises:
@@ -116,14 +117,21 @@ def recover(
         return mapped(query, guarantee, jointly(query, releases, seen, levels))
     if fault := _misfit(query, seen):
         return Unresolved(query.grid, guarantee, *fault)
-    band = certified(query, seen) if certify else None
-    return mapped(query, guarantee, estimate(query.estimator, seen), band)
+    proved = certified(query, seen) if certify else (None, None)
+    return mapped(query, guarantee, estimate(query.estimator, seen), *proved)
 
 
 def mapped(
-    query: Query, guarantee: Guarantee, found: Estimate, band: Band | None = None
+    query: Query,
+    guarantee: Guarantee,
+    found: Estimate,
+    band: Band | None = None,
+    verdict: Verdict | None = None,
 ) -> Heatmap:
-    """Return the map of an estimate, uniform where it says that there is none."""
+    """Return the map of an estimate, uniform where it says that there is none.
+
+    How sure the estimate is goes by the query, so it counts for nothing where that is wrong.
+    """
     columns, rows = query.grid.shape
     mass = np.full((rows, columns), 1 / (rows * columns))
     total = float(found.heat.sum())
@@ -137,8 +145,9 @@ def mapped(
         found.status,
         found.estimator or query.estimator,
         found.why,
-        found.credible,
+        found.credible if verdict is None or verdict.fits else None,
         band,
+        verdict,
     )
 
 

@@ -87,7 +87,9 @@ def forged(round: Round, rng: Any, newest: int) -> Round:
         kind = rng.below(9)
         if kind == 0:
             before = params[4]
-            params[4] = max(1, before + (rng.below(3) - 1) * (1 + rng.below(before)))
+            params[4] = max(
+                1, before + (rng.below(3) - 1) * (1 + rng.below(before) * rng.below(2))
+            )
             if rng.below(2):  # and says honestly what that costs
                 num, den = num * before + den * params[4], den * params[4]
         elif kind == 1:
@@ -99,7 +101,11 @@ def forged(round: Round, rng: Any, newest: int) -> Round:
             elif honest == 2:  # or with less, and says what that costs
                 num = num * 4 ** max(finer, 0)
         elif kind == 2:
-            num = max(0, num - 1 - rng.below(num)) if rng.below(2) else num + rng.below(9)
+            num = (
+                max(0, num - 1 - rng.below(num) * rng.below(2))
+                if rng.below(2)
+                else num + rng.below(9)
+            )
         elif kind == 3:
             number = max(0, newest - rng.below(3))
         elif kind == 4:

@@ -69,7 +69,7 @@ def _in_room(query: Query, made: Response, far: str) -> str:
     return (
         f"the path of one source is displaced by {far} at every moment, {way}, "
         "everything else the same, if no source gives off more than "
-        f"{_exactly(query.intensity_max)} W, paths are told by the middles of cells, "
+        f"{_exactly(query.intensity_max)} W, "
         f"{_converter(query)}and the room answers heat as the model of room {made.name} does, "
         f"response {made.digest}, over the {_exactly(made.lasts_s / 3600)} h since it was empty "
         f"and at its baseline, {made.doors}"

@@ -11,7 +11,7 @@ from edge.records import Release
 from edge.thermal import NAME, PARAMS, Params, params_of
 from physics.places import cell_places, sensor_places
 
-from .background import Levels, empty
+from .background import Levels, alike, empty
 from .estimators.record import Prior, Seen
 from .following import furthest
 from .radius import chi_radius
@@ -25,7 +25,7 @@ def seen(query: Query, releases: Sequence[Release], levels: Levels | None = None
     """Return what the releases leave to an estimator; None where no sensor was heard.
 
     Sensors that were silent are left out, and one that was heard less often, so is blurred
-    more, is weighed so that the noise is alike on all.
+    more, is weighed so that the noise is alike on all: see `background.alike`.
 
     Args:
         levels: of the room alone, to be taken away. Where the query leaves that to the gateway
@@ -45,11 +45,12 @@ def seen(query: Query, releases: Sequence[Release], levels: Levels | None = None
         warmth = warmth - levels.level_k[heard]
         deviations = np.hypot(deviations, levels.error_k[heard])
     typical = float(np.sqrt(np.mean(deviations**2)))
-    weights = typical / deviations
+    shared = None if levels is None or levels.shared_k is None else levels.shared_k[heard]
+    felt, warmth = alike((operator(query)[heard], warmth), typical, deviations, shared)
     columns, rows = query.grid.shape
     return Seen(
-        operator=operator(query)[heard] * weights[:, None],
-        readings=warmth * weights,
+        operator=felt,
+        readings=warmth,
         sigma=typical,
         places=np.asarray(cell_places(query.grid)).reshape(columns * rows, -1),
         shape=(rows, columns),
@@ -106,9 +107,9 @@ def reach(seen: Seen, failure: float) -> float:
     return seen.sigma * chi_radius(len(seen.readings), failure)
 
 
-def deviation(query: Query, params: Params) -> float:
-    """Return the deviation that each sensor's mean has when all were heard every time."""
-    return float(_deviations(query, params, np.array([query.readings]))[0])
+def deviation(query: Query, params: Params, times: int | None = None) -> float:
+    """Return the deviation of a sensor's mean over so many readings, all of them without."""
+    return float(_deviations(query, params, np.array([times or query.readings]))[0])
 
 
 def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Floats:

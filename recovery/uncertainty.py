@@ -65,9 +65,30 @@ class Credible:
     expected_error: float = float("nan")
 
 
-def to_arrays(credible: Credible | None, certified: Band | None) -> dict[str, Any]:
-    """Return what there is of both, by the names that a map's archive gives them."""
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the readings of a map can be, if what its query says is so.
+
+    Args:
+        level: "fits", or "assumptions" where they contradict what the query assumes.
+        why: what is wrong, a sentence without its full stop; empty where nothing is.
+    """
+
+    level: str
+    why: str = ""
+
+    @property
+    def fits(self) -> bool:
+        return self.level == "fits"
+
+
+def to_arrays(
+    credible: Credible | None, certified: Band | None, verdict: Verdict | None
+) -> dict[str, Any]:
+    """Return what there is of all three, by the names that a map's archive gives them."""
     found: dict[str, Any] = {}
+    if verdict is not None:
+        found["verdict"] = np.array([verdict.level, verdict.why])
     if credible is not None:
         found["present"], found["numbers"] = credible.present, credible.numbers
         found["credible_level"] = np.array(credible.level)
@@ -80,7 +101,9 @@ def to_arrays(credible: Credible | None, certified: Band | None) -> dict[str, An
     return found
 
 
-def from_arrays(found: Mapping[str, Any]) -> tuple[Credible | None, Band | None]:
+def from_arrays(
+    found: Mapping[str, Any],
+) -> tuple[Credible | None, Band | None, Verdict | None]:
     """Return what `to_arrays` was given; other names are left alone.
 
     Raises:
@@ -95,4 +118,5 @@ def from_arrays(found: Mapping[str, Any]) -> tuple[Credible | None, Band | None]
         credible = Credible(level, found["present"], found["numbers"], band, error)
     if "certified_level" in found:
         certified = Band(float(found["certified_level"]), *found["certified"])
-    return credible, certified
+    verdict = Verdict(*map(str, found["verdict"])) if "verdict" in found else None
+    return credible, certified, verdict

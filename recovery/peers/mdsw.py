@@ -15,7 +15,8 @@ log-ratio: epsilon, in both ways of sharing it. The paper says not which it take
 
 Source: Yang, Wang, Li, Cheng and Su 2020, "Answering multi-dimensional range queries under local
 differential privacy", as paper 003 uses it in Section VII; Li et al. 2020 for the wave, whose
-radius b = (e e^e - e^e + 1) / (2 e^e (e^e - 1 - e)) is that of `recovery.disk_radius` on a line.
+radius b = (e e^e - e^e + 1) / (2 e^e (e^e - 1 - e)) is that of `recovery.disk.footprint` on a
+line.
 """
 
 from typing import Literal, NamedTuple, get_args
@@ -25,10 +26,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from edge.records import Grid
 
-from ..channel import Channel
-from ..disk_estimators import estimate as estimate_line
-from ..disk_query import Query
-from ..em import Fit
+from ..disk.channel import Channel
+from ..disk.em import Fit
+from ..disk.estimators import estimate as estimate_line
+from ..disk.query import Query
 from ..ratio import Ratio, lowest
 from .local_privacy import both, either
 
@@ -95,7 +96,7 @@ def estimate(
         across_counts, down_counts: (1, outer places) of each.
         epsilon: of one answer, half the user's where the budget is split; sets where expectation
             maximisation stops.
-        name: the estimator of each line, of `recovery.disk_estimators`: "em" is the printed one,
+        name: the estimator of each line, of `recovery.disk.estimators`: "em" is the printed one,
             "ems" smooths, and "auto" is the one that the disk's own maps are drawn with.
     """
     columns = estimate_line(name, across, across_counts, epsilon)

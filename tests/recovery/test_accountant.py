@@ -92,6 +92,7 @@ def test_no_answer_is_below_the_truth(epsilon: float, delta: float) -> None:
         assert true_log_delta(epsilon, (1 + MILLIONTH) / sigma) > asked
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.floats(-4, 3).map(lambda x: 10**x), st.floats(-12, -1).map(lambda x: 10**x))
 def test_the_exchange_of_zcdp_is_never_below_the_formula(rho: float, delta: float) -> None:

@@ -1,7 +1,8 @@
 """What is loaded ahead is what a map wants, or its first one would be late."""
 
-import subprocess
 import sys
+
+from tests import processes
 
 SCRIPT = """
 import sys
@@ -20,7 +21,7 @@ print(len({name for name in sys.modules if name.startswith("scipy.")} - before) 
 def test_a_map_loads_hardly_anything_more() -> None:
     """With a control: without it, the first map loads a good part of scipy."""
     for words, more in ((["ahead"], "False"), (["late"], "True")):
-        ran = subprocess.run(
+        ran = processes.run(
             [sys.executable, "-c", SCRIPT, *words], capture_output=True, text=True, check=False
         )
         assert ran.stdout.split()[1:] == [more], ran.stdout + ran.stderr

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from recovery import channel as channels
-from recovery.channel import Channel
 from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
+from recovery.disk import channel as channels
+from recovery.disk.channel import Channel, channel_of
 
 SHAPES = [
     ((5, 5), 2),

@@ -2,7 +2,6 @@
 
 import ast
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from recovery import compiled, kernels
+from tests import processes
 
 KERNELS = sorted(Path(kernels.__path__[0]).glob("[!_]*.py"))
 SOURCE = """import numpy as np
@@ -62,7 +62,7 @@ def test_a_compilation_is_told_of_and_the_loading_of_what_was_kept_is_not(tmp_pa
     )
 
     said = [
-        subprocess.run(
+        processes.run(
             [sys.executable, "-c", line, str(tmp_path)], capture_output=True, text=True
         ).stdout
         for _ in range(2)
@@ -78,7 +78,7 @@ def test_small_work_does_not_load_a_compiler() -> None:
         "assert compiled.tier(plain, worth=False) is plain; assert 'numba' not in sys.modules"
     )
 
-    assert subprocess.run([sys.executable, "-c", line]).returncode == 0
+    assert processes.run([sys.executable, "-c", line]).returncode == 0
 
 
 def test_it_can_be_switched_off() -> None:
@@ -89,7 +89,7 @@ def test_it_can_be_switched_off() -> None:
         "assert compiled.tier(plain, worth=True) is plain"
     )
 
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", line], env={**os.environ, "HEATVEIL_COMPILED": "0"}
     )
 

@@ -12,7 +12,7 @@ from edge.disk import release, report
 from edge.entropy import Tape
 from edge.records import Grid, Reading, Release, Round
 from recovery.disk import Query, plan, recover, together
-from recovery.disk_channel import channel_of
+from recovery.disk.channel import channel_of
 from recovery.guarantee import sentences
 from recovery.heatmap import Heatmap, Unresolved
 
@@ -82,6 +82,7 @@ def test_a_map_finds_where_most_are(scheme: Any) -> None:
     assert found.guarantee == first(query).guarantee
 
 
+@pytest.mark.long
 def test_a_map_is_of_the_answers_of_all_rounds_together() -> None:
     """Twice the reports, half the epsilon each: the counts are added."""
     query = Query(GRID, (6, 1), readings=2)
@@ -119,6 +120,7 @@ def test_one_cell_and_radius_nought_are_maps_too() -> None:
     assert np.unravel_index(response.mass.argmax(), (4, 5)) == (3, 2)
 
 
+@pytest.mark.long
 @given(
     st.tuples(st.integers(1, 7), st.integers(1, 7)),
     st.sampled_from(["dam", "dam-ns", "area", "huem"]),

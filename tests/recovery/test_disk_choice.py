@@ -7,7 +7,7 @@ import pytest
 
 from edge.records import Grid
 from recovery.disk import Query
-from recovery.disk_choice import (
+from recovery.disk.choice import (
     AS_GOOD,
     REPORTS,
     best_reach,
@@ -17,9 +17,8 @@ from recovery.disk_choice import (
     wave_reach,
     whole,
 )
-from recovery.disk_query import radius_of, scheme_of
-from recovery.disk_radius import radius_cells
-from recovery.disk_wave import shares
+from recovery.disk.footprint import radius_cells, wave_shares
+from recovery.disk.query import radius_of, scheme_of
 
 
 def wave(epsilon: tuple[int, int], shape: tuple[int, int], radius: float | None = None) -> Query:
@@ -31,7 +30,7 @@ def test_along_a_line_the_wave_is_the_interval_and_the_choice_the_printed_one(
     shape: tuple[int, int],
 ) -> None:
     """Nothing was measured there to be better than the square wave of one dimension."""
-    assert min(shape) > 1 or shares(2, 1.0, shape) == [[1.0, 1.0, 1.0]]
+    assert min(shape) > 1 or wave_shares(2, 1.0, shape) == [[1.0, 1.0, 1.0]]
     assert chosen(1.0, shape) == ("dam-ns", radius_cells(1.0, shape))
 
 
@@ -79,6 +78,7 @@ def test_the_score_is_that_of_the_channel_written_out(radius: float) -> None:
     assert score(footprint, epsilon, shape) == pytest.approx(math.exp(np.mean(wrong)), rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("side", [2, 3, 5, 10, 15, 20, 64, 256])
 def test_more_epsilon_never_reaches_farther(side: int) -> None:
     """And the choice is a reach within the grid, for a plan without a radius."""
@@ -115,4 +115,4 @@ def test_there_is_no_choice_without_a_budget_or_a_cell(
         chosen(epsilon, shape)
     for radius in (-1.0, math.inf, math.nan):
         with pytest.raises(ValueError, match="must be a number of cells"):
-            shares(radius, 1.0, (5, 5))
+            wave_shares(radius, 1.0, (5, 5))

@@ -9,18 +9,22 @@ from edge.disk import Table
 from edge.records import Grid, Round
 from edge.wire import ROUND_BYTES, round_topic, unpack_round
 from recovery.disk import plan, promise
-from recovery.disk_fit import WORST, apart, longest, refused, steps_of
-from recovery.disk_query import Query
-from recovery.disk_round import (
+from recovery.disk.footprint import shares
+from recovery.disk.query import Query
+from recovery.disk.round import (
+    WORST,
+    apart,
     disk_round,
     domain_of,
+    longest,
     octant_of,
     refusal,
+    refused,
+    steps_of,
     total_of,
     weighed_with,
     weights_of,
 )
-from recovery.disk_shares import shares
 
 CASES = [(16, (7, 2)), (20, (7, 2)), (25, (7, 2)), (30, (7, 2)), (31, (7, 2)), (30, (7, 10))]
 LARGE = [*CASES, (25, (8, 1)), (20, (1, 1))]
@@ -67,6 +71,7 @@ def test_it_fits_and_every_device_proves_what_it_promises(
     assert far < 1 << 16
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("radius", "epsilon"), [(20, (7, 2)), (30, (7, 2)), (25, (8, 1))])
 def test_what_is_lost_is_the_distance_of_the_two_laws(
     radius: int, epsilon: tuple[int, int]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from edge.records import Grid
-from recovery.disk_query import Query, epsilon_of_one, radius_of
+from recovery.disk.query import Query, epsilon_of_one, radius_of
 
 
 def asked(**more: Any) -> Query:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from recovery.disk_radius import (
+from recovery.disk.footprint import (
     best_radius,
     footprint_ratio,
     mutual_information_radius,

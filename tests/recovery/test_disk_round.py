@@ -12,10 +12,10 @@ from edge.disk import Table
 from edge.records import Grid, Guarantee, Round
 from edge.wire import ROUND_BYTES, round_topic, unpack_round
 from recovery.disk import plan
-from recovery.disk_channel import channel_of
-from recovery.disk_query import Query, epsilon_of_one
-from recovery.disk_round import disk_round, domain_of, octant_of, refusal, total_of, weights_of
-from recovery.disk_shares import shares
+from recovery.disk.channel import channel_of
+from recovery.disk.footprint import shares
+from recovery.disk.query import Query, epsilon_of_one
+from recovery.disk.round import disk_round, domain_of, octant_of, refusal, total_of, weights_of
 
 PROMISE = Guarantee((7, 2), None, (49, 8), "cells", "local", "one report", "presence")
 SCHEMES = ("dam", "dam-ns", "area", "huem", "wave", "krr")
@@ -92,6 +92,7 @@ def test_near_is_the_greatest_weight_that_epsilon_allows(epsilon: tuple[int, int
     assert most - 3 < near <= most
 
 
+@pytest.mark.long
 def test_two_reports_and_one_are_rounded_to_the_safe_side() -> None:
     """At many epsilons: what is rounded up by one or two is so at some of them."""
     for num in range(1, 60):

@@ -6,8 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from recovery.disk_cells import inside, meets
-from recovery.disk_shares import SCHEMES, shares
+from recovery.disk.footprint import SCHEMES, inside, meets, shares
 
 PLANE = (15, 15)
 RADII = range(1, 61)
@@ -146,6 +145,7 @@ def test_the_outer_domain_has_as_many_cells_as_theorem_vi_2_says(side: int) -> N
             assert len(reached) == beside + len(footprint)
 
 
+@pytest.mark.long
 def test_theorem_vi_1_as_printed_is_negative_and_above_one() -> None:
     """Negative where only a corner is inside: 188 of 200 radii, the first 3, 7, 8, 11, 13. Above
     one for cells that Theorem VI.3 lists: 192 of 200, the first 6, 9, 10, and 2.06 at worst."""

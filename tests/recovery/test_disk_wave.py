@@ -9,13 +9,11 @@ import pytest
 from edge.records import Grid
 from physics.crowds.disk import count_many
 from recovery.disk import Query, promise
-from recovery.disk_channel import channel_of
-from recovery.disk_choice import (
-    chosen,
-)
-from recovery.disk_round import disk_round, domain_of, total_of, weights_of
-from recovery.disk_wave import HOLLOW
-from recovery.em import em, gain_of
+from recovery.disk.channel import channel_of
+from recovery.disk.choice import chosen
+from recovery.disk.em import em, gain_of
+from recovery.disk.footprint import HOLLOW
+from recovery.disk.round import disk_round, domain_of, total_of, weights_of
 
 
 def wave(epsilon: tuple[int, int], shape: tuple[int, int], radius: float | None = None) -> Query:
@@ -90,6 +88,7 @@ def heap_wrong(scheme: str, world: np.random.Generator) -> np.ndarray:
     return np.array(off)
 
 
+@pytest.mark.long
 def test_the_wave_is_nearer_than_the_printed_disk() -> None:
     """From one fixed world; the control, the disk against itself, must not come out so."""
     world = np.random.default_rng(8)

@@ -176,6 +176,7 @@ def test_a_ground_that_nobody_knows_is_refused() -> None:
         earth_movers([[1.0]], [[1.0]], metric="l3")  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["l1", "l2", "w2"])
 def test_a_map_moved_across_a_large_plane_is_as_far_as_it_was_moved(metric: str) -> None:
     """Every mass goes the same way: no plan is cheaper than the way between the centres."""
@@ -193,6 +194,7 @@ def test_a_map_moved_across_a_large_plane_is_as_far_as_it_was_moved(metric: str)
     assert distance() == pytest.approx((70 if metric == "l1" else 50) / 120, abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cells", [20, 32])
 @pytest.mark.parametrize("loaded", [False, True])
 def test_whichever_way_is_taken_the_answer_is_the_same(
@@ -214,6 +216,7 @@ def test_whichever_way_is_taken_the_answer_is_the_same(
         assert found == pytest.approx(peer, abs=1e-10)
 
 
+@pytest.mark.long
 def test_without_a_compiler_the_answers_are_the_same_and_the_hopeless_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from recovery.channel import Channel
 from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.em import Fit, em, gain_of, log_likelihood, smoothed, stepped
-from recovery.em_fast import em_fast
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.em import Fit, em, em_fast, gain_of, log_likelihood, smoothed, stepped
 
 
 def disk(shape: tuple[int, int], radius: int, epsilon: tuple[int, int] = (7, 5)) -> Channel:
@@ -106,6 +104,7 @@ def test_steps_that_run_out_are_told() -> None:
         assert found.status.startswith("stopped after 5 steps")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("shape", "radius", "epsilon"), [((15, 15), 10, (7, 5)), ((12, 7), 2, (7, 2))]
 )

@@ -8,15 +8,12 @@ import scipy.integrate
 
 from edge.records import Grid
 from physics.crowds.disk import count_many
-from recovery import em_average, em_prior, em_scoring
-from recovery.channel import Channel
-from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.disk_estimators import estimate
+from recovery.disk import Query, average_map, plan, smooth_map
+from recovery.disk.average_map import averaged, doubted, kinds, mean, mended, misfit
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.em import em, gain_of, log_likelihood
+from recovery.disk.estimators import estimate
 from recovery.distance import wasserstein2
-from recovery.em import em, gain_of, log_likelihood
-from recovery.em_average import averaged, doubted, kinds, mean
-from recovery.em_misfit import mended, misfit
 
 
 def answered(
@@ -90,23 +87,23 @@ def test_the_chance_of_a_strength_is_integrated() -> None:
     _, channel, counts = answered(
         np.random.default_rng(1).multinomial(20_000, np.r_[1:10] / 45)[None, :], (3, 1), 2, "wave"
     )
-    places, smooth = em_prior.lattice(channel), em_prior.prior((1, 9), 1)
-    seen = em_prior.blocked(channel, counts, 1)
-    found = em_scoring.fitted(places, seen, smooth, np.zeros(9))
-    scale = em_scoring._ROUGHNESS
+    places, smooth = smooth_map.lattice(channel), smooth_map.prior((1, 9), 1)
+    seen = smooth_map.blocked(channel, counts, 1)
+    found = smooth_map.fitted(places, seen, smooth, np.zeros(9))
+    scale = smooth_map._ROUGHNESS
 
     def held(log_strength: float) -> float:
         """Evidence at a strength, by Newton from the best map; times what is held of it."""
         strength, u = math.exp(log_strength), found.u
         precision = smooth.precision(strength, found.level)
         for _ in range(60):
-            mass = em_scoring.exponential(u)
+            mass = smooth_map.exponential(u)
             law = places.chances @ mass
             weighed = places.chances * mass / np.sqrt(law)[:, None]
             shown = seen.sum() * (weighed.T @ weighed - np.outer(mass, mass))
             uphill = mass * (places.chances.T @ (seen / law) - seen.sum()) - precision @ u
             u = u + np.linalg.solve(shown + precision, uphill)
-        worth = log_likelihood(seen, places.chances @ em_scoring.exponential(u))
+        worth = log_likelihood(seen, places.chances @ smooth_map.exponential(u))
         whole = np.linalg.slogdet(precision)[1] - np.linalg.slogdet(shown + precision)[1]
         x = strength * scale
         density = math.sqrt(x) * math.exp(-x / 2) / math.sqrt(2 * math.pi)
@@ -159,7 +156,7 @@ def test_nobody_and_few_say_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """No answers are an even map; and kinds without a chance cost no deviations."""
     people = lone(6, 40)
     _, channel, counts = answered(people, (1, 1), 4)
-    monkeypatch.setattr(em_average, "NO_CHANCE", 2.0)
+    monkeypatch.setattr(average_map, "NO_CHANCE", 2.0)
     fit = averaged(channel, counts, gain_of(1))
 
     assert averaged(channel, 0 * counts, 1.0).status.startswith("nobody answered")

@@ -5,8 +5,8 @@ import pytest
 
 from edge.records import Grid
 from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.em_blocks import block_chances, in_blocks
+from recovery.disk.channel import channel_of
+from recovery.disk.crowded_map import block_chances, in_blocks
 
 
 @pytest.mark.parametrize("shape", [(12, 9), (7, 7), (5, 1), (3, 11)])

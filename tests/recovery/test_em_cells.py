@@ -7,12 +7,11 @@ import pytest
 import scipy.integrate
 
 from edge.records import Grid
-from recovery.channel import Channel
 from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.em import em, even, gain_of, log_likelihood
-from recovery.em_average import averaged
-from recovery.em_crowded import crowded
+from recovery.disk.average_map import averaged
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.crowded_map import crowded
+from recovery.disk.em import em, even, gain_of, log_likelihood
 
 
 def disk(shape: tuple[int, int], epsilon: tuple[int, int], radius: int | None = 1) -> Channel:
@@ -81,6 +80,7 @@ def test_the_evidence_of_two_cells_is_an_integral_over_their_simplex() -> None:
     assert found.evidence == pytest.approx(top + math.log(whole / 190 / 8), abs=0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [(1, 2), (1, 1)])
 @pytest.mark.parametrize("reports", [5, 20])
 @pytest.mark.parametrize("seed", range(4))

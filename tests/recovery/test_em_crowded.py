@@ -7,12 +7,10 @@ import pytest
 import scipy.integrate
 
 from edge.records import Grid
-from recovery.channel import Channel
 from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.em import even, log_likelihood
-from recovery.em_cells import Search
-from recovery.em_crowded import crowded
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.crowded_map import Search, crowded
+from recovery.disk.em import even, log_likelihood
 
 
 def disk(shape: tuple[int, int], radius: int = 2, epsilon: int = 2) -> Channel:

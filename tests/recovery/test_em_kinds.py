@@ -7,15 +7,12 @@ import pytest
 import scipy.integrate
 
 from edge.records import Grid
-from recovery import em_map, em_posterior, em_prior
-from recovery.channel import Channel
-from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.em import gain_of, log_likelihood
-from recovery.em_average import averaged, doubted, kinds, mean
-from recovery.em_crowded import Crowded
-from recovery.em_misfit import mended
-from recovery.em_posterior import Posterior, exponential, posterior
+from recovery.disk import Query, plan, smooth_map
+from recovery.disk.average_map import averaged, doubted, kinds, mean, mended
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.crowded_map import Crowded
+from recovery.disk.em import gain_of, log_likelihood
+from recovery.disk.smooth_map import Posterior, exponential, posterior
 
 
 def answered(reports: int, share: float, seed: int) -> tuple[Channel, np.ndarray]:
@@ -53,7 +50,7 @@ def test_deviations_over_orders_are_within_and_between_them() -> None:
     whole = np.tensordot(chances / chances.sum(), np.add(within, apart), 1)
 
     assert best.evidence == max(one.evidence for one in orders)
-    assert em_map.variances(best) == pytest.approx(whole, rel=1e-2)
+    assert smooth_map.variances(best) == pytest.approx(whole, rel=1e-2)
     assert whole.max() > 1.05 * np.tensordot(chances / chances.sum(), within, 1).max()
 
 
@@ -76,7 +73,7 @@ def test_a_crowded_cell_on_a_smooth_map_is_weighed_against_that_map(
 ) -> None:
     """By Bayes's factor: one integral over its weight, for one of 120 cells and a quarter."""
     channel, counts = foot(4, 1, 10_000, 0.03)
-    monkeypatch.setattr(em_posterior, "ORDERS", (3,))  # the others would draw the cell themselves
+    monkeypatch.setattr(smooth_map, "ORDERS", (3,))  # the others would draw the cell themselves
     best, few, rough = kinds(channel, counts)
     assert isinstance(best.found, Posterior)
     assert isinstance(few.found, Crowded)
@@ -101,7 +98,7 @@ def test_deviations_hold_the_users_own_scatter_and_what_was_mended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whose answer it is by Bayes, by cell; how far it was moved; what kinds leave open."""
-    monkeypatch.setattr(em_prior, "_PLACES_MAX", 40)
+    monkeypatch.setattr(smooth_map, "_PLACES_MAX", 40)
     channel, counts = foot(3, 2, 30_000, 0.1)
     found = kinds(channel, counts)
     expected = mean(found)

@@ -7,14 +7,10 @@ import scipy.optimize
 from edge.records import Grid
 from physics.crowds.disk import count_many
 from physics.points import histogram, mnormal
-from recovery import em_map, em_prior, em_scoring
-from recovery.channel import Channel
-from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.em import gain_of, log_likelihood
-from recovery.em_fast import em_fast
-from recovery.em_map import most_probable
-from recovery.em_posterior import exponential, posterior
+from recovery.disk import Query, plan, smooth_map
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.em import em_fast, gain_of, log_likelihood
+from recovery.disk.smooth_map import exponential, most_probable, posterior
 
 
 def disk(shape: tuple[int, int], radius: int | None = None, epsilon: int = 2) -> Channel:
@@ -39,10 +35,10 @@ def answered(channel: Channel, mass: np.ndarray, reports: int, seed: int) -> np.
 
 
 @pytest.mark.parametrize("shape", [(6, 5), (9, 1), (1, 7), (2, 6), (2, 2)])
-@pytest.mark.parametrize("order", em_prior.ORDERS)
+@pytest.mark.parametrize("order", smooth_map.ORDERS)
 def test_what_a_prior_does_not_see_are_polynomials(shape: tuple[int, int], order: int) -> None:
     """Order 3 leaves the logarithm of a normal density alone, and nothing rougher."""
-    found = em_prior.prior(shape, order)
+    found = smooth_map.prior(shape, order)
     y, x = np.indices(shape).reshape(2, -1) / max(shape)
     for i in range(4):
         for j in range(4):
@@ -59,13 +55,14 @@ def test_what_a_prior_does_not_see_are_polynomials(shape: tuple[int, int], order
     assert found.log_determinant(3.0, 0.2) == pytest.approx(whole, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(4, 3), (8, 1)])
 def test_no_other_map_is_more_probable(shape: tuple[int, int]) -> None:
     """Scipy climbs the same hill from elsewhere, without our derivatives, and gets no higher."""
     channel = disk(shape, 1)
     counts = answered(channel, hill(channel), 2_000, 4)
     found = posterior(channel, counts)
-    precision = em_prior.prior(found.lattice.shape, found.order).precision(
+    precision = smooth_map.prior(found.lattice.shape, found.order).precision(
         found.strength, found.level
     )
 
@@ -84,7 +81,7 @@ def test_the_strength_is_where_the_evidence_is_greatest() -> None:
     waves = np.array([[1.0, 4.0, 1.0, 1.0, 6.0, 5.0, 0.5, 3.0, 2.0]])
     counts = answered(channel, waves / waves.sum(), 30_000, 5)
     found = posterior(channel, counts)
-    smooth = em_prior.prior((1, 9), found.order)
+    smooth = smooth_map.prior((1, 9), found.order)
 
     def evidence(strength: float) -> float:
         """Laplace's integral at a fixed strength, by scipy's optimum and a numeric Hessian."""
@@ -116,6 +113,7 @@ def test_the_strength_is_where_the_evidence_is_greatest() -> None:
     assert here > evidence(found.strength * 20) + 0.5
 
 
+@pytest.mark.long
 def test_it_beats_the_printed_rule_on_a_hill_and_says_how_sure_it_is() -> None:
     """The better regulariser is why `auto` is not EM; its sd must cover what is left of error."""
     channel, reports = disk((15, 15), epsilon=1), 100_000
@@ -138,23 +136,25 @@ def test_it_beats_the_printed_rule_on_a_hill_and_says_how_sure_it_is() -> None:
     )  # a sd a quarter as large
 
 
+@pytest.mark.long
 def test_a_coarse_lattice_gives_nearly_the_same_map(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large maps are drawn on a lattice: on one that is small enough for both, both agree."""
     channel = disk((20, 16), 6)
     counts = answered(channel, hill(channel), 50_000, 6)
     whole = most_probable(channel, counts)
-    monkeypatch.setattr(em_prior, "_PLACES_MAX", 90)
+    monkeypatch.setattr(smooth_map, "_PLACES_MAX", 90)
     coarse = posterior(channel, counts)
 
     assert coarse.lattice.step == 2
     assert coarse.mass.shape == (16, 20)
     assert abs(coarse.mass - whole.mass).sum() / 2 < 0.02
     monkeypatch.undo()
-    assert em_map.deviations(coarse).sum() == pytest.approx(
-        em_map.deviations(posterior(channel, counts)).sum(), rel=0.2
+    assert smooth_map.deviations(coarse).sum() == pytest.approx(
+        smooth_map.deviations(posterior(channel, counts)).sum(), rel=0.2
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (7, 2)])
 def test_the_smallest_maps_are_maps(shape: tuple[int, int]) -> None:
     """There are no third differences of two cells."""
@@ -167,6 +167,7 @@ def test_the_smallest_maps_are_maps(shape: tuple[int, int]) -> None:
     assert np.isfinite(found.sd).all()
 
 
+@pytest.mark.long
 def test_few_answers_are_no_evidence_of_a_cliff() -> None:
     """Two users say nothing of a population in 144 cells; nobody says nothing of anybody."""
     channel = disk((12, 12), 3)
@@ -184,6 +185,7 @@ def test_few_answers_are_no_evidence_of_a_cliff() -> None:
         most_probable(channel, counts)
 
 
+@pytest.mark.long
 def test_what_users_are_beyond_their_population_is_enumerated() -> None:
     """Their own shares given the answers: each answer is of one cell with Bayes's chance."""
     channel, reports = disk((4, 3), 1, epsilon=4), 500
@@ -195,13 +197,14 @@ def test_what_users_are_beyond_their_population_is_enumerated() -> None:
     seen = counts.ravel()
     mean = seen @ whose / reports
     variance = seen @ (whose * (1 - whose)) / reports**2
-    both = np.sqrt(em_map.variances(smooth).ravel() + variance)
+    both = np.sqrt(smooth_map.variances(smooth).ravel() + variance)
 
     assert found.mass.ravel() == pytest.approx(mean)
     assert found.sd is not None
     assert found.sd.ravel() == pytest.approx(both)
 
 
+@pytest.mark.long
 def test_of_two_summits_of_the_evidence_the_higher_is_taken() -> None:
     """Three hills look like one from where nothing bends, and no step leads away from there."""
     planned = plan(Query(Grid((10, 10), 0), (7, 5), scheme="wave", radius=3), [])
@@ -210,17 +213,18 @@ def test_of_two_summits_of_the_evidence_the_higher_is_taken() -> None:
     people = histogram(points, Grid((10, 10), 0))
     counts = count_many(planned, people, np.random.default_rng(0)).astype(float)
     found = posterior(channel, counts)
-    places, flat = em_prior.lattice(channel), np.zeros(100)
-    seen = em_prior.blocked(channel, counts, 1)
+    places, flat = smooth_map.lattice(channel), np.zeros(100)
+    seen = smooth_map.blocked(channel, counts, 1)
     from_even = [
-        em_scoring.fitted(places, seen, em_prior.prior((10, 10), order), flat)
-        for order in em_prior.ORDERS
+        smooth_map.fitted(places, seen, smooth_map.prior((10, 10), order), flat)
+        for order in smooth_map.ORDERS
     ]
 
     assert found.strength < 1
     assert found.evidence >= max(one.evidence for one in from_even) - 0.1
 
 
+@pytest.mark.long
 def test_a_kernel_far_wider_than_the_map_needs_no_matrix_of_all_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -228,8 +232,8 @@ def test_a_kernel_far_wider_than_the_map_needs_no_matrix_of_all_answers(
     channel = disk((9, 7), 12)
     counts = answered(channel, hill(channel), 200_000, 8)
     whole = most_probable(channel, counts)
-    monkeypatch.setattr(em_prior, "_CHANCES_MAX", 30_000)
-    places = em_prior.lattice(channel)
+    monkeypatch.setattr(smooth_map, "_CHANCES_MAX", 30_000)
+    places = smooth_map.lattice(channel)
     coarse = most_probable(channel, counts)
 
     assert (places.step, places.block) == (1, 2)
@@ -237,6 +241,7 @@ def test_a_kernel_far_wider_than_the_map_needs_no_matrix_of_all_answers(
     assert abs(coarse.mass - whole.mass).sum() / 2 < 0.05
 
 
+@pytest.mark.long
 def test_what_kind_of_smoothness_it_is_is_doubted_too() -> None:
     """Half a square at a small epsilon looks like one hill, and a hill sure of itself is wrong."""
     planned = plan(Query(Grid((10, 10), 0), (7, 10), scheme="dam"), [])
@@ -252,7 +257,7 @@ def test_what_kind_of_smoothness_it_is_is_doubted_too() -> None:
         assert len(found.rivals) == 2
         assert max(one.evidence for one in found.rivals) <= found.evidence
         scores["told"].append(off / fit.sd)
-        scores["of one order"].append(off / em_map.deviations(found))
+        scores["of one order"].append(off / smooth_map.deviations(found))
     spread = {name: float(np.sqrt(np.square(z).mean())) for name, z in scores.items()}
 
     assert spread["told"] < 3.5

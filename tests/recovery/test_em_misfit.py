@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from recovery.channel import Channel
 from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.em_misfit import misfit
+from recovery.disk.average_map import misfit
+from recovery.disk.channel import Channel, channel_of
 
 
 def line(cells: int, epsilon: tuple[int, int]) -> Channel:

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from recovery import em_prior, em_scoring
-from recovery.channel import Channel
-from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.em import log_likelihood
-from recovery.em_posterior import Posterior, posterior
+from recovery.disk import Query, plan, smooth_map
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.em import log_likelihood
+from recovery.disk.smooth_map import Posterior, posterior
 
 
 def answered(seed: int = 6) -> tuple[Channel, np.ndarray]:
@@ -29,14 +27,14 @@ def answered(seed: int = 6) -> tuple[Channel, np.ndarray]:
 @pytest.mark.parametrize("places", [24 * 24, 90])
 def test_each_order_has_the_cells_likelihood(monkeypatch: pytest.MonkeyPatch, places: int) -> None:
     """Also on a lattice, where they are fitted to blocks first, and not the best of them alone."""
-    monkeypatch.setattr(em_prior, "_PLACES_MAX", places)
+    monkeypatch.setattr(smooth_map, "_PLACES_MAX", places)
     channel, counts = answered()
     best = posterior(channel, counts)
 
     assert best.lattice.block == (1 if places > 320 else 2)
-    assert {best.order, *(one.order for one in best.rivals)} == set(em_prior.ORDERS)
+    assert {best.order, *(one.order for one in best.rivals)} == set(smooth_map.ORDERS)
     for one in (best, *best.rivals):
-        smooth = em_prior.prior(one.lattice.shape, one.order)
+        smooth = smooth_map.prior(one.lattice.shape, one.order)
         precision = smooth.precision(one.strength, one.level)
         worth = log_likelihood(counts, channel.forward(one.mass))
         assert one.height == pytest.approx(worth - one.u @ precision @ one.u / 2, abs=1e-6)
@@ -50,7 +48,7 @@ def test_orders_are_left_out_only_where_another_map_is_far_better(
     monkeypatch: pytest.MonkeyPatch, places: int
 ) -> None:
     """Which is told what the first order has; where it is near, all is as if it were not there."""
-    monkeypatch.setattr(em_prior, "_PLACES_MAX", places)
+    monkeypatch.setattr(smooth_map, "_PLACES_MAX", places)
     channel, counts = answered()
     told: list[float] = []
 
@@ -76,14 +74,14 @@ def test_a_lattice_has_about_the_evidence_of_its_cells(monkeypatch: pytest.Monke
     channel, counts = answered()
     found = []
     for places in (24 * 24, 90):
-        monkeypatch.setattr(em_prior, "_PLACES_MAX", places)
+        monkeypatch.setattr(smooth_map, "_PLACES_MAX", places)
         best = posterior(channel, counts)
         found.append({one.order: one.overall for one in (best, *best.rivals)})
 
     assert found[1] == pytest.approx(found[0], abs=10)
 
 
-@pytest.mark.parametrize("order", em_prior.ORDERS)
+@pytest.mark.parametrize("order", smooth_map.ORDERS)
 @pytest.mark.parametrize("epsilon", [2, 5])
 def test_no_step_leads_away_from_the_summit(order: int, epsilon: int) -> None:
     """To a lone cell the way is long, and whole steps overshoot: the truth must be no likelier."""
@@ -92,9 +90,9 @@ def test_no_step_leads_away_from_the_summit(order: int, epsilon: int) -> None:
     channel, mass = channel_of(planned), np.full((5, 6), 0.4 / 30)
     mass[0, 3] += 0.6
     counts = np.round(200_000 * channel.forward(mass))
-    places, smooth = em_prior.lattice(channel), em_prior.prior((5, 6), order)
-    seen = em_prior.blocked(channel, counts, 1)
-    found = em_scoring.fitted(places, seen, smooth, np.zeros(30))
+    places, smooth = smooth_map.lattice(channel), smooth_map.prior((5, 6), order)
+    seen = smooth_map.blocked(channel, counts, 1)
+    found = smooth_map.fitted(places, seen, smooth, np.zeros(30))
     true = np.log(mass).ravel() - np.log(mass).mean()
     bent = float(true @ smooth.precision(found.strength, found.level) @ true) / 2
 

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from recovery import em_prior
-from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.em_blocks import in_blocks
+from recovery.disk import Query, plan, smooth_map
+from recovery.disk.channel import channel_of
+from recovery.disk.crowded_map import in_blocks
 
 
-@pytest.mark.parametrize("order", em_prior.ORDERS)
+@pytest.mark.parametrize("order", smooth_map.ORDERS)
 def test_a_wave_is_as_rough_in_every_direction(order: int) -> None:
     """A power of the distance along a line, turned: its derivatives of that order add to one."""
-    rough = em_prior.prior((24, 24), order).rough
+    rough = smooth_map.prior((24, 24), order).rough
     y, x = np.indices((24, 24)) / 24
 
     def seen(turn: float) -> float:
@@ -33,10 +32,10 @@ def test_a_slope_on_a_lattice_is_the_same_slope_in_the_cells(
     monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int]
 ) -> None:
     """The mean over a place's square of cells is what the place has, the smaller last ones too."""
-    monkeypatch.setattr(em_prior, "_PLACES_MAX", 90)
+    monkeypatch.setattr(smooth_map, "_PLACES_MAX", 90)
     planned = plan(Query(Grid(shape, 1000), (2, 1), radius=6), [])
     assert planned is not None
-    places = em_prior.lattice(channel_of(planned))
+    places = smooth_map.lattice(channel_of(planned))
     slope = np.add.outer(0.7 * np.arange(shape[1]), -0.2 * np.arange(shape[0]))
     cells = in_blocks(np.ones_like(slope), places.step)
     means = in_blocks(slope, places.step) / cells

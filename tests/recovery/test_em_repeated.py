@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from recovery import em_prior
-from recovery.channel import Channel
-from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.em import OPTIMAL, Fit
-from recovery.em_uncertainty import cell_sd, expected_w2
+from recovery.disk import Query, plan, smooth_map
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.em import OPTIMAL, Fit
+from recovery.disk.estimators import cell_sd, expected_w2
 
 
 def disk(shape: tuple[int, int], radius: int, epsilon: int = 2) -> Channel:
@@ -60,9 +58,9 @@ def test_the_distance_expected_on_a_lattice_is_in_cells(monkeypatch: pytest.Monk
     y, x = np.indices((16, 20))
     hill = np.exp(-((y - 6) ** 2 + (x - 12) ** 2) / 24)
     counts = np.round(50_000 * channel.forward(hill / hill.sum()))
-    monkeypatch.setattr(em_prior, "_PLACES_MAX", 90)
+    monkeypatch.setattr(smooth_map, "_PLACES_MAX", 90)
 
-    assert em_prior.lattice(channel).step == 2
+    assert smooth_map.lattice(channel).step == 2
     coarse = expected_w2(channel, counts, hill / hill.sum(), draws=6)
     monkeypatch.undo()
     assert 0.8 < coarse / expected_w2(channel, counts, hill / hill.sum(), draws=6) < 1.6

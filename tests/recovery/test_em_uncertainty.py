@@ -6,16 +6,12 @@ import pytest
 from edge.records import Grid, Release
 from physics.crowds.disk import count_many
 from physics.points import histogram, mnormal
-from recovery import disk_estimators
-from recovery.channel import Channel
-from recovery.disk import Query, plan, recover
-from recovery.disk_channel import channel_of
-from recovery.disk_estimators import ESTIMATORS, estimate, misfit
+from recovery.disk import Query, estimators, plan, recover
+from recovery.disk.average_map import averaged
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.em import Fit, em_fast, gain_of
+from recovery.disk.estimators import ESTIMATORS, cell_sd, epsilon_of, estimate, expected_w2, misfit
 from recovery.distance import wasserstein2
-from recovery.em import Fit, gain_of
-from recovery.em_average import averaged
-from recovery.em_fast import em_fast
-from recovery.em_uncertainty import cell_sd, epsilon_of, expected_w2
 from recovery.heatmap import Heatmap
 
 
@@ -37,6 +33,7 @@ def answers(runs: int) -> np.ndarray:
     return np.asarray(drawn.reshape(runs, *law.shape))
 
 
+@pytest.mark.long
 def test_the_printed_method_falls_as_far_as_it_says() -> None:
     """Against two hundred runs with the real truth, which the bootstrap never sees."""
     gain = gain_of(2)
@@ -59,6 +56,7 @@ def test_it_is_the_same_every_time_and_of_the_estimator_asked_for() -> None:
     assert not np.allclose(once, ems)
 
 
+@pytest.mark.long
 def test_the_distance_that_is_expected_is_the_one_that_comes() -> None:
     """The score of the paper's figures, known without the truth, of the map that was drawn."""
     hill = np.exp(-np.add.outer((np.arange(5) - 2.0) ** 2, (np.arange(6) - 3.0) ** 2) / 5)
@@ -96,6 +94,7 @@ def test_nothing_is_known_of_nobody() -> None:
         expected_w2(CHANNEL, answers(1)[0], 0 * TRUTH)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("shape", [(6, 5), (9, 1), (1, 4), (1, 1)])
 def test_every_estimator_draws_a_map_of_every_shape(name: str, shape: tuple[int, int]) -> None:
@@ -118,6 +117,7 @@ def test_no_other_name_and_no_other_epsilon() -> None:
             estimate(name, CHANNEL, np.zeros(CHANNEL.support.shape), epsilon)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("cells", "drawn"), [(20, "crowded"), (90, "no few crowded cells")])
 def test_where_no_smooth_map_fits_the_answers_are_believed(cells: int, drawn: str) -> None:
     """Crowded cells lie between the places of a lattice: a few are found, for many there is EM."""
@@ -153,8 +153,8 @@ def test_what_auto_drew_by_em_is_repeated_by_em(monkeypatch: pytest.MonkeyPatch)
         asked.append(counts)
         return averaged(channel, counts, gain)
 
-    monkeypatch.setattr(disk_estimators, "averaged", counted)
-    monkeypatch.setattr(disk_estimators, "NO_FIT", -np.inf)
+    monkeypatch.setattr(estimators, "averaged", counted)
+    monkeypatch.setattr(estimators, "NO_FIT", -np.inf)
     found = recover(query, [Release(planned, values, REPORTS)])
 
     assert isinstance(found, Heatmap)
@@ -162,6 +162,7 @@ def test_what_auto_drew_by_em_is_repeated_by_em(monkeypatch: pytest.MonkeyPatch)
     assert len(asked) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["em", "ems"])
 def test_large_maps_of_the_printed_methods_are_not_surer_than_they_may_be(name: str) -> None:
     """Above 1,024 cells a few repetitions must do, and they may tell too much, not too little."""

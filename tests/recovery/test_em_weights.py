@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from recovery.em_weights import fitted
+from recovery.disk.crowded_map import fitted
 
 
 def problem(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

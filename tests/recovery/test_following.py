@@ -62,6 +62,7 @@ def test_the_noise_is_wider_the_faster_a_level_follows(estimate: str) -> None:
     assert 1 + 12**0.5 - 0.5 <= norm / alone <= (1 + 12**0.5) * 1.15
 
 
+@pytest.mark.long
 def test_what_is_told_of_the_noise_counts_the_level() -> None:
     """The curve, who comes or goes and other worlds: or they would promise what is not so."""
     query = following(Fraction(1, 50))

@@ -86,6 +86,7 @@ def test_no_frame_of_the_fit_is_warmer_than_the_bound() -> None:
     assert blur.heat_max == pytest.approx(1.5 * blur.heat, rel=0.1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", [[], [(0.0, 3.0)]])
 def test_a_clip_in_which_nobody_is_well_seen_gives_no_blur(
     where: list[tuple[float, float]],
@@ -103,6 +104,7 @@ def test_frames_that_are_not_square_are_refused() -> None:
         fit_blur(np.zeros((10, 8, 6)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("places", [[], [(2, 3)], [(1, 1), (6, 5)], [(1, 6), (5, 1), (6, 6)]])
 def test_with_next_to_no_noise_all_are_counted_and_found(places: list[tuple[int, int]]) -> None:
     """With the veil near nothing, recovery finds the truth, in a room that grew warmer."""
@@ -140,6 +142,7 @@ def test_the_less_epsilon_the_nearer_the_map_comes_to_a_blind_guess() -> None:
     assert mean[1000] < 0.15
 
 
+@pytest.mark.long
 def test_the_warmth_of_the_whole_room_changes_nothing() -> None:
     """Rooms drift by kelvins in a day; the plain recovery, as a control, sees a crowd in that."""
     query = replace(QUERY, epsilon=(100, 1))
@@ -168,6 +171,7 @@ def test_hardly_anybody_is_seen_in_an_empty_room(epsilon: int) -> None:
     assert np.mean(np.array(seen) > 0) <= 0.1
 
 
+@pytest.mark.long
 def test_frames_that_share_a_budget_are_averaged() -> None:
     """Sixteen frames under one promise are each blurred more, and together no more than one."""
     query = replace(QUERY, epsilon=(40, 1), readings=16)

@@ -42,6 +42,7 @@ def test_the_exact_sigma_is_the_published_one(asked: tuple[float, float], sigma:
     assert gaussian_sigma(*asked) == pytest.approx(sigma, rel=2e-3)
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     st.floats(-5, 5).map(lambda power: 10**power),

@@ -8,7 +8,7 @@ import pytest
 
 from edge.records import Grid, Guarantee
 from recovery.heatmap import Heatmap, from_npz, to_npz
-from recovery.uncertainty import Band, Credible
+from recovery.uncertainty import Band, Credible, Verdict
 
 PROMISE = Guarantee((1, 2), (1, 100000), (7, 900), "one moves", "local", "one reading", "much")
 
@@ -46,10 +46,15 @@ def test_how_sure_a_map_is_comes_back_with_it(tmp_path: Path, banded: bool) -> N
         "posterior",
         "few sources",
     )
-    to_npz(replace(there, credible=credible, certified=band), tmp_path / "map.npz")
+    sure = replace(there, credible=credible, certified=band, verdict=Verdict("fits"))
+    to_npz(sure, tmp_path / "map.npz")
+    wrong = Verdict("assumptions", "it cannot be")
+    to_npz(replace(there, verdict=wrong), tmp_path / "wrong.npz")
 
-    here = from_npz(tmp_path / "map.npz")
+    here, doubted = from_npz(tmp_path / "map.npz"), from_npz(tmp_path / "wrong.npz")
 
+    assert (here.verdict, here.expected_error) == (Verdict("fits"), 0.25)
+    assert (doubted.verdict, doubted.expected_error) == (wrong, None)
     assert (here.estimator, here.why) == ("posterior", "few sources")
     assert here.credible is not None
     assert (here.credible.level, here.credible.expected_error) == (0.9, 0.25)

@@ -71,7 +71,7 @@ def agrees(found: dict[tuple[int, int], np.ndarray]) -> bool:
     return sum(squares) < chi2.ppf(0.95, len(squares))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_papers_distances_are_reproduced() -> None:
     """Three epsilons and one to four sources, all twelve at once."""
     found = {

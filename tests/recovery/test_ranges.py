@@ -50,6 +50,7 @@ def scattered(together: float) -> tuple[np.ndarray, np.ndarray]:
     return maps + 1 / 35, np.cov(maps.reshape(4000, -1).T)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("together", "sign"), [(-0.9, 1), (0.9, -1)])
 def test_the_root_of_squares_is_wrong_when_cells_err_together(together: float, sign: int) -> None:
     """What the docstring says in words: too large for opposed neighbours, too small for allied."""

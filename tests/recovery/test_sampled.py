@@ -81,6 +81,7 @@ def test_parts_that_do_not_mix_are_found() -> None:
         slack(made)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("fine", "factor", "coarse"), [(5, 1, 100), (6, 2, 30), (20, 3, 50)])
 def test_what_poisson_bounds_is_bounded(fine: int, factor: int, coarse: int) -> None:
     """Coarse cases where the sum is visibly no Gaussian: the truth stays below, by little."""

@@ -42,13 +42,14 @@ def held(powers: tuple[float, ...], runs: int, noise: float = 1.0) -> float:
         heat = np.zeros(40)
         heat[world.choice(40, len(powers), replace=False)] = powers
         given = seen(heat, world)
-        band = certified(LINE, replace(given, sigma=given.sigma / noise))
+        band, _ = certified(LINE, replace(given, sigma=given.sigma / noise))
         if band is not None:
             share = heat.cumsum() / heat.sum()
             times += bool((band.low <= share + 1e-9).all() and (share <= band.high + 1e-9).all())
     return times / runs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("powers", [(0.6,), (2.0, 2.0, 2.0), (0.6, 2.0)])
 def test_it_holds_whatever_number_and_powers_the_query_allows(powers: tuple[float, ...]) -> None:
     """At both ends of the range of totals and between: nine in ten at least."""
@@ -67,7 +68,7 @@ def test_no_heat_is_thought_of_in_furniture() -> None:
     heat = np.zeros(40)
     heat[5] = 2.0
     given = seen(heat, np.random.default_rng(1), free)
-    band, wider = certified(LINE, given), certified(LINE, replace(given, open=None))
+    (band, _), (wider, _) = certified(LINE, given), certified(LINE, replace(given, open=None))
 
     assert band is not None
     assert wider is not None
@@ -80,8 +81,34 @@ def test_rooms_of_which_nothing_is_proved_have_no_band() -> None:
     given = seen(np.eye(40)[3], np.random.default_rng(2))
     long = replace(given, shape=(1, 1001), operator=np.ones((25, 1001)))
 
-    assert certified(LINE, given) is not None
-    assert certified(LINE, replace(given, shape=(8, 5))) is None
-    assert certified(LINE, long) is None
-    assert certified(replace(LINE, estimator="l1-printed"), given) is None
-    assert certified(LINE, replace(given, readings=given.readings - 50)) is None
+    assert certified(LINE, given)[0] is not None
+    assert certified(LINE, replace(given, shape=(8, 5)))[0] is None
+    assert certified(LINE, long) == (None, None)
+    assert certified(replace(LINE, estimator="l1-printed"), given) == (None, None)
+    assert certified(LINE, replace(given, readings=given.readings - 50))[0] is None
+
+
+def levels(powers: tuple[float, ...], query: Query = LINE, runs: int = 40) -> list[str]:
+    """Return the verdicts on sources of these powers, in a line and as if it were a plane."""
+    world, found = np.random.default_rng(7), []
+    for run in range(runs):
+        heat = np.zeros(40)
+        heat[world.choice(40, len(powers), replace=False)] = powers
+        given = replace(seen(heat, world), shape=(8, 5) if run % 2 else (1, 40))
+        verdict = certified(query, given)[1]
+        assert verdict is not None
+        assert bool(verdict.why) != verdict.fits
+        found.append(verdict.level)
+    return found
+
+
+@pytest.mark.parametrize("powers", [(), (0.2,), (0.6,), (2.0, 2.0, 2.0)])
+def test_what_the_query_allows_is_not_called_a_contradiction(powers: tuple[float, ...]) -> None:
+    """In at most one of a hundred readings, by proof; an empty room is no contradiction."""
+    assert set(levels(powers)) == {"fits"}
+
+
+def test_what_it_does_not_allow_is_called_one() -> None:
+    """More sources than it says; and nobody, where it knows of two."""
+    assert set(levels((2.0,) * 7)) == {"assumptions"}
+    assert set(levels((), replace(LINE, sources=2, intensity_min=2.0))) == {"assumptions"}

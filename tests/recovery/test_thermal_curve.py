@@ -60,6 +60,7 @@ def truly(query: Query, cells: int | None) -> float:
     return dp_accounting.get_epsilon_gaussian(1 / worst(query, cells), 1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("query", ROOMS)
 def test_no_row_of_the_curve_is_below_the_truth(query: Query) -> None:
     """Every pair of cells within the distance, at two hundred and fifty spreads."""
@@ -84,6 +85,7 @@ def test_presence_is_not_below_the_truth(query: Query) -> None:
     assert true <= presence(query) <= 1.01 * true + 0.01
 
 
+@pytest.mark.long
 def test_a_shut_room_that_still_fills_up_is_followed_to_its_end() -> None:
     """Where heat is nearly even some sensors still rise: whole numbers jump up with them."""
     query = Query(
@@ -116,6 +118,7 @@ def test_the_spreads_of_the_protected_distance_would_flatter_others() -> None:
         assert exact_epsilon(square, made.variance, 1, 1e-5) < truth
 
 
+@pytest.mark.long
 def test_a_shorter_move_never_costs_more_than_a_longer_one() -> None:
     """A row is of moves up to a distance; with sparse sensors the longest is not the worst."""
     for query in ROOMS:
@@ -155,6 +158,7 @@ def test_more_than_was_stated_costs_more() -> None:
     assert 6.0 <= given(replace(room, readings=24), made) <= 6.6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("walls", "spread"), [("none", 0.02), ("insulated", 0.003)])
 def test_the_search_over_spreads_ends_at_the_peak(walls: str, spread: float) -> None:
     """A part in a million: less is left than any rounding of the noise adds."""

@@ -44,6 +44,7 @@ def test_the_operator_and_its_noise_are_made_once() -> None:
         operator(LINE)[0, 0] = 1
 
 
+@pytest.mark.long
 def test_the_whole_room_can_be_protected() -> None:
     """The longest distance there is: every move, along a line and in a plane."""
     for query in (replace(LINE, protect_distance_m=1.0), replace(ROOM, protect_distance_m=10.0)):

@@ -127,6 +127,7 @@ def test_where_a_promise_for_a_longer_way_ends_infinity_is_told() -> None:
     assert 50 < presence(exact) < math.inf
 
 
+@pytest.mark.long
 def test_more_windows_take_more_of_delta() -> None:
     """Thirty windows are thirty times as many samples."""
     most = max(e / 100 for e in range(2000) if held(LINE, e / 100) < math.inf)
@@ -157,6 +158,7 @@ def test_prices_add_up_at_the_delta_that_is_left() -> None:
     assert priced_delta(other) == 1e-5
 
 
+@pytest.mark.long
 def test_a_map_is_drawn_of_such_rounds_and_not_of_others() -> None:
     """The noise has the variance that the Round says, whatever it was drawn from."""
     asked = planned(PLANE)

@@ -55,6 +55,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("cells", "heat", "sigma", "prior", "points"), CASES)
 def test_every_chance_is_that_of_enumeration(
     cells: int, heat: dict[int, float], sigma: float, prior: Prior, points: int
@@ -103,6 +104,7 @@ def test_no_source_is_drawn_into_furniture() -> None:
     assert _furthest(closed, draws, exact) < 0.03
 
 
+@pytest.mark.long
 def test_a_plane_is_sampled_like_a_line() -> None:
     """Nothing in the law knows how cells lie; only the moves do."""
     side = np.arange(1, 7) / 6

@@ -26,6 +26,7 @@ def seen(sigma: float, prior: Prior, factor: float = 1.0) -> Seen:
     return Seen(OPERATOR, readings, sigma, CELLS[:, None], (1, 40), prior)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sigma", [1e-200, 1e-12, 1e-9, 1e-5, 1e-4])
 @pytest.mark.parametrize("prior", [Prior(1, 4), Prior(3, 3), Prior(1, 5)])
 def test_next_to_no_noise_leaves_the_sources_themselves(sigma: float, prior: Prior) -> None:
@@ -104,6 +105,7 @@ def test_the_mass_between_bounds_that_nearly_touch_is_their_width(
     assert found == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("warmest", [1e-9, 1.0, 1e6])
 def test_two_sources_on_their_bounds_may_stay_there(warmest: float) -> None:
     """Sums of powers are off by their last digit; nobody falls out of the law for that."""

@@ -33,6 +33,7 @@ def _draws(
     return sample_posterior(seen, scenes=24, last_sweeps=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", [True, False])
 @pytest.mark.parametrize("prior", [Prior(3, 3), Prior(0, 5), Prior(1, 5, 1.0, 0.3)])
 def test_loops_and_crowds_draw_the_same(

@@ -36,6 +36,7 @@ def heat_of(one: tuple[int, ...]) -> np.ndarray:
     return np.bincount(one, minlength=CELLS) / len(one)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("fewest", "most"), [(1, 1), (2, 2), (3, 3), (1, 3), (1, 4)])
 @pytest.mark.parametrize("sigma", [1.0, 0.3, 0.1])
 def test_no_map_has_a_smaller_expected_distance(fewest: int, most: int, sigma: float) -> None:

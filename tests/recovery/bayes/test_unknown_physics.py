@@ -116,6 +116,7 @@ def test_the_spread_is_weighed_as_every_set_at_every_spread_weighs_it(
         assert math.log(found.spread_m2.quantile(chance)) == pytest.approx(expected, abs=0.03)
 
 
+@pytest.mark.long
 def test_spread_and_loss_together_are_weighed_as_by_brute_force() -> None:
     """A wall that loses heat and a longer spread both flatten the map; the readings decide."""
     world = np.random.default_rng(3)
@@ -142,6 +143,7 @@ def test_spread_and_loss_together_are_weighed_as_by_brute_force() -> None:
         )
 
 
+@pytest.mark.long
 def test_draws_at_every_spread_come_to_what_enumeration_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -197,6 +199,7 @@ def test_a_room_whose_spread_is_unknown_is_mapped(
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("epsilon", "trials"), [(4.0, 40), (10.0, 20)])
 def test_not_knowing_the_spread_costs_less_than_half_of_what_a_wrong_one_does(
     epsilon: float, trials: int
@@ -226,6 +229,7 @@ def test_not_knowing_the_spread_costs_less_than_half_of_what_a_wrong_one_does(
     assert stated > 2 * known  # the control: there is something to be lost
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sigma", [0.15, 0.04])
 def test_where_the_spread_is_says_nothing_too_sure(sigma: float) -> None:
     """Over scenes of the prior the truth is evenly spread over its own posterior.
@@ -251,6 +255,7 @@ def test_where_the_spread_is_says_nothing_too_sure(sigma: float) -> None:
     assert np.mean([0.05 < rank < 0.95 for rank in wrong]) < 0.75
 
 
+@pytest.mark.long
 def test_a_room_whose_walls_lose_unknown_heat_is_mapped_nearly_as_if_they_were_known() -> None:
     """Taken for insulated, it would be a map of another room."""
     world, sigma, prior = np.random.default_rng(9), 0.02, Prior(2, 2)

@@ -65,6 +65,7 @@ def test_points_by_themselves_have_another_chance() -> None:
     assert np.mean(chances) < 0.85
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sigma", [0.7, 0.1])
 def test_the_world_is_within_as_often(sigma: float) -> None:
     """Five hundred scenes of the prior, heavy noise and light: 90 % within a few."""
@@ -138,6 +139,7 @@ def test_draws_that_are_deep_are_within_and_the_band_is_no_wider(level: float, t
     assert made.high == pytest.approx(ranked[len(ranked) - max(nearest - 1, 1)])
 
 
+@pytest.mark.long
 def test_a_fresh_curve_is_within_as_often_as_draws_are_few() -> None:
     """Fifty draws of a law that anybody can draw from, and one more: nine in ten, not eight."""
     world = np.random.default_rng(6)

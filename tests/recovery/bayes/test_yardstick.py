@@ -66,6 +66,7 @@ def realised(number: int, sigma: float, by_mean: bool) -> tuple[float, float]:
     return float(np.mean(distances)), float(np.std(distances) / 300**0.5)
 
 
+@pytest.mark.long
 def test_the_median_map_reaches_it_and_the_mean_measure_does_not() -> None:
     """On scenes of another sequence, by the distance itself to what was really there."""
     yardstick = bayes_yardstick(PAPER, 0.686, 2, 300, PLACES)

@@ -177,6 +177,7 @@ def test_a_solver_that_gives_up_is_not_believed(line, monkeypatch) -> None:
     assert lasso.estimate(seen).status.startswith("inaccurate")
 
 
+@pytest.mark.long
 def test_the_active_set_is_exact_and_scipys(line, plane) -> None:
     """Bounds that bind, prices and none, more cells than directions: scipy's own active set."""
     for seed in range(8):

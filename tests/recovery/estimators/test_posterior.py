@@ -37,6 +37,7 @@ def plane(sigma: float, trial: int, prior: Prior) -> tuple[Seen, np.ndarray]:
     return Seen(operator, readings, sigma, places, (20, 20), prior), heat
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sigma", "elsewhere"), [(0.172, 0.015), (0.069, 0.007)])
 def test_two_sources_are_found_as_nearly_as_elsewhere(sigma: float, elsewhere: float) -> None:
     """Mean distances, known number and unknown; found elsewhere over 100 trials."""
@@ -50,6 +51,7 @@ def test_two_sources_are_found_as_nearly_as_elsewhere(sigma: float, elsewhere: f
         assert np.mean(distances) == pytest.approx(elsewhere, abs=0.1 * elsewhere + scatter)
 
 
+@pytest.mark.long
 def test_a_plane_is_twice_as_near_as_the_least_heat() -> None:
     """The same readings, at epsilon 4 with exact noise; half a cell's side is 0.025."""
     ours, least = [], []

@@ -1,6 +1,5 @@
 """What holds for every estimator, whichever it is: laws over the table."""
 
-import subprocess
 import sys
 from dataclasses import replace
 from itertools import combinations
@@ -16,8 +15,10 @@ from recovery.estimators import choose
 from recovery.estimators.blind import undetermined
 from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import ESTIMATORS, estimate
+from tests import processes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_heat_is_where_it_can_be_and_the_same_every_time(line, plane, name: str) -> None:
     """Not negative, none on the furniture, nothing given is changed, the residual is true."""
@@ -134,7 +135,7 @@ def test_the_names_are_those_of_the_modules() -> None:
 def test_listing_the_names_loads_no_solver() -> None:
     """A query is checked against them on every start of the command."""
     script = "import sys, recovery.estimators.table; print(*sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    ran = processes.run([sys.executable, "-c", script], capture_output=True, text=True)
 
     assert not {"scipy", "cvxpy", "clarabel", "numba", "ot"} & set(ran.stdout.split())
 

@@ -53,6 +53,7 @@ def proved(matrix, readings, radius, upper, nu) -> float:
     return float(nu @ readings - radius * np.linalg.norm(nu) - excess)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", range(6))
 def test_every_answer_is_proved_in_the_space_of_the_sensors(block: int, tier: str) -> None:
     """Optimal by its multipliers and the dense operator alone, or infeasible by the same."""
@@ -92,6 +93,7 @@ def test_multipliers_of_something_else_prove_nothing() -> None:
     assert proved(matrix, readings, radius, upper, wrong) < 0.95 * found.objective
 
 
+@pytest.mark.long
 def test_clarabel_finds_the_same_least_heat() -> None:
     """Another algorithm, by other people, on two hundred instances: to a millionth."""
     agreed = 0

@@ -9,11 +9,11 @@ from physics.crowds.footprint import footprint
 from physics.crowds.oue import count_many as bits_many
 from physics.crowds.sem_geo_i import report_many as sets_many
 from physics.points import cells_of, mnormal, normal, szipf
-from recovery.disk_channel import channel_of
-from recovery.disk_query import Query, Scheme
-from recovery.disk_round import disk_round
+from recovery.disk.channel import channel_of
+from recovery.disk.em import em, gain_of
+from recovery.disk.query import Query, Scheme
+from recovery.disk.round import disk_round
 from recovery.distance import wasserstein2
-from recovery.em import em, gain_of
 from recovery.peers import krr, oue, sem_geo_i
 from recovery.peers.local_privacy import distances, local_privacy, worst_log_ratio
 from recovery.peers.sem_calibration import size_for
@@ -68,6 +68,7 @@ def test_on_coarse_grids_those_that_know_no_distance_win(name: str) -> None:
     assert mean(of_krr, (7, 2)) < mean(of_the_disk, (7, 2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["normal", "mnormal"])
 @pytest.mark.parametrize("epsilon", [(7, 5), (7, 2)])
 def test_on_fine_grids_the_disk_wins(name: str, epsilon: tuple[int, int]) -> None:
@@ -80,6 +81,7 @@ def test_on_fine_grids_the_disk_wins(name: str, epsilon: tuple[int, int]) -> Non
         assert of_bits(users, epsilon, seed) > 1.2 * disks
 
 
+@pytest.mark.long
 def test_equal_privacy_on_average_is_not_equal_at_worst() -> None:
     """SEM-Geo-I at the disk's local privacy is a little nearer, and promises five times less."""
     away, users, world = distances(15, 15), users_of("normal", 15), np.random.default_rng(2)

@@ -7,9 +7,9 @@ import pytest
 
 from edge.records import Grid, Guarantee, Round
 from physics.crowds.disk import count_many
-from recovery.disk_channel import channel_of
-from recovery.disk_query import Query, radius_of
-from recovery.disk_round import disk_round
+from recovery.disk.channel import channel_of
+from recovery.disk.query import Query, radius_of
+from recovery.disk.round import disk_round
 from recovery.peers.local_privacy import distances, local_privacy, worst_log_ratio
 from recovery.peers.mdsw import Split, estimate, matrix, queries, share
 
@@ -62,6 +62,7 @@ def test_shares_of_a_budget() -> None:
         share((1, 1), "both")  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["em", "ems", "auto"])
 def test_what_hangs_on_both_axes_is_lost_and_nothing_else(name: str) -> None:
     """A product comes back; a diagonal comes back as the product of its shadows."""

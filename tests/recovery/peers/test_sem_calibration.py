@@ -68,6 +68,7 @@ def test_calibration_finds_the_exponent_it_began_with() -> None:
 
 # What the disk of equal epsilon leaves an observer on 15 x 15 cells, printed by
 # tests/bench/bench_peers.py and enumerated in tests/recovery/peers/test_against_the_disk.py.
+@pytest.mark.long
 @pytest.mark.parametrize(("epsilon", "disk_privacy"), [(3.5, 5.156), (5.0, 4.117)])
 def test_on_fine_grids_only_pairs_have_a_solution(epsilon: float, disk_privacy: float) -> None:
     """The paper's k = n / e^epsilon is 7 at epsilon 3.5, and has none."""

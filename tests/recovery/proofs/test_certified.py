@@ -72,6 +72,7 @@ def test_the_band_is_what_the_programs_say(total: tuple[float, float], upper: fl
         assert found.band.high[point] >= high - 1e-7
 
 
+@pytest.mark.long
 def test_with_many_cells_the_band_is_hardly_wider_and_still_proved() -> None:
     """The programs look at some of them only; the exact ends are never inside of the band."""
     matrix, sigma, cells = operator(700, 40, spread=0.01), 0.1, 700
@@ -90,6 +91,7 @@ def test_with_many_cells_the_band_is_hardly_wider_and_still_proved() -> None:
     assert (shares <= found.band.high).all()
 
 
+@pytest.mark.long
 def test_with_many_cells_that_hold_little_the_programs_still_know_it() -> None:
     """A cell of the few that are looked at stands for its neighbours, and holds what they hold."""
     matrix, sigma, cells = operator(700, 40, spread=0.01), 0.1, 700
@@ -178,12 +180,14 @@ def coverage(stated: float, sources: int, runs: int) -> float:
     return held / runs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sources", "runs"), [(1, 240), (3, 100)])
 def test_the_band_holds_at_least_as_often_as_it_says(sources: int, runs: int) -> None:
     """Nine in ten over the noise, at all points at once."""
     assert coverage(0.17, sources, runs) >= 0.9
 
 
+@pytest.mark.long
 def test_a_band_from_a_noise_stated_too_small_fails() -> None:
     """The negative control: what is checked above can be false."""
     assert coverage(0.05, sources=1, runs=60) < 0.8

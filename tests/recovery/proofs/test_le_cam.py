@@ -47,6 +47,7 @@ def test_the_search_against_every_pair_of_scenes(sources: int, sigma: float) -> 
     assert len(set(found.first)) == len(set(found.second)) == sources
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sources", "published"), [(1, (0.0222, 0.0054, 0.0022)), (2, (0.054, 0.017, 0.0105))]
 )

@@ -47,6 +47,7 @@ def test_small_maps_are_measured_exactly_and_in_cells(shape: tuple[int, int]) ->
     assert far_off(p, q, Grid(shape[::-1], 0)).metres is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("side", "within"), [(16, 0.12), (32, 0.03)])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_bias_of_sinkhorn_is_what_is_said(side: int, within: float, seed: int) -> None:
@@ -102,7 +103,7 @@ def test_what_is_too_large_for_exact_goes_by_sinkhorn(monkeypatch: pytest.Monkey
     assert far_off([[0.5, 0.5]], [[1, 0]], Grid((2, 1), 0)).way == "exact"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_large_maps_have_a_distance_too() -> None:
     """256 x 256 cells, of which no exact plan ends."""
     p, _ = maps(256)

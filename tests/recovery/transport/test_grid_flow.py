@@ -53,6 +53,7 @@ def is_proved_by_its_prices(flow: Flow, needed: np.ndarray) -> bool:
     return bool(feasible and abs(spent - np.sum(needed * flow.prices)) < 1e-11 * (1 + spent))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["smooth", "noise", "sparse"])
 @pytest.mark.parametrize(
     "shape", [(1, 1), (1, 9), (9, 1), (2, 2), (5, 3), (7, 30), (33, 32), (64, 64), (100, 37)]
@@ -67,6 +68,7 @@ def test_it_is_a_flow_and_no_flow_is_cheaper(kind: str, shape: tuple[int, int]) 
     assert flow.gap < 1e-11 * (1 + flow.cost)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["smooth", "noise"])
 def test_a_large_grid_is_solved_to_the_end(kind: str) -> None:
     """Two hundred and fifty-six cells to a side, noise half of that: proved by its prices."""

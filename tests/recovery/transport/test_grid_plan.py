@@ -29,6 +29,7 @@ def maps(kind: str, shape: tuple[int, int], seed: int = 0) -> tuple[np.ndarray, 
     return p / p.sum(), q / q.sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ground", GROUNDS)
 @pytest.mark.parametrize("kind", ["smooth", "noise", "sparse", "half"])
 @pytest.mark.parametrize("shape", [(3, 3), (5, 8), (17, 9), (24, 24)])
@@ -56,6 +57,7 @@ def test_it_moves_all_mass_and_no_more(ground: Ground) -> None:
     assert np.allclose(np.bincount(plan.arriving, plan.mass, q.size), q.ravel(), atol=1e-15)
 
 
+@pytest.mark.long
 def test_a_large_plane_is_planned_to_the_end() -> None:
     """The gap closes on 64 by 64 cells, where all pairs would be 16 million."""
     p, q = maps("smooth", (64, 64), seed=2)
@@ -66,6 +68,7 @@ def test_a_large_plane_is_planned_to_the_end() -> None:
         assert len(plan.mass) < 2 * p.size
 
 
+@pytest.mark.long
 def test_few_sources_against_a_full_map_of_256_are_planned_to_the_end() -> None:
     """What a recovery is measured by: some points of heat against heat everywhere."""
     world = np.random.default_rng(6)

@@ -9,7 +9,7 @@ very maximum is rough, because fine detail is not in the answers but in their no
 `smooth` each step is followed by (1, 2, 1) / 4 along both axes, edges repeated (EMS).
 
 Differs from the paper:
-  1. Its channel is a matrix; ours a convolution (`recovery.channel`), with the same numbers.
+  1. Its channel is a matrix; ours a convolution (`recovery.disk.channel`), with the same numbers.
   2. It smooths nowhere; EMS is what its one-dimensional ancestor does (Li et al. 2020).
 
 Source: Du et al. 2024 (paper 003), Section VI and Algorithm 1; Li et al. 2020, Section 5.5, for
@@ -173,3 +173,127 @@ def checked_start(channel: Channel, start: ArrayLike) -> Floats:
         f"be {shape}, nowhere negative, and have some mass: a step only moves what is there. "
         "Leave it out to begin with an even map."
     )
+
+
+# The printed method's own answer in far fewer steps: its path followed as a flow.
+#
+# In u = ln f a step of expectation maximisation adds F(u) = ln(adjoint(counts / g) / n): it is
+# Euler's rule with step one for du/dt = F(u), and the answer is where the path is when a step
+# gains little. So the path is followed by a method whose steps may be long, and the rule held as
+# printed.
+#
+# Why long steps are stable: the derivative of F is -M with
+#
+#     M_ij = f_j sum over o of (c_o / g_o**2) P_oi P_oj / (sum over o of (c_o / g_o) P_oi)
+#
+# not negative, each row adding to exactly one, and similar to a symmetric positive semidefinite
+# matrix: so its eigenvalues lie in [0, 1] at every f, not only near the optimum. A Runge-Kutta-
+# Chebyshev method of s evaluations is stable there for steps up to 0.65 s**2: a path of t steps
+# costs of the order of sqrt(t) evaluations.
+#
+# An acceleration to the maximum (SQUAREM) is quicker still, to an answer that is worse: stopping
+# is what keeps the map smooth. With a small enough `gain` this one goes to the maximum, too.
+#
+# Source: Sommeijer, Shampine and Verwer 1998, equations 2.1 to 2.8, for the method.
+
+
+# Plain steps first: there the path turns too fast for it to matter that they are not a flow.
+_PLAIN = 8
+# A stretch lasts so much of what has been walked: the path is smooth in the logarithm of t. At
+# 0.3 the map is within 3e-4 of the printed method's in total variation, in 7 to 15 times fewer
+# evaluations (tests/bench/bench_em.py); at 1 it is 0.05 off, and not quicker by a half.
+_STRETCH = 0.3
+_LOWEST = -700.0
+
+
+def em_fast(channel: Channel, counts: ArrayLike, *, gain: float, steps_max: int = 10_000) -> Fit:
+    """Return the map at which a step of `em` gains less log-likelihood than `gain`.
+
+    Args:
+        counts: answers at each place of the outer array, (rows + 2 ry, columns + 2 rx).
+        gain: in nats over all answers; see `em.gain_of`.
+        steps_max: of the printed method, that is how far the path is followed at most; the
+            evaluations, which `steps` of the Fit counts, are fewer.
+
+    Raises:
+        ValueError: counts that no answers give.
+    """
+    seen = checked_counts(channel, counts)
+    mass = even(channel)
+    if not seen.any():
+        return Fit(mass, 0.0, 0, NOBODY)
+    law = channel.forward(mass)
+    worth = log_likelihood(seen, law)
+    spent, walked, trust = 0, 0.0, _STRETCH
+    while walked < steps_max:
+        # One plain step: it says what a step gains here, which is the rule.
+        mass = stepped(channel, seen, mass, law)
+        law = channel.forward(mass)
+        before, worth = worth, log_likelihood(seen, law)
+        spent, walked = spent + 1, walked + 1
+        gained = worth - before
+        if gained < gain:
+            return Fit(mass, worth, spent, OPTIMAL)
+        # Gains fall like a power of t between one and three: stop short of where the rule holds.
+        ahead = walked * min(trust, 0.7 * (math.sqrt(gained / gain) - 1) if gain > 0 else trust)
+        ahead = min(ahead, steps_max - walked)
+        if walked < _PLAIN or ahead < 4:
+            continue
+        tried, evaluations = _along(channel, seen, mass, law, ahead)
+        tried_law = channel.forward(tried)
+        tried_worth = log_likelihood(seen, tried_law)
+        spent += evaluations
+        if tried_worth < worth:
+            # The likelihood never falls: too long a stretch is walked again, shorter.
+            trust /= 4
+            continue
+        mass, law, worth = tried, tried_law, tried_worth
+        walked, trust = walked + ahead, min(_STRETCH, 2 * trust)
+    told = f"stopped after {steps_max} steps while a step still gained {gain:g} or more"
+    return Fit(mass, worth, spent, told)
+
+
+def _along(
+    channel: Channel, counts: Floats, mass: Floats, law: Floats, length: float
+) -> tuple[Floats, int]:
+    """Return the map so many steps further along the flow, and the evaluations it took."""
+    stages = max(2, math.ceil(math.sqrt(1 + 1.54 * length)))
+    start = np.log(np.maximum(mass, math.exp(_LOWEST)))
+    first = length * _slope(channel, counts, mass, law)
+    damped = 1 + 2 / 13 / stages**2
+    polynomials = _chebyshev(stages, damped)
+    ratio = polynomials[stages][1] / polynomials[stages][2]
+    b = [p[2] / p[1] ** 2 if p[1] else 0.0 for p in polynomials]
+    b[0] = b[1] = b[2]
+    older, old = start, start + b[1] * ratio * first
+    for j in range(2, stages + 1):
+        near, far = 2 * b[j] * damped / b[j - 1], -b[j] / b[j - 2]
+        pushed = 2 * b[j] * ratio / b[j - 1]
+        back = -(1 - b[j - 1] * polynomials[j - 1][0]) * pushed
+        now = _mass(old)
+        slope = length * _slope(channel, counts, now, channel.forward(now))
+        new = (1 - near - far) * start + near * old + far * older + pushed * slope + back * first
+        older, old = old, new
+    return _mass(old), stages
+
+
+def _chebyshev(degree: int, at: float) -> list[tuple[float, float, float]]:
+    """Return each polynomial up to a degree with its first two derivatives, at one place."""
+    found = [(1.0, 0.0, 0.0), (at, 1.0, 0.0)]
+    for _ in range(degree - 1):
+        (a, da, dda), (b, db, ddb) = found[-2:]
+        found.append((2 * at * b - a, 2 * b + 2 * at * db - da, 4 * db + 2 * at * ddb - dda))
+    return found
+
+
+def _slope(channel: Channel, counts: Floats, mass: Floats, law: Floats) -> Floats:
+    """Return F: by what a step multiplies each share, as a logarithm."""
+    ratio = np.divide(counts, law, out=np.zeros_like(law), where=counts > 0)
+    factor = channel.adjoint(ratio) / float(counts.sum())
+    return np.log(np.maximum(factor, math.exp(_LOWEST)))
+
+
+def _mass(u: Floats) -> Floats:
+    """Return exp(u) divided by its sum, no share so small that it slows the processor."""
+    mass = np.exp(np.maximum(u - u.max(), -600.0))
+    return mass / mass.sum()

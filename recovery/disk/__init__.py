@@ -11,8 +11,8 @@ Source: the disk area mechanism's paper, Algorithms 1 and 2.
 Differs from the paper:
 1. Line 7 of Algorithm 1 counts the true cell. Here the answered one is counted, by the gateway,
    and nothing else ever leaves a device.
-2. The radius, the shares and the weights are those of `disk_radius`, `disk_shares` and
-   `disk_round`, each with what it corrects.
+2. The radius, the shares and the weights are those of `footprint`, `footprint` and
+   `round`, each with what it corrects.
 3. Nobody answering is no map, rather than an even one; and a map says how sure it is.
 """
 
@@ -25,12 +25,12 @@ from edge.disk import NAME as NAME
 from edge.disk import outer
 from edge.records import Guarantee, Release, Round
 
-from .disk_channel import channel_of
-from .disk_query import Query as Query
-from .disk_query import epsilon_of_one
-from .disk_round import disk_round
-from .heatmap import Heatmap, Unresolved
-from .ratio import lowest
+from ..heatmap import Heatmap, Unresolved
+from ..ratio import lowest
+from .channel import channel_of
+from .query import Query as Query
+from .query import epsilon_of_one
+from .round import disk_round
 
 _NEIGHBOURS = "in which of any two cells of the grid a device is"
 _TRUST = "local: each device blurs its own cell before it leaves it, and nobody has a key"
@@ -81,12 +81,12 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
     channel, epsilon = channel_of(releases[0].round), float(epsilon_of_one(query))
     # Loaded here alone: every gateway starts with this file.
-    from .disk_estimators import estimate
+    from .estimators import estimate
 
     found = estimate(query.estimator, channel, counts, epsilon)
     sd = found.sd
     if sd is None:  # the estimator does not know
-        from .em_uncertainty import cell_sd
+        from .estimators import cell_sd
 
         # Where auto knows no deviations it has drawn EM's map.
         name = "em" if query.estimator == "auto" else query.estimator

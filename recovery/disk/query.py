@@ -7,9 +7,8 @@ from typing import Literal
 
 from edge.records import Grid
 
-from .disk_radius import radius_cells
-from .disk_shares import SCHEMES
-from .ratio import Ratio, check_ratio
+from ..ratio import Ratio, check_ratio
+from .footprint import SCHEMES, radius_cells
 
 Scheme = Literal["auto", "dam", "dam-ns", "area", "huem", "wave", "krr"]
 EstimatorName = Literal["auto", "em", "ems", "map"]
@@ -101,14 +100,14 @@ def radius_of(query: Query) -> float:
         return query.radius
     epsilon, shape = float(epsilon_of_one(query)), query.grid.shape
     if query.scheme == "wave":
-        from .disk_choice import wave_reach  # it weighs one reach against another
+        from .choice import wave_reach  # it weighs one reach against another
 
         return wave_reach(epsilon, shape)
     return _chosen(query)[1] if query.scheme == "auto" else radius_cells(epsilon, shape)
 
 
 def _chosen(query: Query) -> tuple[str, float]:
-    from .disk_choice import chosen
+    from .choice import chosen
 
     return chosen(float(epsilon_of_one(query)), query.grid.shape)
 

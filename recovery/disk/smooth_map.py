@@ -1,0 +1,478 @@
+"""The most probable map if its logarithm is smooth, and how smooth the answers themselves say.
+
+`smooth_map` finds it. What comes out is a posterior: its spread holds both the noise of the
+answers and what smoothing hides, which is why it covers on the average over the map (Nychka 1988),
+where a variance alone does not.
+
+The smooth map is of a population, and the users are a sample of it, as rough as so many draws are.
+What their answers say of their own shares, given f, is one step of expectation maximisation more:
+it is the mean of the users' shares given the answers. At small epsilon it changes nothing, at
+great epsilon it ends near the answers themselves.
+
+Source: Good and Gaskins 1971, for penalised likelihood; Silverman 1982, for logarithms.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from .channel import Channel, by_transform
+from .crowded_map import block_chances
+from .crowded_map import in_blocks as in_blocks
+from .em import NOBODY, OPTIMAL, Fit, checked_counts, even, log_likelihood, stepped
+
+# What is held of a map before any answer: its logarithm is smooth, of one of three kinds.
+#
+# The logarithm u of the map's density is a Gaussian field with precision
+#
+#     strength * R_k + level * Z Z',
+#     u' R_k u = sum over i + j = k of C(k, i) |D_y^i D_x^j u|**2
+#
+# with D the difference between neighbours and k = 1, 2 or 3. Z spans the polynomials of degree
+# below k, which R_k does not see: for k = 3 the logarithms of all normal densities. A large map is
+# described by u on a lattice of at most 24 x 24 places, between which it is interpolated by cubic
+# splines. Where the kernel is wider than that, finer waves are not in the answers; where it is
+# not, they may be, and `estimators` looks whether the map fits.
+#
+# Source: Silverman 1982, for logarithms and the third derivative; Wahba 1990, Section 2.4, for
+# R_k.
+
+
+Floats = NDArray[np.float64]
+
+ORDERS = (1, 2, 3)
+_PLACES_MAX = 24 * 24
+# More chances take half a second a step to weigh: then answers are summed over larger blocks.
+_CHANCES_MAX = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lattice:
+    """Where u is free, and what the answers say there: the channel, coarse enough to be a matrix.
+
+    `down` and `across` interpolate; they are unit matrices where every cell is free.
+    """
+
+    shape: tuple[int, int]
+    down: Floats  # (rows, lattice rows)
+    across: Floats  # (columns, lattice columns)
+    step: int  # cells of the grid between two places
+    block: int  # cells along a side of what answers are summed over
+    chances: Floats  # (blocks of answers, places)
+
+    def spread(self, u: Floats) -> Floats:
+        """Return u in every cell, (rows, columns), of a lattice's flat u."""
+        return self.down @ u.reshape(self.shape) @ self.across.T
+
+    def gathered(self, values: Floats) -> Floats:
+        """Return the transpose of `spread`, flat."""
+        return (self.down.T @ values @ self.across).ravel()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prior:
+    """One kind of smoothness on a lattice; strengths are found from the answers."""
+
+    order: int
+    rough: Floats  # R_k, (places, places)
+    plain: Floats  # Z, (places, polynomials without the constant), orthonormal
+    rank: int  # of R_k
+    log_volume: float  # log of the product of R_k's positive eigenvalues
+
+    def precision(self, strength: float, level: float) -> Floats:
+        """Return the precision of u before any answer, positive definite."""
+        places = len(self.rough)
+        # The constant is in neither part, and changes no map: it is pinned.
+        pin = 1 / places
+        return strength * self.rough + level * (self.plain @ self.plain.T) + pin
+
+    def log_determinant(self, strength: float, level: float) -> float:
+        """Return the logarithm of the precision's determinant."""
+        tilts = self.plain.shape[1]
+        return self.log_volume + self.rank * math.log(strength) + tilts * math.log(level)
+
+
+def lattice(channel: Channel) -> Lattice:
+    """Return the lattice of a channel's grid."""
+    rows, columns = channel.rows, channel.columns
+    step = 1
+
+    def count(step: int) -> int:
+        return math.ceil(rows / step) * math.ceil(columns / step)
+
+    while count(step) > _PLACES_MAX:
+        step += 1
+    block, high, wide = step, *channel.support.shape
+    while math.ceil(high / block) * math.ceil(wide / block) * count(step) > _CHANCES_MAX:
+        block += 1
+    if block == 1:
+        chances = channel.matrix()[channel.support.ravel()]
+        return Lattice((rows, columns), np.eye(rows), np.eye(columns), 1, 1, chances)
+    tops, lefts = np.arange(0, rows, step), np.arange(0, columns, step)
+    chances = block_chances(channel, tops, lefts, step, block)
+    shape = (len(tops), len(lefts))
+    return Lattice(shape, _between(rows, tops), _between(columns, lefts), step, block, chances)
+
+
+def blocked(channel: Channel, counts: Floats, block: int) -> Floats:
+    """Return the answers in the blocks that a lattice's `chances` are of."""
+    kept = in_blocks(channel.support.astype(np.float64), block) > 0
+    return in_blocks(counts, block)[kept]
+
+
+def prior(shape: tuple[int, int], order: int) -> Prior:
+    """Return the prior of an order on a lattice."""
+    places = shape[0] * shape[1]
+    rough = np.zeros((places, places))
+    for i in range(order + 1):
+        down, across = _differences(shape[0], i), _differences(shape[1], order - i)
+        rough += math.comb(order, i) * np.kron(down.T @ down, across.T @ across)
+    # In units in which strengths of all orders are alike; on twice the places a side the same
+    # strength is half as smooth, for the integral of the squares goes with side ** (2 order - 2).
+    rough *= max(shape) ** (2 * order - 1) / places
+    y, x = np.indices(shape).reshape(2, -1) / max(shape)
+    powers = [y**i * x**j for i in range(order) for j in range(order - i)]
+    # On few rows some powers repeat others.
+    left, sizes, _ = np.linalg.svd(np.stack(powers, axis=1), full_matrices=False)
+    plain = left[:, sizes > 1e-9 * sizes[0]]
+    even = np.full((places, 1), places**-0.5)
+    free, sizes, _ = np.linalg.svd(plain - even @ (even.T @ plain), full_matrices=False)
+    free = free[:, sizes > 1e-6]
+    whole = rough + free @ free.T + even @ even.T
+    log_volume = float(np.linalg.slogdet(whole)[1])
+    return Prior(order, rough, free, places - plain.shape[1], log_volume)
+
+
+def _differences(size: int, order: int) -> Floats:
+    """Return the matrix of differences of an order; no rows where there are too few places."""
+    return np.diff(np.eye(size), n=order, axis=0)
+
+
+def _between(size: int, starts: NDArray[np.int_]) -> Floats:
+    """Return the weights by which blocks' middles give every cell, (size, blocks)."""
+    if len(starts) == 1:
+        return np.ones((size, 1))
+    ends = np.append(starts[1:], size)
+    middles = (starts + ends - 1) / 2
+    degree = min(3, len(starts) - 1)
+    spline = scipy.interpolate.make_interp_spline(middles, np.eye(len(starts)), k=degree)
+    return np.asarray(spline(np.arange(size)))
+
+
+# The most probable map under one kind of smoothness, and the strengths that the answers say.
+#
+# With f the map, g its law, n answers and A the precision of u given them,
+#
+#     A = n (diag(f) P' diag(1/g) P diag(f) - f f') + prior,
+#     u <- u + A^-1 (f (P' (counts/g) - n) - prior u)
+#
+# and after each step the strengths are set to where the evidence, the probability of the answers
+# with u integrated out, is greatest (MacKay 1992): strength = (directions that the answers decide)
+# / (u' R u). No truth is looked at, no setting tuned.
+#
+# Source: MacKay 1992, equation 4.9 ("evidence"), and Section 6 for how wide a strength is; Green
+# 1984, for scoring.
+
+
+ENOUGH = 0.05  # nats: less changes no choice and no map
+_LOWEST = -200.0
+# What one direction had in it before any answer: u' R u, and the square of a tilt in each place.
+_ROUGHNESS, _SLOPE = 0.01, 0.3
+UNBENT = 0.5 / _ROUGHNESS  # a strength where the answers bend less than one direction
+_STEPS_MAX = 60
+_STRENGTHS = (1e-9, 1e9)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior:
+    """u on a lattice: the most probable one, and its precision's factor."""
+
+    lattice: Lattice
+    u: Floats  # (places,)
+    factor: Floats  # lower, (places, places), with factor factor' = A
+    order: int
+    strength: float
+    level: float
+    decided: float  # how many directions of u the answers decide
+    evidence: float  # in nats, at these strengths; one constant is in it, that of the answers
+    overall: float  # the same, over all strengths
+    height: float  # likelihood and prior of u itself, in nats
+    steps: int
+    rivals: tuple["Posterior", ...] = ()  # under the other orders
+
+    @property
+    def mass(self) -> Floats:
+        """The most probable map, (rows, columns)."""
+        return exponential(self.lattice.spread(self.u))
+
+
+def exponential(u: Floats) -> Floats:
+    """Return exp(u) divided by its sum."""
+    # No smaller: a processor is a hundred times slower with numbers next to nought.
+    mass = np.exp(np.maximum(u - u.max(), _LOWEST))
+    return mass / mass.sum()
+
+
+def fitted(
+    places: Lattice, counts: Floats, smooth: Prior, u: Floats, needed: float = -math.inf
+) -> Posterior:
+    """Return the posterior under one order; not to the end where its evidence stays below this."""
+    chances, reports, count = places.chances, float(counts.sum()), len(u)
+    tilts = smooth.plain.shape[1]
+    strength, level = 1.0, 0.01
+    mass, law, worth = _law(chances, u, counts)
+    steps, settled, before = 0, False, math.inf
+    while not settled:
+        steps += 1
+        precision = smooth.precision(strength, level)
+        weighed = chances * (math.sqrt(reports) * mass)
+        weighed /= np.sqrt(law)[:, None]
+        told = weighed.T @ weighed
+        told -= np.outer(reports * mass, mass)
+        # What is nought but for roundings must not come out below it.
+        told.flat[:: count + 1] += 1e-13 * reports
+        told += precision
+        factor: Floats = scipy.linalg.cholesky(told, lower=True)
+        uphill = mass * (chances.T @ (counts / law) - reports) - precision @ u
+        way = scipy.linalg.cho_solve((factor, True), uphill)
+        height = worth - float(u @ precision @ u) / 2
+        u, mass, law, worth, gained = _climbed(chances, counts, precision, u, way, height)
+        bent = smooth.rank - strength * _trace(factor, smooth.rough)
+        tilt = scipy.linalg.solve_triangular(factor, smooth.plain, lower=True)
+        tilted = tilts - level * float(np.vdot(tilt, tilt))
+        used = strength, level
+        roughness, slope = float(u @ smooth.rough @ u), float(np.square(smooth.plain.T @ u).sum())
+        # As if one direction of each kind had been seen before, with little in it: else two
+        # answers from one place would be evidence of a cliff.
+        bent, roughness = bent + 1, roughness + _ROUGHNESS
+        tilted, slope = tilted + 1, slope + count * _SLOPE
+        # Twice what the evidence changes by for each e-fold of a strength.
+        still = max(abs(bent - strength * roughness), abs(tilted - level * slope))
+        settled = (gained < ENOUGH and still < ENOUGH) or steps == _STEPS_MAX
+        height = worth - float(u @ precision @ u) / 2
+        evidence = height - float(np.log(np.diag(factor)).sum())
+        evidence += smooth.log_determinant(*used) / 2
+        # If every step to come gained as much as this and the one before it.
+        coming = (gained + before + still) * (_STEPS_MAX - steps)
+        settled |= steps > 2 and evidence + coming < needed
+        before = gained
+        strength, level = _strength(bent, roughness), _strength(tilted, slope)
+    overall = evidence + _chance(used[0] * _ROUGHNESS, bent)
+    if tilts:
+        overall += _chance(used[1] * count * _SLOPE, tilted)
+    decided = bent + tilted - 2
+    return Posterior(
+        places, u, factor, smooth.order, *used, decided, evidence, overall, height, steps
+    )
+
+
+def _trace(factor: Floats, values: Floats) -> float:
+    """Return the trace of (factor factor')^-1 values, of symmetric ones."""
+    # Half of the inverse is all that is needed, in a third of the time that the whole takes.
+    half = scipy.linalg.lapack.dpotri(factor, lower=True)[0].T
+    return float(2 * np.vdot(half, values) - np.diag(half) @ np.diag(values))
+
+
+def _chance(seen: float, decided: float) -> float:
+    """Return the logarithm of a strength's own chance, integrated over its e-folds.
+
+    One direction seen before, with x = strength times what was in it, has the density
+    sqrt(x) exp(-x / 2) / sqrt(2 pi) over ln x; and the answers and it leave ln x a variance of
+    2 / directions that they decide.
+    """
+    return math.log(seen) / 2 - seen / 2 + math.log(2 / decided) / 2
+
+
+def _strength(decided: float, roughness: float) -> float:
+    """Return the strength at which the evidence is stationary."""
+    return float(np.clip(max(decided, 1e-3) / max(roughness, 1e-300), *_STRENGTHS))
+
+
+def _law(chances: Floats, u: Floats, counts: Floats) -> tuple[Floats, Floats, float]:
+    """Return the map of u, its law and its log-likelihood."""
+    mass = exponential(u)
+    law = chances @ mass
+    return mass, law, log_likelihood(counts, law)
+
+
+def _climbed(
+    chances: Floats, counts: Floats, precision: Floats, u: Floats, step: Floats, height: float
+) -> tuple[Floats, Floats, Floats, float, float]:
+    """Return u, map, law, likelihood and gain after as much of the step as leads uphill."""
+    share = 1.0
+    while True:
+        tried = u + share * step
+        mass, law, worth = _law(chances, tried, counts)
+        gained = worth - float(tried @ precision @ tried) / 2 - height
+        if gained >= 0 or share < 1e-6:
+            return tried, mass, law, worth, gained
+        share /= 2
+
+
+# The posterior of a map's logarithm, under the kind of smoothness that the answers favour.
+#
+# For each order of `smooth_map` the map is found by `smooth_map`, with the strengths that have the
+# most evidence; and so is the order. A map on a lattice is at last fitted to the answers cell by
+# cell. No truth is looked at, no setting tuned.
+#
+# Source: MacKay 1992, Section 5, for comparing kinds by their evidence.
+
+
+_REFINED_MAX = 50
+_HOPELESS = 1000.0  # nats: less than it, a kind is not even doubt
+
+
+def posterior(
+    channel: Channel, counts: Floats, hoped: Callable[[float], float] | None = None
+) -> Posterior:
+    """Return the posterior under the order that has the most evidence; there are answers.
+
+    Args:
+        channel: what gave the answers.
+        counts: answers at each place of the outer array.
+        hoped: returns the evidence of another map than these, given that of the first order. The
+            orders after it that cannot come near that are not among the rivals.
+    """
+    places = lattice(channel)
+    coarse = blocked(channel, counts, places.block)
+    u, needed = np.zeros(places.chances.shape[1]), -math.inf
+    fits: list[Posterior] = []
+    for order in ORDERS:
+        # Each order begins where the one before it ended: most of the way is the same.
+        smooth = prior(places.shape, order)
+        found = fitted(places, coarse, smooth, u, needed)
+        if found.strength > UNBENT and fits:
+            # The evidence has a second summit where nothing bends, and from there no way leads
+            # to the first: from an even map it may.
+            again = fitted(places, coarse, smooth, np.zeros_like(u), needed)
+            found = max(found, again, key=lambda one: one.evidence)
+        if found.overall < needed:
+            continue
+        u = found.u
+        fits.append(found if places.block == 1 else _refined(channel, counts, found))
+        if hoped and order == ORDERS[0]:
+            # What the cells' answers add to the blocks' differs by order, but not by so much.
+            added = fits[0].overall - found.overall
+            needed = hoped(fits[0].overall) - added - _HOPELESS
+    fits.sort(key=lambda found: found.evidence)
+    return replace(fits[-1], rivals=tuple(fits[:-1]))
+
+
+def _refined(channel: Channel, counts: Floats, found: Posterior) -> Posterior:
+    """Return the posterior with u fitted to the answers cell by cell, not block by block.
+
+    The blocks' precision stays: it differs from the cells' by what the answers cannot tell.
+    """
+    grid, reports = found.lattice, float(counts.sum())
+    precision = prior(grid.shape, found.order).precision(found.strength, found.level)
+    u, steps = found.u, found.steps
+    mass = exponential(grid.spread(u))
+    law = channel.forward(mass)
+    height = log_likelihood(counts, law) - float(u @ precision @ u) / 2
+    for _ in range(_REFINED_MAX):
+        ratio = np.divide(counts, law, out=np.zeros_like(law), where=counts > 0)
+        uphill = grid.gathered(mass * (channel.adjoint(ratio) - reports)) - precision @ u
+        way = scipy.linalg.cho_solve((found.factor, True), uphill)
+        share, gained = 1.0, -1.0
+        while gained < 0 and share > 1e-3:
+            tried = u + share * way
+            mass = exponential(grid.spread(tried))
+            law = channel.forward(mass)
+            found_height = log_likelihood(counts, law) - float(tried @ precision @ tried) / 2
+            gained = found_height - height
+            share /= 2
+        steps += 1
+        if gained < 0:
+            break
+        u, height = tried, found_height
+        if gained < ENOUGH:
+            break
+    # Of every order: the blocks' likelihood is no evidence beside the cells', which has another
+    # constant and, between two places, another map.
+    more = height - found.height
+    return replace(
+        found,
+        u=u,
+        steps=steps,
+        evidence=found.evidence + more,
+        overall=found.overall + more,
+        height=height,
+    )
+
+
+_NO_CHANCE = 1e-4  # of an order: too little to be worth its inverse
+
+
+def most_probable(channel: Channel, counts: ArrayLike) -> Fit:
+    """Return the map of most probability, with its standard deviations.
+
+    Args:
+        counts: answers at each place of the outer array, (rows + 2 ry, columns + 2 rx).
+
+    Raises:
+        ValueError: counts that no answers give.
+    """
+    seen = checked_counts(channel, counts)
+    if not seen.any():
+        return Fit(even(channel), 0.0, 0, NOBODY)
+    found = posterior(channel, seen)
+    smooth = found.mass
+    law = channel.forward(smooth)
+    mass = stepped(channel, seen, smooth, law)
+    spread = np.sqrt(variances(found) + scatter(channel, seen, smooth, law))
+    why = (
+        f"logarithm smooth of order {found.order}, strength {found.strength:.3g} by evidence; "
+        f"the answers decide {found.decided:.1f} of {found.u.size - 1} directions"
+    )
+    worth = log_likelihood(seen, channel.forward(mass))
+    return Fit(mass, worth, found.steps, OPTIMAL, why, spread)
+
+
+def variances(found: Posterior) -> Floats:
+    """Return the mean square by which each share of the population may be off, (rows, columns).
+
+    Over all orders, each with the chance that its evidence gives it: where the answers do not
+    tell one kind of smoothness from another, what they differ by is doubt, too.
+    """
+    orders = (found, *found.rivals)
+    chances = np.exp([one.evidence - found.evidence for one in orders])
+    total = np.zeros_like(found.mass)
+    for one, chance in zip(orders, chances / chances.sum(), strict=True):
+        if chance > _NO_CHANCE:
+            total += chance * (np.square(deviations(one)) + np.square(one.mass - found.mass))
+    return total
+
+
+def deviations(found: Posterior) -> Floats:
+    """Return the standard deviation of each cell's share under one order, (rows, columns).
+
+    To first order a share changes by f (du - sum of f du). It is the population's share.
+    """
+    grid = found.lattice
+    mass = found.mass
+    root = scipy.linalg.solve_triangular(found.factor, np.eye(found.u.size), lower=True)
+    total = np.zeros_like(mass)
+    for row in root:
+        change = grid.spread(row)
+        total += (change - float(np.vdot(mass, change))) ** 2
+    return mass * np.sqrt(total)
+
+
+def scatter(channel: Channel, counts: Floats, mass: Floats, law: Floats) -> Floats:
+    """Return the variance of each share of the users themselves, given the map and the answers.
+
+    Each answer from o is of a user in cell i with chance w = f_i P_oi / g_o, so the variance is
+    the sum of counts w (1 - w), over n**2.
+    """
+    reports, base = float(counts.sum()), channel.base
+    once = np.divide(counts, law, out=np.zeros_like(law), where=counts > 0)
+    twice = np.divide(once, law, out=np.zeros_like(law), where=counts > 0)
+    # The square of a chance is that of its kernel, twice its product with the base, and base**2.
+    squared = by_transform(mass.shape, channel.kernel * (channel.kernel + 2 * base))
+    both = squared.adjoint(twice) + base**2 * float(twice.sum())
+    found = mass * channel.adjoint(once) - np.square(mass) * both
+    return np.maximum(found, 0.0) / reports**2
