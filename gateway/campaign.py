@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import structlog
+
 from edge import wire
 from edge.records import Release
 
@@ -31,8 +33,15 @@ from .storage.store import Store
 from .terms import terms
 
 STOPPED = "it was stopped"
+UNANSWERED = (
+    "nobody has answered the round yet: it stays open, and when the next one is due it is asked "
+    "again with the same bytes, which costs nothing; after a few times it is given up for another"
+)
+AGAIN = 3  # times that a round is asked once more, while nobody has answered it
 STILL_S = 180.0  # what a solver may take to start and to compile, and more
 LINGER_S = 2.0  # for the broker to take the last map, where we end after it
+
+log = structlog.get_logger()
 
 
 @dataclass
@@ -114,7 +123,7 @@ class Campaign:
 
     def _run(self, rounds: int | None) -> str:
         releases: list[Any] = []
-        done, resumed, kept = 0, False, self.steps.kept
+        done, silent, resumed, kept = 0, 0, False, self.steps.kept
         pause = Pause(kept(self.store.opened_s))
         self._tell_ledger()
         while planned := self._mechanism.plan(self._query, releases):
@@ -129,7 +138,7 @@ class Campaign:
                 resumed = True
             if rounds is not None and done >= rounds:
                 return f"as many rounds as were asked for have been run: {done}"
-            if not self._may_open(pause, known):
+            if not self._may_open(pause, known and not silent, silent):
                 continue  # with what has changed
             paid, enrolled = self._due is None, len(self.devices.by_name)
             if why := kept(
@@ -137,8 +146,16 @@ class Campaign:
             ):
                 return why
             self._tell_ledger()
-            closed = self.steps.gather(asked, self.devices, self.deployment.rounds.gather_s)
+            # Where nothing is paid before the release, to ask anew costs nothing either.
+            patient = paid and rounds is None and silent < AGAIN
+            gather_s = self.deployment.rounds.gather_s
+            closed = self.steps.gather(asked, self.devices, gather_s, patient=patient)
             pause.begin(self.steps.out_s)
+            if closed is None:  # it is paid for: the same bytes are asked again, when it is time
+                silent += 1
+                log.warning(UNANSWERED, number=number, times=silent)
+                continue
+            silent = 0
             releases.append(self.steps.release(self._mechanism, closed, self.devices, self._due))
             self._tell_ledger()
             if releases[-1].reports:  # else there is nothing new to be drawn
@@ -148,18 +165,20 @@ class Campaign:
             self._resume(releases, False)
         return f"all {len(releases)} readings that the promise is for have been taken"
 
-    def _may_open(self, pause: Pause, known: bool) -> bool:
+    def _may_open(self, pause: Pause, known: bool, silent: int = 0) -> bool:
         """Wait until a round may open; False when something has changed meanwhile.
 
         Args:
             known: the round was opened before a start of ours: it need not wait its turn.
+            silent: how often it was asked in vain: it waits until it is answered, or is due.
         """
         while True:
             self.steps.glance()
             if self.changed():
                 return False
             rounds, why = self.deployment.rounds, self.hindrance()
-            wait_s = GLANCE_S if why else 0.0 if known else pause.wait_s(rounds)
+            soon = known or (silent and (open := self.intake.standing()) and open.reports)
+            wait_s = GLANCE_S if why else 0.0 if soon else pause.wait_s(rounds)
             self.say("rounds", not why, f"no round opens: {why}" if why else pause.why(rounds))
             if not wait_s:
                 return True
@@ -173,7 +192,7 @@ class Campaign:
         self._draw(releases)
 
     def _draw(self, releases: list[Any]) -> None:
-        self.steps.draw(self._query, releases, self.devices, self.deployment.rounds)
+        self.steps.draw(self._query, releases, self.devices, self.deployment)
 
     def _tell_ledger(self) -> None:
         ledger = self.steps.kept(self.ledger)

@@ -1,13 +1,14 @@
 """How sure a map is, as the map topic and the page carry it: lists and numbers, no NaN."""
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recovery.heatmap import Heatmap
-from recovery.uncertainty import Band, Credible
+from recovery.uncertainty import Band, Credible, Verdict
 
 # Digits after the point: a millionth is less than anybody can be sure of, and a chance of
 # twenty digits for each of four thousand cells would double what the broker keeps.
@@ -16,21 +17,23 @@ _ONE = 10**_DIGITS
 
 
 def told(found: Heatmap) -> dict[str, Any]:
-    """Return what JSON can write of a map's estimator, its sd, its credible and certified band."""
+    """Return what JSON can write of a map's estimator, its sd, and of how sure it is."""
     credible, certified = found.credible, found.certified
     event: dict[str, Any] = {"estimator": found.estimator, "chosen": found.why}
     event["sd"] = None if found.sd is None else _rounded(found.sd)
     event["certified"] = None if certified is None else _band(certified)
     event["credible"] = None if credible is None else _credible(credible)
+    event["verdict"] = None if found.verdict is None else asdict(found.verdict)
     return event
 
 
-def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None]:
-    """Return what `told` was given, to a millionth."""
-    credible, certified = event["credible"], event["certified"]
+def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verdict | None]:
+    """Return what `told` was given, to a millionth; older maps have no verdict."""
+    credible, certified, verdict = event["credible"], event["certified"], event.get("verdict")
     band = None if certified is None else _read(certified)
+    judged = None if verdict is None else Verdict(**verdict)
     if credible is None:
-        return None, band
+        return None, band, judged
     error = credible["expected_error"]
     return (
         Credible(
@@ -41,6 +44,7 @@ def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None]:
             math.nan if error is None else error,
         ),
         band,
+        judged,
     )
 
 

@@ -1,8 +1,10 @@
 """The command `heatveil`: words in, lines out, and whose fault it was in the exit status.
 
-0 is done; 1 is the operator's fault, in one line on standard error; 2 is a wrong usage. Any
-other exception is our own fault and shows its traceback. A command's work is in the module
-named for it and is imported when the command runs, so that --help is quick.
+0 is done; 1 is the operator's fault, in one line on standard error; 2 is a wrong usage; 3 is an
+audit in which nothing fails and not all could be measured; 4 is a store that is not what it was,
+with which nothing may be started again. Any other exception is our own fault and shows its
+traceback. A command's work is in the module named for it and is imported when the command runs,
+so that --help is quick.
 """
 
 import errno
@@ -34,7 +36,8 @@ from .faults import OperatorFault
 app = typer.Typer(
     name="heatveil",
     help="Thermal sensors that report warmth without giving away who stood where.",
-    epilog="Exit status: 0 done; 1 what you can mend, said in one line; 2 a wrong usage.",
+    epilog="Exit status: 0 done; 1 what you can mend, said in one line; 2 a wrong usage; "
+    "4 the store is not what it was.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -122,7 +125,7 @@ def main(words: list[str] | None = None) -> None:
         try:
             app(words, prog_name="heatveil")
         except OperatorFault as fault:
-            _refused(str(fault))
+            _refused(str(fault), fault.status)
         except MemoryError as fault:
             _refused(
                 f"more memory was asked for than there is ({fault or 'no size was named'}); what "
@@ -138,9 +141,9 @@ def main(words: list[str] | None = None) -> None:
             )
 
 
-def _refused(sentence: str) -> NoReturn:
+def _refused(sentence: str, status: int = 1) -> NoReturn:
     print("heatveil:", " ".join(sentence.split()), file=sys.stderr)
-    sys.exit(1)
+    sys.exit(status)
 
 
 @contextmanager

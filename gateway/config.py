@@ -86,7 +86,7 @@ def query(deployment: Deployment) -> Any:
 def _anchored(deployment: Deployment, folder: Path) -> Deployment:
     """Return the deployment with every path absolute."""
     changed: dict[str, Any] = {}
-    for name in ("site", "mqtt", "store", "page"):
+    for name in ("site", "room", "mqtt", "store", "page"):
         section = getattr(deployment, name)
         paths = {key: folder / value for key, value in section if isinstance(value, Path)}
         changed[name] = section.model_copy(update=paths)

@@ -23,7 +23,7 @@ from .fields import (
     Shape,
     Switch,
 )
-from .operating import Guard, HomeAssistant, Mqtt, Page, Rounds, Storage, Workers
+from .operating import Guard, HomeAssistant, Hours, Mqtt, Page, Rounds, Storage, Time, Workers
 from .placed import Disk as Disk
 
 
@@ -47,6 +47,11 @@ class Room(Section):
     length_m: Positive | None = None
     walls: Literal["none", "insulated"] = "none"
     furniture: tuple[Rectangle, ...] = ()  # column, row, columns, rows, in cells from 0
+    # Of a room with a file alone.
+    weather: Path | None = None  # what an outdoor thermometer says: see `outdoors`
+    empty: Hours | None = None  # in which everybody knows that nobody is there
+    begins: Time | None = None  # of a virtual room: when, by its own clock, and how fast
+    speed: Positive = 1.0
 
     @property
     def cell_mm(self) -> int:
@@ -57,6 +62,18 @@ class Room(Section):
     def grid(self) -> Any:
         """The grid of square cells."""
         return Grid(self.cells, self.cell_mm)
+
+    @model_validator(mode="after")
+    def _said_of_a_file(self) -> Self:
+        given = [name for name in ("weather", "empty", "begins") if getattr(self, name)]
+        if self.speed != 1:
+            given.append("speed")
+        if given and self.plan is None:
+            raise ValueError(
+                f"{given[0]} stands beside no plan: only in a room with a file is the empty room "
+                "taken off by model, so it would do nothing unnoticed; name the file, or remove it"
+            )
+        return self
 
     @model_validator(mode="after")
     def _whole_millimetres(self) -> Self:

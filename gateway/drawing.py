@@ -1,24 +1,36 @@
 """From releases to a map that is kept and waits to be published; or why there is no estimate."""
 
 import json
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from datetime import time as time_of_day
 from math import inf
 from typing import Any, NamedTuple, Protocol
+
+import structlog
 
 from edge.host import post
 from recovery.heatmap import Heatmap, Unresolved
 
 from . import telling
+from .deployment import Deployment, Room
+from .enrolment.enrol import Devices
 from .intake.outcomes import Letter
+from .operate.schedule import parsed
+from .roomfile import Cleared, Vacancy
+from .storage.store import Store
+
+log = structlog.get_logger()
 
 
 class Drawer(Protocol):
     """Draws maps: a `Solver`."""
 
     def recover(
-        self, mechanism: str, query: Any, releases: Sequence[Any]
-    ) -> Heatmap | Unresolved | None: ...
+        self, mechanism: str, query: Any, releases: Sequence[Any], *vacant: Vacancy
+    ) -> Heatmap | Unresolved | Cleared | None: ...
 
     def stop(self) -> None: ...
 
@@ -38,6 +50,48 @@ class Drawn(NamedTuple):
     body: str
     event: telling.Event
     letter: Letter
+    state: bytes | None = None  # of the empty room, for the next
+
+
+def vacancy_of(
+    deployment: Deployment,
+    devices: Devices,
+    store: Store,
+    told_s: Mapping[str, float],
+    name: bytes,
+) -> Vacancy | None:
+    """Return what the empty room is taken off a round by; None in a room without a file.
+
+    None too where levels follow the readings: what they have made of the room is private.
+
+    Args:
+        told_s: when devices say that their levels were recorded, by name.
+        name: of the round.
+    """
+    room, sensors = deployment.room, deployment.sensors
+    if room.plan is None or sensors.background == "following":
+        return None
+    clock = _clock(room, told_s)
+    levels: list[float | None] = [None] * math.prod(sensors.count)
+    for one in devices.by_name.values():
+        if (said_s := told_s.get(one.name)) is not None:
+            own = slice(one.place.sensor, one.place.sensor + one.place.sensors)
+            levels[own] = [clock(said_s)] * one.place.sensors
+    # A round may be asked again, hours after it was opened: devices read when they answer.
+    at_s = clock(store.answered_s(name) or store.opened_s(name) or time.time())
+    now = datetime.fromtimestamp(at_s).astimezone()
+    known = room.empty is not None and parsed(room.empty).has(now)
+    return Vacancy(room.plan, at_s, tuple(levels), known, room.weather, store.vacant())
+
+
+def _clock(room: Room, told_s: Mapping[str, float]) -> Callable[[float], float]:
+    """Return what gives the time in the room by the time here: another one in a virtual room."""
+    if room.begins is None or not told_s:
+        return lambda at_s: at_s
+    began_s = max(told_s.values())  # a virtual room begins with the level of its devices
+    day = datetime.fromtimestamp(began_s).astimezone().date()
+    begins_s = datetime.combine(day, time_of_day.fromisoformat(room.begins)).timestamp()
+    return lambda at_s: begins_s + room.speed * (at_s - began_s)
 
 
 def heard(releases: Sequence[Any]) -> Sequence[Any]:
@@ -46,7 +100,12 @@ def heard(releases: Sequence[Any]) -> Sequence[Any]:
 
 
 def drawn(
-    solver: Drawer, site: str, query: Any, releases: Sequence[Any], turnout: Turnout
+    solver: Drawer,
+    site: str,
+    query: Any,
+    releases: Sequence[Any],
+    turnout: Turnout,
+    vacant: Vacancy | None = None,
 ) -> Drawn | None:
     """Return the map of all releases, the silent ones too; None when the solver was stopped.
 
@@ -57,17 +116,24 @@ def drawn(
     result = (
         Unresolved(query.grid, last.guarantee, inf, inf, _few(turnout))
         if turnout.used < turnout.quorum
-        else solver.recover(last.mechanism, query, releases)
+        else solver.recover(last.mechanism, query, releases, *([vacant] if vacant else []))
     )
     if result is None:
         return None
+    state, notes = None, tuple[str, ...]()
+    if isinstance(result, Cleared):
+        result, state, notes = result
+        for note in notes:
+            log.warning("the empty room is less sure", why=note)
     event = telling.drawn(last.number, result, time.monotonic() - began_s) | {
         "sensors_used": turnout.used,
         "sensors_enrolled": turnout.enrolled,
         "quorum": turnout.quorum,
         "late": turnout.late,
     }
-    return kept(site, last.mechanism, json.dumps(event))
+    if vacant is not None:
+        event["empty_room"] = list(notes)
+    return kept(site, last.mechanism, json.dumps(event))._replace(state=state)
 
 
 def kept(site: str, mechanism: str, body: str) -> Drawn:

@@ -1,8 +1,8 @@
 """Whose fault it was: what the operator can mend, said in one line.
 
 Every message has four parts in this order: what was given, what was needed, why it
-matters, what to do. `gateway.cli` prints an `OperatorFault` and leaves with status 1;
-any other exception is our own fault and shows its traceback.
+matters, what to do. `gateway.cli` prints an `OperatorFault` and leaves with its status, 1 or
+another that is named; any other exception is our own fault and shows its traceback.
 """
 
 import difflib
@@ -13,6 +13,8 @@ from pathlib import Path
 class OperatorFault(Exception):
     """Something the person who runs the gateway can put right."""
 
+    status = 1  # with which a program leaves
+
 
 class LinkFault(OperatorFault):
     """The broker cannot be reached, or will not have us."""
@@ -20,6 +22,20 @@ class LinkFault(OperatorFault):
 
 class TakenFault(OperatorFault):
     """Another process has what only one at a time may have."""
+
+
+class ReplacedFault(OperatorFault):
+    """The store was taken away, or replaced, under a gateway that runs."""
+
+    status = 4  # no service manager is to start us again before somebody has looked
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}. A gateway must end where its store is not the one that it opened: what was "
+            "charged and receipted there would be forgotten, and spent once more. Nothing was "
+            "receipted since. Before the next start put the store back: what was saved, else the "
+            "newest backup"
+        )
 
 
 class OvertakenFault(OperatorFault):

@@ -30,6 +30,10 @@ def _prefix(text: str) -> str:
     return text
 
 
+Hours = Annotated[str, AfterValidator(_hours)]
+Time = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+
+
 class Rounds(Section):
     """How the rounds run; seconds."""
 
@@ -41,7 +45,7 @@ class Rounds(Section):
     every_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 3600.0
     solve_s: Positive = 10.0
     quorum: Count = 1  # devices that must have answered for a map to be drawn
-    hours: Annotated[str, AfterValidator(_hours)] | None = None  # of this machine's clock
+    hours: Hours | None = None  # of this machine's clock
 
 
 class Mqtt(Section):
@@ -97,15 +101,25 @@ class Page(Section):
     port: Port = 8080
     token_file: Path | None = None  # a secret that whoever reads must show
     hosts: tuple[str, ...] = ()  # names that it is asked for by besides, such as a proxy's
+    # Where /livez, /readyz and /metrics are answered while the page's own port is full.
+    health_host: str = "127.0.0.1"
+    health_port: Annotated[int, Field(ge=0, le=65535)] = 8081  # 0 for nowhere
+
+    @property
+    def probed(self) -> tuple[str, int] | None:
+        """Host and port where machines ask how the gateway is; None for the page's alone."""
+        return (self.health_host, self.health_port) if self.health_port else None
 
     @model_validator(mode="after")
     def _closed_to_strangers(self) -> Self:
-        if self.token_file is None and not is_loopback(self.host):
-            raise ValueError(
-                f"host {self.host} lets the network read the page and its API: it needs a "
-                "token_file with a secret of 16 characters or more, or a host of this machine "
-                "alone, such as 127.0.0.1"
-            )
+        for key in ("host", "health_host"):
+            host = getattr(self, key)
+            if self.token_file is None and not is_loopback(host):
+                raise ValueError(
+                    f"{key} {host} lets the network read the page and its API: it needs a "
+                    "token_file with a secret of 16 characters or more, or a host of this "
+                    "machine alone, such as 127.0.0.1"
+                )
         return self
 
 

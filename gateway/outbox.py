@@ -19,6 +19,7 @@ from typing import Protocol
 
 import structlog
 
+from .faults import ReplacedFault
 from .intake.outcomes import Letter
 from .storage.patience import Stopped, patiently
 
@@ -114,7 +115,7 @@ class Outbox:
                 self._cross_out()
                 if self._open:
                     self._hand_over()
-            except Stopped:
+            except (Stopped, ReplacedFault):
                 return
             except Exception:  # whatever it is, it is tried again: nothing here may be lost
                 log.exception("the outbox failed")

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from recovery.disk_query import EstimatorName, Query, Scheme
+from recovery.disk.query import EstimatorName, Query, Scheme
 
 from .fields import Count, Section
 

@@ -4,10 +4,14 @@ The simulator's packages are loaded here, where such a file is named, and nowher
 none does not pay for them.
 """
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from recovery.heatmap import Heatmap, Unresolved
 
 from .faults import OperatorFault
 
@@ -18,6 +22,25 @@ _SAID = (
     ("sensors", ("count", "adc_step", "drift_sd")),
     ("rounds", ("calibration",)),
 )
+
+
+class Vacancy(NamedTuple):
+    """What must be known of a round in a room with a file, to take the empty room off it."""
+
+    plan: Path
+    at_s: float  # when it was answered, of the epoch
+    recorded_s: tuple[float | None, ...]  # of each sensor, when its level was; None for unknown
+    known: bool  # everybody knows that nobody is there at that hour
+    weather: Path | None
+    state: bytes | None  # what the last map left
+
+
+class Cleared(NamedTuple):
+    """What came of it."""
+
+    found: Heatmap | Unresolved
+    state: bytes  # for the next
+    notes: tuple[str, ...]  # what is not as it should be, a clause each
 
 
 def filled(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -84,8 +107,20 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+def drawing(path: Path) -> str:
+    """Return how the room of a file differs from its plan, on which everything rests."""
+    from physics.rooms.plan import redrawn
+
+    found = redrawn(_room(path, _stamp(path)))
+    told = "; ".join(found) or "no edge had to be moved"
+    return f"walls, doors and furniture of {path} are drawn in steps of 25 mm: {told}"
+
+
 def response_of(path: Path, protect_distance_m: float | None) -> Any:
     """Return the response of the room in a file; once worked out it is kept while we run.
+
+    What proves its bound is found once, and kept beside the room file: the noise is then the same
+    on another machine too, and devices that were enrolled for it answer.
 
     Raises:
         ValueError: the room has none.
@@ -102,7 +137,42 @@ def _response(path: Path, stamp: tuple[int, int], protect_distance_m: float | No
         room,
         protect_distance_m or room.cell_mm / 1000,
         through_walls=room.privacy is None or room.privacy.through_walls,
+        kept=_Beside(path),
     )
+
+
+class _Beside:
+    """Certificates beside the room file that they are of, by the digest of the response."""
+
+    def __init__(self, room: Path) -> None:
+        self._room = room
+
+    def get(self, digest: str) -> bytes | None:
+        """Return what was kept, None if there is no such file."""
+        try:
+            return self._path(digest).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as fault:
+            raise OperatorFault(
+                f"the certificate {self._path(digest)} cannot be read ({fault.strerror}), and "
+                "without it the noise may be another than devices were enrolled for. Let it be "
+                "read, or remove it: another is made"
+            ) from fault
+
+    def keep(self, digest: str, raw: bytes) -> None:
+        """Keep this; where nothing can be written it is looked for again at the next start."""
+        path = self._path(digest)
+        beside = path.with_name(f"{path.name}.{os.getpid()}")
+        try:
+            beside.write_bytes(raw)
+            os.replace(beside, path)
+        except OSError:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+
+    def _path(self, digest: str) -> Path:
+        return self._room.with_suffix(f".{digest}.bound")
 
 
 @lru_cache(maxsize=4)

@@ -1,7 +1,7 @@
 """The gateway, put together and taken apart again."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import structlog
@@ -11,6 +11,7 @@ from .campaign import Campaign
 from .deployment import Deployment
 from .enrolment.enrol import Devices
 from .enrolment.together import check_together as check_together
+from .faults import ReplacedFault
 from .ledger import Ledger
 from .mqtt import access
 from .mqtt.pump import Pump
@@ -22,6 +23,7 @@ from .operate.metrics import Metrics
 from .operate.vitals import PARTS, Vitals
 from .outbox import Outbox
 from .solver import Solver
+from .storage.identity import Identity
 from .storage.places import place_of
 from .storage.store import Store
 from .teller import Teller
@@ -93,6 +95,8 @@ class Service:
             stack.callback(intake.stop)  # commit and send receipts before saying goodbye
             runs = intake, solver, self._outbox, teller.tell, vitals.say, vitals.hindrance
             self._campaign = Campaign(deployment, devices, store, *runs)
+            store.identity.on_loss(self.stop)
+            self._campaign.steps.recorded_s = uplink.recorded_s
             vitals.watch()
             self._look()
             chores = keeping(deployment.store, store, metrics)
@@ -119,12 +123,17 @@ class Service:
         return self
 
     def run(self, rounds: int | None = None) -> str:
-        """Run rounds, this many or as many as may be; return the sentence why it ended."""
+        """Run rounds, this many or as many as may be; return the sentence why it ended.
+
+        Raises:
+            ReplacedFault: the store was taken away meanwhile.
+        """
         try:
             why = self._campaign.run(rounds)
         except BaseException:
             self._vitals.say("rounds", False, "the rounds have failed: see the log")
             raise
+        self.identity.check()
         self._over = True
         self._campaign.changed()  # what was asked for while the last round ended
         self._intake.begin()  # with no round at all, what comes is refused, not kept waiting
@@ -139,6 +148,11 @@ class Service:
     def state(self) -> dict[str, telling.Event]:
         """Return the last event of each kind, for a page that was opened just now."""
         return dict(self._teller.last)
+
+    @property
+    def identity(self) -> Identity:
+        """What says whether the store still is the one that was opened."""
+        return self._store.identity
 
     def ledger(self) -> Ledger:
         """Return the budget and what was charged to it."""
@@ -170,7 +184,9 @@ class Service:
         self._vitals.broker(up, why)
 
     def _look(self) -> None:
-        """Look at what changes by itself: room on the disk, and what others said of parts."""
+        """Look at what changes by itself: the store's file, room on the disk, how parts are."""
+        with suppress(ReplacedFault):  # whoever is to end for it has been told
+            self.identity.check()
         enough = self._vitals.room(self._store.free_bytes(), self._deployment.store.reserve_mb)
         self._intake.hold(not enough)
         self._vitals.look()

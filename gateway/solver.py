@@ -25,6 +25,7 @@ from recovery.compiled import on_compiling
 from recovery.heatmap import Heatmap, Unresolved
 
 from . import logs
+from .roomfile import Cleared, Vacancy
 
 IMPORT_S = 60.0  # longest time to come up, on a busy machine; the same for all compiling of a map
 
@@ -59,17 +60,14 @@ class Solver:
         self.close()
 
     def recover(
-        self, mechanism: str, query: Any, releases: Sequence[Any]
-    ) -> Heatmap | Unresolved | None:
-        """Return the map, or why there is none: too slow, dead and failed are results too.
-
-        None after `stop` alone, for then nobody waits for it.
-        """
+        self, mechanism: str, query: Any, releases: Sequence[Any], *vacant: Vacancy
+    ) -> Heatmap | Unresolved | Cleared | None:
+        """Return the map, or why there is none; None after `stop`: nobody waits for it then."""
         with self._lock:
             if self._stopped:
                 return None
-            try:
-                return self._asked(mechanism, query, releases)
+            try:  # too slow, dead and failed are results too
+                return self._asked(mechanism, query, releases, *vacant)
             except TimeoutError:  # which is an OSError, so it comes first
                 why = f"no map was found within {self._limit_s:g} s, the time it was given"
             except (EOFError, OSError):
@@ -121,21 +119,20 @@ class Solver:
         self._process.kill()
         self._process.wait()
 
-    def _asked(self, mechanism: str, query: Any, releases: Sequence[Any]) -> Heatmap | Unresolved:
+    def _asked(self, *job: Any) -> Heatmap | Unresolved | Cleared:
         if not self._ready:
             if not self._pipe.poll(IMPORT_S):
                 raise EOFError
             self._pipe.recv()
             self._ready = True
-        self._pipe.send((mechanism, query, releases))
-        # The clock of the map stands still while something is compiled, once on a machine.
+        self._pipe.send(job)
+        # The clock stands still while something is compiled or the empty room marched.
         drawing_s, compiling_s = self._limit_s, IMPORT_S
         while True:
             said, took_s = self._said(drawing_s)
             if said != _BEGUN:
                 self._on_state(True, "")
-                result: Heatmap | Unresolved = said
-                return result
+                return said
             drawing_s -= took_s
             compiling_s -= self._said(compiling_s)[1]
 
@@ -150,6 +147,7 @@ class Solver:
 def work(pipe: Connection, limit_s: float) -> None:
     """Draw maps until the other end of the pipe closes; runs in the worker."""
     from .mechanisms import named
+    from .vacant import cleared
 
     def compiling(begun: bool) -> None:
         pipe.send(_BEGUN if begun else _OVER)
@@ -160,13 +158,17 @@ def work(pipe: Connection, limit_s: float) -> None:
     pipe.send("ready")
     while True:
         try:
-            mechanism, query, releases = pipe.recv()
+            mechanism, query, releases, *vacant = pipe.recv()
         except EOFError:
             return
         # Should the gateway be killed while we hang in a library, this ends us.
         signal.setitimer(signal.ITIMER_REAL, 2 * limit_s + 1)
         try:
-            result = named(mechanism).recover(query, releases)
+            result: Any = (
+                cleared(query, releases, vacant[0], compiling)
+                if vacant
+                else named(mechanism).recover(query, releases)
+            )
         except Exception as fault:
             log.exception("recovery failed")
             why = f"the program that draws the map failed: {fault}"

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -14,12 +14,12 @@ from edge.records import Release
 
 from . import drawing, telling
 from .asking import opened, opening, taken_back
+from .deployment import Deployment
 from .enrolment.enrol import Devices
 from .intake.gatherer import Gatherer
 from .intake.outcomes import Asked, Letter
 from .ledger import Charge
 from .mechanisms import Mechanism
-from .operating import Rounds
 from .rounds import OpenRound
 from .storage.patience import Stopped, patiently
 from .storage.store import Store
@@ -49,6 +49,8 @@ class Steps:
     stopping: threading.Event = field(default_factory=threading.Event)
     moved_s: float = field(default_factory=time.monotonic)  # when the thread last showed itself
     out_s: float = 0.0  # when the broker had the round that was asked last
+    # When devices say that their levels were recorded, in seconds of the epoch, by name.
+    recorded_s: Mapping[str, float] = field(default_factory=dict)
     late: int = 0  # reports that came after the end of the round that was gathered last
 
     def post(self, letter: Letter) -> None:
@@ -56,28 +58,39 @@ class Steps:
         self.kept(self.store.post, [letter])
         self.outbox.wake()
 
-    def gather(self, asked: Asked, devices: Devices, gather_s: float) -> OpenRound:
+    def gather(
+        self, asked: Asked, devices: Devices, gather_s: float, *, patient: bool = False
+    ) -> OpenRound | None:
         """Ask a round that is written, and return it with its answers, closed.
+
+        Args:
+            patient: where nobody has answered, it stays retained and open, and None is returned.
 
         Raises:
             Stopped: the round stays retained and open, for the next start.
         """
-        stored = self.kept(self.store.answers, asked.name)
+        round = opened(asked, devices, self.kept(self.store.answers, asked.name), inf)
         # It has no deadline before it is out: who cannot be asked is not late. And it is open
         # before it is out: who answers at once would else answer no round.
-        self.intake.open(opened(asked, devices, stored, inf))
+        standing = self.intake.standing()
+        if standing and (standing.name, standing.closes_s) == (asked.name, inf):
+            standing.places = round.places  # asked again, and its answers have not stopped coming
+        else:
+            self.intake.open(round)
         self.post(opening(asked, devices))
         while not self.outbox.wait_empty(GLANCE_S):
             self.glance()
         self.out_s = time.monotonic()
         closes_s = self.out_s + gather_s
-        if round := self.intake.standing():
-            self.tell(telling.asked(round, gather_s))
+        if standing := self.intake.standing():
+            self.tell(telling.asked(standing, gather_s))
         while (left_s := closes_s - time.monotonic()) > 0:
             if self.intake.wait_complete(min(GLANCE_S, left_s)):
                 break
             self.glance()
         self.glance()
+        if patient and not self.kept(self.store.answers, asked.name):
+            return None
         closed = self.intake.close_round()
         if closed is None:
             raise Stopped
@@ -116,20 +129,30 @@ class Steps:
         self.tell(telling.released(release, time.monotonic() - began_s, closed.late))
         return release
 
-    def draw(self, query: Any, releases: Sequence[Any], devices: Devices, rounds: Rounds) -> None:
+    def draw(
+        self,
+        query: Any,
+        releases: Sequence[Any],
+        devices: Devices,
+        deployment: Deployment,
+    ) -> None:
         """Draw, keep and publish the map of all releases so far, once."""
         if not (heard := drawing.heard(releases)):
             return
         last, site = heard[-1], devices.site
         name = wire.name_of(last.round)
-        body = self.kept(self.store.map_of, name)
+        body, state = self.kept(self.store.map_of, name), None
         found = drawing.kept(site, last.round.mechanism, body) if body else None
         if found is None or found.event["status"] == "unresolved":  # another start may have luck
-            counts = last.reports, len(devices.by_name), self.late, rounds.quorum
-            found = drawing.drawn(self.solver, site, query, releases, drawing.Turnout(*counts))
+            counts = last.reports, len(devices.by_name), self.late, deployment.rounds.quorum
+            given = deployment, devices, self.store, dict(self.recorded_s), name
+            asked, turnout = self.kept(drawing.vacancy_of, *given), drawing.Turnout(*counts)
+            found = drawing.drawn(self.solver, site, query, releases, turnout, asked)
+            if found is not None and found.state is not None and asked is not None:
+                state = asked.at_s, found.state
         if found is None:
             return  # stopped; the next start draws it
-        self.kept(self.store.keep_map, name, found.body, post=[found.letter])
+        self.kept(self.store.keep_map, name, found.body, post=[found.letter], vacant=state)
         self.outbox.wake()
         self.tell(found.event)
 

@@ -11,7 +11,7 @@ from .rounds import OpenRound
 # What of an event is too long for a log, or shown elsewhere.
 DULL = {"guarantee", "kind", "alarms", "parts", "devices"}
 # What follows from readings: it is public, and still would make a log of years a log of people.
-TOLD = {"values", "mass", "sd", "total", "credible", "certified"}
+TOLD = {"values", "mass", "sd", "total", "credible", "certified", "verdict"}
 RESULT = TOLD | {"why", "chosen"}  # of a map: with which chance nobody was there
 # Of a budget: what the promise is not told in.
 OTHER = {"rho": {"epsilon_left"}, "epsilon": {"budget", "spent", "left", "delta"}}

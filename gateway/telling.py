@@ -131,6 +131,10 @@ def drawn(number: int, result: Heatmap | Unresolved, seconds: float) -> Event:
     }
     if isinstance(result, Heatmap):
         found = {"status": "solved", "mass": result.mass.tolist(), "total": float(result.total)}
+        if result.nobody is not None:
+            found["nobody"] = result.nobody
+            if result.nobody > 0.5 and not result.total:
+                found |= {"status": "nobody", "mass": None}
         return event | found | {"why": result.status} | told(result)
     return event | {"status": "unresolved", "mass": None, "total": None, "why": result.why}
 

@@ -1,6 +1,9 @@
 """The one link of a gateway to its broker: what it hears, what it announces, how it leaves."""
 
+import json
 from collections.abc import Callable, Sequence
+
+from edge import wire
 
 from .deployment import Deployment
 from .homeassistant.announcer import Announcer
@@ -8,6 +11,8 @@ from .mqtt.pump import Pump
 from .mqtt.service import Link, Taker
 from .mqtt.session import Message
 from .storage.store import Store
+
+_META, _DEVICES = 4096, 100_000  # bytes of a message that is looked at; how many are kept
 
 
 class Uplink:
@@ -36,7 +41,10 @@ class Uplink:
         self._client = f"heatveil-{site}"
         self._announcer = Announcer(deployment, self._announce)
         wanted, unwanted = topics
-        self._wanted = {*wanted, *self._announcer.births}
+        # When devices say that their levels were recorded, in seconds of the epoch, by name.
+        self.recorded_s: dict[str, float] = {}
+        self._metas = wire.topic(site, "+", "meta") if deployment.room.plan else ""
+        self._wanted = {*wanted, *self._announcer.births, *([self._metas] if self._metas else ())}
         # A session that lasts keeps filters that nobody wants any more. Until they are gone from
         # there the store remembers both.
         kept = store.filters(self._client)
@@ -82,11 +90,30 @@ class Uplink:
         if message.topic in self._announcer.births:
             self._announcer.heard(message.topic, message.payload)
             link.ack(message)
+        elif self._metas and message.topic.endswith("/meta"):
+            self._level(message)
+            link.ack(message)
         else:
             self._take(link, message)
+
+    def _level(self, message: Message) -> None:
+        """Note when a device says that its level was recorded; whoever lies spoils a map alone."""
+        self.recorded_s.pop(name := message.topic.split("/")[-2], None)
+        if (at_s := level_s(message.payload)) and len(self.recorded_s) < _DEVICES:
+            self.recorded_s[name] = at_s
 
     def _linked(self, up: bool, why: str) -> None:
         self._up = up
         self._on_state(up, why)
         if up:
             self._announcer.online()
+
+
+def level_s(meta: bytes) -> float | None:
+    """Return when a device's level was recorded, by its `meta`; None where it does not say."""
+    try:
+        said = json.loads(meta) if len(meta) < _META else None
+    except (ValueError, RecursionError):
+        return None
+    at_ms = said.get("recorded_ms") if isinstance(said, dict) else None
+    return at_ms / 1000 if type(at_ms) is int and 0 < at_ms < 1 << 48 else None

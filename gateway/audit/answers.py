@@ -73,5 +73,5 @@ for boot in range(2):
     order = post.pack_limits(tighter, who.config_key, tightening.topic("lab", "n001"))
     print("limits", hexed(order), device.tighten(order)["taken"])
     print("price", limits.price(tighter, 9, 3000001), budget.spent, budget.epoch, device.state())
-    print("slots", hexed(slots.read(0)), hexed(slots.read(1)))
+    print("slots", " ".join([hexed(slots.read(i)) for i in (0, 1, 2)]))
 """

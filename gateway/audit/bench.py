@@ -61,10 +61,14 @@ class Device:
         provision(self.slots, self.identity.state_key, rootkeys.first_chain(root), self.limits)
         self.boot()
 
-    def boot(self) -> None:
-        """Start it anew: what was in its memory is gone, what was in its slots is not."""
+    def boot(self, nap: Any = None) -> None:
+        """Start it anew: what was in its memory is gone, what was in its slots is not.
+
+        Args:
+            nap: its `board.nap.Nap`, if it sleeps deeply.
+        """
         self.budget = Budget(self.slots, self.identity.state_key)
-        self.budget.boot()
+        self.budget.boot(nap)
         self.node = Node(
             self.identity, self.budget, tables=self.tables, mechanism=self.round.mechanism
         )

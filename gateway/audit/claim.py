@@ -1,13 +1,16 @@
 """What the audit says of one promise, and how hard it looks.
 
+A claim holds, fails, or was not measured: what nobody looked at is never said to hold.
+
 False alarms: every claim that rests on chance may fail by bad luck with probability at most
 `ALPHA`, and says so in `alpha`; exact claims say 0. By the union bound the whole suite then
 raises a false alarm with at most the sum, which the runner holds against `FALSE_ALARM`.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from edge.entropy import Tape
 
@@ -16,21 +19,24 @@ WHOLE = "the audit itself"  # stands for a layer in claims of the runner's own
 ALPHA = 2e-9  # of one claim, so five hundred of them fit
 
 
+Outcome = Literal["holds", "fails", "not measured"]
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One promise, the number it states, and the number that was found.
 
-    Unless the detail says otherwise `claimed` is a limit from above: the claim holds as long
+    Unless the detail says otherwise `claimed` is a limit from above: the claim fits as long
     as `bound`, which is what the measurement proves, does not pass it.
     """
 
     sentence: str  # the promise in words
     claimed: float  # what was promised
     measured: float  # what was found
-    holds: bool
+    fits: bool  # nothing was found that speaks against it
     bound: float = math.nan  # proven by the measurement; NaN takes `measured`, which is exact
     unit: str = ""  # of the three numbers: epsilon, delta, sigma, grains squared ...
-    samples: int = 0  # draws or cases looked at
+    samples: int = 0  # draws or cases looked at; with none it is not measured
     alpha: float = 0.0  # chance that a good mechanism fails this claim; 0 where it is exact
     detail: str = ""  # where the worst was found, or what broke
     mechanism: str = ""  # the runner fills in these four; no mechanism where it is of the house
@@ -41,11 +47,24 @@ class Claim:
     def row(self) -> dict[str, Any]:
         """Return the claim for JSON, where a number that is not finite is written out."""
         row = asdict(self)
-        row["bound"] = self.proven
+        del row["fits"]
+        row |= {"bound": self.proven, "holds": self.holds, "outcome": self.outcome}
         for name in ("claimed", "measured", "bound"):
             value = float(row[name])
             row[name] = value if math.isfinite(value) else str(value)
         return row
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether it holds, fails, or was not measured."""
+        if not self.fits:
+            return "fails"
+        return "holds" if self.samples > 0 else "not measured"
+
+    @property
+    def holds(self) -> bool:
+        """Whether something was looked at, and nothing speaks against it."""
+        return self.outcome == "holds"
 
     @property
     def proven(self) -> float:
@@ -53,14 +72,21 @@ class Claim:
         return self.measured if math.isnan(self.bound) else self.bound
 
 
-def at_most(sentence: str, claimed: float, measured: float, **more: Any) -> Claim:
+def at_most(sentence: str, claimed: float, measured: float, *, samples: int, **more: Any) -> Claim:
     """Return an exact claim that what was found does not pass what was promised."""
-    return Claim(sentence, float(claimed), float(measured), bool(measured <= claimed), **more)
+    fits = bool(measured <= claimed)
+    return Claim(sentence, float(claimed), float(measured), fits, samples=samples, **more)
 
 
-def true(sentence: str, holds: bool, **more: Any) -> Claim:
+def true(sentence: str, fits: bool, *, samples: int, **more: Any) -> Claim:
     """Return a claim that is a plain fact: 0 exceptions promised, and none or some found."""
-    return Claim(sentence, 0.0, float(not holds), holds, unit="exceptions", **more)
+    found = float(not fits)
+    return Claim(sentence, 0.0, found, fits, unit="exceptions", samples=samples, **more)
+
+
+def unmeasured(claims: Iterable[Claim]) -> list[Claim]:
+    """Return the claims of which nothing is known."""
+    return [claim for claim in claims if claim.outcome == "not measured"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +96,8 @@ class Effort:
     full: bool = False
     seed: int = 1
     alpha: float = ALPHA  # for each claim that rests on chance
-    first: bool = False  # end each layer at the first of its claims that does not hold
+    first: bool = False  # end each layer at the first of its claims that fails
+    own: Any = None  # an operator's `own.Own`, to be looked at in place of the audit's rooms
 
     def pick(self, quick: int, full: int) -> int:
         """Return the number that suits."""

@@ -2,19 +2,26 @@
 
 Somebody who has the flash in hand, or a flash that is worn, can leave anything there. A device
 that finds its slots cut short, forged, of another device, or telling two stories must give up its
-key and leave them as they are. What it cannot see: both slots put back together to one true day.
+key and leave them as they are; so must one that finds a single slot, which may be an old copy.
+What it cannot see: two slots put back together to one true day, with the third one lost.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from edge import pair
+from edge import copies
 from edge.budget import Lost
-from edge.slots import Ram
+from edge.slots import COUNT, Ram
 
 from .bench import Device
 from .claim import Claim, at_most
 
+SPOILT: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda kept: b"",
+    "erased": lambda kept: b"\xff" * len(kept),
+    "junk": lambda kept: kept[::-1],
+    "cut short": lambda kept: kept[:-1],
+}
 BACK: dict[str, Callable[[Any], Any]] = {
     "with a counter that jumps": lambda new: new._replace(counter=new.counter + 7),
     "with the same counter": lambda new: new._replace(counter=new.counter - 1),
@@ -33,13 +40,13 @@ def claims(round: Any, root: bytes) -> Iterator[Claim]:
         looked += 1
         device = Device(round, root)
         device.slots = Ram()
-        for i in (0, 1):
+        for i in range(COUNT):
             device.slots.write(i, slots[i])
         try:
             device.boot()
             believed.append(name)
         except Lost:
-            if [device.slots.read(i) for i in (0, 1)] != slots:
+            if [device.slots.read(i) for i in range(COUNT)] != slots:
                 touched.append(name)
     yield at_most(
         "no device believes slots that are forged, or that contradict each other",
@@ -62,11 +69,11 @@ def claims(round: Any, root: bytes) -> Iterator[Claim]:
 def _kept(round: Any, root: bytes) -> Claim:
     """Enrolling over what a device remembers would forget it: it must be refused."""
     device = Device(round, root)
-    before = [device.slots.read(i) for i in (0, 1)]
+    before = [device.slots.read(i) for i in range(COUNT)]
     taken = 0
-    for empty in (None, 0, 1):
-        for i in (0, 1):
-            device.slots.write(i, b"" if i == empty else before[i])
+    for full in (*range(COUNT), None):
+        for i in range(COUNT):
+            device.slots.write(i, b"" if full not in (None, i) else before[i])
         try:
             Device(round, root, slots=device.slots)
             taken += 1
@@ -77,31 +84,41 @@ def _kept(round: Any, root: bytes) -> Claim:
         0,
         taken,
         unit="enrolments",
-        samples=3,
+        samples=COUNT + 1,
     )
 
 
 def _stories(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """Yield what may be found in two slots, none of it to be believed."""
+    """Yield what may be found in the slots, none of it to be believed."""
     device = Device(round, root)
+    old = [device.slots.read(i) for i in range(COUNT)]
     device.node.tighten(device.order(device.limits._replace(version=2, pace_ms=1)))
+    device.boot()
     key = device.identity.state_key
-    true_ones = [device.slots.read(i) for i in (0, 1)]
-    records = [pair.unpack(kept, key) for kept in true_ones]
-    newer = 0 if records[0].counter > records[1].counter else 1
-    yield "both empty", [b"", b""]
-    yield "both cut short", [kept[:-1] for kept in true_ones]
-    yield "both longer", [kept + b"\0" for kept in true_ones]
+    now = [device.slots.read(i) for i in range(COUNT)]
+    yield "all empty", [b""] * COUNT
+    yield "all cut short", [kept[:-1] for kept in now]
+    yield "all longer", [kept + b"\0" for kept in now]
     for at in (0, 5, 20, 40, 70, 110):
-        yield f"both with byte {at} turned", [_turned(kept, at) for kept in true_ones]
-    other = [pair.pack(record, bytes(32)) for record in records]
-    yield "both signed by another key", other
+        yield f"all with byte {at} turned", [_turned(kept, at) for kept in now]
+    records = [copies.unpack(kept, key) for kept in now]
+    yield "all signed by another key", [copies.pack(record, bytes(32)) for record in records]
+    for i in range(COUNT):
+        for day, kept in (("an old", old[i]), ("a true", now[i])):
+            for name, other in SPOILT.items():
+                slots = [kept if j == i else other(now[j]) for j in range(COUNT)]
+                yield f"{day} slot {i} beside others that are {name}", slots
+            yield f"{day} slot {i} over all others", [kept] * COUNT
+        slots = [old[i] if j == i else now[j] for j in range(COUNT)]
+        yield f"an old slot {i} among true ones", list(slots)
+        slots[i - 1] = b""
+        yield f"an old slot {i}, a true and an empty one", list(slots)
+    newest = max(range(COUNT), key=lambda i: records[i].counter)
     for name, change in BACK.items():
-        slots = list(true_ones)
-        record = records[newer]._replace(spent=records[newer].spent + 5, round=9)
-        slots[1 - newer] = pair.pack(record._replace(counter=record.counter - 1), key)
-        slots[newer] = pair.pack(change(record), key)
-        yield f"the newer one {name}", slots
+        record = records[newest]._replace(spent=records[newest].spent + 5, round=9)
+        slots = [copies.pack(record._replace(counter=one.counter), key) for one in records]
+        slots[newest] = copies.pack(change(record), key)
+        yield f"the newest one {name}", slots
 
 
 def _turned(kept: bytes, at: int) -> bytes:

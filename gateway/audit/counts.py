@@ -23,7 +23,8 @@ REACH = 150  # counts, up and down
 def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     """Yield, for each converter, that every count becomes the grains that are planned for."""
     span = list(range(-REACH, REACH + 1))
-    for step in STEPS:
+    own = getattr(effort.own.query, "step", None) if effort.own else None
+    for step in STEPS if own is None else {*STEPS, own}:
         wrong = []
         for exponent in EXPONENTS:
             sent = pixels.above(span, [0] * len(span), exponent, step.as_integer_ratio())

@@ -5,13 +5,19 @@ every write of a scripted life, at every kind of place in it, and at random. Wha
 remembered here, with prices in exact fractions and with every block of noise, and each start is
 held to it: no block of randomness serves two answers, no Round is answered anew in one boot, and
 after a start at most those of the last lease are, each of them paid for. What it cannot see: a
-flash that puts both slots back to an older day, which no device can know of.
+flash that puts two slots back to an older day and loses the third, which no device can know of.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from edge.budget import Lost
+from edge.board.nap import WAKES, Nap
+from edge.budget import Budget, Lost
+from edge.host import rootkeys
+from edge.host.enrol import provision
+from edge.keys import ratchet
+from edge.limits import Limits
+from edge.slots import Ram
 
 from . import contradicted
 from .bench import asked_of
@@ -46,7 +52,54 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield from contradicted.claims(round, root)
     for mode, asked in asked_of(round).modes(round):
         yield from _everywhere(asked, mode, effort)
+    yield _asleep(effort)
+    for mode, asked in asked_of(round).modes(round):
         yield from _at_random(asked, mode, effort.pick(400, 10_000), effort)
+
+
+def _asleep(effort: Effort) -> Claim:
+    """Let boards sleep deeply so many times, lose the memory that outlives a sleep, and go on."""
+    root, faults, starts = effort.tape("asleep").bits(256).to_bytes(32, "big"), set(), 0
+    key, limits = rootkeys.state_key(root), Limits(1, 4, 10, 1000, 10**6, 0)
+    for wakes in (1, 2, WAKES):
+        for sleeps in range(2 * wakes + 3):
+            slots, memory, epoch, paid = Ram(), _Memory(), 0, 0
+            provision(slots, key, chain := rootkeys.first_chain(root), limits)
+            for start in range(3 * sleeps + 3):
+                budget, nap = Budget(slots, key), Nap(memory, key, wakes)
+                budget.boot(nap)
+                if budget.epoch <= epoch:
+                    faults.add("an epoch came again")
+                for _ in range(max(epoch, 1), budget.epoch):
+                    chain = ratchet(chain)
+                if budget.chain != chain:
+                    faults.add("the chain key is not that of its epoch")
+                if budget.spent < paid:
+                    faults.add("it counts less than it answered")
+                epoch, paid, starts = budget.epoch, paid + budget.charge(7, start) * 7, starts + 1
+                budget.sleep(nap)
+                if start % (sleeps + 1) == sleeps:
+                    memory(b"")
+    return at_most(
+        "however often a board sleeps before its memory is lost, no epoch comes twice",
+        0,
+        len(faults),
+        unit="faults",
+        samples=starts,
+        detail="; ".join(sorted(faults)),
+    )
+
+
+class _Memory:
+    """What outlives a deep sleep, as `machine.RTC().memory`."""
+
+    def __init__(self) -> None:
+        self._held = b""
+
+    def __call__(self, *data: bytes) -> bytes:
+        if data:
+            self._held = bytes(data[0])
+        return self._held
 
 
 def _everywhere(round: Any, mode: str, effort: Effort) -> Iterator[Claim]:

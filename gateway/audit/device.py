@@ -36,8 +36,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     tries = effort.pick(SINGLE, 20 * SINGLE)
     yield from singly_told(max(rooms, key=lambda room: len(room.below)), mechanism, effort, tries)
     fleets = [room for room in rooms if len(room.below) >= FEWEST]
-    fleet = min(fleets, key=lambda room: len(room.below))
-    yield from in_company(fleet, mechanism, effort, effort.pick(120, 2000))
+    for fleet in sorted(fleets, key=lambda room: len(room.below))[:1]:
+        yield from in_company(fleet, mechanism, effort, effort.pick(120, 2000))
 
 
 def _device(room: Scenes, effort: Effort, sensors: int, first: int = 0) -> Device:

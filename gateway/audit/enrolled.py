@@ -17,14 +17,16 @@ from edge.node import Node
 
 from .. import config
 from ..commands import virtual
-from ..enrolment import budgets, enrol
+from ..enrolment import budgets, enrol, keycount
 from ..faults import OperatorFault
+from ..serves import table
 from .bench import message
 from .claim import Claim, Effort, at_most, true
 from .scenes import exact_mu
 from .watch import replaced
 
 READINGS, SENSORS, MORE = 4, 3, 6
+KEYS = 16  # of one sensor, that what is set aside of delta for noise from tables pays for
 DEPLOYMENT = """
 [room]
 cells = 12
@@ -59,6 +61,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             yield from _files(mode, folder, roots)
             yield from _budgets(mode, mechanism, path, folder)
             yield _again(mode, path, folder)
+            if mode == "sealed":
+                yield _keys(mechanism, path, folder)
 
 
 def _noted(path: Path) -> Sequence[bytes]:
@@ -169,4 +173,35 @@ def _again(mode: str, path: Path, folder: Path) -> Claim:
         f"a {mode} fleet is not enrolled over another, and nothing of it is touched",
         not taken and kept() == before,
         samples=len(before),
+    )
+
+
+def _keys(mechanism: Any, path: Path, folder: Path) -> Claim:
+    """Count how many keys a sensor gets: by itself, with the whole fleet, and both by turns."""
+    path.write_text(path.read_text() + '[rounds]\nsampler = "table"\n')
+    most = table.named(mechanism.name).keys(config.load(path))
+    where = folder / "devices.json"
+    fleet = enrol.load_devices(where, "audit")
+    place = next(iter(fleet.by_name.values())).place
+    found = []
+    for turns in ((False,), (True,), (False, True)):
+        keycount.beside(where).unlink(missing_ok=True)
+        had = 1  # of the enrolment
+        if any(turns):
+            keycount.keep(where, fleet, {place.sensor: 1})
+        for again in range(3 * KEYS):
+            try:
+                if turns[again % len(turns)]:
+                    keycount.anew(where, fleet, most)
+                else:
+                    keycount.one_more(where, fleet, place, {}, most)
+            except OperatorFault:
+                break
+            had += 1
+        found.append(had)
+    return true(
+        "a sensor gets as many keys as noise from tables is paid for, no more",
+        found == [KEYS] * 3,
+        samples=sum(found),
+        detail=f"{found} keys, {KEYS} are paid for",
     )

@@ -52,11 +52,18 @@ CASES = (
 
 def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     """Yield two claims for each sampler at each of its parameters."""
-    for case in CASES:
+    for case in (*CASES, *_own(effort)):
         tape, count = effort.tape("fit", case.name, case.args), effort.pick(*case.draws)
         sampler: Any = getattr(noise, case.name, _uniform)
         drawn = [int(sampler(*case.args, tape)) for _ in range(count)]
         yield from fits(f"{case.name}{case.args}", np.array(drawn), case.law(*case.args), effort)
+
+
+def _own(effort: Effort) -> list[Case]:
+    """Return the noise of an operator's own deployment."""
+    if not effort.own or effort.own.mechanism != "thermal":
+        return []
+    return [Case("dgauss", (effort.own.held[0].variance, 1), formulas.dgauss)]
 
 
 def fits(name: str, drawn: Whole, law: Law, effort: Effort) -> Iterator[Claim]:
@@ -86,7 +93,7 @@ def _likely(
         words,
         claimed=-math.log10(least),
         measured=abs(math.log10(max(chance, 1e-300))),
-        holds=chance >= least,
+        fits=chance >= least,
         unit="-log10 p",
         samples=len(drawn),
         alpha=effort.alpha,

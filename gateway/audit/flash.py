@@ -1,10 +1,12 @@
-"""Two slots on a flash that loses its power, or its mind, at a chosen write.
+"""Three slots on a flash that loses its power, or its mind, at a chosen write.
 
 What a power cut leaves of a write is anything between nothing and all of it: the new bytes up to
 some place, and then the old ones, none, erased ones or noise. What was not flushed vanishes.
 """
 
 from typing import Any
+
+from edge.slots import COUNT
 
 ERASED = b"\xff"
 ENDINGS = ("old", "none", "erased", "noise")
@@ -15,7 +17,7 @@ class PowerCut(BaseException):
 
 
 class Flash:
-    """Two slots as `edge.slots` wants them, kept through any number of power cuts.
+    """Slots as `edge.slots` wants them, kept through any number of power cuts.
 
     kept is what is on the medium. writes counts the writes begun. `fuse` is how many more of
     them are whole before the one in which the power fails; below 0, it does not fail. `drops`
@@ -24,7 +26,7 @@ class Flash:
     """
 
     def __init__(self, rng: Any) -> None:
-        self.kept = [b"", b""]
+        self.kept = [b""] * COUNT
         self.writes = 0
         self.fuse = -1
         self.drops = -1

@@ -3,8 +3,9 @@
 Rounds are drawn at random, most of them worse than the one that was planned, signed with the
 site's key as if it had been stolen, and given to a real device. It may answer those alone that its
 limits let through, and must charge each in full; what that is is reckoned anew, in exact
-fractions. Where answers can be enumerated, those to Rounds that were answered are. What it cannot
-see: a Round that asks for what no rule here speaks of.
+fractions. Now and then its sensor fails once the answer is paid for, and the next Rounds bear the
+number of the one that has none yet. Where answers can be enumerated, those to Rounds that were
+answered are. What it cannot see: a Round that asks for what no rule here speaks of.
 """
 
 from collections.abc import Iterator
@@ -22,16 +23,18 @@ from .weighed import enumerated
 
 LAWS = 60  # answered Rounds whose every answer is looked at, where that can be done
 LEASE = 8  # answers that a power cut may cost, and so the most Rounds that are asked anew
+AGAIN = 8  # times at most that a number is answered, however often the power is cut
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what devices answer."""
     rooms = plans(mechanism)
-    for room in (*rooms[:2], *rooms[-2:]):
+    for room in rooms if len(rooms) < 4 else (*rooms[:2], *rooms[-2:]):
         root = effort.tape("forged", room.name).bits(256).to_bytes(32, "big")
         yield from _rounds(room.name, room.round, mechanism.subject, root, effort)
         yield from _stale(room.name, room.round, root)
         yield from suited.claims(room.name, room.round, root)
+    yield _again(room.round, root)
     yield from _said(room.round, root)
 
 
@@ -41,23 +44,34 @@ def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) ->
     answered, reads = 0, [0]
     wrong: list[str] = []
     last: tuple[bytes, bytes] = (b"", b"")
+    paid: Any = None  # the Round that is paid for and has no answer yet, for the sensor failed
 
     def read(params: Any) -> tuple[int, ...]:
         reads[0] += 1
+        if paid is None and reads[0] % 3 == 0:
+            raise OSError
         return device.seen(reads[0])
 
     for _ in range(tries):
         asked = device.asked.forged(round, rng, device.budget.round)
+        if paid is not None:  # what bears its number, or it itself
+            asked = asked._replace(number=paid.number) if rng.below(4) else paid
         signed = post.pack_round(asked, SITE_KEY, wire.round_topic(SITE, round.mechanism))
         spent, newest, looked = device.budget.spent, device.budget.round, reads[0]
         frame, name_of_it = device.node.answer(signed, read), wire.name_of(asked)
         if name_of_it == last[0] and frame == last[1]:
             continue  # asked again: the same bytes, for nothing
-        if frame is None:
+        if frame is None and paid is None and reads[0] > looked:
+            paid = asked
+        elif frame is None:
             if (device.budget.spent, reads[0]) != (spent, looked) or not device.node.refusal:
                 wrong.append("a refused Round was charged or read for")
             continue
-        answered, last = answered + 1, (name_of_it, frame)
+        else:
+            answered, last = answered + 1, (name_of_it, frame)
+            if asked == paid:
+                paid = None
+                continue
         wrong += device.asked.too_much(
             asked, device.limits, device.mode, device.identity.sensor, newest
         )
@@ -99,6 +113,31 @@ def _stale(name: str, round: Any, root: bytes) -> Iterator[Claim]:
         answered,
         unit="Rounds",
         samples=2 * LEASE,
+    )
+
+
+def _again(round: Any, root: bytes) -> Claim:
+    """Return how often one number is answered where the power is cut as an attacker likes.
+
+    The first answer of a start is on the medium at once, so each start asks the least number that
+    is left, and then the one in question: from each distance there is.
+    """
+    most, asked = 0, 0
+    for far in range(1, 2 * AGAIN + 1):
+        device, answered = Device(round, root), 0
+        for number in range(1, far + 2):
+            device.boot()
+            for one in sorted({number, far + 1}):
+                frame = device.answer(message(round, one)[1], device.seen(one))
+                answered += frame is not None and one == far + 1
+                asked += 1
+        most = max(most, answered)
+    return at_most(
+        "no number of a Round is answered more often than is counted, however the power is cut",
+        AGAIN,
+        most,
+        unit="answers",
+        samples=asked,
     )
 
 

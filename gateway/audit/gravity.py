@@ -1,4 +1,4 @@
-"""Which of the claims that do not hold is the gravest, and what it comes to in words.
+"""Which of the claims that fail is the gravest, and what it comes to in words.
 
 What gives people away comes first: noise that is too small or used twice. Then come messages
 believed that must not be, then plain facts, and noise for nothing last.
@@ -26,17 +26,17 @@ def times(claim: Claim) -> float:
 
 
 def gravest(claims: Iterable[Claim]) -> list[Claim]:
-    """Return the claims that do not hold, the gravest first."""
+    """Return the claims that fail, the gravest first."""
 
     def rank(claim: Claim) -> tuple[int, int, float]:
         place = ORDER.index(claim.unit) if claim.unit in UNITS else len(ORDER)
         return unit(claim).gravity, place, -times(claim)
 
-    return sorted((claim for claim in claims if not claim.holds), key=rank)
+    return sorted((claim for claim in claims if not claim.fits), key=rank)
 
 
 def failure(claim: Claim) -> str:
-    """Return in words what a claim that does not hold comes to."""
+    """Return in words what a claim that fails comes to."""
     over = times(claim)
     part = 1 / over if over else math.inf
     numbers = {

@@ -16,10 +16,14 @@ GUIDE: dict[str, str] = {
     "that answers tell more than is said.",
     "sensitivity": "Somebody who moves could change the readings by more than the noise was made "
     "to hide; a search of its own looks for the worst move.",
+    "paths": "In a room with walls and doors somebody who takes another way could change the "
+    "readings by more than the noise was made to hide; such ways are looked for in many rooms.",
     "device": "Something between plan and published numbers could undo the noise; real device "
     "code answers, and two rooms are told apart as well as can be.",
     "crash": "A power cut could make a device forget what it has answered, and answer twice with "
     "the same noise; the power is cut at every write.",
+    "attack": "Somebody with stolen keys could do one thing after the other to a device, until it "
+    "says more than it may; sequences of attacks are tried.",
     "interpreters": "A board's Python could reckon otherwise than the one that was audited; the "
     "same answers are asked of each.",
     "price": "A round could plan for less noise than its promise asks for, by a wrong formula or "
@@ -50,8 +54,7 @@ GUIDE: dict[str, str] = {
     "links": "A device or the gateway could talk to a broker that only claims to be the right "
     "one.",
     "after": "A map could be made of more than the published numbers, and so tell more.",
-    "labels": "Something that is not private could be shown without saying so.",
-    "promise": "The promise could be stated in rounded numbers, or leave out for whom it holds.",
-    "lint": "Source code could use what the promise forbids on a device: fractions that are "
-    "rounded, chance from elsewhere, clocks, prints.",
+    "deployment": "What your devices were enrolled with could let more out than is promised; real "
+    "device code answers under it until it is silent.",
+    "promise": "The promise could be stated in rounded numbers.",
 }

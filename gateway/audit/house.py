@@ -21,25 +21,13 @@ from ..rounds import OpenRound, Place
 from ..serves.table import wrong_in
 from ..storage.store import Store
 from .bench import SITE, SITE_KEY, Device, message
-from .claim import Effort
-
-NAMES = ("one", "two")
 
 
 class House:
-    """A gateway's memory and judgement, with two real devices before it."""
+    """A gateway's memory and judgement, with real devices before it."""
 
-    def __init__(self, folder: Path, round: Any, effort: Effort) -> None:
-        self.folder, self.round = folder, round
-        self.devices = [
-            Device(
-                round,
-                effort.tape("kept", name).bits(256).to_bytes(32, "big"),
-                name=name,
-                first=place,
-            )
-            for place, name in enumerate(NAMES)
-        ]
+    def __init__(self, folder: Path, round: Any, devices: Sequence[Device]) -> None:
+        self.folder, self.round, self.devices = folder, round, devices
         known = {
             one.identity.name: SimpleNamespace(
                 mac_key=one.identity.mac_key,
@@ -63,15 +51,21 @@ class House:
     def ask(self, number: int) -> str:
         """Open a Round, and have every device answer it; return why it is not opened, or ""."""
         asked, signed = message(self.round, number)
+        if why := self.charge(asked, signed):
+            return why
+        for device in self.devices:
+            frame = device.answer(signed, device.seen(5)) or b""
+            self.sent.append(Message(topic_of(device), frame, (1, len(self.sent))))
+        return ""
+
+    def charge(self, asked: Any, signed: bytes) -> str:
+        """Open a Round, which is charged; return why it is not opened, or ""."""
         name, rho = wire.name_of(asked), price(asked.guarantee)
         why = self.store.open_round(Asked(name, name, asked, signed, rho), 1000 * rho)
         if why:
             return why
         places = {one.identity.name: Place(one.identity.sensor, 1) for one in self.devices}
         self.open = OpenRound(asked, name, 1e9, places, wrong=wrong_in(asked))
-        for device in self.devices:
-            frame = device.answer(signed, device.seen(5)) or b""
-            self.sent.append(Message(topic_of(device), frame, (1, len(self.sent))))
         return ""
 
     def deliver(self, messages: Sequence[Message]) -> tuple[int, int, int]:

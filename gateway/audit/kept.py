@@ -15,20 +15,26 @@ from ..faults import OperatorFault
 from ..intake.outcomes import Asked
 from ..ledger import price
 from . import impossible
-from .bench import message
+from .bench import Device, message
 from .claim import Claim, Effort, at_most, true
-from .house import NAMES, House, signed
+from .house import House, signed
 from .scenes import plans
 
 ROUNDS = 6
+NAMES = ("one", "two")
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what becomes of messages that come twice, late or changed."""
-    round = plans(mechanism)[1].round
+    round = plans(mechanism)[:2][-1].round
     rho = price(round.guarantee)
     with tempfile.TemporaryDirectory() as folder:
-        house = House(Path(folder), round, effort)
+        roots = [effort.tape("kept", name).bits(256).to_bytes(32, "big") for name in NAMES]
+        devices = [
+            Device(round, root, name=name, first=place)
+            for place, (name, root) in enumerate(zip(NAMES, roots, strict=True))
+        ]
+        house = House(Path(folder), round, devices)
         yield from _counted(house, rho)
         yield from _replayed(house, effort)
         yield from _doubled(house, rho)

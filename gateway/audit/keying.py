@@ -13,6 +13,7 @@ from typing import Any
 
 from edge import entropy, keys
 from edge.host import rootkeys
+from edge.slots import COUNT
 
 from .bench import SITE, SITE_KEY, Device
 from .claim import Claim, Effort, true
@@ -111,7 +112,7 @@ def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
     for boot in range(1, boots + 1):
         if boot > 1:
             device.boot()
-        kept = device.slots.read(0) + device.slots.read(1)
+        kept = b"".join(device.slots.read(i) for i in range(COUNT))
         held = _reachable(device.node) | _reachable(device.budget)
         old = [(e, rootkeys.chain_at(root, e)) for e in range(1, boot)]
         for where, bytes_held in (("slot", [kept]), ("memory", held)):

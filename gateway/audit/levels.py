@@ -30,9 +30,11 @@ ROOMS = ("insulated corridor", "open line, coarse converter", "obliquely to one 
 
 def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     """Yield what each room's levels give away, what others cost, and when a device's moves."""
-    rooms = dict(thermal_audit.rooms())
-    for name in ROOMS:
-        plain = replace(rooms[name], readings=READINGS)
+    rooms = {name: query for name, query in thermal_audit.rooms() if name in ROOMS}
+    if effort.own:
+        rooms = {effort.own.name: replace(effort.own.query, background="recorded", slew=None)}
+    for name, query in rooms.items():
+        plain = replace(query, readings=READINGS)
         yield from _led_apart(name, plain, effort)
     yield from _on_a_device(plain, effort)
 
@@ -52,6 +54,11 @@ def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
         for world in (found.before, found.after)
     ]
     most = max(_parted(query, round, worlds, finer) for finer in range(FINER))
+    mixed = max(
+        _parted(query, round, worlds, finer, other)
+        for finer in range(FINER)
+        for other in range(FINER)
+    )
     yield at_most(
         f"{name}: no two worlds change what is sent, less levels that follow, by more than the "
         "noise is made for",
@@ -61,35 +68,48 @@ def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
         samples=found.tried,
         detail=found.where,
     )
+    yield at_most(
+        f"{name}: nor where Rounds ask in other grains than those that led the levels apart",
+        math.sqrt(thermal_audit.promised(round)),
+        math.sqrt(mixed),
+        unit="grains",
+        samples=FINER**2,
+    )
     yield true(
         f"{name}: levels that follow can be led apart, so that the noise must be wider",
         most > found.square,
+        samples=found.tried,
     )
     after = replace(plain, background="gateway", background_k=4.0, empty_readings=2)
     yield true(
         f"{name}: a level that is taken away after the veil makes no noise wider nor narrower",
         thermal.calibration(after) == made
         and _planned(after).guarantee == _planned(plain).guarantee,
+        samples=1,
     )
 
 
-def _parted(query: Query, round: Any, worlds: list[list[int]], finer: int) -> float:
+def _parted(
+    query: Query, round: Any, worlds: list[list[int]], finer: int, last: int | None = None
+) -> float:
     """Return the most that two worlds change what is sent, squared in the Round's own grains.
 
     Args:
         finer: in grains so many halvings finer, as a device must answer too.
+        last: the grains in which it is looked how far apart they are, if not in the same.
     """
-    exponent, most = params_of(round).exponent + finer, 0
-    there = [[x << finer for x in world] for world in worlds]
+    last = finer if last is None else last
+    exponent, most = params_of(round).exponent, 0
+    there, seen = ([[x << more for x in world] for world in worlds] for more in (finer, last))
     one, other = _level(query), _level(query)
     for _ in range(3 * READINGS):  # as if the window had no end
         # What were sent if they changed places now; but then they go on as before.
-        told = one.less(there[1], exponent), other.less(there[0], exponent)
+        told = one.less(seen[1], exponent + last), other.less(seen[0], exponent + last)
         most = max(most, sum((a - b) ** 2 for a, b in zip(*told, strict=True)))
         for level, world in zip((one, other), there, strict=True):
-            level.less(world, exponent)
+            level.less(world, exponent + finer)
             level.follow()
-    return most / 4**finer
+    return most / 4**last
 
 
 def _level(query: Query) -> Any:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edge.budget import Budget, Lost
+from edge.copies import unpack
 from edge.entropy import Tape
 from edge.host.enrol import provision
 from edge.host.rootkeys import first_chain, state_key
 from edge.keys import ratchet
 from edge.limits import Limits, price
-from edge.pair import unpack
+from edge.slots import COUNT
 from edge.tightening import looser
 
 from .flash import Flash, PowerCut
@@ -154,13 +155,14 @@ def _day(budget: Any, witness: Witness, seen: Seen, rng: Any) -> None:
 
 
 def _spoil(flash: Flash, key: bytes, copies: list[bytes], rng: Any) -> None:
-    """Cut short or forge one slot or both, or put back an old copy of one.
+    """Cut short, erase or forge some slots, and put back an old copy of one of them.
 
-    Never old copies of both: that a whole flash was put back no device can know.
+    Never old copies of two: that a whole flash was put back no device can know.
     """
-    both = rng.below(3) == 0
-    alone = not both and all(unpack(kept, key) for kept in flash.kept)
-    for i in (0, 1) if both else (rng.below(2),):
+    alone = all(unpack(kept, key) for kept in flash.kept)
+    for i in range(COUNT):
+        if rng.below(3) > 0:
+            continue
         old = flash.kept[i]
         kind = rng.below(4)
         if kind == 0:
@@ -173,3 +175,4 @@ def _spoil(flash: Flash, key: bytes, copies: list[bytes], rng: Any) -> None:
             flash.kept[i] = bytes(flipped)
         elif kind == 3 and copies and alone:
             flash.kept[i] = copies[rng.below(len(copies))]
+            alone = False

@@ -14,8 +14,9 @@ from typing import Any
 
 from edge import noise
 
-from . import hockey
+from . import hockey, units
 from .claim import Claim, Effort, at_most, true
+from .gravity import unit
 
 WASTE = 1.01  # of one reading; several are counted in zCDP, which costs a little
 
@@ -31,7 +32,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         shifts = [b - a for a, b in zip(found.before, found.after, strict=True)]
         family, args = mechanism.subject.noise(round)
         times = mechanism.subject.readings(query)
-        yield from GIVEN[family](name, shifts, args, times, round.guarantee)
+        given = GIVEN[family](name, shifts, args, times, round.guarantee)
+        yield from (one for one in given if found.tight or unit(one).gravity != units.WASTE)
 
 
 def added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:

@@ -33,8 +33,9 @@ INCHES = 0.34  # of a lane
 def draw(claims: Sequence[Claim], path: Path, title: str) -> None:
     """Write the picture as PNG, with this title in the file itself."""
     plain = [claim for claim in claims if claim.claimed <= 0]
+    seen = [claim for claim in claims if claim.outcome != "not measured"]
     lanes: dict[str, list[Claim]] = {}
-    for claim in claims:
+    for claim in seen:
         if claim.claimed > 0:
             name = f"{claim.layer}: {unit(claim).drawn or claim.unit}"
             lanes.setdefault(name, []).append(claim)
@@ -59,8 +60,8 @@ def draw(claims: Sequence[Claim], path: Path, title: str) -> None:
     facts = sum(claim.holds for claim in plain)
     panel.set_title(
         f"{head(claims)} What is proved (bold) must lie left of the line, or on it.\n"
-        f"{facts} of {len(plain)} plain facts hold; the other {len(claims) - len(plain)} claims "
-        "are drawn.",
+        f"{facts} of {len(plain)} plain facts hold; {sum(map(len, lanes.values()))} claims are "
+        "drawn.",
         loc="left",
         fontsize=10,
     )
@@ -76,7 +77,7 @@ def _legend() -> Iterator[Line2D]:
     for label, colour, size in (
         ("proved: must not pass the line", HOLDS, BOLD),
         ("measured: chance may put it on either side", FAINT, PALE),
-        ("does not hold", FAILS, BOLD * 1.5),
+        ("fails", FAILS, BOLD * 1.5),
     ):
         yield Line2D([], [], color=colour, marker="o", markersize=size, linestyle="", label=label)
 

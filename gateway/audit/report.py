@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from .claim import FALSE_ALARM, WHOLE, Claim, Effort
+from .claim import FALSE_ALARM, WHOLE, Claim, Effort, unmeasured
 from .gravity import failure, gravest, unit
 from .guide import GUIDE
 from .layers import LAYERS
@@ -26,6 +26,7 @@ def as_object(
         "audit": "heatveil",
         "version": _version(),
         "holds": all(claim.holds for claim in claims),
+        "not_measured": len(unmeasured(claims)),
         "effort": "full" if effort.full else "quick",
         "seed": effort.seed,
         "seconds": round(seconds, 2),
@@ -48,6 +49,7 @@ def as_page(
         "",
         *_subject(claims, effort, seconds, rooms),
         *_failed(claims),
+        *_unmeasured(claims),
         *_contents(claims, layers),
         "",
         *_reading(claims),
@@ -61,17 +63,28 @@ def as_page(
 
 def head(claims: Sequence[Claim]) -> str:
     """Return the outcome in one sentence."""
-    failed = sum(not claim.holds for claim in claims)
+    failed, unseen = len(gravest(claims)), len(unmeasured(claims))
+    left = f"; {unseen} {'was' if unseen == 1 else 'were'} not measured" if unseen else ""
     if failed:
-        return f"{failed} of {len(claims)} claims do not hold."
+        return f"{failed} of {len(claims)} claims fail{left}."
+    if unseen:
+        return f"{len(claims) - unseen} of {len(claims)} claims hold{left}."
     return f"All {len(claims)} claims hold."
 
 
 def verdict(claims: Sequence[Claim]) -> str:
-    """Return the outcome in one sentence, with the gravest of what does not hold."""
+    """Return the outcome in one sentence, with the gravest of what fails."""
     for worst in gravest(claims):
         return cell(f"{head(claims)[:-1]}; the gravest: {failure(worst)}.")
     return head(claims)
+
+
+def blind(claims: Sequence[Claim]) -> str:
+    """Return what was not measured, and why, in one sentence each; "" if all was."""
+    return " ".join(
+        f"{claim.layer}: {claim.sentence} ({claim.detail or 'there was nothing to look at'})."
+        for claim in unmeasured(claims)
+    )
 
 
 def _version() -> str:
@@ -98,7 +111,7 @@ def _failed(claims: Sequence[Claim]) -> Iterator[str]:
     failed = gravest(claims)
     if not failed:
         return
-    yield from ("## What does not hold", "")
+    yield from ("## What fails", "")
     yield (
         "The gravest first: what gives people away, then what is not as it should be. Each is "
         "told by the worst of the rooms or cases in which it fails."
@@ -111,6 +124,16 @@ def _failed(claims: Sequence[Claim]) -> Iterator[str]:
         where = f"{claim.layer}, {row.where}" if row.where else claim.layer
         yield cell(f"{place}. **{failure(claim)}**: {row.promise}{detail}; {where}")
     yield ""
+
+
+def _unmeasured(claims: Sequence[Claim]) -> Iterator[str]:
+    if unseen := unmeasured(claims):
+        yield from ("## What was not measured", "")
+        yield "Nothing is known of these, and none of them counts as held."
+        yield ""
+        for claim in unseen:
+            yield cell(f"- {blind([claim])}")
+        yield ""
 
 
 def _contents(claims: Sequence[Claim], layers: Sequence[str]) -> Iterator[str]:

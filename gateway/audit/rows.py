@@ -1,7 +1,8 @@
 """The tables of the report: one row for each promise, the worst of all rooms that it was tried in.
 
 A claim's sentence may begin with a case and a colon. Claims alike but for their cases share a
-row, which shows the worst of them: one that fails, else the one nearest to its limit.
+row, which shows the worst of them: one that fails, else one that was not measured, else the one
+nearest to its limit.
 """
 
 import math
@@ -11,6 +12,8 @@ from typing import NamedTuple
 from .claim import Claim
 from .gravity import times
 
+RANKS = ("holds", "not measured", "fails")  # the worst last
+VERDICTS = {"holds": "holds", "not measured": "*not measured*", "fails": "**FAILS**"}
 NUMBERS = ("promised", "measured", "proven", "unit")  # left out where all are plain facts
 
 
@@ -24,7 +27,7 @@ class Row(NamedTuple):
     @property
     def worst(self) -> int:
         """The place of the claim to show."""
-        ranks = [(not claim.holds, times(claim)) for claim in self.claims]
+        ranks = [(RANKS.index(claim.outcome), times(claim)) for claim in self.claims]
         return ranks.index(max(ranks))
 
     @property
@@ -72,12 +75,14 @@ def cell(words: str) -> str:
 
 def _line(row: Row, facts: bool) -> str:
     claim = row.claims[row.worst]
-    failed = sum(not one.holds for one in row.claims)
+    alike = sum(one.outcome == claim.outcome for one in row.claims)
     words = f"{row.promise} ({claim.detail.strip('; ')})" if claim.detail else row.promise
     samples = sum(one.samples for one in row.claims)
-    verdict = "**FAILS**" if failed else "holds"
+    verdict = VERDICTS[claim.outcome]
     cells = [
-        f"{verdict} ({failed} of {len(row.claims)})" if failed and row.cases else verdict,
+        f"{verdict} ({alike} of {len(row.claims)})"
+        if verdict != "holds" and row.cases
+        else verdict,
         cell(words),
         cell(row.where),
         *(() if facts else (*map(number, _numbers(claim)), claim.unit)),

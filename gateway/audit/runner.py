@@ -6,6 +6,8 @@ layer called each of its verbs, and that false alarms are as rare as they must b
 """
 
 import math
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -42,6 +44,7 @@ def audit(
     tasks = [
         (layer, mechanism)
         for layer in layers
+        if layer.concerns(effort.own)
         for mechanism in (mechanisms if layer.each else [None])
         if mechanism is None or _concerns(layer, mechanism)
     ]
@@ -53,6 +56,8 @@ def audit(
 def look(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done:
     """Return what one layer finds of one mechanism."""
     called: set[str] = set()
+    if mechanism and effort.own:
+        mechanism = effort.own.of(mechanism)
     watched = mechanism and _watched(mechanism, called)
     name = mechanism.name if mechanism else ""
     claims: list[Claim] = []
@@ -67,14 +72,14 @@ def look(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done:
     try:
         for claim in layer.run(watched, effort):
             keep(claim)
-            if effort.first and not claim.holds:
+            if effort.first and not claim.fits:
                 break
             began = time.monotonic()
         if not claims:
-            keep(true(f"{layer.name}: there is something to look at", False))
+            keep(true(f"{layer.name}: there is something to look at", False, samples=0))
     except Exception as fault:  # whatever it is, the promise was not shown
         why = f"{type(fault).__name__}: {fault}"
-        keep(true(f"{layer.name}: the layer runs to its end", False, detail=why[:500]))
+        keep(true(f"{layer.name}: the layer runs to its end", False, samples=0, detail=why[:500]))
     return Done(tuple(claims), frozenset(called))
 
 
@@ -95,7 +100,9 @@ def _run(
             told(f"{place} of {len(tasks)} done; now {_named(*task)}")
             yield place, look(*task, effort)
         return
-    with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:
+    # A fork has every package loaded already; it is unsafe only beside other threads.
+    start = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
+    with ProcessPoolExecutor(PROCESSES, get_context(start)) as pool:
         under_way: dict[Future[Done], int] = {
             pool.submit(_sent, layer.name, mechanism and mechanism.name, effort): place
             for place, (layer, mechanism) in enumerate(tasks)
@@ -142,7 +149,7 @@ def _of_the_whole(
     claims: Iterable[Claim],
     effort: Effort,
 ) -> Iterator[Claim]:
-    mark: dict[str, Any] = {"layer": WHOLE, "seed": effort.seed}
+    mark: dict[str, Any] = {"layer": WHOLE, "seed": effort.seed, "samples": 1}
     for mechanism in mechanisms:
         sentence = f"{mechanism.name} brings recovery/{mechanism.name}_audit, to be audited by"
         yield true(sentence, mechanism.subject is not None, mechanism=mechanism.name, **mark)

@@ -18,7 +18,17 @@ from .claim import Claim, Effort, at_most, true
 from .wagers import wagered
 
 ANSWERS = 6  # of a device's life
-RUBBISH = (None, 1.5, "21", (1.5, 0), ("2", "1"), (None, 0), (), "7", (1, 2, 3))
+RUBBISH: tuple[Any, ...] = (
+    None,
+    1.5,
+    "21",
+    (1.5, 0),
+    (1.0, 0.0),
+    (1e9, 0),
+    (float("nan"), 0),
+    (True, False),
+)
+RUBBISH += ((1 << 127, 0), ("2", "1"), (None, 0), (), "7", (1, 2, 3))
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:

@@ -42,8 +42,9 @@ def claims(_: None, effort: Effort) -> Iterator[Claim]:
         yield from _law(variance)
     yield from _searched()
     yield _steady(effort)
-    for query in ROOMS:
+    for query in (effort.own.query,) if effort.own else ROOMS:
         yield from _promised(query)
+    yield _refused()
     yield from arrays.claims(plan(replace(ROOMS[0], keyholder=True), ()), effort)
 
 
@@ -121,16 +122,12 @@ def _promised(query: Query) -> Iterator[Claim]:
         asked.guarantee.delta == query.delta and asked.params[7:] == (bulk.BITS,),
         samples=1,
     )
-    samples = KEYS * ANSWERS * AGAIN * sensors
-    with localcontext(Context(prec=tabling.DIGITS)):
-        grows = 1 + (Decimal(query.epsilon[0]) / query.epsilon[1]).exp()
-        off = samples * grows * OFF.numerator / OFF.denominator
     yield at_most(
         f"{name}: all that devices may ever draw takes no more of delta than is set aside",
         float(ASIDE * delta),
-        float(off),
+        float(_taken(query)),
         unit="delta",
-        samples=samples,
+        samples=KEYS * ANSWERS * AGAIN * sensors,
     )
     rest = (1 - ASIDE) * delta
     promise = asked.guarantee._replace(delta=rest.as_integer_ratio())
@@ -138,6 +135,40 @@ def _promised(query: Query) -> Iterator[Claim]:
     square = Fraction(2 * num * asked.params[4], den)
     variance = Fraction(asked.params[4])
     yield from price.enough(f"{name}, of what is left", promise, square, variance, query.readings)
+
+
+def _taken(query: Query) -> Decimal:
+    """Return what all that devices may ever draw takes of delta."""
+    samples = KEYS * ANSWERS * AGAIN * query.sensors[0] * query.sensors[1]
+    with localcontext(Context(prec=tabling.DIGITS)):
+        grows = 1 + (Decimal(query.epsilon[0]) / query.epsilon[1]).exp()
+        return samples * grows * OFF.numerator / OFF.denominator
+
+
+def _refused() -> Claim:
+    """Return the claim that tables are planned just where what is set aside pays for them."""
+    wrong, looked, planned = [], 0, 0
+    for side in (2, 4, 8):
+        for down in range(4, 13):
+            for epsilon in ((1, 2), (1, 1), (2, 1), (4, 1), (8, 1)):
+                query = Query(
+                    Grid((8, 8), 500), (side, side), 0.3, epsilon, (1, 10**down), sampler="table"
+                )
+                pays = _taken(query) * 10**down <= Decimal(ASIDE.numerator) / ASIDE.denominator
+                try:
+                    planned += plan(query, ()) is not None
+                    given = True
+                except ValueError:
+                    given = False
+                looked += 1
+                if given != pays:
+                    wrong.append(f"{side * side} sensors at epsilon {epsilon}, delta 1e-{down}")
+    return true(
+        "tables are planned for just those promises whose delta pays for them",
+        not wrong and 0 < planned < looked,
+        samples=looked,
+        detail="; ".join(wrong[:4]),
+    )
 
 
 class _Given:

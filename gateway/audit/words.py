@@ -15,7 +15,20 @@ from .scenes import plans
 from .watch import replaced
 
 ROUNDS = 40
-RUBBISH = (None, 1.5, "21", (1, 2), (1.5,), ("21",), (None,), (), "7")
+INFINITE, NO_NUMBER = float("inf"), float("nan")
+RUBBISH: tuple[Any, ...] = (
+    None,
+    1.5,
+    "21",
+    (1, 2),
+    (1.5,),
+    (2.0,),
+    (1e9,),
+    (-1e9,),
+    (INFINITE,),
+    (NO_NUMBER,),
+)
+RUBBISH += (("21",), (None,), (True,), (1 << 127,), (-(1 << 127),), (), "7")
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
@@ -90,7 +103,8 @@ def _silent(round: Any, root: bytes) -> Claim:
     for rubbish in RUBBISH:
         device = Device(round, root)
         frame = device.node.answer(signed, lambda params, given=rubbish: given)
-        refusals.add((frame, device.node.refusal, device.node.state(), str(device.node.meta())))
+        spent = device.budget.spent, device.node.ahead.seq, device.node.faults
+        refusals.add((frame, device.node.refusal, str(device.node.meta()), spent))
     return true(
         "a broken sensor makes no frame, and nothing that it gave is said",
         len(refusals) == 1,

@@ -8,7 +8,7 @@ import numpy as np
 
 from edge import disk
 from edge.records import Release, Round
-from recovery.disk_query import Query
+from recovery.disk.query import Query
 from recovery.distance import sliced
 from recovery.heatmap import Heatmap
 

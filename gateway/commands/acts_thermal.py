@@ -45,8 +45,10 @@ def _judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     return Told(own, lines + yardstick_lines(best, score, length))
 
 
-def _sure(found: Found) -> tuple[Any, Any]:
-    return (found.credible, found.certified) if isinstance(found, Heatmap) else (None, None)
+def _sure(found: Found) -> tuple[Any, ...]:
+    if not isinstance(found, Heatmap):
+        return ()
+    return found.credible, found.certified, found.verdict
 
 
 def _picture(played: Played, numbers: Numbers, path: Path) -> None:

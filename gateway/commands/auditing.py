@@ -5,12 +5,14 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..audit import report
 from ..audit.claim import Claim, Effort
 from ..audit.gravity import failure, gravest, unit
 from ..audit.layers import LAYERS, Layer
+from ..audit.own import Own
 from ..audit.runner import audit
 from ..audit.units import WASTE
 from ..faults import OperatorFault, suggestion
@@ -24,22 +26,27 @@ PICTURED = "Audit of heatveil"  # in the picture's own title, which no viewer sh
 
 def audited(
     mechanism: str | None,
+    config: Path | None,
     layers: Iterable[str],
     effort: Effort,
     folder: Path,
     json_only: bool,
     echo: Callable[[str], None],
-) -> None:
-    """Run the audit, write its report and print its outcome.
+) -> str:
+    """Run the audit, write its report and print its outcome; return what was not measured.
 
     Args:
         mechanism: the only one to look at; None for all.
+        config: the deployment file to look at; None for the audit's own rooms.
         layers: the only ones to run; none for all.
         json_only: print one JSON object and nothing else.
 
     Raises:
-        OperatorFault: a name or the folder is wrong, or a claim does not hold.
+        OperatorFault: a name or the folder is wrong, or a claim fails.
     """
+    own = None if config is None else _own(config, mechanism)
+    effort = replace(effort, own=own)
+    mechanism = own.mechanism if own else mechanism
     subjects = MECHANISMS if mechanism is None else (named(mechanism),)
     chosen = [_layer(name) for name in dict.fromkeys(layers)] or list(LAYERS)
     make_folder(folder)
@@ -51,6 +58,7 @@ def audited(
         claims = audit(subjects, chosen, effort, stage)
     seconds = time.monotonic() - began
     rooms = [name for one in subjects if one.subject for name, _ in one.subject.rooms()]
+    rooms = [own.name] if own else rooms
     found = report.as_object(claims, effort, seconds, rooms)
     text = report.as_page(claims, effort, seconds, rooms)
     from ..audit.picture import draw  # half a second, which a wrong name must not wait for
@@ -69,6 +77,7 @@ def audited(
             echo(line)
     if failed := gravest(claims):
         raise OperatorFault(_complaint(failed, page))
+    return report.blind(claims)
 
 
 def effort(full: bool, seed: int | None, fresh: bool, first: bool) -> Effort:
@@ -84,6 +93,33 @@ def effort(full: bool, seed: int | None, fresh: bool, first: bool) -> Effort:
         )
     given = secrets.randbelow(2**32) if fresh else seed
     return Effort(full, FIXED_SEED if given is None else given, first=first)
+
+
+def _own(path: Path, mechanism: str | None) -> Own:
+    """Return a deployment, with the limits of its devices or those that they would be given.
+
+    Raises:
+        OperatorFault: it cannot be served, or is another mechanism's.
+    """
+    from .. import config
+    from ..enrolment import enrol, tightened
+    from ..serves import table
+
+    deployment = config.load(path)
+    asked, serves = config.query(deployment), table.of(deployment)
+    if mechanism not in (None, deployment.rounds.mechanism):
+        raise OperatorFault(
+            f"--mechanism is {mechanism} and {path} is a deployment of "
+            f"{deployment.rounds.mechanism}; one of them alone can be meant. Leave --mechanism out"
+        )
+    held = {serves.granted(asked, deployment.rounds.every_s)}
+    devices = deployment.site.devices
+    if devices.exists():
+        known = tightened.load(devices, enrol.load_devices(devices, deployment.site.name))
+        held = {given.limits for given in known.values()} or held
+    return Own(
+        str(path), deployment.rounds.mechanism, asked, tuple(sorted(held)), deployment.room.plan
+    )
 
 
 def _layer(name: str) -> Layer:
@@ -116,11 +152,12 @@ def _as_text(text: str) -> Writer:
 
 def _lines(claims: Sequence[Claim], seconds: float, page: Path) -> Iterator[str]:
     """Yield what is printed: a line for each layer, and the outcome."""
-    total = Counter(claim.layer for claim in claims)
-    held = Counter(claim.layer for claim in claims if claim.holds)
-    for layer, count in total.items():
-        took = sum(claim.seconds for claim in claims if claim.layer == layer)
-        yield f"{layer:16} {held[layer]:4d} of {count:4d} claims hold   {took:6.1f} s"
+    for layer in dict.fromkeys(claim.layer for claim in claims):
+        ours = [claim for claim in claims if claim.layer == layer]
+        found = Counter(claim.outcome for claim in ours)
+        more = "".join(f", {found[one]} {one}" for one in ("fails", "not measured") if found[one])
+        took = sum(claim.seconds for claim in ours)
+        yield f"{layer:16} {found['holds']:4d} of {len(ours):4d} claims hold   {took:6.1f} s{more}"
     yield f"{report.head(claims)} {seconds:.1f} s; the report: {page}"
 
 

@@ -120,7 +120,7 @@ def _lines(found: Needs, promised: int | None) -> Iterable[str]:
         yield f"          {_kb(memory.table)} of it for the table of the noise"
     yield (
         f"flash     {_kb(memory.flash_source)} from source, {_kb(memory.flash_mpy)} from .mpy, "
-        f"with two slots for the budget; {memory.erasures_year:.0f} erasures a year  (estimated)"
+        f"with three slots for the budget; {memory.erasures_year:.0f} erasures a year  (estimated)"
     )
     yield (
         f"bytes     {air.frame} in a frame, {air.packet} in its packet (counted); "

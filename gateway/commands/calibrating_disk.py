@@ -9,9 +9,8 @@ from edge import disk, wire
 from edge.host import post
 from edge.records import Report
 from recovery.disk import Query
-from recovery.disk_fit import refused, steps_of
-from recovery.disk_query import epsilon_of_one, scheme_of
-from recovery.disk_round import refusal, total_of
+from recovery.disk.query import epsilon_of_one, scheme_of
+from recovery.disk.round import refusal, refused, steps_of, total_of
 from recovery.guarantee import ratio_text
 from recovery.ratio import Ratio
 

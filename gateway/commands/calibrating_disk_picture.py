@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from edge.disk import outer
-from recovery.disk_channel import channel_of
+from recovery.disk.channel import channel_of
 
 from ..serves.disk import in_words
 from .choices_disk import first_round

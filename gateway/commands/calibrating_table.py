@@ -25,7 +25,7 @@ def distances(query: Query, numbers: dict[str, Any]) -> list[str]:
         "  By the exact curve. A blind guess is right half of the time. Further away the same "
         "noise hides less.",
         *_without_end(numbers),
-        *_on_foot(query),
+        *_in_room(query),
     ]
 
 
@@ -45,14 +45,14 @@ def _without_end(numbers: dict[str, Any]) -> list[str]:
     ] * any(map(math.isinf, told))
 
 
-def _on_foot(query: Query) -> list[str]:
-    """Return what the rows of a room with walls count, where its promise is on foot."""
-    if query.response is None or query.response.through_walls:
+def _in_room(query: Query) -> list[str]:
+    """Return what the rows of a room with walls count, and how its bound was found."""
+    if query.response is None:
         return []
+    way = "through walls too" if query.response.through_walls else "by ways through air"
     return [
-        "  The protected distance is on foot, as promised; the other rows count moves through "
-        "walls too, so epsilon may jump between them. It is said too large there, never too "
-        "small."
+        f"  Paths of a person, displaced {way} up to each distance. What that changes at the most "
+        f"was found of {query.response.proof}."
     ]
 
 

@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .. import config
+from .. import config, roomfile
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices, load_devices
 from ..enrolment.together import check_together
@@ -77,12 +77,18 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
     except OperatorFault as wrong:
         yield fault("config", wrong)
         return
-    yield from _sense(deployment)
+    yield from _sense(deployment, query)
+    if deployment.room.plan:
+        yield ok("room", roomfile.drawing(deployment.room.plan))
     devices: Devices | None = None
-    try:
-        devices = load_devices(deployment.site.devices, deployment.site.name)
-    except OperatorFault as wrong:
-        yield fault("devices", wrong)
+    if not deployment.site.devices.exists():
+        command = f"heatveil enrol --config {path}"
+        yield fault("devices", f"nobody is enrolled yet, so nobody may report. Next: {command}")
+    else:
+        try:
+            devices = load_devices(deployment.site.devices, deployment.site.name)
+        except OperatorFault as wrong:
+            yield fault("devices", wrong)
     if devices is not None:
         yield from _devices(deployment, devices)
         yield from checking_devices.findings(deployment, path, devices)
@@ -130,9 +136,17 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
         )
 
 
-def _sense(deployment: Deployment) -> Iterable[Finding]:
+def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
     """Yield what is well formed and may still not be meant."""
     rounds, assistant = deployment.rounds, deployment.homeassistant
+    asked_m = deployment.privacy.protect_distance_m
+    hidden_m = getattr(query, "protect_distance_m", None)
+    if asked_m is not None and hidden_m is not None and hidden_m > asked_m:
+        yield note(
+            "privacy",
+            f"[privacy] protect_distance_m is {asked_m:g} and a cell {hidden_m:g} m: a move by a "
+            f"whole cell is hidden, with the noise for that. Say {hidden_m:g}, or take more cells",
+        )
     if rounds.every_s < rounds.gather_s:
         yield note(
             "rounds",

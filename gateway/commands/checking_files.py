@@ -1,7 +1,7 @@
 """The files of a deployment: who may read them, and how long certificates are good."""
 
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,8 +24,16 @@ def findings(deployment: Deployment, path: Path) -> Iterator[Finding]:
     """
     yield from _secrets(deployment, path)
     yield from _keyholder(path)
-    yield from _words(deployment)
-    yield from _certificates(deployment)
+    missing = _missing(deployment)
+    if missing and deployment.site.devices.exists():  # else they come after the devices
+        named = " and ".join(f"{key} {file}" for key, file in missing.items())
+        yield fault(
+            "mqtt",
+            f"{named}: not there yet, and no broker is spoken to without. Next: heatveil broker "
+            f"init --config {path}, or mend the paths under [mqtt]",
+        )
+    yield from _words(deployment, missing.values())
+    yield from _certificates(deployment, missing.values())
 
 
 def days_left(certificate: bytes) -> float:
@@ -82,13 +90,23 @@ def _keyholder(path: Path) -> Iterable[Finding]:
         )
 
 
-def _words(deployment: Deployment) -> Iterable[Finding]:
-    """Yield what is wrong with passwords and tokens."""
+def _missing(deployment: Deployment) -> dict[str, Path]:
+    """Return the files that `heatveil broker init` makes and that are not there, by their keys."""
+    broker = deployment.mqtt
+    named = {
+        "password_file": broker.password_file,
+        "ca_file": None if broker.insecure else broker.ca_file,
+    }
+    return {key: path for key, path in named.items() if path is not None and not path.exists()}
+
+
+def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:
+    """Yield what is wrong with passwords and tokens, but for those that are told as missing."""
     named = [("mqtt", "password_file", deployment.mqtt.password_file)]
     named += [("page", "token_file", deployment.page.token_file)]
     named += [("store", "password_file", deployment.store.password_file)]
     for table, key, path in named:
-        if path is None:
+        if path is None or (table == "mqtt" and path in missing):
             continue
         try:
             word = path.read_text("utf-8").strip()
@@ -105,10 +123,10 @@ def _words(deployment: Deployment) -> Iterable[Finding]:
             )
 
 
-def _certificates(deployment: Deployment) -> Iterable[Finding]:
+def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:
     """Yield how long the authority and, where it lies beside it, the broker's own are good."""
     authority = deployment.mqtt.ca_file
-    if deployment.mqtt.insecure or authority is None:
+    if deployment.mqtt.insecure or authority is None or authority in missing:
         return
     for whose, path in (
         ("the authority's certificate", authority),

@@ -22,13 +22,15 @@ def findings(deployment: Deployment, connect: bool) -> Iterator[Finding]:
     Args:
         connect: go to the broker; else nobody is spoken to.
     """
-    yield from _page(deployment)
+    page = deployment.page
+    yield from _page(page.host, page.port, "port")
+    if page.probed is not None:
+        yield from _page(*page.probed, "health_port")
     if connect:
         yield from _broker(deployment.mqtt, deployment.site.name)
 
 
-def _page(deployment: Deployment) -> Iterable[Finding]:
-    host, port = deployment.page.host, deployment.page.port
+def _page(host: str, port: int, key: str) -> Iterable[Finding]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -39,7 +41,7 @@ def _page(deployment: Deployment) -> Iterable[Finding]:
             yield note(
                 "page",
                 f"port {port} at {host} cannot be had ({wrong.strerror}); heatveil serve needs "
-                "it. If no gateway of this site runs already, give [page] another port",
+                "it. If no gateway of this site runs already, give [page] another {key}",
             )
             return
     yield ok("page", f"port {port} at {host} is free")

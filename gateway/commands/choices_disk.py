@@ -5,7 +5,7 @@ from typing import Any
 
 from edge.records import Round
 from recovery.disk import plan
-from recovery.disk_query import Query
+from recovery.disk.query import Query
 
 from ..faults import OperatorFault
 from .choices import first_round as first_round_of

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from edge.slots import COUNT
+
 from ..brokers.rights import session_of
 from ..deployment import Deployment
 from ..enrolment import budgets, enrol, single
@@ -110,7 +112,7 @@ class Halves:
     def _forget(self, name: str) -> None:
         """Remove slots and spool of a key that is no more; never those of another name."""
         state = self.path.with_name(STATE)
-        for file in (f"{name}.0", f"{name}.1"):
-            (state / file).unlink(missing_ok=True)
+        for slot in range(COUNT):
+            (state / f"{name}.{slot}").unlink(missing_ok=True)
         for spool in state.glob(f"{name}.????????.spool"):
             spool.unlink()

@@ -118,6 +118,7 @@ def _new(path: Path) -> Iterator[Path]:
     """Give a place to write to; what is written there goes where it belongs once it is whole."""
     place = path.with_name(f".{uuid.uuid4().hex[:8]}.{path.name}")
     try:
+        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # it names devices
         yield place
         os.link(place, path)  # unlike a rename it never takes the place of another file
     except FileExistsError as fault:

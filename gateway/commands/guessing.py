@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from edge.records import Round
-from recovery.disk_channel import channel_of
-from recovery.disk_round import domain_of, total_of, weights_of
+from recovery.disk.channel import channel_of
+from recovery.disk.round import domain_of, total_of, weights_of
 from recovery.peers.local_privacy import blind, distances, local_privacy
 
 # Local privacy looks at all pairs of cells for each answer: a second at 30 x 30.

@@ -38,18 +38,21 @@ def health(
             f"{'neither' if path is None else 'both'} of --config and --url came; one of them "
             "says which gateway is meant. Give one"
         )
+    probes = url
     if path is not None:
         page = config.load(path).page
         url, token_file = f"http://{_reachable(page.host)}:{page.port}/", page.token_file
+        if page.probed is not None:  # it answers while the page's port is full
+            probes = f"http://{_reachable(page.probed[0])}:{page.probed[1]}/"
     assert_http(str(url))
     token, shut_out = read_token(token_file), []
     try:
-        found = _asked(str(url).rstrip("/") + "/readyz", token, patience_s)
+        found = _asked(str(probes or url).rstrip("/") + "/readyz", token, patience_s)
         if found.get("reads"):
             shut_out = _shut_out(str(url).rstrip("/"), token, patience_s)
     except (OSError, ValueError) as fault:
         reason = getattr(fault, "reason", fault)
-        why = f"nobody answers at {url} ({getattr(reason, 'strerror', None) or reason})"
+        why = f"nobody answers at {probes or url} ({getattr(reason, 'strerror', None) or reason})"
         down = {"ready": False, "why": why, "parts": {}}
         say(json.dumps(down) if as_json else f"down: {why}")
         return False

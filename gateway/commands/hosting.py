@@ -111,6 +111,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     where = deployment.page
     secret = token.read(where.token_file)
     known: Any = {"token": secret, "hosts": where.hosts, "health": health, "metrics": metrics}
+    known["probed"] = where.probed
     with (
         ending_well(),
         Page(where.host, where.port, **known) as page,
@@ -126,6 +127,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         on_signal(over.set, service.stop, reload=reloading.ask),
         manager,
     ):
+        service.identity.on_loss(over.set)
         page.attach(reader=reader)
         manager.moving = service.moving
         garbage.seldom()
@@ -136,3 +138,4 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         if rounds is None and not over.is_set():
             say(f"the page stays up at {page.url} until Ctrl-C")
             over.wait()  # the promise is spent, but its map can be seen until we are told
+            service.identity.check()

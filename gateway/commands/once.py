@@ -63,7 +63,7 @@ def _told(
         say(f"no estimate: {why if release['reports'] else telling.SILENCE}")
         return False
     say(drawn(map, most_of))
-    return bool(map["status"] == "solved")
+    return map["status"] in ("solved", "nobody")
 
 
 def _rest_s(deployment: Deployment) -> float:
@@ -82,6 +82,8 @@ def drawn(event: Event, most_of: str = "the warmth is") -> str:
     map of round 1, in all 2, darkest where most of the warmth is:
     | @.|
     """
+    if event["status"] == "nobody":
+        return f"map of round {event['number']}: {event['why']}"
     if event["status"] != "solved":
         return f"no estimate: {event['why']}"
     mass: Any = event["mass"]

@@ -16,7 +16,7 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from physics.places import cell_places, is_plane, length_m
-from recovery.uncertainty import Band, Credible
+from recovery.uncertainty import Band, Credible, Verdict
 
 from .colours import FAINT, FOUND, SENT, TRUE
 from .surepanel import draw_band, draw_chances, draw_hills
@@ -37,6 +37,7 @@ class Picture(NamedTuple):
     titles: Sequence[str]  # of the three panels
     credible: Credible | None = None
     certified: Band | None = None
+    verdict: Verdict | None = None
 
     @property
     def sure(self) -> bool:
@@ -161,9 +162,12 @@ def _panels(
 def _titles(picture: Picture) -> list[str]:
     plane = "How likely something warm stands in each cell"
     sure = plane if is_plane(picture.grid) else sure_title(picture.credible, picture.certified)
-    return [*picture.titles, sure]
+    told = list(picture.titles)
+    if picture.verdict is not None and not picture.verdict.fits:
+        told[2] += ". Do not trust this map: the readings contradict what is stated"
+    return [*told, sure]
 
 
 def _tidy(panel: Axes, title: str) -> None:
-    panel.set_title(title, loc="left", fontsize=10.5)
+    panel.set_title(fill(title, 110), loc="left", fontsize=10.5)
     panel.spines[["top", "right"]].set_visible(False)

@@ -14,6 +14,7 @@ from edge.records import Report
 from recovery.heatmap import Heatmap, to_npz
 
 from .. import mechanisms
+from ..certainty import told
 from . import acts
 from .act import Act, Inputs, Numbers, Played, Told
 from .outputs import Writer, as_json, check_places, write_all
@@ -89,6 +90,8 @@ def _numbers(act: Act, played: Played) -> Numbers:
         "bytes_per_report": _frame_bytes(act, round),
         **{f"seconds_{verb}": seconds for verb, seconds in watch.seconds.items()},
         "emd_l1_data_free": data_free(truth),
+        "expected_error": found.expected_error if isinstance(found, Heatmap) else None,
+        "verdict": told(found)["verdict"] if isinstance(found, Heatmap) else None,
         "status": found.status if isinstance(found, Heatmap) else f"unresolved: {found.why}",
     }
 

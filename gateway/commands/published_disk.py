@@ -10,7 +10,7 @@ from typing import Any
 
 from edge import disk
 from edge.records import Release, Round
-from recovery.disk_query import Query
+from recovery.disk.query import Query
 from recovery.guarantee import from_json
 
 

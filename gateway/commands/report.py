@@ -18,6 +18,7 @@ from .promise import in_words
 from .scores import data_free, scores
 from .simulated import Room
 from .summary import Floats, places_of_most, written
+from .sureness import doubt_lines
 from .watch import SEEDED
 
 
@@ -34,6 +35,8 @@ def report(console: Console, room: Room, heard: Audience, picture: Path, seeded:
             f"All warmth together, the map is {off * long_m:.1f} m from the truth (earth mover's "
             f"distance); a guess that has seen no data is {guess * long_m:.1f} m from it."
         )
+    for line in [] if heard.best is None else doubt_lines(certainty(heard.best)[2]):
+        console.print(line)
     console.print("\n".join(["", *_promise(room, heard, seeded), ""]))
     titles = (
         f"The truth, which only the simulator knows: {len(room.scene.places)} people",
@@ -88,7 +91,7 @@ def _draw(room: Room, heard: Audience, mass: Floats | None, titles: Any, path: P
     values = np.array([event["values"] for event in heard.releases], dtype=np.float64)
     sent = np.ldexp(values.reshape(-1, len(room.temperatures)), -exponent)
     places = room.sensors.places_m
-    known = (None, None) if heard.best is None else certainty(heard.best)
+    known = () if heard.best is None else certainty(heard.best)
     shown = (room.query.grid, room.heat, room.temperatures, places, sent, mass, titles)
     picture = Picture(*shown, *known)
     write_all({path: lambda half: draw(picture, half)})

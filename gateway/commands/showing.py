@@ -70,6 +70,10 @@ def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
         OperatorFault: it is of another room than the deployment's.
     """
     guarantee = from_json(json.dumps(body["guarantee"]))
+    if body["status"] == "nobody":
+        columns, rows = query.grid.shape
+        even = np.full((rows, columns), 1 / (rows * columns))
+        return Heatmap(query.grid, even, guarantee, 0.0, body["why"], nobody=body["nobody"])
     if body["mass"] is None:
         return Unresolved(query.grid, guarantee, np.inf, 0.0, body["why"])
     mass = np.array(body["mass"], dtype=np.float64)
@@ -80,7 +84,6 @@ def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
             f"the deployment says {columns}x{rows}; its places would be read wrongly. Give the "
             "deployment file that it was drawn under"
         )
-    credible, certified = certainty.heard(body)
     return Heatmap(
         query.grid,
         mass,
@@ -89,8 +92,7 @@ def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
         body["why"],
         body["estimator"],
         body["chosen"],
-        credible,
-        certified,
+        *certainty.heard(body),
         None if body.get("sd") is None else np.array(body["sd"], dtype=np.float64),
     )
 

@@ -1,13 +1,11 @@
 """How sure a map is, in words."""
 
-import math
-
 import numpy as np
 
 from physics.places import cell_places
 from recovery.heatmap import Heatmap
 from recovery.proofs.certified import certified_distance
-from recovery.uncertainty import Credible
+from recovery.uncertainty import Credible, Verdict
 
 
 def number_line(credible: Credible) -> str:
@@ -22,17 +20,25 @@ def number_line(credible: Credible) -> str:
     return f"Number of sources: {listed}."
 
 
+def doubt_lines(verdict: Verdict | None) -> list[str]:
+    """Return why a map is not to be trusted, one line or none."""
+    if verdict is None or verdict.fits:
+        return []
+    return [f"Do not trust this map: {verdict.why}."]
+
+
 def sure_lines(found: Heatmap) -> list[str]:
     """Return how a map was drawn and how sure it is, a line each."""
     lines = []
     if found.why:
         lines.append(f"Drawn by {found.estimator}: {found.why}.")
+    lines += doubt_lines(found.verdict)
     credible, unit = found.credible, " m" if found.grid.cell_mm else " of the side"
     if credible is not None and found.total:
         lines.append(number_line(credible))
-        if math.isfinite(credible.expected_error):
+        if found.expected_error is not None:
             lines.append(
-                f"It is off by about {credible.expected_error:.2g}{unit}, if sources are as the "
+                f"It is off by about {found.expected_error:.2g}{unit}, if sources are as the "
                 "query says."
             )
     if found.certified is not None and found.total:

@@ -98,7 +98,9 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
             "until Ctrl-C; SIGHUP has the devices loaded again"
         )
         garbage.seldom()
+        store.identity.on_loss(over.set)
         over.wait()
+        store.identity.check()
 
 
 def _nobody(event: Event) -> None:

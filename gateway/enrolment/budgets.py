@@ -29,7 +29,7 @@ WRITERS = 8
 
 log = structlog.get_logger()
 
-Place = Callable[[str], Any]  # from the name of a device to its two slots
+Place = Callable[[str], Any]  # from the name of a device to its slots
 
 
 class Started(NamedTuple):

@@ -102,6 +102,13 @@ def _sure(counted: bool, length: Message) -> dict[str, Message]:
     return {
         "sources": _sensor("Likely warm sources", "sources", icon="mdi:account-multiple"),
         "error": _sensor("Expected error of the map", "error", icon=_RULER, **length),
+        "contradicted": _sensor(
+            "Map contradicts its settings",
+            "contradicted",
+            platform="binary_sensor",
+            device_class="problem",
+            state_class=None,
+        ),
     }
 
 

@@ -16,7 +16,10 @@ import numpy as np
 from physics.places import cell_places, is_plane
 
 Event = Mapping[str, Any]
-NAMES = ("x", "y", "share", "sources", "error", "round", "sensors", "rounds_left", "lag", "drawn")
+NAMES = (
+    *("x", "y", "share", "sources", "error", "contradicted"),
+    *("round", "sensors", "rounds_left", "lag", "drawn"),
+)
 
 
 class Results:
@@ -55,6 +58,7 @@ class Results:
             | {
                 "sources": None if credible is None else int(np.argmax(credible["numbers"])),
                 "error": _error(credible),
+                "contradicted": _contradicted(event.get("verdict")),
                 "round": event["number"],
                 "sensors": event.get("sensors_used", self.values["sensors"]),
                 "lag": lag_s,
@@ -89,6 +93,11 @@ def _sd(event: Event) -> dict[str, Any]:
         return {}
     cell = int(np.argmax(np.ravel(event["mass"])))
     return {"sd": float(f"{100 * float(np.ravel(event['sd'])[cell]):.2g}")}
+
+
+def _contradicted(verdict: Event | None) -> str | None:
+    """Return whether a map contradicts its own query; why would be of too many digits."""
+    return None if verdict is None else "OFF" if verdict["level"] == "fits" else "ON"
 
 
 def _error(credible: Event | None) -> float | None:

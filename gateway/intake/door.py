@@ -67,7 +67,9 @@ class Door:
             if guard is not None and not guard.passes(name, len(message.payload), now_s):
                 self._unheard(sifted, guard, name, message, now_s)
                 continue
-            if sender is not None:
+            if message.retained:
+                found: Arrival | DeadLetter = _retained(message, name)
+            elif sender is not None:
                 found = opened(message, name, sender)
             else:
                 found = nobodys(message, self._devices)
@@ -94,3 +96,15 @@ class Door:
         )
         more = "; more of the same within a minute is counted and not kept"
         sifted.letters.append(DeadLetter(message.topic, why + more, message.payload, kind))
+
+
+def _retained(message: Message, name: str) -> DeadLetter:
+    """Return the refusal of what a broker kept: no report, for those come once, and again unkept.
+
+    Heard anew at each start, it would pass for a device that was set back once its row is gone.
+    """
+    why = (
+        f"{name or 'a stranger'} had its broker retain what it said, which heatveil's devices do "
+        "not. Take it off the broker: publish an empty retained message there, as that device"
+    )
+    return DeadLetter(message.topic, why, message.payload, "retained")

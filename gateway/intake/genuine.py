@@ -68,7 +68,7 @@ def sender_of(topic: str) -> str:
 
 def nobodys(message: Message, devices: Devices) -> DeadLetter:
     """Return why a message on such a topic is no device's."""
-    topic, payload, _ = message
+    topic, payload, *_ = message
     name = sender_of(topic)
     if topic != wire.topic(devices.site, name, "data"):
         why = f"no device of site {devices.site} speaks there"
@@ -79,7 +79,7 @@ def nobodys(message: Message, devices: Devices) -> DeadLetter:
 
 def opened(message: Message, name: str, sender: Sender) -> Arrival | DeadLetter:
     """Return the report in a message on a device's topic, or why it is not genuine."""
-    topic, payload, _ = message
+    topic, payload, *_ = message
     device, before = sender
     if not wire.MAC_BYTES < len(payload) <= post.REPORT_BYTES:
         kind = "oversized" if len(payload) > wire.MAC_BYTES else "garbled"

@@ -64,7 +64,7 @@ def judge(
     if round is not None:
         prices[round.name] = price(round.plan.guarantee)
     for arrival in arrivals:
-        report, (topic, frame, _), key_id = arrival
+        report, (topic, frame, *_), key_id = arrival
         name, sender, epoch, seq, _ = report
         who, key = (sender, key_id), (sender, key_id, epoch, seq)
         before = fresh.get(key)

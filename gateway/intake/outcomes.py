@@ -80,6 +80,7 @@ KINDS = (
     "replayed",  # numbers that its device has passed
     "future",  # numbers that no device comes to
     "changed",  # numbers that came before, with other bytes
+    "retained",  # kept by the broker, which would give it anew at every start
     "late",  # the round is over
     "other-round",  # no round that we asked
     "second",  # its device has answered the round before

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from ..enrolment.enrol import Devices
+from ..faults import ReplacedFault
 from ..mqtt.session import Message
 from ..operate.health import Health
 from ..operate.metrics import Metrics
@@ -122,6 +123,8 @@ class Intake:
                     self._handle(batch)
             except Stopped:
                 pass  # not acknowledged, so the broker keeps it for us
+            except ReplacedFault:  # no receipt for what went into a file that is gone
+                return
             except Exception:  # not the disk's fault: find the one that cannot be stored
                 log.exception("a batch could not be stored", messages=len(batch))
                 doubts.recall(self._stopping, self._store, self._newest)
@@ -162,11 +165,11 @@ class Intake:
 
     def _handle_alone(self, arrived: Arrived) -> None:
         """Handle one message of a batch that failed; it must not stop the others, nor us."""
-        bearer, (topic, payload, _) = arrived
+        bearer, (topic, payload, *_) = arrived
         try:
             try:
                 self._handle([arrived], again=True)
-            except Stopped:
+            except (Stopped, ReplacedFault):
                 raise
             except Exception as fault:
                 log.exception("a message could not be stored")
@@ -174,7 +177,7 @@ class Intake:
                 letter = DeadLetter(topic, why, payload, "unstorable")
                 patiently(self._stopping, self._store.keep, [], [letter])
                 bearer.settle((), [arrived[1]])
-        except Stopped:
+        except (Stopped, ReplacedFault):
             return
         except Exception:  # not acknowledged: the broker hands it over again at the next start
             log.exception("a message could not even be refused")

@@ -10,7 +10,7 @@ from ..faults import OperatorFault
 from . import modules, parts, still
 from .board import Board, digests, listed
 
-LEAST_FREE = 16 * 1024  # bytes of flash: two slots of a budget, a config, and each once more
+LEAST_FREE = 16 * 1024  # bytes of flash: three slots of a budget, a config, and each once more
 CONSOLES = ("webrepl_cfg.py", "webrepl_cfg.mpy")  # with it, whoever has the Wi-Fi has the board
 
 

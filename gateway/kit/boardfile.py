@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from edge.host.enrol import provision
 from edge.keys import Identity
 from edge.limits import Limits
-from edge.slots import Ram
+from edge.slots import COUNT, Ram
 
 from ..enrolment import keyfile
 from ..enrolment.single import HOLDS
@@ -56,11 +56,11 @@ class Held(NamedTuple):
         """Say whether the board has all of it, so that nothing of it may be given again."""
         return not self.chain
 
-    def slots(self) -> tuple[bytes, bytes]:
+    def slots(self) -> tuple[bytes, ...]:
         """Return the first records of its budget, the same in every run."""
         place = Ram()
         provision(place, self.identity.state_key, self.chain, self.limits)
-        return bytes(place.read(0)), bytes(place.read(1))
+        return tuple(bytes(place.read(i)) for i in range(COUNT))
 
 
 def board_file(device_file: Path, name: str) -> Path:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import edge
+from edge.slots import COUNT
 
 from ..faults import OperatorFault
 
@@ -10,7 +11,7 @@ HOST = ("host", "linux", "manifest.py")  # of edge, and no board loads it
 MAIN, BOOT = "main.py", "boot.py"
 CONFIG = "heatveil.json"
 FOLDER = "heatveil"
-SLOTS = ("heatveil/budget.0", "heatveil/budget.1")
+SLOTS = tuple(f"heatveil/budget.{i}" for i in range(COUNT))
 FOLDERS = ("edge", "edge/board", "edge/board/sensors")
 YOURS = "edge/board/sensors/yours.py"  # where a driver of one's own goes
 RELEASED = (".mpy", ".py", ".txt")  # bytecode, what only a board can compile, and sentences

@@ -19,8 +19,8 @@ WHOLE = "edge/viper.py"  # machine code, which a board compiles for itself
 LOADING, LOAD = "edge/loading.py", "def load():\n    from . import core\n"
 # What a device always has. The others are for some devices, or for some moments.
 JOINED = (
-    *("ahead", "budget", "cbor", "clock", "compat", "device", "entropy", "flights", "keys"),
-    *("limits", "link", "mqtt", "node", "noise", "packets", "pair", "pause", "receipts"),
+    *("ahead", "budget", "cbor", "clock", "compat", "copies", "device", "entropy", "flights"),
+    *("keys", "limits", "link", "mqtt", "node", "noise", "packets", "pause", "receipts"),
     *("records", "refusals", "ring", "saying", "slots", "talking", "ticker", "veil", "wire"),
     "words",
 )

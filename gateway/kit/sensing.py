@@ -13,11 +13,15 @@ import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from edge.board import config, drivers, pins
+from edge.records import whole
 held = config.load(%r)
 
 
 class Params:
     exponent = 8
+
+
+WHOLE = "a part of a count would show in whether an answer comes. Return the converter's counts"
 
 
 def tells(machine):
@@ -44,7 +48,16 @@ try:
         ways = pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
         sensor = drivers.opened(held.driver, *ways)
         print("sensors", sensor.sensors, held.identity.sensors)
-        sensor.read(Params)
+        for gives in ("counts", "read"):
+            if gives == "read" or hasattr(sensor, gives):
+                found = sensor.read(Params) if gives == "read" else sensor.counts()
+                kinds = [type(one).__name__ for one in found if type(one) is not int]
+                if kinds:
+                    print("fault", "its", gives, "gives", kinds[0], "and must give int:", WHOLE)
+                    break
+                if len(whole(found, len(found))) != sensor.sensors:
+                    print("fault", "its", gives, "gives", len(found), "of", sensor.sensors)
+                    break
 except (OSError, ValueError) as why:
     print("fault", why)
 except Exception as why:

@@ -24,7 +24,7 @@ import gc
 if hasattr(gc, "threshold"):
     gc.threshold(2000)
 from binascii import hexlify, unhexlify
-from edge import compat, limits, pair, slots
+from edge import compat, copies, limits, slots
 from edge.board import config
 try:
     held = config.load(%r)
@@ -40,14 +40,14 @@ else:
     print("driver", held.driver["name"])
     print("mechanism", held.mechanism)
     print("shown", hexlify(compat.hmac_sha256(who.mac_key, unhexlify(%r))).decode())
-    two = pair.Pair(slots.Files(%r, "budget"), who.state_key)
+    kept = copies.Copies(slots.Files(%r, "budget"), who.state_key)
     try:
-        record = two.newest()
-    except pair.Lost as why:
+        record = kept.newest()
+    except copies.Lost as why:
         print("lost", why)
     else:
         print("lost")
-        print("mended", two.mended)
+        print("mended", kept.mended)
         print("counts", record.counter, record.epoch, record.spent, record.round)
         print("limits", " ".join([str(n) for n in record.limits]))
 gc.collect()

@@ -49,6 +49,7 @@ class Came(NamedTuple):
     topic: str
     payload: bytes
     packet: int
+    retained: bool = False
 
 
 def published(data: bytes, first: int, body: int, stop: int, five: bool) -> Came | None:
@@ -73,7 +74,7 @@ def published(data: bytes, first: int, body: int, stop: int, five: bool) -> Came
         if not after < payload <= stop:
             return None
     topic = data[body + 2 : after].decode("utf-8", "replace")
-    return Came(topic, data[payload : min(stop, payload + KEPT)], packet)
+    return Came(topic, data[payload : min(stop, payload + KEPT)], packet, bool(first & 1))
 
 
 def length(data: bytes, at: int) -> tuple[int, int]:

@@ -69,7 +69,9 @@ class _Client(Client):
         self._protocol = MQTTProtocolVersion.MQTTv5 if five else MQTTProtocolVersion.MQTTv311
         self._clean_session = not self.link._lasting
         stream = Stream(super()._create_socket(), self.link._came)
-        stream.version5, stream.room = five, self.link._window
+        # One more than a broker gives us unacknowledged: behind those that waited for us comes the
+        # word that we are subscribed, before which nobody begins to acknowledge.
+        stream.version5, stream.room = five, self.link._window + 1
         return stream
 
 
@@ -175,5 +177,5 @@ class Link:
     def _came(self, came: list[Came]) -> None:
         if self._on_message is not None:
             number = self._standing.connections
-            for topic, payload, packet in came:
-                self._on_message(self, Message(topic, payload, (number, packet)))
+            for topic, payload, packet, retained in came:
+                self._on_message(self, Message(topic, payload, (number, packet), retained))

@@ -14,11 +14,15 @@ OFTEN, OFTEN_S = 3, 5.0  # losses within so many seconds: a network does not fai
 
 
 class Message(NamedTuple):
-    """What came: `token` is (connection, packet id) and is good for one acknowledgement."""
+    """What came: `token` is (connection, packet id) and is good for one acknowledgement.
+
+    retained: the broker had kept it, and gives it to everybody who subscribes.
+    """
 
     topic: str
     payload: bytes
     token: tuple[int, int]
+    retained: bool = False
 
 
 class Session:

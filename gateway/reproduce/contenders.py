@@ -16,12 +16,11 @@ from edge.records import Grid, Round
 from physics.crowds import oue as oue_crowd
 from physics.crowds import sem_geo_i as sem_crowd
 from physics.crowds.disk import count_many
-from recovery.channel import Channel
 from recovery.disk import promise
-from recovery.disk_channel import channel_of
-from recovery.disk_estimators import estimate
-from recovery.disk_query import Query
-from recovery.disk_round import disk_round
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.estimators import estimate
+from recovery.disk.query import Query
+from recovery.disk.round import disk_round
 from recovery.peers import krr, mdsw, oue, sem_geo_i
 from recovery.peers.local_privacy import distances
 from recovery.peers.sem_calibration import size_for

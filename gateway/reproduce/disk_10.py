@@ -2,7 +2,7 @@
 
 import math
 
-from recovery.disk_shares import shares
+from recovery.disk.footprint import shares
 
 from .printed import area, crossed, really, weights
 from .record import Figure, Grid2, Order, Stage, Table

@@ -2,8 +2,8 @@
 
 from edge.records import Grid
 from recovery.disk import promise
-from recovery.disk_query import Query
-from recovery.disk_round import disk_round, domain_of, weights_of
+from recovery.disk.query import Query
+from recovery.disk.round import disk_round, domain_of, weights_of
 
 from .printed import low
 from .record import Figure, Grid2, Order, Stage, Table

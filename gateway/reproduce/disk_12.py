@@ -2,7 +2,7 @@
 
 import math
 
-from recovery.disk_shares import inside, meets
+from recovery.disk.footprint import inside, meets
 
 from .printed import counted, crossed, high
 from .record import Figure, Grid2, Order, Stage, Table

@@ -1,6 +1,6 @@
 """Figure 8 of paper 003: the distance by the disk's radius, around the one that tells most."""
 
-from recovery.disk_radius import radius_cells
+from recovery.disk.footprint import radius_cells
 
 from .curves import Curve, drawn, ratio, sources
 from .people import file_notes

@@ -1,13 +1,13 @@
 """Paper 003's Theorems VI.1 to VI.4 word for word, beside what counting cells one by one gives.
 
-None of this is used by the mechanism (`recovery.disk_shares` enumerates and clamps). It is here to
-show what the printed formulas do, so nothing in it is corrected.
+None of this is used by the mechanism (`recovery.disk.footprint` enumerates and clamps). It is here
+to show what the printed formulas do, so nothing in it is corrected.
 """
 
 import math
 from typing import NamedTuple
 
-from recovery.disk_shares import inside, meets
+from recovery.disk.footprint import inside, meets
 
 Cell = tuple[int, int]
 

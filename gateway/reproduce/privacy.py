@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from edge.records import Grid
-from recovery.channel import Channel
-from recovery.disk_query import Query
+from recovery.disk.channel import Channel
+from recovery.disk.query import Query
 from recovery.peers import mdsw, oue, sem_geo_i
 from recovery.peers.local_privacy import distances, local_privacy, worst_log_ratio
 

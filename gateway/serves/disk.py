@@ -8,8 +8,8 @@ from typing import Any
 from edge.disk import outer
 from edge.disk_limits import promised
 from edge.records import Release
-from recovery.disk_query import Query, epsilon_of_one, scheme_of
-from recovery.disk_round import disk_round, domain_of
+from recovery.disk.query import Query, epsilon_of_one, scheme_of
+from recovery.disk.round import disk_round, domain_of
 from recovery.guarantee import ratio_text, sentences, upward
 
 from ..deployment import Deployment
@@ -51,7 +51,7 @@ def _whole(limits: Any) -> str:
 @lru_cache(maxsize=4)
 def _unsendable(query: Query) -> str:
     from recovery.disk import promise  # with it comes what draws maps
-    from recovery.disk_fit import refused
+    from recovery.disk.round import refused
 
     return refused(query, disk_round(query, 1, promise(query)))
 
@@ -59,7 +59,7 @@ def _unsendable(query: Query) -> str:
 def _cautions(query: Query) -> list[str]:
     """Return what a footprint loses that fits a device's message in few steps alone."""
     from recovery.disk import promise
-    from recovery.disk_fit import steps_of
+    from recovery.disk.round import steps_of
 
     found = steps_of(disk_round(query, 1, promise(query)), query)
     if found is None:

@@ -9,6 +9,7 @@ from edge.records import Release
 from edge.thermal import params_of
 from edge.tightening import looser
 from recovery.thermal import Query
+from recovery.thermal_query import cell_m
 from recovery.thermal_tables import KEYS, priced_delta
 
 from ..deployment import Deployment
@@ -26,13 +27,17 @@ def query(deployment: Deployment) -> Query:
     """
     step, slew = deployment.sensors.adc_step, deployment.sensors.slew
     plan, distance_m = deployment.room.plan, deployment.privacy.protect_distance_m
+    if plan is None:
+        _check_count(deployment.sensors.count, deployment.room.cells)
+        if distance_m is not None:  # what hides a whole cell hides every part of it
+            distance_m = max(distance_m, cell_m(deployment.room.grid))
     return Query(
         grid=deployment.room.grid,
         sensors=_trimmed(deployment.sensors.count),
         spread_m2=deployment.heat.spread_m2 or math.inf,
         epsilon=deployment.privacy.epsilon,
         delta=deployment.privacy.delta or (0, 1),  # never: see `belonging`
-        protect_distance_m=deployment.privacy.protect_distance_m,
+        protect_distance_m=distance_m,
         intensity_max=deployment.heat.intensity_max,
         sources_max=deployment.heat.sources_max,
         walls=deployment.room.walls,
@@ -53,6 +58,29 @@ def query(deployment: Deployment) -> Query:
         background_k=deployment.sensors.background_k,
         empty_readings=deployment.sensors.empty_readings,
         response=None if plan is None else response_of(plan, distance_m),
+    )
+
+
+def _check_count(count: tuple[int, int], cells: tuple[int, int]) -> None:
+    """Refuse thermometers along a line in a plane, and the other way round.
+
+    Raises:
+        ValueError: they are; with what to write instead.
+    """
+    sensors = math.prod(count)
+    if (cells[1] == 1) == (count[1] == 1):
+        return
+    if cells[1] == 1:
+        given, room, instead = f"[{count[0]}, {count[1]}]", "line", f"{sensors}"
+    else:
+        # As many or a few more, the distances between columns and between rows as near as can be.
+        rows = max(2, round(math.sqrt(sensors * cells[1] / cells[0])))
+        given, room = str(sensors), f"plane of {cells[0]} by {cells[1]} cells"
+        columns = max(2, math.ceil(sensors / rows))
+        instead = f"[{columns}, {rows}], or the columns and rows that there are"
+    raise ValueError(
+        f"[sensors] count is {given} and [room] is a {room}; the map needs to know where they "
+        f"stand, evenly spaced over the whole of it. Write count = {instead}"
     )
 
 

@@ -111,8 +111,8 @@ def sentences(query: Query) -> list[str]:
     )
     since = (
         "What the empty room does over the day, with its heaters and the weather, is taken off "
-        "after the veil, from the room's file alone: a real room's weather would differ, and "
-        "the difference stays in its maps."
+        "after the veil, from the room's file alone, which is right here: of a real room a "
+        "gateway counts as noise what the file may have wrong."
     )
     if query.background == "following":
         slew_k = float(query.slew or 0)

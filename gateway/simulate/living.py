@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from physics.diffusion.march import march
 from physics.diffusion.medium import Drive, Medium
 from physics.diffusion.run import Run
-from physics.rooms import model
+from physics.rooms import model, plan
+from physics.rooms.causes import DAY_S, Cause, daily, driven
 from physics.rooms.day import Day
 from physics.rooms.records import Room
+from physics.rooms.vacant import LONG_STEP_S
 
 from ..commands.stages import Stage
 from .records import Lived
 
 Floats = NDArray[np.float64]
 
-# The night before: a room does not begin its day as warm as the baseline all over.
-_BEFORE_H, _BEFORE_STEP_S = 24.0, 600.0
 FRAMES = 96  # whole fields that are kept of a day, evenly: a quarter of an hour apart
 
 
@@ -26,7 +26,7 @@ class Living:
     """A room going through its day, with its people and, side by side, without them.
 
     Args:
-        views: (sensors, cells), what each sensor sees of the field.
+        views: (sensors, heat cells), what each sensor sees of the field.
         stage: hears how far the night before has come.
     """
 
@@ -42,15 +42,17 @@ class Living:
 
     def _night(self) -> Floats:
         """Return the field twice at the start of the day: nobody has been there since."""
-        room, start_s = self.room, self.room.day.start_s
+        start_s = self.room.day.start_s
+        by_day = daily(self.room)
+
+        def media(from_s: float, to_s: float) -> Medium:
+            return model.media(by_day, from_s % DAY_S, from_s % DAY_S + to_s - from_s)
+
         # Long steps would ring with a heater that is switched.
-        run = Run(model.medium(room, start_s), at_s=start_s - 3600 * _BEFORE_H, always_damped=True)
-
-        def tonight(from_s: float, to_s: float) -> Drive:
-            # The same hours of the clock, a day earlier.
-            return model.empty(room, from_s + 3600 * _BEFORE_H, to_s + 3600 * _BEFORE_H)
-
-        for _ in march(run, tonight, _BEFORE_STEP_S, start_s):
+        since_s = start_s - DAY_S
+        run = Run(media(since_s, since_s), at_s=since_s, always_damped=True)
+        drives = driven(Cause("the file", by_day), lambda at_s: at_s % DAY_S)
+        for _ in march(run, drives, LONG_STEP_S, start_s, media):
             pass
         return np.stack([run.field_k, run.field_k])
 
@@ -75,14 +77,14 @@ class Living:
 
     @property
     def warmth_k(self) -> Floats:
-        """What people have warmed, (rows, columns), in kelvin."""
+        """What people have warmed, (rows, columns) of the map, in kelvin."""
         there, empty = self._run.field_k
-        return np.asarray(there - empty)
+        return plan.mean(self.room, there - empty)
 
     @property
     def air_k(self) -> Floats:
-        """How warm the air is, (rows, columns), in kelvin above the baseline."""
-        return np.array(self._run.field_k[0])
+        """How warm the air is, (rows, columns) of the map, in kelvin above the baseline."""
+        return plan.mean(self.room, self._run.field_k[0])
 
     @property
     def seen_k(self) -> Floats:
@@ -150,8 +152,8 @@ def lived(
 
 
 def lately(room: Room, day: Day, at_s: float, hold_s: float) -> Floats:
-    """Return the watts that people gave off in each cell, as a mean over the time before.
+    """Return the watts that people gave off lately in each cell of the map, as a mean.
 
     What a map is held against: (rows, columns).
     """
-    return np.asarray(model.heat(room, day, max(room.day.start_s, at_s - hold_s), at_s))
+    return plan.added(room, model.heat(room, day, max(room.day.start_s, at_s - hold_s), at_s))

@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from physics.rooms.raster import door_rect
+from physics.rooms.plan import rect
 from physics.rooms.records import Room, Window
 
 from ..commands.colours import FAINT
@@ -159,8 +159,8 @@ def _furnish(panel: Axes, room: Room) -> None:
         )
     for wall in room.walls:
         panel.plot(*zip(wall.from_m, wall.to_m, strict=True), color=WALL, lw=3, zorder=2)
-    for door in room.doors:
-        left, top, right, bottom = door_rect(room, door)
+    for nth in range(len(room.doors)):
+        left, top, right, bottom = rect(room, "door", nth)
         panel.add_patch(
             Rectangle((left, top), right - left, bottom - top, fc="white", ec=WALL, zorder=3)
         )

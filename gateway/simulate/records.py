@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from physics.instruments.records import Counts as Counts
 from recovery.thermal import Query
-from recovery.uncertainty import Credible
+from recovery.uncertainty import Credible, Verdict
 
 Floats = NDArray[np.float64]
 
@@ -80,6 +80,7 @@ class Moment:
     emd_m: float | None  # how far the map is from it; None where nobody was there, or no map is
     guess_m: float | None  # and a guess that has seen nothing
     credible: Credible | None = None  # how sure the map is, where its estimator has an opinion
+    verdict: Verdict | None = None  # whether its readings can be
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from physics.instruments.presets import named
-from physics.instruments.views import point_views
-from physics.rooms import model
+from physics.rooms import model, plan
 from physics.rooms.read import read
 from physics.rooms.records import Privacy, Room
 from physics.rooms.respond import respond_day
@@ -28,7 +27,7 @@ class Modelled:
     """A room, and how it is asked; not at all without [privacy] or without thermometers."""
 
     room: Room
-    views: Floats  # (sensors, cells)
+    views: Floats  # (sensors, heat cells)
     places_m: Floats  # (sensors, 2)
     query: Query | None = None
     every_min: float = 0.0
@@ -63,10 +62,10 @@ def modelled(room: Room, estimator: str = "auto") -> Modelled:
 
 
 def seen_by(room: Room) -> tuple[Floats, Floats]:
-    """Return where the thermometers are, (sensors, 2), and what each sees, (sensors, cells)."""
+    """Return where thermometers are, (sensors, 2), and what each sees, (sensors, heat cells)."""
     told = [place for group in room.thermometers for place in group.places_m]
     places = np.array(told, dtype=float).reshape(-1, 2)
-    return places, point_views(places, model.grid(room)) if told else np.zeros((0, 0))
+    return places, plan.views(room, places) if told else np.zeros((0, 0))
 
 
 def _asked(

@@ -124,6 +124,7 @@ def _moment(room: Modelled, query: Query, day: Day, asked: Asked) -> Moment:
         emd_m=found,
         guess_m=guess,
         credible=getattr(asked.found, "credible", None),
+        verdict=getattr(asked.found, "verdict", None),
     )
 
 

@@ -81,6 +81,8 @@ class Scene:
     @contextmanager
     def living(self, fleet: Fleet) -> Iterator[str]:
         """Let the room live on a thread of its own, which ends here."""
+        # Its time begins now, with the level that was recorded just before.
+        fleet.recorded_ms = int(1000 * time.time())
         over = threading.Event()
         thread = threading.Thread(target=self._live, args=(fleet, over), name="scene")
         thread.start()

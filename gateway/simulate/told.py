@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from physics.rooms.plan import redrawn
 from recovery.thermal import Query, calibration
 
 from ..commands.promise import in_words
-from ..commands.sureness import number_line
+from ..commands.sureness import doubt_lines, number_line
 from .background import sentences
 from .clocks import clock
 from .records import Moment, Played
@@ -42,6 +43,7 @@ def day_lines(played: Played) -> list[str]:
         f"{room.name}: {width:g} x {height:g} m, {len(played.places_m)} thermometers, "
         f"{hours:g} h in steps of {room.day.step_s:g} s ({solver} solver); the energy "
         f"balance closes to {lived.unbalanced:.0e}.",
+        *(f"Walls are drawn in steps of 25 mm: {'; '.join(it)}." for it in [redrawn(room)] if it),
         f"At most {most} {'person' if most == 1 else 'people'} at once; the air they warm gets up "
         f"to {warmest:.2f} K warmer, at {clock(float(lived.frames_s[frame]))}."
         if lived.warmth_k.any()
@@ -114,6 +116,7 @@ def map_lines(played: Played, query: Query) -> list[str]:
             for one in mapped
             if one.credible is not None
         ),
+        *(f"{clock(one.at_s)}  {line}" for one in mapped for line in doubt_lines(one.verdict)),
     ]
 
 

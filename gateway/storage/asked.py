@@ -9,10 +9,13 @@ from sqlalchemy import func, insert, select, update
 
 from ..intake.outcomes import Asked
 from .bulk import insert_many
-from .schema import charges, maps, releases, reports, rounds
+from .schema import charges, maps, releases, reports, rounds, vacant
 
 # In one statement: between two, another leader's may come.
 NEWER = "ON CONFLICT (round) DO UPDATE SET body = excluded.body, at_s = excluded.at_s"
+LATER = "ON CONFLICT (id) DO UPDATE SET at_s = excluded.at_s, state = excluded.state"
+
+Vacant = tuple[float, bytes]  # when the round was asked, and the state
 
 
 def number_of(connection: Any, planned: bytes) -> int:
@@ -78,6 +81,10 @@ def released(connection: Any, name: bytes) -> tuple[list[int | None], int] | Non
     return None if row is None else (json.loads(row[0]), row[1])
 
 
-def draw(connection: Any, name: bytes, body: str, now_s: float) -> None:
-    """Write the map of a round; a later one replaces it."""
+def draw(
+    connection: Any, name: bytes, body: str, now_s: float, left: Vacant | None = None
+) -> None:
+    """Write the map of a round, and the empty room that it left; a later one replaces it."""
     insert_many(connection, maps, ("round", "body", "at_s"), [(name, body, now_s)], NEWER)
+    if left is not None:
+        insert_many(connection, vacant, ("id", "at_s", "state"), [(1, *left)], LATER)

@@ -2,14 +2,20 @@
 
 import os
 import sqlite3
+import stat
 import uuid
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
+import structlog
 from sqlalchemy import Engine
 
 from ..faults import OperatorFault
 from .places import Place
+
+ENDS = ("", "-wal", "-shm")  # of the names of a store's files
+
+log = structlog.get_logger()
 
 
 def free_bytes(path: Path) -> int | None:
@@ -19,6 +25,28 @@ def free_bytes(path: Path) -> int | None:
     except OSError:
         return None
     return found.f_bavail * found.f_frsize
+
+
+def keep_private(path: Path) -> None:
+    """Let nobody but its owner read a store: which device spoke when, and what was refused.
+
+    SQLite gives the files beside it the mode of the file itself, so that one is made first.
+
+    Raises:
+        OSError: it cannot be made, or is not ours to change.
+    """
+    with suppress(FileExistsError):  # one that is there is not opened: SQLite's locks would go
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    for end in ENDS:
+        beside = path.with_name(path.name + end)
+        with suppress(FileNotFoundError):
+            if (mode := stat.S_IMODE(beside.stat().st_mode)) & 0o077:
+                beside.chmod(0o600)
+                log.warning(
+                    "others on this machine could read the store; no longer",
+                    file=str(beside),
+                    mode=f"{mode:04o}",
+                )
 
 
 def checkpoint(engine: Engine) -> bool:
@@ -87,27 +115,46 @@ def backup(place: Place, out: Path, *, again: bool = False) -> None:
         beside.unlink(missing_ok=True)
 
 
+def rescue(source: sqlite3.Connection, out: Path) -> None:
+    """Write what a connection holds open, though its path may lead elsewhere, to a new file.
+
+    Raises:
+        OSError: it is there already, or cannot be written.
+        sqlite3.Error: what was read is not whole; no file is left.
+    """
+    try:
+        _written(source, out)
+    except sqlite3.Error:
+        out.unlink(missing_ok=True)
+        raise
+
+
 def _copied(place: Path, beside: Path) -> None:
     """Write the copy, and see that it is whole: SQLite's own check, and as many rows."""
-    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     where, began = address(place), place.stat()
-    with closing(sqlite3.connect(where, uri=True, timeout=10)) as source:
-        source.isolation_level = None
-        source.execute("BEGIN")  # the copy and the count are of this one moment
-        rows = _rows(source)
-        with closing(sqlite3.connect(beside)) as copy:
-            source.backup(copy)
-            copy.execute("PRAGMA journal_mode=DELETE")  # one file, wherever it is carried
-            said = copy.execute("PRAGMA integrity_check").fetchone()[0]
-            found = _rows(copy)
-        source.execute("ROLLBACK")
+    with closing(sqlite3.connect(where, uri=True, timeout=10, isolation_level=None)) as source:
+        _written(source, beside)
     ended = place.stat()
     same = (began.st_mtime_ns, began.st_size) == (ended.st_mtime_ns, ended.st_size)
     if where.endswith("immutable=1") and not (same and address(place) == where):
         raise sqlite3.DatabaseError("a gateway was started meanwhile; try again")
+
+
+def _written(source: sqlite3.Connection, out: Path) -> None:
+    os.close(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    source.execute("BEGIN")  # the copy and the count are of this one moment
+    try:
+        rows = _rows(source)
+        with closing(sqlite3.connect(out)) as copy:
+            source.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")  # one file, wherever it is carried
+            said = copy.execute("PRAGMA integrity_check").fetchone()[0]
+            found = _rows(copy)
+    finally:
+        source.execute("ROLLBACK")
     if said != "ok" or found != rows:
         raise sqlite3.DatabaseError(f"the copy is not whole: {said}")
-    _flushed(beside)
+    _flushed(out)
 
 
 def _rows(connection: sqlite3.Connection) -> dict[str, int]:

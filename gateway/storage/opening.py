@@ -1,5 +1,6 @@
 """The store opened: only where it is ours, with its tables in it."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..faults import OperatorFault
 from . import files, postgres, sqlite
+from .identity import Identity
 from .migrations import OLDEST, bring_up
 from .places import Place
 from .schema import METADATA, SCHEMA, about
@@ -17,12 +19,17 @@ log = structlog.get_logger()
 OPENING = 0x68656174  # of the advisory lock under which tables are made
 
 
-def opened(place: Place, site: str) -> tuple[Engine, Engine]:
+def opened(place: Place, site: str) -> tuple[Engine, Engine, Identity]:
     """Return an engine for writing and one for reading, on a store with this site's tables.
+
+    And what looks, at each commit, whether it still is that store.
 
     Raises:
         OperatorFault: it cannot be opened, is no store, is another site's or another heatveil's.
     """
+    if isinstance(place, Path):
+        with suppress(OSError):  # where it cannot be written, SQLite says so
+            files.keep_private(place)
     engine = sqlite.engine(place) if isinstance(place, Path) else postgres.engine(place)
     # A reading method sees one moment, however many questions it asks.
     moment = {} if isinstance(place, Path) else {"isolation_level": "REPEATABLE READ"}
@@ -40,12 +47,12 @@ def opened(place: Place, site: str) -> tuple[Engine, Engine]:
             _brought_up(engine, place, found)
         with reads.begin() as connection:
             check(connection, place, site)
+        return engine, reads, Identity(engine, place)
     except BaseException as fault:
         engine.dispose()
         if isinstance(fault, SQLAlchemyError):
             raise unusable(place, fault) from fault
         raise
-    return engine, reads
 
 
 def _made(engine: Engine, place: Place, site: str) -> None:

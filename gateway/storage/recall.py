@@ -8,7 +8,7 @@ from ..intake.outcomes import DeadLetter, Key, Known, Who
 from ..ledger import Charge
 from . import asked as rows
 from . import dead, heard, till
-from .schema import maps, reports, rounds
+from .schema import maps, reports, rounds, vacant
 
 
 class Recall:
@@ -29,6 +29,12 @@ class Recall:
         wanted = select(func.max(rounds.c.opened_s))
         with self._reads.connect() as connection:
             return connection.scalar(wanted if name is None else wanted.filter_by(name=name))
+
+    def answered_s(self, name: bytes) -> float | None:
+        """Return when the first report that counts in a round came; None before there is one."""
+        with self._reads.connect() as connection:
+            wanted = select(func.min(reports.c.taken_s)).where(reports.c.round == name)
+            return connection.scalar(wanted)
 
     def known(self, keys: Sequence[Key], answers: Sequence[tuple[bytes, str]]) -> Known:
         """Return what is in the store of a batch: its keys, and the (round, device) it answers."""
@@ -62,6 +68,11 @@ class Recall:
         """Return the map of a round as it was published, or None."""
         with self._reads.connect() as connection:
             return connection.scalar(select(maps.c.body).where(maps.c.round == name))
+
+    def vacant(self) -> bytes | None:
+        """Return the empty room as the last map left it, None before there is one."""
+        with self._reads.connect() as connection:
+            return connection.scalar(select(vacant.c.state))
 
     def charges(self) -> tuple[Charge, ...]:
         """Return everything that was charged, oldest first."""

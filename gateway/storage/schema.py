@@ -14,6 +14,7 @@
     filters   what a lasting session at the broker is subscribed to
     quarantine  devices that are shut out, and why
     tallies, leases  sums of workers that share a database, and who has which part
+    vacant    one row: the empty room as the last map left it, where the room has a file
 
 Private readings are in none of them: everything here has passed the veil.
 """
@@ -27,8 +28,9 @@ from .sides import leases as leases
 from .sides import outbox as outbox
 from .sides import quarantine as quarantine
 from .sides import tallies as tallies
+from .sides import vacant as vacant
 
-SCHEMA = 5
+SCHEMA = 6
 
 about = Table(
     "about",

@@ -63,3 +63,11 @@ tallies = Table(
     Column("amount", BigInteger, nullable=False),
     Column("count", BigInteger, nullable=False),
 )
+
+vacant = Table(
+    "vacant",
+    METADATA,
+    Column("id", Integer, primary_key=True),  # 1
+    Column("at_s", Float, nullable=False),  # when the reading was asked that it was taken from
+    Column("state", LargeBinary, nullable=False),
+)

@@ -11,13 +11,14 @@ from typing import Any
 from sqlalchemy import Engine
 
 from ..deployment import Deployment
-from ..faults import OvertakenFault
+from ..faults import OvertakenFault, ReplacedFault
 from ..intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, Letter
 from ..ledger import Charge, Ledger
 from ..terms import terms, unit_of
 from . import asked as rows
 from . import dead, heard, till
 from . import post as outbox
+from .asked import Vacant
 from .opening import opened
 from .places import Place, place_of
 from .recall import Recall
@@ -27,14 +28,18 @@ from .upkeep import Upkeep
 class Store(Recall, Upkeep):
     """An open store. Not to be shared between processes that write, but for workers' parts."""
 
+    _charges = 0  # that were there when a round was last charged: they never become fewer
+
     def __init__(self, place: Place, site: str) -> None:
         """Open the store of a site, or make it.
+
+        Every method that writes may raise a `ReplacedFault`: see `identity`.
 
         Raises:
             OperatorFault: see `opening.opened`.
         """
         self.place = place
-        self._engine, self._reads = opened(place, site)
+        self._engine, self._reads, self.identity = opened(place, site)
 
     @classmethod
     def of(cls, deployment: Deployment) -> "Store":
@@ -95,8 +100,14 @@ class Store(Recall, Upkeep):
             till.check(connection, promised, budget)
             if rows.known(connection, asked.name):
                 return ""
-            held = Charge(rows.owed(connection))
-            ledger = Ledger(budget, till.charged(connection)).charged([held])
+            held, charged = Charge(rows.owed(connection)), till.charged(connection)
+            if len(charged) < self._charges:
+                raise ReplacedFault(
+                    f"the ledger in {self.place} has {len(charged)} charges, and had "
+                    f"{self._charges}: an older one was put in its place"
+                )
+            self._charges = len(charged)
+            ledger = Ledger(budget, charged).charged([held])
             unit = unit_of(asked.plan.guarantee)
             if why := ledger.refusal(asked.plan.number, asked.rho, unit):
                 return why
@@ -169,9 +180,11 @@ class Store(Recall, Upkeep):
             outbox.post(connection, post, now_s)
         return True
 
-    def keep_map(self, name: bytes, body: str, post: Sequence[Letter] = ()) -> None:
-        """Keep the map of a round and what is to be published of it, in the place of another."""
+    def keep_map(
+        self, name: bytes, body: str, post: Sequence[Letter] = (), vacant: Vacant | None = None
+    ) -> None:
+        """Keep a round's map, what is to be published of it, and the empty room that it left."""
         now_s = time.time()
         with self._engine.begin() as connection:
-            rows.draw(connection, name, body, now_s)
+            rows.draw(connection, name, body, now_s, vacant)
             outbox.post(connection, post, now_s)

@@ -86,6 +86,7 @@ class Life:
         read = partial(self._ground.fleet.read, self.name)
         own = {name: part for name, part in member._asdict().items() if name not in OWN}
         device = Member(self._ground.hall, who, budget, read, client, self._shelf, **own)
+        device.node.recorded_ms = getattr(self._ground.fleet, "recorded_ms", None)
         self._client, self._device = client, device
         self._tasks = [asyncio.create_task(job) for job in (self._answer(device), client.run())]
 

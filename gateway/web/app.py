@@ -1,7 +1,7 @@
 """The page, its API and what machines ask: everything is public, this side of the veil.
 
     /                          the page
-    /livez, /readyz, /metrics  see `probes`
+    /livez, /readyz, /metrics  see `probes`; on a port of their own too
     /api/v1/...                see `operations`; described at /api/v1/openapi.json
     /api/v1/session            a cookie for the token
     /api/v1/events             server-sent events, one for each thing the service tells
@@ -10,7 +10,7 @@
 Server-sent events and not a web socket: they go one way, and a browser reconnects by itself.
 """
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -74,10 +74,32 @@ def application(
         *probes.routes(parts, reading),
         *(Route(path, file) for path in FILES),
     ]
+    return _guarded(routes, door, hosts, {*FILES, "/livez", session.PATH}, lifespan)
+
+
+def probing(parts: Parts, door: Door, hosts: Collection[str] | None = None) -> Starlette:
+    """Return the web application that answers machines alone: its arguments are the page's."""
+    reading = Reading()
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        reading.close()
+
+    return _guarded(probes.routes(parts, reading), door, hosts, {"/livez"}, lifespan)
+
+
+def _guarded(
+    routes: list[Route],
+    door: Door,
+    hosts: Collection[str] | None,
+    free: Collection[str],
+    lifespan: Callable[[Starlette], Any],
+) -> Starlette:
     made = Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[Middleware(Guarded, door, hosts, {*FILES, "/livez", session.PATH})],
+        middleware=[Middleware(Guarded, door, hosts, free)],
         exception_handlers={Refusal: _refused, HTTPException: _wrong},
     )
     made.router.redirect_slashes = False  # else whoever asks says, by Host, where it leads

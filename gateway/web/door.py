@@ -55,7 +55,7 @@ class Door:
         Raises:
             Refusal: it is another, or too many from this address were.
         """
-        where, now_s = _network(address), self._clock()
+        where, now_s = network_of(address), self._clock()
         count, at_s = self._wrong.get(where, (0.0, now_s))
         count = max(count - max(now_s - at_s, 0) / EVERY_S, 0)
         if count > WRONG - 1:
@@ -93,16 +93,20 @@ class Door:
         return hmac.digest(self._key, until.encode(), "sha256").hex()
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """Return whom to hold an attempt against: of IPv6, the network that one customer has.
 
-    >>> _network("192.0.2.7"), _network("2001:db8::1:2:3"), _network("?")
+    >>> network_of("192.0.2.7"), network_of("2001:db8::1:2:3"), network_of("?")
     ('192.0.2.7', '2001:db8::', '?')
+    >>> network_of("::ffff:192.0.2.7")  # as one that listens on :: sees it
+    '192.0.2.7'
     """
     try:
         found = ip_address(address)
     except ValueError:
         return address
     if isinstance(found, IPv6Address):
-        return str(IPv6Address(int(found) >> 64 << 64))
+        if found.ipv4_mapped:
+            return str(found.ipv4_mapped)
+        return str(found) if found.is_loopback else str(IPv6Address(int(found) >> 64 << 64))
     return address

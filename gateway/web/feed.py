@@ -55,6 +55,7 @@ class Feed:
         self._kept = Kept()
         self._new: list[Told] = []  # not yet spread
         self._viewers: set[Viewer] = set()
+        self._places = 0  # that are taken: from the answer on, and not only once it is begun
         self._loop: asyncio.AbstractEventLoop | None = None
         self._last_s = 0.0
         self._ended = False
@@ -89,10 +90,15 @@ class Feed:
         """How many are looking."""
         return len(self._viewers)
 
-    @property
-    def full(self) -> bool:
-        """Whether there is room for no more viewers."""
-        return len(self._viewers) >= MOST
+    def enter(self) -> bool:
+        """Take a place for a viewer, to be given back by `leave`; False where there is none."""
+        free = self._places < MOST
+        self._places += free
+        return free
+
+    def leave(self) -> None:
+        """Give a viewer's place back."""
+        self._places -= 1
 
     def opened(self) -> None:
         """Begin to serve viewers; called on the event loop."""

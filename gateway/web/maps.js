@@ -16,6 +16,12 @@ function sureWords({ numbers, expected_error: off }) {
   return `Most likely ${[first, ...others].join(", or ")}.${far}`;
 }
 
+// What a map says of itself: that it is not to be trusted, or how sure it is.
+function ownWords({ credible, verdict }) {
+  if (verdict && verdict.level !== "fits") return `Do not trust this map: ${verdict.why}.`;
+  return credible ? sureWords(credible) : "";
+}
+
 // Draw a map on a canvas; return its sources, none where there is no map.
 export function picture(canvas, map) {
   if (kind().people) return pictureOfPeople(canvas, map);
@@ -46,8 +52,9 @@ export function showMap(event) {
   const found = picture(at("map"), event);
   at("empty").hidden = solved;
   const took = seconds === null ? "" : ` ${seconds.toFixed(2)} s`;
-  at("map-note").textContent = solved ? `Round ${number}, drawn in${took}` : `Round ${number}: no map after${took}`;
-  at("sure").textContent = solved && credible ? sureWords(credible) : "";
+  at("map-note").textContent = solved ? `Round ${number}, drawn in${took}` : `Round ${number}: ${status === "nobody" ? "nobody is there, found in" : "no map after"}${took}`;
+  at("sure").textContent = solved ? ownWords(event) : "";
+  at("sure").dataset.state = solved && event.verdict && event.verdict.level !== "fits" ? "bad" : "";
   at("sources").hidden = !found.length;
   at("places").replaceChildren();
   if (!solved) {

@@ -44,6 +44,13 @@ class Credible(Struct):
     expected_error: float | None = None
 
 
+class Verdict(Struct):
+    """Whether the readings can be if the deployment file is right: "fits", or why not."""
+
+    level: str
+    why: str = ""
+
+
 class Map(MapHead):
     """A map: each cell's share of all there is, row by row; null where none could be drawn.
 
@@ -55,4 +62,5 @@ class Map(MapHead):
     chosen: str | None = None
     credible: Credible | None = None
     certified: Band | None = None
+    verdict: Verdict | None = None
     guarantee: dict[str, Any] = {}

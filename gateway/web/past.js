@@ -39,7 +39,8 @@ function say(head, map) {
   const when = map ? `, ${map.when}` : "";
   const said = `Round ${head.number}${when}${head.status === "solved" ? "" : `: ${head.why}`}`;
   at("when").setAttribute("aria-valuetext", said);
-  at("past-note").textContent = `${said} (${heads.length} can be looked at)`;
+  const doubt = map && map.verdict && map.verdict.level !== "fits" ? ". Do not trust this map: the readings contradict what is stated" : "";
+  at("past-note").textContent = `${said} (${heads.length} can be looked at)${doubt}`;
 }
 
 // A map, and when its round closed.

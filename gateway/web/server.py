@@ -1,9 +1,9 @@
-"""The web server, in a thread of its own beside the gateway."""
+"""The web servers, each in a thread of its own beside the gateway."""
 
 import asyncio
 import socket
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import uvicorn
@@ -13,10 +13,10 @@ from ..faults import OperatorFault
 from ..loopback import is_loopback
 from ..operate.health import Health
 from ..operate.metrics import Metrics
-from .app import application
+from .app import application, probing
 from .door import Door
 from .feed import Feed
-from .links import Link
+from .links import Link, Proxied
 from .parts import Parts
 
 START_S = 10.0
@@ -24,7 +24,10 @@ SEND_BYTES, STUCK_MS = 131_072, 60_000
 
 
 class Page:
-    """The live page on a port, for as long as the block lasts; show it events with `put`."""
+    """The live page on a port, for as long as the block lasts; show it events with `put`.
+
+    What machines ask has a port of its own at wish: it answers while the page's is full.
+    """
 
     def __init__(
         self,
@@ -36,6 +39,7 @@ class Page:
         health: Health | None = None,
         metrics: Metrics | None = None,
         hosts: Collection[str] = (),
+        probed: tuple[str, int] | None = None,
     ) -> None:
         """Listen.
 
@@ -44,27 +48,23 @@ class Page:
             token: the secret that whoever reads must show; None for nobody need.
             hosts: other names that this page is asked for by, such as a proxy's.
             reader: reads the store beside the gateway; it may come later, by `attach`.
+            probed: host and port where `probes` alone are answered; None for nowhere.
 
         Raises:
-            OperatorFault: the network could read it, the port is taken, or the host is another's.
+            OperatorFault: the network could read it, a port is taken, or a host is another's.
         """
-        if token is None and not is_loopback(host):
-            raise OperatorFault(
-                f"the page was to listen on {host} without a token: it names devices, and whoever "
-                "is on that network could read it. Give it a token, or an address of this machine"
-            )
         self._parts = Parts()
         self._parts.attach(reader=reader, health=health, metrics=metrics)
         self.feed = self._parts.feed
         self.attach = self._parts.attach
-        self._socket = _listening(host, port)
-        self.url = f"http://{_printed(host)}:{self._socket.getsockname()[1]}/"
-        # Who listens for the network cannot know its names; there the token is needed anyway.
-        names = {*hosts, host} if hosts or is_loopback(host) else None
-        self._server = _Server(application(self._parts, Door(token), names), self.feed)
-        self._thread = threading.Thread(target=self._run, name="page", daemon=True)
-        self._thread.start()
-        self._server.ready.wait(START_S)
+        self._servers: list[_Server] = []
+        try:
+            self.url = self._serve(application, host, port, token, hosts, "port", bool(hosts))
+            if probed is not None:
+                self.probes_url = self._serve(probing, *probed, token, (), "health_port")
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> "Page":
         return self
@@ -74,18 +74,42 @@ class Page:
 
     def close(self) -> None:
         """Let every viewer go and stop; a second time it does nothing."""
-        self._server.should_exit = True
-        self._thread.join(START_S)
-        self._socket.close()
+        for server in self._servers:
+            server.close()
 
-    def _run(self) -> None:
-        asyncio.run(self._server.serve(sockets=[self._socket]))
+    def _serve(
+        self,
+        make: Callable[..., Starlette],
+        host: str,
+        port: int,
+        token: str | None,
+        hosts: Collection[str],
+        key: str,
+        proxied: bool = False,
+    ) -> str:
+        """Answer on one more port, on a thread of its own; return its address."""
+        if token is None and not is_loopback(host):
+            raise OperatorFault(
+                f"the page was to listen on {host} without a token: it names devices, and whoever "
+                "is on that network could read it. Give it a token, or an address of this machine"
+            )
+        # Who listens for the network cannot know its names; there the token is needed anyway.
+        names = {*hosts, host} if hosts or is_loopback(host) else None
+        listener = _listening(host, port, key)
+        # With a door of its own nobody who guesses tokens at the page shuts a watcher out.
+        app = make(self._parts, Door(token), names)
+        server = _Server(app, None if make is probing else self.feed, listener, proxied)
+        self._servers.append(server)
+        server.start()
+        return f"http://{_printed(host)}:{listener.getsockname()[1]}/"
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, told to let viewers go before it waits for them."""
+    """uvicorn on a thread of its own, told to let viewers go before it waits for them."""
 
-    def __init__(self, app: Starlette, feed: Feed) -> None:
+    def __init__(
+        self, app: Starlette, feed: Feed | None, listener: socket.socket, proxied: bool
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -93,25 +117,42 @@ class _Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=1,
-                http=Link,  # whatever else is installed: its bounds are known
+                # Whatever else is installed: its bounds are known.
+                http=Proxied if proxied else Link,
                 ws="none",
                 h11_max_incomplete_event_size=16_384,  # of the line and the headers
                 log_level="critical",  # what strangers send is no news
             )
         )
-        self.ready = threading.Event()
-        self._feed = feed
+        self._ready = threading.Event()
+        self._feed, self._listener = feed, listener
+        self._thread = threading.Thread(target=self._run, name="page", daemon=True)
+
+    def start(self) -> None:
+        """Return once it answers."""
+        self._thread.start()
+        self._ready.wait(START_S)
+
+    def close(self) -> None:
+        """Stop; a second time it does nothing."""
+        self.should_exit = True
+        self._thread.join(START_S)
+        self._listener.close()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self.ready.set()
+        self._ready.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._feed.closed()
+        if self._feed is not None:
+            self._feed.closed()
         await super().shutdown(sockets)
 
+    def _run(self) -> None:
+        asyncio.run(self.serve(sockets=[self._listener]))
 
-def _listening(host: str, port: int) -> socket.socket:
+
+def _listening(host: str, port: int, key: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Where the protocol is not named, asyncio leaves Nagle's pause on: 40 ms an answer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -129,7 +170,7 @@ def _listening(host: str, port: int) -> socket.socket:
         raise OperatorFault(
             f"the page cannot listen on {host} port {port} ({why}); it needs a port that nobody "
             "has, on an address of this machine. Stop what is there, or choose another port "
-            "(port under [page], or --port where a command has it)"
+            f"({key} under [page], or --port where a command has it)"
         ) from fault
     return listener
 

@@ -38,7 +38,7 @@ def routes(feed: Feed) -> list[Route]:
         check_accepts(request, KIND)
         wanted = asked(Resumed, {}, request.scope["query_string"])
         last_id = request.headers.get("last-event-id") or wanted.last_event_id
-        if feed.full:
+        if not feed.enter():
             raise FULL
         return Events(feed, last_id)
 
@@ -53,6 +53,12 @@ class Events(StreamingResponse):
         self._feed, self._last_id = feed, last_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._feed.leave()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         await send(start)
         if scope["method"] != "HEAD":

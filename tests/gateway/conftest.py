@@ -19,6 +19,7 @@ from gateway import cli
 from gateway.brokers import broker, dynamic
 from gateway.enrolment import budgets, enrol
 from gateway.operating import Mqtt
+from tests import processes
 
 SITE = "testsite"
 SENSORS = 4
@@ -39,7 +40,7 @@ def mosquitto(
     port = broker.free_port()
     settings = Path(folder, "mosquitto.conf")
     settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
-    with subprocess.Popen([program, "-c", settings], stderr=subprocess.DEVNULL) as child:
+    with processes.Child([program, "-c", settings], stderr=subprocess.DEVNULL) as child:
         answers(port)
         yield Mqtt(host="127.0.0.1", port=port, insecure=True)
         child.terminate()
@@ -82,7 +83,7 @@ def doors(
     @contextmanager
     def run() -> Iterator[subprocess.Popen[bytes]]:
         command = [program, "-c", str(folder / "mosquitto.conf")]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+        with processes.Child(command, stderr=subprocess.DEVNULL) as child:
             answers(port)
             try:
                 yield child

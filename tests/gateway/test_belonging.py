@@ -11,7 +11,7 @@ from gateway.faults import OperatorFault
 from gateway.mechanisms import MECHANISMS
 from gateway.serves.table import SERVES, first, granted, named, of
 from gateway.terms import check_terms, terms
-from recovery.disk_query import Query
+from recovery.disk.query import Query
 
 
 def written(folder: Path, text: str) -> Path:
@@ -90,6 +90,7 @@ def test_a_table_of_another_mechanism_is_refused_in_a_sentence(
         assert word in said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

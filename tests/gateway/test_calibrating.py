@@ -76,6 +76,7 @@ def test_every_key_is_told_and_every_told_key_is_there(heatveil: Command) -> Non
     assert set(found) == {name for line in told for name in line.split(", ")}
 
 
+@pytest.mark.long
 def test_what_is_calibrated_is_what_is_asked_and_what_devices_get(
     heatveil: Command, site: Path
 ) -> None:
@@ -98,6 +99,7 @@ def test_what_is_calibrated_is_what_is_asked_and_what_devices_get(
     assert found["protect"] == {"cells": 2, "distance": 0.5}
 
 
+@pytest.mark.long
 def test_the_file_may_be_named_either_way_and_once(heatveil: Command, site: Path) -> None:
     """Of two files it would not be known which one was meant."""
     plain = heatveil("calibrate", site)
@@ -111,6 +113,7 @@ def test_the_file_may_be_named_either_way_and_once(heatveil: Command, site: Path
     assert "Leave one out" in twice.err
 
 
+@pytest.mark.long
 def test_more_windows_cost_what_their_sum_costs(heatveil: Command, site: Path) -> None:
     """Epsilon a day is not epsilon a life: the exact curve of all readings lies just below."""
     found = json.loads(heatveil("calibrate", site, "--json").out)
@@ -121,6 +124,7 @@ def test_more_windows_cost_what_their_sum_costs(heatveil: Command, site: Path) -
         assert exact <= row["epsilon"] <= 1.1 * exact
 
 
+@pytest.mark.long
 def test_the_printed_formula_never_stands_alone(heatveil: Command, tmp_path: Path) -> None:
     """What it really gives stands beside its label wherever the label stands."""
     noise = ("--calibration", "paper", "--delta", "1/10")
@@ -158,6 +162,7 @@ def coarse(site: Path, step: str, epsilon: str = "8/1") -> Path:
     return site
 
 
+@pytest.mark.long
 def test_a_converter_that_hides_everything_is_refused(heatveil: Command, site: Path) -> None:
     """A map of nothing is no promise kept: say why, and what would do."""
     said = heatveil("calibrate", coarse(site, "1/1"))
@@ -173,6 +178,7 @@ def test_a_converter_that_hides_everything_is_refused(heatveil: Command, site: P
     assert heatveil("calibrate", coarse(site, "1/1", "16/1")).status == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spread", ["200", "400", "4000"])
 def test_a_spread_that_is_too_long_is_not_blamed_on_the_converter(
     heatveil: Command, site: Path, spread: str
@@ -197,6 +203,7 @@ def test_numbers_that_no_report_carries_are_refused(heatveil: Command, site: Pat
     assert set(json.loads(said.out)) == {"schema", "refusal"}
 
 
+@pytest.mark.long
 def test_a_converter_that_costs_something_is_told(heatveil: Command, site: Path) -> None:
     """Not refused, for a map can still be drawn; but whoever buys sensors should know."""
     said = heatveil("calibrate", coarse(site, "1/4"))
@@ -208,6 +215,7 @@ def test_a_converter_that_costs_something_is_told(heatveil: Command, site: Path)
     assert "Beware" not in heatveil("calibrate", coarse(site, "1/1000")).out
 
 
+@pytest.mark.long
 def test_the_picture_is_drawn_and_replaces_no_input(
     heatveil: Command, site: Path, tmp_path: Path
 ) -> None:
@@ -220,6 +228,7 @@ def test_the_picture_is_drawn_and_replaces_no_input(
     assert site.read_text() == config.sample()
 
 
+@pytest.mark.long
 def test_what_the_map_will_be_worth_is_tried_out(heatveil: Command, site: Path) -> None:
     """Near the top, the same every time, and beside what a guess without data is worth."""
     said, told = heatveil("calibrate", site).out, heatveil("calibrate", site, "--json").out
@@ -251,6 +260,7 @@ def test_as_many_are_tried_as_take_a_few_seconds(
     assert (tried and (tried["trials"], tried["estimator"])) == (trials and (trials, "l1"))
 
 
+@pytest.mark.long
 def test_a_map_that_says_nothing_is_called_that(heatveil: Command, site: Path) -> None:
     """Nobody should enrol a house for a map that a guess beats."""
     site.write_text(config.sample().replace('epsilon = "8/1"', 'epsilon = "1/20"'))
@@ -268,6 +278,7 @@ def test_a_map_that_takes_long_is_left_out_and_said_to_be(heatveil: Command) -> 
     assert "was not tried" in heatveil(*large).out
 
 
+@pytest.mark.long
 def test_a_distance_is_said_to_be_rounded_up(heatveil: Command, site: Path) -> None:
     """Who asks for 0.6 m and reads of 0.75 m is told why."""
     text = config.sample()
@@ -276,6 +287,7 @@ def test_a_distance_is_said_to_be_rounded_up(heatveil: Command, site: Path) -> N
     assert "The 0.6 m asked for are rounded up to whole cells" in heatveil("calibrate", site).out
 
 
+@pytest.mark.long
 def test_a_plane_is_calibrated_too(heatveil: Command) -> None:
     """Two axes, moves in every direction, a coarse converter."""
     room = ("--cells", "8x6", "--length", 4, "--sensors", "4x3", "--spread", 0.3)
@@ -287,6 +299,7 @@ def test_a_plane_is_calibrated_too(heatveil: Command) -> None:
     assert epsilons == sorted(epsilons)
 
 
+@pytest.mark.long
 def test_the_ways_to_take_the_background_away_stand_side_by_side(
     heatveil: Command, site: Path
 ) -> None:

@@ -32,6 +32,7 @@ from gateway.outbox import Outbox
 from gateway.pause import Pause
 from gateway.storage import patience
 from gateway.storage.store import Store
+from tests.waiting import eventually
 
 SITE, SENSORS = "stage", 6
 
@@ -325,6 +326,61 @@ def test_a_round_that_nobody_answers_is_no_news(stage: Callable[..., Stage]) -> 
     assert on.of("map")[-1].drawn is not None
     assert len(on.store.charges()) == 2
     assert on.drawn_of == [[0, SENSORS]]  # it counts where the first rounds are of an empty room
+
+
+def test_a_round_that_nobody_answered_is_asked_again_and_paid_for_once(
+    stage: Callable[..., Stage],
+) -> None:
+    """With the same bytes: whoever has answered it says the same, and everybody else for once."""
+    on = stage(gather_s=0.1)
+    on.answering = False
+    thread = threading.Thread(target=on.campaign.run, args=(None,))
+    thread.start()
+    assert eventually(lambda: len(on.of("round")) >= 2)
+    assert len(on.store.charges()) == 1
+    on.answering = True
+    thread.join(30)
+    asked = {entry.what[1] for entry in on.of("publish", "/round/") if entry.what[1]}
+
+    assert [entry.what["reports"] for entry in on.of("release")] == [SENSORS, SENSORS]
+    assert len(asked) == len(on.store.charges()) == 2
+
+
+def test_what_is_answered_while_a_silent_round_waits_its_turn_counts(
+    stage: Callable[..., Stage],
+) -> None:
+    """It stays open all the while: an answer that was late would be heard, and lost for ever."""
+    on = stage(gather_s=0.1, every_s=60)
+    on.answering = False
+    thread = threading.Thread(target=on.campaign.run, args=(None,))
+    thread.start()
+    assert eventually(lambda: len(on.of("round")) == 1)
+    (asked,) = [entry.what for entry in on.of("publish", "/round/") if entry.what[1]]
+    time.sleep(0.2)  # it has been given up for now
+    on.answering = True
+    on.publish(*asked, retain=True)  # as a device wakes that was asleep
+
+    assert eventually(lambda: len(on.of("release")) == 1)
+    assert on.of("release")[0].what["reports"] == SENSORS
+    on.campaign.stop()
+    thread.join(30)
+    assert len(on.store.charges()) == 1
+
+
+def test_a_round_that_no_device_answers_any_more_is_given_up(
+    stage: Callable[..., Stage],
+) -> None:
+    """Devices that paid for it and lost their answer with the power refuse it for ever."""
+    on = stage(gather_s=0.05)
+    on.answering = False
+    thread = threading.Thread(target=on.campaign.run, args=(None,))
+    thread.start()
+    assert eventually(lambda: len(on.of("release")) == 1)
+    on.answering = True
+    thread.join(30)
+
+    assert len(on.of("round")) == campaign.AGAIN + 2
+    assert [entry.what["reports"] for entry in on.of("release")] == [0, SENSORS]
 
 
 def test_after_a_silent_round_the_map_of_the_last_answers_stands(

@@ -69,6 +69,8 @@ PLANTED = Mechanism("thermal", plan, lambda *_: [], release, recover)
 class Silent:
     """Gathers no answers, at once: what is counted is not what is tested."""
 
+    _round: OpenRound | None = None
+
     def open(self, round: OpenRound) -> None:
         self._round = round
 

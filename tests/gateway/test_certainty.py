@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ from edge.records import Grid, Guarantee
 from gateway import telling
 from gateway.brokers import broker
 from gateway.certainty import heard, told
+from gateway.commands.once import drawn as on_terminal
+from gateway.commands.showing import drawn as shown
+from gateway.commands.sureness import sure_lines
 from recovery.heatmap import Heatmap
-from recovery.uncertainty import Band, Credible
+from recovery.uncertainty import Band, Credible, Verdict
 
 PROMISE = Guarantee((1, 1), (1, 100_000), (1, 50), "one", "local", "a day", "presence")
 RISING = np.array([1 / 3, 2 / 3, 1.0])
@@ -28,6 +32,10 @@ MAP = Heatmap(
     "it can",
     SURE,
     BAND,
+    Verdict("fits"),
+)
+DOUBTED = replace(
+    MAP, credible=None, certified=None, verdict=Verdict("assumptions", "it cannot be")
 )
 
 
@@ -40,8 +48,9 @@ def carried(found: Heatmap) -> dict[str, Any]:
 def test_what_is_told_is_heard() -> None:
     """Estimator, reason, chances and both bands."""
     event = carried(MAP)
-    credible, certified = heard(event)
+    credible, certified, verdict = heard(event)
 
+    assert verdict == MAP.verdict
     assert (event["estimator"], event["chosen"]) == ("posterior", "it can")
     assert credible is not None
     assert certified is not None
@@ -54,7 +63,7 @@ def test_what_is_told_is_heard() -> None:
 
 def test_rounding_never_makes_a_band_narrower() -> None:
     """A bound that holds for nine readings of ten must hold for the same nine afterwards."""
-    _, certified = heard(carried(MAP))
+    _, certified, _ = heard(carried(MAP))
 
     assert certified is not None
     assert (certified.low <= BAND.low).all()
@@ -71,13 +80,27 @@ def test_rounding_never_makes_a_band_narrower() -> None:
 )
 def test_what_is_not_known_is_null(found: Heatmap) -> None:
     """An estimator without an opinion, and one in a plane that computed no error."""
-    credible, certified = heard(carried(found))
+    credible, certified, _ = heard(carried(found))
 
     assert (credible is None, certified is None) == (
         found.credible is None,
         found.certified is None,
     )
     assert credible is None or (credible.band is None and np.isnan(credible.expected_error))
+
+
+def test_a_contradiction_is_told_and_no_error_with_it() -> None:
+    """What the broker keeps, and what `show` makes of it; a map from before had no verdict."""
+    event = carried(DOUBTED)
+    older = {name: part for name, part in event.items() if name != "verdict"}
+
+    assert event["verdict"] == {"level": "assumptions", "why": "it cannot be"}
+    assert event["credible"] is None
+    assert heard(event) == (None, None, DOUBTED.verdict)
+    assert heard(older) == (None, None, None)
+    assert sure_lines(DOUBTED)[1:] == ["Do not trust this map: it cannot be."]
+    with pytest.raises(ValueError, match="says how sure it is"):
+        replace(DOUBTED, credible=SURE)
 
 
 def test_the_largest_map_is_far_below_what_a_broker_takes() -> None:
@@ -93,3 +116,20 @@ def test_the_largest_map_is_far_below_what_a_broker_takes() -> None:
     assert told(found)["estimator"] == "posterior"
     assert said < limit / 20
     assert said < 1.5 * alone
+
+
+def test_nobody_is_an_answer_of_its_own_wherever_a_map_is_told() -> None:
+    """It is neither a map nor the want of one; and a map of somebody has the chance too."""
+    even = np.full((1, 3), 1 / 3)
+    found = Heatmap(
+        MAP.grid, even, PROMISE, 0.0, "nobody is there: with chance 0.980", nobody=0.98
+    )
+    event = carried(found)
+
+    assert (event["status"], event["mass"], event["nobody"]) == ("nobody", None, 0.98)
+    assert on_terminal(event) == f"map of round {event['number']}: {found.status}"
+    again = shown(event, SimpleNamespace(grid=MAP.grid))
+    assert isinstance(again, Heatmap)
+    assert (again.total, again.nobody, again.status) == (0.0, 0.98, found.status)
+    there = carried(replace(MAP, nobody=0.25))
+    assert (there["status"], there["nobody"]) == ("solved", 0.25)

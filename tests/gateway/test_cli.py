@@ -11,6 +11,7 @@ import typer.main
 
 from gateway import cli
 from gateway.commands import playing
+from tests import processes
 
 TOP: Any = typer.main.get_command(cli.app)
 COMMANDS = sorted(name for name, one in TOP.commands.items() if not hasattr(one, "commands"))
@@ -41,7 +42,7 @@ def test_every_command_explains_each_of_its_flags(
 
 def test_help_does_not_wait_for_numpy() -> None:
     """The analyst's libraries take seconds to import on a small machine; help needs none."""
-    looked = subprocess.run(
+    looked = processes.run(
         [sys.executable, "-c", "import sys, gateway.cli; print(*sys.modules)"],
         capture_output=True,
         text=True,
@@ -102,11 +103,12 @@ def test_a_machine_that_is_too_small_is_said_in_one_line(
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's")
 def test_a_full_disk_under_what_is_printed_is_said_in_one_line() -> None:
     """Half a sample, half a ledger: whoever redirected it must hear of it."""
     with Path("/dev/full").open("w") as full:
-        ran = subprocess.run(
+        ran = processes.run(
             [PROGRAM, "config", "--sample"], stdout=full, stderr=subprocess.PIPE, text=True
         )
 
@@ -126,9 +128,10 @@ def test_a_level_that_is_none_is_refused_by_every_command(
     assert "'loud' but must be one of debug, info, warning, error" in said.err
 
 
+@pytest.mark.long
 def test_the_installed_program_is_the_same_command() -> None:
     """What pip put on the path runs without any of the tests' help."""
-    ran = subprocess.run(
+    ran = processes.run(
         [PROGRAM, "play", "thermal", "--sources-random", "0"], capture_output=True, text=True
     )
 

@@ -1,6 +1,8 @@
 """The deployment file: the sample loads, and a fault names its place, its value and the need."""
 
+import re
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from gateway import config
 from gateway.faults import OperatorFault
 from gateway.mqtt import access
 from gateway.operating import Mqtt
+from recovery.thermal_query import cell_m
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -27,6 +30,44 @@ def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
     assert (query.epsilon, query.delta) == ((8, 1), (1, 100_000))
     assert query.step == Fraction(1, 128)
     assert deployment.site.database == tmp_path / "heatveil.sqlite"
+
+
+ROOMS = {
+    "shorter": (80, "length_m = 4.0"),
+    "longer": (80, "length_m = 200.0"),
+    "coarse": (25, "length_m = 20.0"),
+    "the unit interval": (10, ""),
+    "a plane": ([40, 20], "length_m = 10.0"),
+    "a narrow plane": ([100, 3], "length_m = 50.0"),
+}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_whoever_changes_the_room_alone_is_served_or_told_what_else(
+    tmp_path: Path, room: str
+) -> None:
+    """The first line that a newcomer changes: one sentence at most, and what it says will do."""
+    cells, length = ROOMS[room]
+    text = config.sample().replace("cells = 80 ", f"cells = {cells} ")
+    text = text.replace("length_m = 20.0 ", length)
+    try:
+        query = config.query(config.load(written(tmp_path, text)))
+    except OperatorFault as told:
+        (instead,) = re.findall(r"Write count = (\[\d+, \d+\]|\d+)", str(told))
+        text = text.replace("count = 50 ", f"count = {instead} ")
+        query = config.query(config.load(written(tmp_path, text)))
+
+    assert query.grid.shape == (tuple(cells) if isinstance(cells, list) else (cells, 1))
+    assert 50 <= prod(query.sensors) <= 54
+    assert query.protect_distance_m >= max(0.5, cell_m(query.grid))  # never less than was asked
+
+
+def test_thermometers_in_columns_are_refused_along_a_line(tmp_path: Path) -> None:
+    """The other way round; where they stand is a fact that nobody may guess."""
+    text = config.sample().replace("count = 50 ", "count = [10, 5] ")
+
+    with pytest.raises(OperatorFault, match=r"Write count = 50$"):
+        config.query(config.load(written(tmp_path, text)))
 
 
 def test_noise_from_tables_is_asked_for_by_name_alone(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.storage.store import Store
+from tests import processes
 from tests.waiting import eventually
 
 SITE = "crashsite"
@@ -73,7 +74,7 @@ def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
     def gateway() -> subprocess.Popen[bytes]:
         command = [sys.executable, "-c", GATEWAY]
         command += [str(tmp_path), str(mosquitto.port), str(SENSORS)]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return processes.Child(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     topics = [wire.round_topic(SITE, "thermal"), wire.topic(SITE, "+", "receipt")]
     with Pump("crash") as pump:

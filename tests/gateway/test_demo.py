@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests import processes
+
 PROGRAM = Path(sys.executable).with_name("heatveil")
 
 
@@ -55,7 +57,7 @@ def demo(tmp_path: Path) -> Iterator[type[Demo]]:
         mark = uuid.uuid4().hex
         (tmp_path / "tmp").mkdir()
         environment = {**os.environ, "MARK": mark, "TMPDIR": str(tmp_path / "tmp")}
-        process = subprocess.Popen(
+        process = processes.Child(
             [PROGRAM, "demo", "--folder", str(tmp_path / "demo"), *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -101,6 +103,20 @@ def test_a_newcomer_sees_warmth_found_and_places_hidden(demo: type[Demo]) -> Non
     assert _closed(broker)
     assert _closed(page)
     assert run.left() == []
+
+
+def test_without_mosquitto_it_says_the_same_and_complains_of_nothing(tmp_path: Path) -> None:
+    """The broker in this process refuses MQTT 5 at first, which is no news for a newcomer."""
+    hidden = (  # mosquitto is looked for outside of PATH too
+        "from gateway import cli; from gateway.brokers import broker; "
+        "broker.mosquitto = lambda: None; cli.main()"
+    )
+    words = ["demo", "--folder", str(tmp_path), "--rounds", "1", "--sensors", "8"]
+    ran = processes.run([sys.executable, "-c", hidden, *words], capture_output=True, text=True)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "Broker: amqtt" in ran.stdout
+    assert "Picture: " in ran.stdout
 
 
 def test_kept_it_runs_until_it_is_told_to_stop(demo: type[Demo]) -> None:

@@ -219,6 +219,7 @@ def test_what_cannot_be_meant_is_said(
     assert said in found.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 def test_a_big_store_goes_through_little_memory(tmp_path: Path, ending: str) -> None:
     """Four times the rounds need no more at once; and every row is there, in few groups."""
@@ -239,6 +240,7 @@ def test_a_big_store_goes_through_little_memory(tmp_path: Path, ending: str) -> 
         finally:
             tracemalloc.stop()
         found = _read(out)
+        assert out.stat().st_mode & 0o777 == 0o600  # it says which device spoke when
         assert len(found) == 50 * rounds
         assert int(found[-1]["grains"]) == 1000 * (rounds - 1) + 49
     assert peaks[1] < 1.5 * peaks[0] + 1_000_000

@@ -48,6 +48,7 @@ def doorway(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[
     return play_frames("thermal", Asked(clips, "1000/1", seed=1, files=files)), files
 
 
+@pytest.mark.long
 def test_a_doorway_tells_nothing_at_epsilon_one_and_nearly_all_at_a_hundred(
     doorway: tuple[list[str], Files],
 ) -> None:
@@ -66,6 +67,7 @@ def test_a_doorway_tells_nothing_at_epsilon_one_and_nearly_all_at_a_hundred(
     assert all(row["unresolved"] == 0 for row in found["by_epsilon"])
 
 
+@pytest.mark.long
 def test_the_files_of_a_play_of_frames_are_whole(doorway: tuple[list[str], Files]) -> None:
     """Scripts read them; what nobody can know is null, never nought."""
     _, files = doorway
@@ -92,6 +94,7 @@ def test_what_is_printed_says_what_is_taken_for_granted(doorway: tuple[list[str]
     assert "experiment with --seed" in told
 
 
+@pytest.mark.long
 def test_the_blur_of_real_people_is_near_a_gaussian(data: Path, tmp_path: Path) -> None:
     """One person under the ceiling, on two days: counted right where the noise allows it."""
     clips = Clips(
@@ -127,6 +130,7 @@ def test_the_log_of_the_ceiling_is_played_without_its_broken_frames(data: Path) 
     )
 
 
+@pytest.mark.long
 def test_a_seed_repeats_a_play_and_its_absence_does_not(clip_file: Path) -> None:
     """Experiments must be repeatable; noise that others can repeat must be asked for."""
     once = asked(clip_file, "one", "empty", "one")
@@ -136,6 +140,7 @@ def test_a_seed_repeats_a_play_and_its_absence_does_not(clip_file: Path) -> None
     assert play_frames("thermal", fresh) != play_frames("thermal", fresh)
 
 
+@pytest.mark.long
 def test_broken_frames_are_dropped_and_counted(clip_file: Path) -> None:
     """A frame of noughts is an array that did not answer."""
     told = play_frames("thermal", asked(clip_file, "broken", "empty", "one"))

@@ -23,7 +23,7 @@ from gateway.operating import Mqtt
 from gateway.serving import Service
 from gateway.web.feed import Feed
 from recovery.guarantee import to_json
-from tests import sites
+from tests import processes, sites
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 Start = Callable[..., subprocess.Popen[str]]
@@ -43,7 +43,7 @@ def start(site: Path) -> Iterator[Start]:
     started = []
 
     def command(name: str, *words: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
+        process = processes.Child(
             [PROGRAM, name, "--config", str(site), *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

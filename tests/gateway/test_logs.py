@@ -17,7 +17,7 @@ from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.operating import Mqtt
 from gateway.storage.reader import Reader
-from tests import sites
+from tests import processes, sites
 
 SCRIPT = """
 import io, sys
@@ -46,7 +46,7 @@ for fail in (
 def test_a_traceback_holds_no_reading_no_noise_and_no_key(terminal: str) -> None:
     """The variables of a failing device are its readings; logs are kept and sent about."""
     script = SCRIPT.format(terminal=terminal)
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    ran = processes.run([sys.executable, "-c", script], capture_output=True, text=True)
 
     assert ran.returncode == 0
     assert "a device could not answer" in ran.stderr
@@ -83,7 +83,7 @@ print("a sentence")
 
 def test_every_line_of_the_log_has_one_form_and_sentences_go_elsewhere() -> None:
     """One stream that a machine reads: a library's line, a warning, a thread that died."""
-    ran = subprocess.run([sys.executable, "-c", OTHERS], capture_output=True, text=True)
+    ran = processes.run([sys.executable, "-c", OTHERS], capture_output=True, text=True)
     said = [json.loads(line) for line in ran.stderr.splitlines()]
 
     assert ran.stdout == "a sentence\n"
@@ -112,7 +112,7 @@ def test_the_environment_says_from_which_level_on(level: str, expected: str) -> 
     )
     environment = os.environ | {"HEATVEIL_LOG": level}
     command = [sys.executable, "-c", script]
-    ran = subprocess.run(command, capture_output=True, text=True, env=environment)
+    ran = processes.run(command, capture_output=True, text=True, env=environment)
 
     assert "".join(json.loads(line)["event"] for line in ran.stderr.splitlines()) == expected
 
@@ -120,7 +120,7 @@ def test_the_environment_says_from_which_level_on(level: str, expected: str) -> 
 def test_a_level_that_is_none_is_refused_by_its_name() -> None:
     """A misspelled one would be a log of nothing, or of everything."""
     script = "from gateway import cli; cli.main(['--log', 'loud', 'serve', '--config', 'x'])"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    ran = processes.run([sys.executable, "-c", script], capture_output=True, text=True)
 
     assert ran.returncode == 1
     assert ran.stderr.startswith("heatveil: HEATVEIL_LOG is 'loud' but must be one of debug,")
@@ -151,12 +151,12 @@ def day(folder: Path, name: str, broker: Mqtt, heatveil: Callable[..., Any], war
     quiet = {"stdout": subprocess.DEVNULL, "text": True}
     with (folder / "log").open("w") as log, Pump("thief") as pump:
         fleet = [*base, "fleet", "--config", path, "--sources", sources]
-        with subprocess.Popen(fleet, stderr=log, **quiet) as devices:  # type: ignore[call-overload]
+        with processes.Child(fleet, stderr=log, **quiet) as devices:  # type: ignore[call-overload]
             thief = Link(broker, f"thief-{name}", pump, lasting=False).wait()
             for payload in (b"31337 is no frame", b"\xa1" * 40):
                 thief.publish(wire.topic(name, "node-1", "data"), payload)
             serve = [*base, "serve", "--config", path, "--rounds", "2"]
-            ran = subprocess.run(serve, stderr=log, timeout=60, **quiet)  # type: ignore[call-overload]
+            ran = processes.run(serve, stderr=log, timeout=60, **quiet)  # type: ignore[call-overload]
             thief.close()
             devices.terminate()
     assert ran.returncode == 0
@@ -167,7 +167,7 @@ def day(folder: Path, name: str, broker: Mqtt, heatveil: Callable[..., Any], war
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_site_at_debug_tells_no_reading_no_map_and_no_device(
     tmp_path: Path, mosquitto: Mqtt, heatveil: Callable[..., Any]
 ) -> None:

@@ -9,6 +9,7 @@ from edge.entropy import Tape
 from edge.records import Grid, Reading
 from gateway.faults import OperatorFault
 from gateway.mechanisms import MECHANISMS, Mechanism, named, play
+from recovery.guarantee import sentences
 from recovery.heatmap import Heatmap
 from recovery.thermal import Query
 
@@ -23,6 +24,23 @@ def test_a_name_mistyped_is_answered_with_the_nearest() -> None:
     """One line that helps."""
     with pytest.raises(OperatorFault, match=r"termal is not a mechanism.*did you mean thermal\?"):
         named("termal")
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: one.name)
+def test_every_promise_says_for_whom_it_holds_and_what_it_does_not_protect(
+    mechanism: Mechanism,
+) -> None:
+    """A promise is only as good as what its reader takes it for."""
+    assert mechanism.subject is not None
+    for _, query in mechanism.subject.rooms():
+        promise = mechanism.plan(query, ()).guarantee
+        said = " ".join(sentences(promise))
+        parts = (promise.neighbours, promise.trust, promise.unit, promise.unprotected)
+        held = getattr(query, "keyholder", False)
+
+        assert all(part and part in said for part in parts)
+        assert "somebody is there" in promise.unprotected
+        assert ("nobody has a key" in promise.trust, "holder" in promise.trust) == (not held, held)
 
 
 def test_play_asks_until_the_plan_is_done_and_hands_everything_on() -> None:

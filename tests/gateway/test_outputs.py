@@ -11,6 +11,7 @@ import pytest
 
 from gateway.commands.outputs import as_json, check_places, write_all
 from gateway.faults import OperatorFault
+from tests import processes
 
 
 def test_what_is_written_is_there_and_nothing_else(tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_a_polite_end_in_the_middle_leaves_no_half_file(tmp_path: Path) -> None:
         "1",
     ]
     command += ["--scores", "s.json", "--plot", "p.png", "--out", "m.npz"]
-    playing = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    playing = processes.Child(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
     until_s = time.monotonic() + 60
     while playing.poll() is None and time.monotonic() < until_s:
         if any(path.name.endswith(".part") for path in tmp_path.iterdir()):

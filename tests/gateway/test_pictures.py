@@ -1,6 +1,5 @@
 """Pictures of a play: whatever came of it, a PNG comes out, and no window or global state."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,10 +8,12 @@ import pytest
 
 from edge.records import Grid
 from gateway.commands.pictures import Picture, draw
+from tests import processes
 
 TITLES = ("truth", "wire", "map")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("mapped", [True, False])
 @pytest.mark.parametrize("grid", [Grid((20, 1), 0), Grid((20, 1), 500), Grid((6, 4), 0)])
@@ -38,9 +39,10 @@ def test_there_is_a_picture_of_every_outcome(
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_drawing_leaves_matplotlib_as_it_was() -> None:
     """A gateway that draws must not touch what a notebook has set up."""
-    looked = subprocess.run(
+    looked = processes.run(
         [sys.executable, "-c", "import sys, gateway.commands.pictures; print(*sys.modules)"],
         capture_output=True,
         text=True,

@@ -43,6 +43,7 @@ def test_every_command_on_the_page_is_one() -> None:
             assert words[1] in known[words[0]], line
 
 
+@pytest.mark.long
 def test_every_flag_on_the_page_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     """Of the command that it stands beside."""
     known = commands()

@@ -3,7 +3,6 @@
 import re
 import shutil
 import sqlite3
-import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
@@ -16,6 +15,7 @@ from edge import wire
 from gateway import asking, cli
 from gateway.storage import files
 from gateway.storage.store import Store
+from tests import processes
 
 PAGE = (Path(cli.__file__).parent / "README.md").read_text("utf-8")
 RHO = Fraction(1, 50)
@@ -113,10 +113,10 @@ def test_the_restore_that_the_page_tells_brings_the_copy_back_and_nothing_else(
     (tmp_path / "told").mkdir()
     told = lost(home, tmp_path / "told")
     for line in lines:
-        subprocess.run(["sh", "-ec", line], cwd=told, check=True)
+        processes.run(["sh", "-ec", line], cwd=told, check=True)
     (tmp_path / "careless").mkdir()
     careless = lost(home, tmp_path / "careless")
-    subprocess.run(["sh", "-ec", lines[1]], cwd=careless, check=True)
+    processes.run(["sh", "-ec", lines[1]], cwd=careless, check=True)
 
     assert charged(told / "heatveil.sqlite") == RHO
     assert charged(told / "lost" / "heatveil.sqlite") == 3 * RHO

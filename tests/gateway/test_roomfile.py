@@ -18,6 +18,7 @@ from gateway.commands.simulated import Room, scene_of
 from gateway.faults import OperatorFault
 from gateway.solver import Solver
 from gateway.terms import check_terms, terms
+from physics.response import Response
 from recovery.heatmap import Heatmap
 from recovery.thermal import plan
 
@@ -84,6 +85,7 @@ def deployed(tmp_path: Path, more: str = "", room: str = ROOM) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_the_room_file_gives_cells_sensors_converter_and_response(tmp_path: Path) -> None:
     deployment = config.load(deployed(tmp_path))
     query = config.query(deployment)
@@ -106,6 +108,7 @@ def test_the_room_file_gives_cells_sensors_converter_and_response(tmp_path: Path
         as_public(query, ())
 
 
+@pytest.mark.long
 def test_the_process_that_draws_maps_gets_the_response_too(tmp_path: Path) -> None:
     """It is another process, and a virtual fleet's room warms its thermometers in watts."""
     query = config.query(config.load(deployed(tmp_path)))
@@ -198,8 +201,9 @@ def test_a_room_file_that_changes_makes_another_response(tmp_path: Path) -> None
     assert on_foot.digest != first.digest
 
 
+@pytest.mark.long
 def test_a_table_that_counts_walls_otherwise_than_the_promise_says_so(tmp_path: Path) -> None:
-    """Epsilon jumps where rows go through walls; and beyond the room there is no further."""
+    """By ways through air or through walls; and beyond the room there is no further."""
     said = {}
     for way in ("true", "false"):
         path = deployed(tmp_path, room=ROOM + f"through_walls = {way}\n")
@@ -209,6 +213,36 @@ def test_a_table_that_counts_walls_otherwise_than_the_promise_says_so(tmp_path: 
         (whole,) = [line for line in made.lines if line.endswith("anywhere in the room")]
         assert math.hypot(3, 2) <= float(whole.split()[2]) < math.hypot(3, 2) + 0.25
 
-    assert "other rows count moves through walls too" in said["false"]
-    assert "other rows count" not in said["true"]
+    assert "displaced by ways through air" in said["false"]
+    assert "found of all lags together" in said["false"]
+    assert "displaced through walls too" in said["true"]
     assert "heatveil simulate, on the room's file" in map_line(query, None)
+
+
+def test_what_proves_the_noise_is_found_once_and_kept_beside_the_room(tmp_path: Path) -> None:
+    """Elsewhere it gives the same noise; spoilt it gives more, and the table says so."""
+
+    def loaded(folder: str) -> tuple[Path, Response]:
+        (tmp_path / folder).mkdir()
+        path = deployed(tmp_path / folder, room=ROOM + "through_walls = false\n")
+        for kept in tmp_path.glob("*.bound"):
+            (path.parent / kept.name).write_bytes(kept.read_bytes())
+        made = config.query(config.load(path)).response
+        assert made is not None
+        return path, made
+
+    path, first = loaded("first")
+    (kept,) = path.parent.glob("small.*.bound")
+    assert first.digest in kept.name
+    again = tmp_path / kept.name
+    again.write_bytes(kept.read_bytes())
+    stamp = again.read_bytes()
+    path, moved = loaded("moved")
+    assert (moved.changes.joint == first.changes.joint).all()
+    assert (path.parent / kept.name).read_bytes() == stamp
+    again.write_bytes(b"spoilt")
+    path, spoilt = loaded("spoilt")
+    assert (spoilt.changes.joint >= first.changes.joint).all()
+    query = config.query(config.load(path))
+    made = calibrated(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
+    assert "each lag at its worst" in " ".join(made.lines)

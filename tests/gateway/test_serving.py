@@ -133,6 +133,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.serving.Solver", Here)
 
 
+@pytest.mark.long
 def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
     """The whole pipeline: every sensor answers, the map is retained, the budget is spent."""
     with room.service() as service, room.nodes():
@@ -156,6 +157,7 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
         assert retained == []  # nothing is asked any more
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("here")
 def test_rounds_run_over_the_fallback_broker_too(tmp_path: Path) -> None:
     """`heatveil demo` on a machine without mosquitto."""

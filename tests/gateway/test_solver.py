@@ -20,6 +20,7 @@ from gateway.mechanisms import named
 from gateway.solver import Solver
 from recovery.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query
+from tests import processes
 
 QUERY = Query(Grid((20, 1), 0), (10,), 0.05, (1, 1))
 
@@ -31,6 +32,7 @@ def releases(query: Query = QUERY) -> list[Any]:
     return [mechanism.release(round, [[sensor, 0] for sensor in range(10)], None)]
 
 
+@pytest.mark.long
 def test_a_map_comes_back_and_is_the_same_as_without_the_worker() -> None:
     """The process must change nothing but where the work is done."""
     with Solver() as solver:
@@ -42,6 +44,7 @@ def test_a_map_comes_back_and_is_the_same_as_without_the_worker() -> None:
     assert result.guarantee == here.guarantee
 
 
+@pytest.mark.long
 def test_a_worker_that_hangs_is_given_up_and_the_next_map_is_drawn() -> None:
     """The time limit holds whatever a library does, and the next round goes on."""
     with Solver(limit_s=1.0) as solver:
@@ -58,6 +61,7 @@ def test_a_worker_that_hangs_is_given_up_and_the_next_map_is_drawn() -> None:
         assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_is_replaced() -> None:
     """Out of memory, a crash in a library: the gateway must not notice more than a missing map."""
     with Solver() as solver:
@@ -69,6 +73,7 @@ def test_a_worker_that_dies_is_replaced() -> None:
         assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
 
 
+@pytest.mark.long
 def test_a_fault_in_recovery_is_a_reason_and_not_an_end(capfd: pytest.CaptureFixture[str]) -> None:
     """The map of another query's releases cannot be drawn; the worker says so and lives on."""
     other = Query(Grid((30, 1), 0), (10,), 0.05, (1, 1))
@@ -110,17 +115,17 @@ input()
 
 def test_the_worker_goes_when_its_gateway_is_killed() -> None:
     """kill -9 of the gateway closes the pipe, which ends the worker."""
-    with subprocess.Popen(
+    with processes.Child(
         [sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as owner:
         assert owner.stdout is not None
         pid = int(owner.stdout.readline())
         owner.kill()
-    until_s = time.monotonic() + solvers.IMPORT_S
-    while running(pid) and time.monotonic() < until_s:
-        time.sleep(0.05)
+        until_s = time.monotonic() + solvers.IMPORT_S
+        while running(pid) and time.monotonic() < until_s:
+            time.sleep(0.05)
 
-    assert not running(pid)
+        assert not running(pid)  # before what is left of the block is killed
 
 
 HUNG = """
@@ -141,6 +146,7 @@ solver.work(Connection(int(sys.argv[1])), 0.1)
 """
 
 
+@pytest.mark.long
 def test_a_worker_that_hangs_ends_itself_when_nobody_is_left_to_end_it() -> None:
     """The gateway was killed while a library never came back: nothing may run on for ever.
 
@@ -149,7 +155,7 @@ def test_a_worker_that_hangs_ends_itself_when_nobody_is_left_to_end_it() -> None
     near, far = socket.socketpair()
     with far:
         command = [sys.executable, "-c", HUNG, str(far.fileno())]
-        worker = subprocess.Popen(command, pass_fds=[far.fileno()], stderr=subprocess.DEVNULL)
+        worker = processes.Child(command, pass_fds=[far.fileno()], stderr=subprocess.DEVNULL)
     pipe = Connection(near.detach())
     assert pipe.poll(solvers.IMPORT_S)
     assert pipe.recv() == "ready"
@@ -196,6 +202,7 @@ solver.work(Connection(int(sys.argv[2])), float(sys.argv[3]))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rest_s", "drawn"), [(0.0, True), (3.0, False)])
 def test_a_first_compilation_is_not_the_maps_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest_s: float, drawn: bool
@@ -219,6 +226,7 @@ def test_a_first_compilation_is_not_the_maps_time(
     assert drawn or "within 2 s" in found.why
 
 
+@pytest.mark.long
 def test_the_worker_leaves_the_other_cores_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads of a matrix product would take them from who receives the reports."""
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
@@ -239,6 +247,7 @@ def running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_the_gateway_itself_loads_nothing_that_only_a_map_needs(tmp_path: Path) -> None:
     """They would cost the ingest process seconds and hundreds of megabytes; planning is no map."""
     script = """
@@ -255,6 +264,6 @@ heavy = "cvxpy matplotlib pandas numba alembic scipy.special scipy.optimize scip
 print([name for name in heavy if name in sys.modules])
 """
     words = [sys.executable, "-c", script, str(tmp_path / "site.toml")]
-    out = subprocess.run(words, capture_output=True, text=True)
+    out = processes.run(words, capture_output=True, text=True)
 
     assert out.stdout == "True\n[]\n", out.stderr

@@ -44,7 +44,7 @@ def names(folder: Path) -> set[str]:
 
 
 def kept(count: int) -> set[str]:
-    return {f"state/node-{i}.{slot}" for i in range(count) for slot in (0, 1)} | {"state/lock"}
+    return {f"state/node-{i}.{slot}" for i in range(count) for slot in range(3)} | {"state/lock"}
 
 
 def test_a_sealed_fleet_leaves_no_root_behind(site: Path, fleet: Callable[..., str]) -> None:
@@ -120,7 +120,7 @@ def test_a_start_says_which_devices_stay_off(
 ) -> None:
     """The others go on; one that lost its budget needs a new key."""
     fleet("--enrol")
-    for slot in (0, 1):
+    for slot in range(3):
         (site.parent / "state" / f"node-4.{slot}").write_bytes(b"spoilt")
     started: list[Any] = []
     monkeypatch.setattr(gathering, "Crowd", lambda *given: Absent(started, given))

@@ -29,6 +29,7 @@ from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
+from tests import processes
 
 SITE = "lab"
 DATA, OTHERS = f"heatveil/1/{SITE}/node-0/data", f"heatveil/1/{SITE}/node-1/data"
@@ -46,7 +47,7 @@ def running(answers: Callable[[int], None]) -> Running:
     @contextmanager
     def run(program: str, configuration: Path, port: int) -> Iterator[None]:
         command = [program, "-c", str(configuration)]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+        with processes.Child(command, stderr=subprocess.DEVNULL) as child:
             answers(port)
             try:
                 yield

@@ -31,6 +31,7 @@ def all_claims() -> list[Any]:
     return list(accountant.claims(None, Effort()))
 
 
+@pytest.mark.long
 def test_the_accountant_is_right(all_claims: list[Any]) -> None:
     """Every number and every sum, by another path."""
     assert failed(all_claims) == []

@@ -25,6 +25,7 @@ DEVICES = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DEVICES)
 def test_devices_that_tell_their_place_keep_to_what_was_promised(name: str) -> None:
     """Power cuts, thieves of keys and forgers get no more of them than of a thermometer."""

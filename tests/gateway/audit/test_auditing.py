@@ -38,6 +38,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return plant
 
 
+@pytest.mark.long
 def test_an_audit_that_holds_leaves_a_page_numbers_and_a_picture(
     heatveil: Heatveil, tmp_path: Path
 ) -> None:
@@ -66,7 +67,10 @@ def test_a_claim_that_fails_is_named_in_one_line_with_status_1(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:
     """A script needs the status, its reader the sentence; the report is written all the same."""
-    planted(at_most("epsilon is small", 1.0, 0.5), at_most("noise is large", 1.0, 7.25))
+    planted(
+        at_most("epsilon is small", 1.0, 0.5, samples=1),
+        at_most("noise is large", 1.0, 7.25, samples=1),
+    )
     said = heatveil("audit", "--folder", tmp_path)
 
     assert said.status == 1
@@ -78,11 +82,38 @@ def test_a_claim_that_fails_is_named_in_one_line_with_status_1(
     assert json.loads((tmp_path / "audit.json").read_text())["holds"] is False
 
 
+def test_what_was_not_measured_is_named_and_is_no_success(
+    heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
+) -> None:
+    """A build must not pass on it; whoever lacks a program may, knowingly: so status 3."""
+    planted(
+        true("a fact", True, samples=1), true("a port agrees", True, samples=0, detail="no port")
+    )
+    said = heatveil("audit", "--folder", tmp_path)
+    found, page = json.loads((tmp_path / "audit.json").read_text()), tmp_path / "audit.md"
+
+    assert said.status == 3
+    assert "planted: a port agrees (no port)" in said.err
+    assert "were not measured" in said.out
+    assert (found["holds"], found["not_measured"]) == (False, 2)  # of two mechanisms
+    assert "not measured" in {claim["outcome"] for claim in found["claims"]}
+    assert "## What was not measured" in page.read_text()
+
+
+def test_what_fails_outweighs_what_was_not_measured(
+    heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
+) -> None:
+    """One status, of the graver."""
+    planted(true("a fact", False, samples=1), true("a port agrees", True, samples=0))
+
+    assert heatveil("audit", "--folder", tmp_path).status == 1
+
+
 def test_what_is_not_finite_is_written_out(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:
     """An infinite epsilon is the worst that an audit can find; JSON has no number for it."""
-    planted(at_most("epsilon is small", 1.0, float("inf")))
+    planted(at_most("epsilon is small", 1.0, float("inf"), samples=1))
     said = heatveil("audit", "--folder", tmp_path, "--json")
 
     assert said.status == 1
@@ -93,7 +124,7 @@ def test_json_prints_one_object_and_nothing_else(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:
     """For a pipe."""
-    planted(true("a fact", True))
+    planted(true("a fact", True, samples=1))
     said = heatveil("audit", "--folder", tmp_path, "--json", "--seed", "12")
 
     assert said.status == 0
@@ -101,11 +132,12 @@ def test_json_prints_one_object_and_nothing_else(
     assert json.loads(said.out)["claims"][0]["seed"] == 12
 
 
+@pytest.mark.long
 def test_a_seed_is_fixed_unless_a_fresh_one_is_asked_for(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:
     """A pull request must not fail by chance; a night's run should look somewhere new."""
-    planted(true("a fact", True))
+    planted(true("a fact", True, samples=1))
     seeds = [
         json.loads(heatveil("audit", "--folder", tmp_path, "--json", *more).out)["seed"]
         for more in ((), (), ("--fresh",), ("--fresh",))
@@ -120,7 +152,7 @@ def test_what_no_audit_wrote_is_not_written_over(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None], name: str
 ) -> None:
     """Somebody's own notes may have the same name."""
-    planted(true("a fact", True))
+    planted(true("a fact", True, samples=1))
     (tmp_path / name).write_text("my own notes")
     said = heatveil("audit", "--folder", tmp_path)
 
@@ -133,7 +165,7 @@ def test_an_older_report_is_replaced(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:
     """The same folder, night after night."""
-    planted(true("a fact", True))
+    planted(true("a fact", True, samples=1))
 
     assert [heatveil("audit", "--folder", tmp_path).status for _ in range(2)] == [0, 0]
 
@@ -163,9 +195,9 @@ def test_the_gravest_is_named_first_by_how_much_noise_is_missing(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:
     """Who reads one line only must read the leak, not the first of what is out of order."""
-    waste = at_most("nor for nothing", 1.0, 9.0, unit="variance given / asked")
-    enough = at_most("a: there is enough", 1.0, 4.0, unit="variance asked / given")
-    planted(waste, true("a fact", False), enough)
+    waste = at_most("nor for nothing", 1.0, 9.0, samples=1, unit="variance given / asked")
+    enough = at_most("a: there is enough", 1.0, 4.0, samples=1, unit="variance asked / given")
+    planted(waste, true("a fact", False, samples=1), enough)
     said = heatveil("audit", "--mechanism", "thermal", "--folder", tmp_path)
     page = (tmp_path / "audit.md").read_text()
 
@@ -181,8 +213,70 @@ def test_noise_for_nothing_gives_nobody_away(
     heatveil: Heatveil, tmp_path: Path, planted: Callable[..., None]
 ) -> None:
     """It is a failure, and no reason to alarm anybody."""
-    planted(at_most("nor for nothing", 1.0, 9.0, unit="variance given / asked"))
+    planted(at_most("nor for nothing", 1.0, 9.0, samples=1, unit="variance given / asked"))
     said = heatveil("audit", "--folder", tmp_path)
 
     assert "the noise is 3 times what is needed" in said.err
     assert "nobody is given away" in said.err
+
+
+QUICK = ("--layer", "deployment", "--layer", "sensitivity", "--layer", "counts")
+
+
+@pytest.fixture
+def deployed(heatveil: Heatveil, tmp_path: Path) -> Path:
+    """Return the file of a small deployment whose devices are enrolled."""
+    lines = heatveil("config", "--sample").out
+    for old, new in (("cells = 80", "cells = 16"), ("count = 50", "count = 4")):
+        lines = lines.replace(old, new)
+    file = tmp_path / "gateway.toml"
+    file.write_text(lines)
+    assert heatveil("enrol", "--config", file).status == 0
+    return file
+
+
+def test_a_deployment_is_looked_at_in_place_of_our_own_rooms(
+    heatveil: Heatveil, deployed: Path, tmp_path: Path
+) -> None:
+    """Rooms that we chose say little of a building that we have not seen."""
+    said = heatveil("audit", "--config", deployed, *QUICK, "--folder", tmp_path / "a")
+    found = json.loads((tmp_path / "a" / "audit.json").read_text())
+
+    assert said.status == 0, said.err
+    assert found["rooms"] == [str(deployed)]
+    sentences = [claim["sentence"] for claim in found["claims"] if claim["mechanism"]]
+    assert sum(str(deployed) in sentence for sentence in sentences) >= 5
+    assert any("steps of 1/128 K" in claim["sentence"] for claim in found["claims"])
+
+
+def test_devices_that_were_enrolled_for_too_little_noise_are_found(
+    heatveil: Heatveil, deployed: Path, tmp_path: Path
+) -> None:
+    """What counts is what they hold, not what the file would give them today."""
+    file = deployed.with_name("limits.json")
+    body = json.loads(file.read_text())
+    body["devices"][0]["limits"][3] //= 4  # the variance
+    file.write_text(json.dumps(body))
+    said = heatveil("audit", "--config", deployed, *QUICK, "--folder", tmp_path / "a")
+
+    assert said.status == 1
+    assert "the noise is 0.50 of what is promised" in said.err
+
+
+def test_a_deployment_is_of_one_mechanism(
+    heatveil: Heatveil, deployed: Path, tmp_path: Path
+) -> None:
+    """Another one would look at what the file does not say."""
+    said = heatveil("audit", "--config", deployed, "--mechanism", "disk", "--folder", tmp_path)
+
+    assert said.status == 1
+    assert "--mechanism is disk" in said.err
+
+
+def test_places_are_looked_at_in_their_own_cells(heatveil: Heatveil, tmp_path: Path) -> None:
+    """The other mechanism, by the same door."""
+    file = tmp_path / "gateway.toml"
+    file.write_text(heatveil("config", "--sample", "--mechanism", "disk").out)
+    said = heatveil("audit", "--config", file, "--layer", "deployment", "--folder", tmp_path / "a")
+
+    assert said.status == 0, said.err

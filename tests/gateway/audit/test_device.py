@@ -68,6 +68,7 @@ FAULTS: dict[str, tuple[Callable[[list[int], int, Any], list[int]], str]] = {
 }
 
 
+@pytest.mark.long
 def test_real_devices_pass() -> None:
     """Without a fault nothing may be found, in any room."""
     for room in ROOMS.values():
@@ -83,6 +84,7 @@ def test_a_fault_in_the_noise_is_rejected(fault: str, monkeypatch: pytest.Monkey
     assert any(words in sentence for sentence in audited()), fault
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("percent", [90, 111])
 def test_a_sigma_ten_per_cent_off_is_rejected(
     percent: int, monkeypatch: pytest.MonkeyPatch
@@ -95,6 +97,7 @@ def test_a_sigma_ten_per_cent_off_is_rejected(
     assert [sentence for sentence in found if words in sentence]
 
 
+@pytest.mark.long
 def test_a_sigma_as_promised_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same test without the fault."""
     assert failed(device.singly_told(ROOM, THERMAL, Effort(), 20_000)) == []

@@ -36,6 +36,7 @@ def verdict(name: str, sampler: Any, args: tuple[int, ...], floor: int) -> bool:
     return exact.follows(name, args, rests, law, floor).holds
 
 
+@pytest.mark.long
 def test_every_sampler_is_what_its_formula_says() -> None:
     """The guarantee is a statement about these laws and about no others."""
     assert [claim.sentence for claim in exact.claims(None, Effort()) if not claim.holds] == []
@@ -148,6 +149,7 @@ def test_what_is_not_followed_is_accounted() -> None:
     assert sum(found.law.values()) + found.leftover == ONE
 
 
+@pytest.mark.long
 def test_a_program_that_does_not_end_is_an_error() -> None:
     """The audit must not hang where a mutant does."""
 

@@ -35,6 +35,7 @@ def fits(drawn: Whole, law: Law) -> bool:
 WIDE, NARROW = (4_000_000, 1), (9, 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sampler", "args"),
     [

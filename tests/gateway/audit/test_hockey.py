@@ -31,6 +31,7 @@ def test_one_sensor_gives_away_what_others_reckon(
     assert ours == pytest.approx(bound, rel=1e-3, abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("readings", [1, 3])
 def test_several_sensors_give_away_what_others_reckon(readings: int) -> None:
     """Losses add up over sensors and readings; ours may be too large by the blur, never less."""

@@ -29,7 +29,7 @@ def nothing(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 
 def breaks(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    yield true("one promise", True)
+    yield true("one promise", True, samples=1)
     raise RuntimeError("the second could not be looked at")
 
 
@@ -46,6 +46,7 @@ LOOKS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("one", "mechanism"), LOOKS, ids=lambda one: one.name if one else "the house"
 )
@@ -75,7 +76,7 @@ def test_a_layer_that_says_nothing_has_shown_nothing() -> None:
 
 def test_a_claim_says_of_what_it_is_from_which_seed_and_how_long_it_took() -> None:
     """A report is evidence only if somebody else can run it again."""
-    done = look(layer(lambda m, e: [true("a promise", True)]), THERMAL, Effort(seed=77))
+    done = look(layer(lambda m, e: [true("a promise", True, samples=1)]), THERMAL, Effort(seed=77))
 
     assert (done.claims[0].mechanism, done.claims[0].layer) == ("thermal", "planted")
     assert done.claims[0].seed == 77
@@ -85,14 +86,14 @@ def test_a_claim_says_of_what_it_is_from_which_seed_and_how_long_it_took() -> No
 def test_a_mechanism_without_a_subject_fails() -> None:
     """The next mechanism is audited by being there, or it is not there."""
     bare = THERMAL._replace(name="bare", subject=None)
-    found = audit([bare], [layer(lambda m, e: [true("a promise", True)])], Effort())
+    found = audit([bare], [layer(lambda m, e: [true("a promise", True, samples=1)])], Effort())
 
     assert any("brings recovery/bare_audit" in sentence for sentence in failed(found))
 
 
 def test_a_layer_looks_at_the_kinds_that_it_is_for() -> None:
     """What adds noise cannot be enumerated, and what is finite has no noise."""
-    only = layer(lambda m, e: [true("a promise", True)], kinds=("finite",))
+    only = layer(lambda m, e: [true("a promise", True, samples=1)], kinds=("finite",))
     found = audit([THERMAL], [only], Effort())
 
     assert [claim.layer for claim in found if claim.layer != WHOLE] == []
@@ -103,7 +104,7 @@ def test_a_verb_that_no_layer_called_fails(monkeypatch: pytest.MonkeyPatch) -> N
 
     def plans(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         mechanism.plan(next(iter(mechanism.subject.rooms()))[1], ())
-        yield true("a promise", True)
+        yield true("a promise", True, samples=1)
 
     few = [layer(plans)]
     monkeypatch.setattr("gateway.audit.runner.LAYERS", few)
@@ -118,7 +119,7 @@ def test_false_alarms_are_added_up_and_bounded() -> None:
     """By the union bound; one claim too many that rests on chance, and the suite says so."""
 
     def many(count: int) -> Layer:
-        claim = Claim("by chance", 1.0, 0.5, True, alpha=ALPHA)
+        claim = Claim("by chance", 1.0, 0.5, True, samples=1, alpha=ALPHA)
         return layer(lambda m, e: [claim] * count, each=False)
 
     most = int(FALSE_ALARM / ALPHA)
@@ -126,6 +127,7 @@ def test_false_alarms_are_added_up_and_bounded() -> None:
     assert failed(audit([], [many(most + 1)], Effort()))
 
 
+@pytest.mark.long
 def test_layers_in_processes_give_what_they_give_alone() -> None:
     """Two processes are for speed: order, seeds and numbers must not depend on them."""
     chosen = [one for one in LAYERS if one.name in ("promise", "price")]
@@ -144,7 +146,7 @@ def test_layers_in_processes_give_what_they_give_alone() -> None:
 
 def test_the_first_failure_may_end_a_layer() -> None:
     """Who only asks whether a mutant is caught need not wait for all the ways it is."""
-    both = layer(lambda m, e: [true("first", False), true("second", False)])
+    both = layer(lambda m, e: [true("first", False, samples=1), true("second", False, samples=1)])
 
     assert len(look(both, THERMAL, Effort(first=True)).claims) == 1
     assert len(look(both, THERMAL, Effort()).claims) == 2
@@ -159,11 +161,23 @@ def test_every_layer_of_the_table_has_its_own_name_and_says_what_it_sees() -> No
 
 def test_a_claim_is_judged_by_its_bound() -> None:
     """And what is not finite can still be written into JSON."""
-    assert at_most("a", 1.0, 1.0).holds
-    assert not at_most("a", 1.0, math.nextafter(1, 2)).holds
-    assert not at_most("a", 1.0, math.nan).holds
-    assert at_most("a", 1.0, math.inf).row()["measured"] == "inf"
+    assert at_most("a", 1.0, 1.0, samples=1).holds
+    assert not at_most("a", 1.0, math.nextafter(1, 2), samples=1).holds
+    assert not at_most("a", 1.0, math.nan, samples=1).holds
+    assert at_most("a", 1.0, math.inf, samples=1).row()["measured"] == "inf"
     assert Claim("a", 1.0, 0.5, True, bound=0.7).proven == 0.7
+
+
+@pytest.mark.parametrize(
+    ("fits", "samples", "outcome"),
+    [(True, 1, "holds"), (True, 0, "not measured"), (False, 0, "fails"), (False, 1, "fails")],
+)
+def test_nothing_holds_that_nobody_looked_at(fits: bool, samples: int, outcome: str) -> None:
+    """Sixteen claims said that they hold, and had looked at nothing."""
+    claim = true("a", fits, samples=samples)
+
+    assert claim.outcome == claim.row()["outcome"] == outcome
+    assert claim.holds == claim.row()["holds"] == (outcome == "holds")
 
 
 def test_every_claim_draws_from_a_tape_of_its_own() -> None:

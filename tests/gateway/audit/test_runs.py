@@ -16,7 +16,7 @@ from edge.records import Grid
 from gateway.audit.runs import weighed
 from gateway.audit.span import Span, SplitError
 from recovery.disk import plan
-from recovery.disk_query import Query
+from recovery.disk.query import Query
 
 Step = tuple[str, int]
 
@@ -98,6 +98,7 @@ def worked(value: Any, what: list[Step]) -> Any:
     return tuple(said), value == 7
 
 
+@pytest.mark.long
 @given(st.integers(1, 300), steps)
 @settings(max_examples=400, deadline=None)
 def test_a_program_of_any_steps_has_the_law_that_each_number_by_itself_gives(

@@ -143,7 +143,7 @@ def test_counts_become_the_grains_that_are_planned_for() -> None:
 def test_another_rounding_is_rejected(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
     """Downwards instead of to the nearest is a bias; half a baseline is half a frame of people."""
     source = inspect.getsource(pixels.above).replace(old, new)
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = dict(vars(pixels))
     exec(source, names)
     if "// 2" in new:
         monkeypatch.setattr(

@@ -17,6 +17,7 @@ from gateway.faults import OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.operating import Mqtt
+from tests import processes
 
 
 def listens(port: int) -> bool:
@@ -82,7 +83,7 @@ def test_the_broker_dies_with_its_gateway(
     need("mosquitto")
     command = [sys.executable, "-c", HOLDER]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
+    with processes.Child(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
     ) as child:
         assert child.stdout is not None

@@ -2,7 +2,6 @@
 
 import shutil
 import stat
-import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +15,7 @@ from gateway.brokers import certificates, mosquitto
 from gateway.commands.broker_files import Files
 from gateway.enrolment import enrol
 from gateway.faults import OperatorFault
+from tests import processes
 
 SECRET = {"ca.key", "server.key", "passwords", "gateway.password"}
 OPEN = {"ca.pem", "server.pem", "acl", "mosquitto.conf"}
@@ -277,7 +277,7 @@ def test_a_password_file_of_mosquittos_own_is_understood(
     """Its tool is the judge of the format; an operator may have used it to add somebody."""
     near = Path(need("mosquitto")).with_name("mosquitto_passwd")
     program = shutil.which("mosquitto_passwd") or near
-    subprocess.run([program, "-b", "-c", tmp_path / "made", "ada", "sesame"], check=True)
+    processes.run([program, "-b", "-c", tmp_path / "made", "ada", "sesame"], check=True)
     made = (tmp_path / "made").read_text()
 
     assert mosquitto.holds(made, {"ada": "sesame"})

@@ -2,7 +2,6 @@
 
 import json
 import stat
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from gateway import config
 from gateway.brokers import dynamic
 from gateway.brokers.rights import CONTROL, of_device
 from gateway.enrolment import enrol
+from tests import processes
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_passwords_are_hashed_as_mosquittos_own_tool_hashes_them(
     """What mosquitto_ctrl wrote lets the same password in here, and no other."""
     need("mosquitto")
     path = tmp_path / "theirs.json"
-    subprocess.run(
+    processes.run(
         ["mosquitto_ctrl", "dynsec", "init", path, "admin", "sesame"],
         check=True,
         capture_output=True,

@@ -22,6 +22,7 @@ from gateway.mqtt import access
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.operating import Mqtt
+from tests import processes
 
 MANY = 40
 
@@ -60,7 +61,7 @@ def site(
     (folder / "mosquitto.conf").write_text(settings)
     mqtt = config.load(path).mqtt
     passwords = dict(broker_init.link_passwords(config.load(path), tmp_path / "secrets.json"))
-    with subprocess.Popen(
+    with processes.Child(
         [program, "-c", folder / "mosquitto.conf"], stderr=subprocess.DEVNULL
     ) as child:
         answers(port)
@@ -131,7 +132,7 @@ def test_the_broker_speaks_no_tls_below_12(
     settings = (site.folder / "mosquitto.conf").read_text()
     settings = settings.replace("tls_version tlsv1.2", "tls_version tlsv1.1")
     lax.write_text(settings.replace(f"listener {site.mqtt.port}", f"listener {port}"))
-    with subprocess.Popen([need("mosquitto"), "-c", lax], stderr=subprocess.DEVNULL) as child:
+    with processes.Child([need("mosquitto"), "-c", lax], stderr=subprocess.DEVNULL) as child:
         answers(port)
         try:
             said = spoken(site.mqtt.model_copy(update={"port": port}), "TLSv1_1")

@@ -23,7 +23,7 @@ from gateway.ledger import Charge, price
 from gateway.operating import Mqtt
 from gateway.storage.store import Store
 from recovery import thermal
-from tests import sites
+from tests import processes, sites
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 
@@ -55,7 +55,7 @@ def living(tmp_path: Path, mosquitto: Mqtt, pause_s: float) -> Path:
 def fleet(living: Path) -> Iterator[subprocess.Popen[str]]:
     """Enrol and run the six devices of that site."""
     command = [PROGRAM, "fleet", "--config", living, "--enrol", "--sources-random", "1"]
-    with subprocess.Popen(
+    with processes.Child(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         assert process.stdout

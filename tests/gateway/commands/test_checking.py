@@ -14,6 +14,7 @@ import pytest
 from gateway import config
 from gateway.brokers import certificates
 from gateway.commands import checking_files
+from tests import processes
 
 Heatveil = Callable[..., Any]
 
@@ -67,6 +68,36 @@ def test_each_fault_is_found_and_named(
     assert faults(said) == [subject]
     assert words in said.out
     assert said.err == ""
+
+
+def test_a_new_deployment_is_told_its_next_command_and_no_more(
+    tmp_path: Path, heatveil: Heatveil
+) -> None:
+    """One thing at a time, in the order in which they are made; what is wrong by itself stays."""
+    path = tmp_path / "site.toml"
+    path.write_text(config.sample().replace("[page]", "[page]\ntoken_file = 'none'"))
+    found = []
+    for words in (None, ("enrol", "--config", path), ("broker", "init", "--config", path)):
+        made = heatveil(*words) if words else None
+        assert made is None or made.status == 0, made.err
+        said = heatveil("check", path)
+        found.append((faults(said), f"Next: heatveil enrol --config {path}" in said.out,
+                      f"Next: heatveil broker init --config {path}" in said.out))  # fmt: skip
+
+    assert found == [
+        (["devices", "page"], True, False),
+        (["mqtt", "page"], False, True),
+        (["page"], False, False),
+    ]
+
+
+def test_a_promise_that_is_wider_than_was_asked_is_noted(site: Path, heatveil: Heatveil) -> None:
+    """A distance below a cell is rounded up, which costs noise that somebody may not expect."""
+    heatveil("check", edited(site, "epsilon", "protect_distance_m = 0.01\nepsilon"))
+    said = heatveil("check", site)
+
+    assert "config" not in faults(said)
+    assert [line for line in said.out.splitlines() if line.startswith("note   privacy")]
 
 
 def test_a_smaller_promise_is_told_before_it_is_for_good(kept: Any, heatveil: Heatveil) -> None:
@@ -152,6 +183,7 @@ def test_certificates_are_told_before_they_expire(tmp_path: Path, days: float, g
     assert checking_files.judged("mqtt", "it", left).grade == grade
 
 
+@pytest.mark.long
 def test_a_broker_that_is_down_is_a_fault_only_where_it_is_asked(
     site: Path, heatveil: Heatveil
 ) -> None:
@@ -174,7 +206,7 @@ def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(
     site.write_text(text.replace("[mqtt]", '[mqtt]\nusername = "gateway"'))
     assert heatveil("broker", "init", "--config", site).status == 0
     command = [need("mosquitto"), "-c", site.parent / "broker" / "mosquitto.conf"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+    with processes.Child(command, stderr=subprocess.DEVNULL) as child:
         answers(config.load(site).mqtt.port)
         good = heatveil("check", site, "--connect")
         (site.parent / "broker" / "gateway.password").write_text("wrong")

@@ -31,6 +31,7 @@ from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.serves import disk
 from gateway.storage.store import Store
+from tests import processes
 
 
 class Site(NamedTuple):
@@ -70,7 +71,7 @@ class Site(NamedTuple):
     @contextmanager
     def broker(self) -> Iterator[None]:
         configuration = self.path.with_name("broker") / "mosquitto.conf"
-        with subprocess.Popen(
+        with processes.Child(
             [self.program, "-c", configuration], stderr=subprocess.DEVNULL
         ) as child:
             self.answers(config.load(self.path).mqtt.port)
@@ -357,6 +358,7 @@ def faults(site: Site) -> list[str]:
     return [line for line in said if line.startswith("FAULT") and " devices: " in line]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "before"),
     [

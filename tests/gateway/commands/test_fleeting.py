@@ -15,6 +15,7 @@ from gateway.commands import fleeting
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
+from tests import processes
 from tests.waiting import eventually
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
@@ -38,12 +39,8 @@ def played(site: Path, *words: str) -> tuple[list[str], dict[str, bytes], str]:
     root = f"heatveil/1/{deployment.site.name}"
     with (
         Pump("looks") as pump,
-        subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
+        processes.Child(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as fleet,
     ):
         looks = Link(deployment.mqtt, f"looks-{deployment.site.name}", pump,
@@ -51,7 +48,7 @@ def played(site: Path, *words: str) -> tuple[list[str], dict[str, bytes], str]:
         assert fleet.stdout is not None
         first = fleet.stdout.readline()
         serve = [PROGRAM, "serve", "--config", site, "--rounds", "1"]
-        served = subprocess.run(serve, capture_output=True, text=True, timeout=60, check=False)
+        served = processes.run(serve, capture_output=True, text=True, timeout=60, check=False)
         os.killpg(fleet.pid, signal.SIGINT)  # as a terminal does: all of them hear it
         rest, log = fleet.communicate(timeout=60)
         eventually(lambda: set(states.values()) <= {b"disconnected", b"lost"}, 10)

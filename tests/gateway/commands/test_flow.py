@@ -21,6 +21,7 @@ from gateway.mqtt import access
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.storage.store import Store
+from tests import processes
 
 MAIN = [sys.executable, "-c", "from gateway.cli import main; main()"]
 
@@ -29,7 +30,7 @@ MAIN = [sys.executable, "-c", "from gateway.cli import main; main()"]
 def running(*words: object, awaits: str = "") -> Iterator[subprocess.Popen[str]]:
     """Run a program until the block ends; it is ready when it has said `awaits`."""
     command = [str(word) for word in words]
-    with subprocess.Popen(
+    with processes.Child(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as child:
         try:

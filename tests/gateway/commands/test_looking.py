@@ -28,6 +28,7 @@ def contents(folder: Path) -> dict[str, str]:
     return {str(one): hashlib.sha256(one.read_bytes()).hexdigest() for one in files}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
 def test_who_looks_changes_nothing(kept: Any, heatveil: Heatveil, words: tuple[str, ...]) -> None:
     """Not one byte, no log of SQLite's, no lock: a look as root must not lock the gateway out."""

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests import processes
+
 PROGRAM = Path(sys.executable).with_name("heatveil")
 
 
@@ -48,7 +50,7 @@ def test_the_next_one_says_how_long_it_has_to_wait(
     """Devices refuse who comes too soon: silence for a minute would look like a fault."""
     assert heatveil("once", "--config", living).status == 0
     command = [PROGRAM, "once", "--config", living]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with processes.Child(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         said = process.stdout.readline()
         process.send_signal(signal.SIGTERM)

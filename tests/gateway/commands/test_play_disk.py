@@ -32,6 +32,7 @@ def points(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_it_writes_the_map_the_scores_and_the_picture(
     heatveil: Callable[..., Any], points: Path, tmp_path: Path
 ) -> None:
@@ -60,6 +61,7 @@ def test_it_writes_the_map_the_scores_and_the_picture(
     assert {path.name for path in tmp_path.iterdir()} == written
 
 
+@pytest.mark.long
 def test_what_the_wire_carried_has_the_law_of_the_round(
     heatveil: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -98,6 +100,7 @@ def test_what_the_wire_carried_has_the_law_of_the_round(
     assert statistic(3, 4) > cells + 50 * math.sqrt(2 * cells)
 
 
+@pytest.mark.long
 def test_hardly_any_blur_finds_everybody_in_his_cell(
     heatveil: Callable[..., Any], points: Path, tmp_path: Path
 ) -> None:
@@ -111,6 +114,7 @@ def test_hardly_any_blur_finds_everybody_in_his_cell(
     assert found[2, 5] == pytest.approx(0.5, abs=0.02)
 
 
+@pytest.mark.long
 def test_many_readings_share_one_promise(
     heatveil: Callable[..., Any], points: Path, tmp_path: Path
 ) -> None:
@@ -125,6 +129,7 @@ def test_many_readings_share_one_promise(
     assert "3 reports" in said.out
 
 
+@pytest.mark.long
 def test_on_a_line_and_with_a_length_all_goes_the_same_way(
     heatveil: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -139,6 +144,7 @@ def test_on_a_line_and_with_a_length_all_goes_the_same_way(
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_a_score_out_of_reach_is_null_and_not_nought(
     heatveil: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -159,6 +165,7 @@ def test_a_score_out_of_reach_is_null_and_not_nought(
     assert from_npz(out).mass.shape == (256, 256)
 
 
+@pytest.mark.long
 def test_ten_thousand_people_are_told_how_fast_they_were(heatveil: Callable[..., Any]) -> None:
     """Whoever has a million wants to know how long to wait."""
     words = ("play", "disk", "--points", "normal", "--epsilon", "7/2", "--seed", 5)

@@ -20,6 +20,7 @@ def published(heatveil: Callable[..., Any], tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_the_published_file_gives_the_map_that_was_drawn_at_once(
     heatveil: Callable[..., Any], published: Path, tmp_path: Path
 ) -> None:
@@ -38,6 +39,7 @@ def test_the_published_file_gives_the_map_that_was_drawn_at_once(
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_another_estimator_draws_another_map_under_the_same_promise(
     heatveil: Callable[..., Any], published: Path, tmp_path: Path
 ) -> None:
@@ -53,6 +55,7 @@ def test_another_estimator_draws_another_map_under_the_same_promise(
     assert "estimator is 'magic'" in heatveil("recover", published, "--estimator", "magic").err
 
 
+@pytest.mark.long
 def test_the_published_file_holds_counts_and_no_device(published: Path) -> None:
     """Whose answer is where is nobody's to know; counts add up to all who answered."""
     found = json.loads(published.read_text())
@@ -65,6 +68,7 @@ def test_the_published_file_holds_counts_and_no_device(published: Path) -> None:
     assert [sum(one["values"]) for one in found["rounds"]] == [3000, 3000]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -96,6 +100,7 @@ def test_a_file_that_no_gateway_made_is_refused(
     assert not (tmp_path / "new.npz").exists()
 
 
+@pytest.mark.long
 def test_more_rounds_than_the_promise_is_for_are_refused(
     heatveil: Callable[..., Any], published: Path
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from edge import wire
 from gateway.commands.rehearsed import Rehearsal, released
+from tests import processes
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 Heatveil = Callable[..., Any]
@@ -46,7 +47,7 @@ def recording(
 ) -> Recording:
     """Run two rounds and export what went over the broker, and what came of it."""
     command = [PROGRAM, "serve", "--rounds", "2", "--config", living]
-    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    processes.run(command, check=True, timeout=60, capture_output=True)
     fleet.kill()
     results: dict[int, list[int]] = {}
     for what in ("messages", "releases"):
@@ -70,6 +71,7 @@ def _disk(config: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 def test_a_store_replayed_gives_what_it_holds_and_bad_messages_are_named(
     recording: Recording, heatveil: Heatveil
 ) -> None:

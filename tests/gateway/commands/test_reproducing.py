@@ -38,6 +38,7 @@ def test_the_list_names_every_figure(heatveil: Command) -> None:
     assert all(callable(maker(name)) for name in FIGURES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("figure", FIGURES)
 def test_every_figure_is_printed_drawn_and_written(
     heatveil: Command, tmp_path: Path, figure: str
@@ -58,6 +59,7 @@ def test_every_figure_is_printed_drawn_and_written(
     assert numbers["panels"] or numbers["tables"]
 
 
+@pytest.mark.long
 def test_a_table_has_intervals_and_both_numbers_of_privacy(
     heatveil: Command, tmp_path: Path
 ) -> None:
@@ -74,6 +76,7 @@ def test_a_table_has_intervals_and_both_numbers_of_privacy(
     assert line[1]["runs"] == 2
 
 
+@pytest.mark.long
 def test_equal_orders_have_equal_figures(heatveil: Command, tmp_path: Path) -> None:
     """And another seed has another one."""
     for name, seed in (("a", 4), ("b", 4), ("c", 5)):
@@ -87,6 +90,7 @@ def test_equal_orders_have_equal_figures(heatveil: Command, tmp_path: Path) -> N
     assert a != c
 
 
+@pytest.mark.long
 def test_points_of_ones_own_take_the_place_of_the_city(heatveil: Command, tmp_path: Path) -> None:
     """Then nothing is said of a synthetic city."""
     places = np.random.default_rng(1).random((400, 2))

@@ -75,6 +75,7 @@ def test_a_script_is_given_the_map_as_it_was_published(kept: Any, heatveil: Heat
     assert json.loads(heatveil("show", "--config", kept.path, "--json").out) == kept.body
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [".json", ".npz", ".png"])
 def test_a_map_is_written_as_its_ending_says(kept: Any, heatveil: Heatveil, ending: str) -> None:
     """The same map each time, to the last digit where the file holds digits."""

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 from fnmatch import fnmatch
@@ -15,6 +14,7 @@ import pytest
 import yaml
 
 from gateway import deploy
+from tests import processes
 
 HERE = Path(deploy.__file__).parent
 ROOT = HERE.parents[1]
@@ -109,10 +109,10 @@ def test_the_check_of_its_health_is_a_command_with_these_flags() -> None:
     serve = json.loads(of(last, "CMD")[0])
     program = Path(sys.executable).with_name("heatveil")
     for words, flags in ((check[1:], check), (serve, serve)):
-        ran = subprocess.run([program, words[0], "--help"], capture_output=True, text=True)
+        ran = processes.run([program, words[0], "--help"], capture_output=True, text=True)
         assert ran.returncode == 0
         assert [one for one in flags if one.startswith("--") and one not in ran.stdout] == []
-    asked = subprocess.run([program, *check[1:]], capture_output=True, text=True)
+    asked = processes.run([program, *check[1:]], capture_output=True, text=True)
     assert asked.returncode == 1  # no such file here: our word, and no usage error, which is 2
     assert check[-1] == serve[-1]
     options = of(last, "HEALTHCHECK")[0].partition(" CMD")[0].split()
@@ -133,7 +133,7 @@ def test_no_secret_can_come_into_a_layer() -> None:
         assert ignored(f"gateway/web/{name}"), name
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_the_image_copies_is_enough_to_install_and_run(tmp_path: Path) -> None:
     """The build stage's own step, without an engine: a copy of these files, pip, a fresh place."""
     build, _ = stages()
@@ -149,8 +149,8 @@ def test_what_the_image_copies_is_enough_to_install_and_run(tmp_path: Path) -> N
                 shutil.copy(ROOT / source, place)
     pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--quiet"]
     target = tmp_path / "opt"
-    ran = subprocess.run(
-        [*pip, "--target", target, tmp_path / "src"], capture_output=True, text=True
+    ran = processes.run(
+        [*pip, "--target", target, tmp_path / "src"], capture_output=True, text=True, timeout=600
     )
     if "No matching distribution found for setuptools" in ran.stderr:
         pytest.skip("pip finds no setuptools from here: it needs a package index to build")
@@ -160,7 +160,7 @@ def test_what_the_image_copies_is_enough_to_install_and_run(tmp_path: Path) -> N
         "from gateway.cli import main; main(sys.argv[2:])"
     )
     for words in (["config", "--sample"], ["config", "--schema"], ["serve", "--help"]):
-        ran = subprocess.run(
+        ran = processes.run(
             [sys.executable, "-c", script, str(target), *words],
             cwd=tmp_path,
             env=os.environ | {"PYTHONPATH": str(target)},

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from gateway import deploy
 from gateway.config import load, sample
+from tests import processes
 
 HERE = Path(deploy.__file__).parent
 NO_KEYS = ("HEATVEIL_LOG", "HEATVEIL_COMPILED")  # of the program, and of no table
@@ -42,7 +42,7 @@ def test_systemd_has_nothing_to_say_of_a_unit(unit: str, analyze: str, tmp_path:
     text = text.replace("/usr/sbin/mosquitto", sys.executable)  # which may not be here
     name = unit.replace("@", "@1")
     (tmp_path / name).write_text(text)
-    ran = subprocess.run([analyze, "verify", "--man=no", tmp_path / name], capture_output=True)
+    ran = processes.run([analyze, "verify", "--man=no", tmp_path / name], capture_output=True)
 
     assert (ran.returncode, ran.stdout + ran.stderr) == (0, b"")
 
@@ -55,7 +55,7 @@ def test_a_unit_is_exposed_as_little_as_was_promised(
     name = unit.replace("@", "@1")
     (tmp_path / name).write_text((HERE / unit).read_text())
     command = [analyze, "security", "--offline=true", f"--threshold={10 * MOST_EXPOSED:.0f}"]
-    ran = subprocess.run([*command, tmp_path / name], capture_output=True, text=True)
+    ran = processes.run([*command, tmp_path / name], capture_output=True, text=True)
     score = re.search(r"exposure level for \S+: ([\d.]+)", ran.stdout)
 
     assert score is not None
@@ -69,7 +69,7 @@ def test_without_its_defences_a_unit_would_fail_that_test(analyze: str, tmp_path
     (tmp_path / UNITS[0]).write_text(re.sub(r"^(SystemCallFilter|Protect).*\n", "", text, flags=8))
     command = [analyze, "security", "--offline=true", f"--threshold={10 * MOST_EXPOSED:.0f}"]
 
-    assert subprocess.run([*command, tmp_path / UNITS[0]], capture_output=True).returncode != 0
+    assert processes.run([*command, tmp_path / UNITS[0]], capture_output=True).returncode != 0
 
 
 def test_all_units_are_locked_in_alike() -> None:
@@ -114,12 +114,13 @@ def test_every_secret_that_is_named_is_loaded(unit: str) -> None:
     assert loaded - set(used) == {"limits.json"}  # found beside devices.json
 
 
+@pytest.mark.long
 def test_the_words_of_the_commands_are_those_of_the_program() -> None:
     """`--help` knows each of them."""
     for unit in UNITS:
         (line,) = settings(unit, "ExecStart")
         words = line.split()
-        ran = subprocess.run([PROGRAM, words[1], "--help"], capture_output=True, text=True)
+        ran = processes.run([PROGRAM, words[1], "--help"], capture_output=True, text=True)
         assert ran.returncode == 0
         assert all(word in ran.stdout for word in words if word.startswith("--"))
 
@@ -137,6 +138,7 @@ print(compiled.tier(active_set, worth=True) is active_set)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("said", ["0", "1"])
 def test_where_nothing_may_be_compiled_maps_are_drawn_all_the_same(said: str) -> None:
     """What a map needs, under the lock of the unit; without the unit's word numba would raise."""
@@ -145,7 +147,7 @@ def test_where_nothing_may_be_compiled_maps_are_drawn_all_the_same(said: str) ->
     ]
     environment = os.environ | {"HEATVEIL_COMPILED": said}
     command = [sys.executable, "-W", "ignore", "-c", LOCKED]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    ran = processes.run(command, env=environment, capture_output=True, text=True)
     if ran.returncode == 77:
         pytest.skip("this kernel has no PR_SET_MDWE: it needs Linux 6.3")
     if said == "1":

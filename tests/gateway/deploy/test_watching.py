@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway import deploy
 from gateway.intake.outcomes import KINDS
 from gateway.operate.metrics import Metrics
+from tests import processes
 
 HERE = Path(deploy.__file__).parent
 DASHBOARD = json.loads((HERE / "grafana-dashboard.json").read_text())
@@ -73,7 +73,7 @@ def test_promtool_has_nothing_to_say(tmp_path: Path, need: Callable[[str], str])
         (tmp_path / name).write_text((HERE / name).read_text())
     (tmp_path / "page.token").write_text("x" * 16)
     for words in (["config", "prometheus.yml"], ["rules", "alerts.yml"]):
-        ran = subprocess.run([promtool, "check", *words], cwd=tmp_path, capture_output=True)
+        ran = processes.run([promtool, "check", *words], cwd=tmp_path, capture_output=True)
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 

@@ -12,6 +12,7 @@ import pytest
 from edge.limits import Limits
 from gateway.enrolment import budgets, enrol
 from gateway.faults import OperatorFault
+from tests import processes
 
 LIMITS = Limits(1, 8, 1, 10_000, 10**6, 0)
 
@@ -58,7 +59,7 @@ def test_two_fleets_do_not_run_on_one_folder(tmp_path: Path) -> None:
     """Two devices with one key would hide two readings under one noise."""
     folder = tmp_path / "state"
     secrets = fleet(folder)
-    keeper = subprocess.Popen(
+    keeper = processes.Child(
         [sys.executable, "-c", KEEPER, folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -165,6 +166,7 @@ def test_the_slots_are_for_their_owner_alone(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o77 for path in (tmp_path / "state").iterdir()} == {0}
 
 
+@pytest.mark.long
 def test_five_hundred_devices_do_not_wait_for_the_disk_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from gateway.brokers import mosquitto
 from gateway.brokers.broker import free_port
 from gateway.deployment import Deployment
 from gateway.homeassistant.announcer import Announcer
+from tests import processes
 
 CONFIG = "homeassistant/device/heatveil_lab/config"
 STATE, HEALTH, AVAILABLE = (f"heatveil/1/lab/ha/{x}" for x in ("state", "health", "availability"))
@@ -26,6 +27,7 @@ MAP = {
     "seconds": 0.5,
     "mass": [[0.1, 0.2, 0.6, 0.1]],
     "credible": {"numbers": [0.1, 0.7, 0.2], "expected_error": 0.41234},
+    "verdict": {"level": "fits", "why": ""},
     "sensors_used": 5,
 }
 ASKED = {"kind": "round", "number": 7, "enrolled": 5}
@@ -102,6 +104,7 @@ def test_a_map_is_told_in_metres_and_per_cent(
         "share": 60,
         "sources": 1,
         "error": 0.41,
+        "contradicted": "OFF",
         "round": 7,
         "sensors": 5,
         "rounds_left": 17,
@@ -263,7 +266,7 @@ def test_on_a_broker_home_assistant_sees_it_and_no_device_can_forge_it(
         "user root\n"
     )
     command = [need("mosquitto"), "-c", tmp_path / "mosquitto.conf"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+    with processes.Child(command, stderr=subprocess.DEVNULL) as child:
         answers(port)
         with client(port, "gateway") as (gateway, _), client(port, "node-0") as (device, _):
             announcer = make()

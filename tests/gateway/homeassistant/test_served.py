@@ -17,7 +17,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.brokers.broker import free_port
 from gateway.operating import Mqtt
-from tests import sites
+from tests import processes, sites
 
 SCHEMA = json.loads(Path(__file__).with_name("device_discovery.schema.json").read_text())
 PROGRAM = Path(sys.executable).with_name("heatveil")
@@ -71,7 +71,7 @@ def test_a_site_appears_shows_its_map_dies_and_goes(
     def start(*words: str) -> subprocess.Popen[bytes]:
         command = [PROGRAM, *words, "--config", site]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        started.append(subprocess.Popen(command, **quiet))  # type: ignore[call-overload]
+        started.append(processes.Child(command, **quiet))  # type: ignore[call-overload]
         return started[-1]
 
     try:

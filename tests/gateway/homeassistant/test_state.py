@@ -31,7 +31,8 @@ def shown(event: telling.Event) -> dict[str, Any]:
     """Return what is shown of a map, without the time at which it was."""
     results = state.Results(QUERY.grid)
     results.take(event, NOW, 0.0)
-    return {name: results.values[name] for name in ("x", "y", "share", "sources", "error")}
+    names = ("x", "y", "share", "sources", "error", "contradicted")
+    return {name: results.values[name] for name in names}
 
 
 def drawn(values: list[int]) -> telling.Event:
@@ -43,9 +44,9 @@ def drawn(values: list[int]) -> telling.Event:
 
 @pytest.fixture(scope="module")
 def reports() -> list[int]:
-    """Return reports of a warm place at 2.5 m, in grains."""
+    """Return reports of six people between 2 and 3.5 m, in grains."""
     scale = 2 ** Params(*thermal.plan(QUERY, []).params).exponent
-    return [round(2 * scale * math.exp(-((x - 1.5) ** 2) / 4)) for x in range(6)]
+    return [round(scale * warmth) for warmth in thermal.operator(QUERY)[:, 8:14].sum(axis=1)]
 
 
 def test_reports_that_differ_are_shown_alike(reports: list[int]) -> None:
@@ -89,6 +90,19 @@ def test_a_map_of_nothing_shows_nothing(mass: Any) -> None:
     found = shown({"kind": "map", "number": 1, "mass": mass, "credible": None})
 
     assert found == dict.fromkeys(found)
+
+
+def test_a_map_that_contradicts_its_query_is_a_problem_without_an_error(
+    reports: list[int],
+) -> None:
+    """Twelve times as warm as any source can be; the cause, with its digits, stays here."""
+    good, bad = drawn(reports), drawn([12 * value for value in reports])
+    names = ("contradicted", "error", "sources")
+
+    assert [shown(good)[name] is None for name in names] == [False, False, False]
+    assert [shown(bad)[name] for name in names] == ["ON", None, None]
+    assert shown(good)["contradicted"] == "OFF"
+    assert bad["verdict"]["why"] not in str(shown(bad))
 
 
 @pytest.mark.parametrize("error", [math.inf, math.nan])

@@ -58,6 +58,18 @@ def test_a_device_is_not_charged_with_what_is_said_where_it_does_not_speak(
     assert guard.told == []
 
 
+def test_what_a_broker_retained_is_no_report(home: Any) -> None:
+    """Else it is heard again at each start, for as long as the broker keeps it."""
+    good = message(home.answer(NAME, home.round()))
+    guard = Guard()
+
+    found = Door(home.devices, guard).sift([good._replace(retained=True), good], 1.0)
+
+    assert [one.kind for one in found.letters] == ["retained"]
+    assert [one.message for one in found.arrivals] == [good]
+    assert guard.told == []  # whoever may write there may have retained it
+
+
 def test_what_is_no_frame_of_its_own_is_told_to_the_guard(home: Any) -> None:
     """The control: on its own topic each of these counts against it, and a good one does not."""
     plan, guard = home.round(), Guard()

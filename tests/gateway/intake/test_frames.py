@@ -58,6 +58,7 @@ def test_every_report_that_a_device_can_write_is_read_quickly_and_alike() -> Non
         assert frames.report(frame, "node-0") == slow(frame) == report
 
 
+@pytest.mark.long
 def test_mutated_frames_are_taken_and_refused_alike() -> None:
     """Signed anew, so that it is the reading that is held, and not the MAC."""
     world = random.Random(4)

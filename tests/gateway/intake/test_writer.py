@@ -183,6 +183,7 @@ def test_nobody_waits_for_a_locked_store_but_its_batch(
     assert desk.diary.entries == []  # not acknowledged: the broker keeps it
 
 
+@pytest.mark.long
 def test_a_store_that_refuses_even_the_dead_letter_does_not_end_the_writer(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,6 +270,7 @@ def test_the_same_bytes_again_are_no_alarm_after_a_restart(desk: Desk) -> None:
     assert desk.alarms == []
 
 
+@pytest.mark.long
 def test_one_message_that_cannot_be_stored_does_not_take_the_others_with_it(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from gateway.brokers.broker import free_port
 from gateway.kit import copying, parts
 from gateway.kit.standin import StandIn
-from tests import sites
+from tests import processes, sites
 
 Ran = Callable[[Path, int], AbstractContextManager[int]]
 
@@ -80,9 +80,7 @@ def brokers(need: Callable[[str], str], answers: Callable[[int], None]) -> Ran:
     def run(folder: Path, port: int) -> Iterator[int]:
         rules = folder / "broker.conf"
         rules.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
-        with subprocess.Popen(
-            [need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL
-        ) as child:
+        with processes.Child([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL) as child:
             answers(port)
             yield port
             child.terminate()

@@ -12,6 +12,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from tests import processes
+
 BANNER = b"raw REPL; CTRL-B to exit\r\n"
 WORKER = """
 import sys
@@ -115,7 +117,7 @@ class RawRepl:
     def _reset(self) -> None:
         self._end()
         self.resets += 1
-        self._worker = subprocess.Popen(
+        self._worker = processes.Child(
             self._command,
             cwd=self._folder,
             env={"MICROPYPATH": ".:.frozen"},

@@ -1,6 +1,7 @@
 """`heatveil budget`: what it says, held against frames that a real node makes."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from edge.records import Grid, Guarantee, Round
 from gateway.brokers.broker import embedded
 from gateway.faults import OperatorFault
 from gateway.kit.asked import Plan
-from gateway.kit.figures import FIGURES, SENSORS
+from gateway.kit.figures import FIGURES, SENSORS, heap_kb
 from gateway.kit.reckoning import Needs, needs
 
 PLAN = Plan("ds18b20", 1, 60, 250_000, 2500)
@@ -180,7 +181,7 @@ def test_a_place_is_one_short_frame_and_has_no_grains(heatveil) -> None:
     assert (said.status, "a place told by gps each 10 minutes" in said.out) == (0, True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_the_table_says_of_memory_is_what_is_measured(
     need: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -228,3 +229,19 @@ def test_noise_from_tables_takes_what_its_tables_take() -> None:
     narrow, wide = (needs(array._replace(variance=variance)) for variance in (600, 1 << 30))
     assert 1 < wide.noise_ms / narrow.noise_ms <= 7
     assert 0 < narrow.memory.table < wide.memory.table < 7 * 276 * 12
+
+
+def test_the_pages_numbers_of_heap_are_those_that_a_plan_is_reckoned_with() -> None:
+    """They were measured by two programs at two times, and none of them agreed."""
+    page = (Path(__file__).parents[3] / "edge" / "README.md").read_text("utf-8")
+    rows = re.findall(
+        r"^\| (source|`\.mpy` of `make edge`|the same in ROMFS) \|(.*)\|$", page, re.M
+    )
+    ends = ("_kb", "_mpy_kb", "_rom_kb")
+    said = [[float(cell) for cell in cells.split("|") if cell.strip()] for _, cells in rows]
+    names = ("heap", "load", "board", "place")
+    table = [[FIGURES[n + end].value for n in names if n + end in FIGURES] for end in ends]
+    (most,) = re.findall(r"A board with (\d+) KB of free heap or more needs none of this", page)
+
+    assert said == table
+    assert int(most) - 10 < heap_kb(False) <= int(most)

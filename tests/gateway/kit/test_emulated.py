@@ -19,7 +19,7 @@ import pytest
 
 from gateway.brokers.broker import free_port
 from gateway.kit import sensing
-from tests import emulator
+from tests import emulator, processes
 
 WITHIN_S = 90.0  # from bare to the gateway, where the machine is not shared
 WIFI = '[wifi]\nssid = "emulated"\npassword = "any"\n'
@@ -62,7 +62,7 @@ def test_an_emulated_pico_comes_to_its_broker(
     desk.path.write_text(text)
     desk.own.write_text(OWN)
     monkeypatch.setattr(sensing, "looked", lambda *_: sensing.Looked(""))
-    with subprocess.Popen([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL) as broker:
+    with processes.Child([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL) as broker:
         since_s = time.monotonic()
         words = ("--board", pico, "--settings", desk.own, "--mpy", "--wait", WITHIN_S)
         said = desk.run("provision", "attic", *words)

@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from edge import pair
+from edge import copies
 from gateway.enrolment import enrol
 from gateway.kit import boardfile, parts
 from gateway.kit.boardfile import Held
+from tests import processes
 
 PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
 NAME = "attic"
@@ -32,7 +33,7 @@ def command(desk: Any, *words: object) -> list[str]:
 
 def killed(desk: Any, after_s: float, *words: object) -> bool:
     """Return whether the command was still running when it was killed."""
-    child = subprocess.Popen(command(desk, *words), stdout=-3, stderr=-3)
+    child = processes.Child(command(desk, *words), stdout=-3, stderr=-3)
     try:
         child.wait(after_s)
     except subprocess.TimeoutExpired:
@@ -45,7 +46,7 @@ def killed(desk: Any, after_s: float, *words: object) -> bool:
 def finished(desk: Any, *words: object) -> float:
     """Run a command to its end; return how long that took."""
     since_s = time.monotonic()
-    ran = subprocess.run(command(desk, *words), capture_output=True, text=True, timeout=60)
+    ran = processes.run(command(desk, *words), capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr + ran.stdout
     return time.monotonic() - since_s
 
@@ -68,8 +69,8 @@ def check_whole(desk: Any) -> None:
     assert own is not None
     assert own.given
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
-    found = [pair.unpack(data, own.identity.state_key) for data in records(desk)]
-    assert len(found) == 2
+    found = [copies.unpack(data, own.identity.state_key) for data in records(desk)]
+    assert len(found) == len(parts.SLOTS)
     assert all(record is not None and record.spent == 0 for record in found)
     devices = enrol.load_devices(desk.path.with_name("devices.json"), "seen")
     assert devices.by_name[NAME].key_id == own.identity.key_id

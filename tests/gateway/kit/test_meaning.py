@@ -32,6 +32,7 @@ def test_what_would_come_to_mean_something_else_is_refused(text: str, says: str)
         pressing.pressed(made)
 
 
+@pytest.mark.long
 def test_what_means_the_same_is_not_refused() -> None:
     """What a driver or a module of the firmware takes by name, and all that edge has."""
     text = "from . import other\ndef f(machine, pins, other_):\n"

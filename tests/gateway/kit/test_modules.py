@@ -48,6 +48,7 @@ def test_what_is_no_module_of_ours_goes(desk: Any) -> None:
     assert "keep.py" in listed(board, ".")
 
 
+@pytest.mark.long
 def test_a_board_of_compiled_modules_makes_the_same_frame(
     desk: Any, compiled: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_board_of_compiled_modules_makes_the_same_frame(
     assert ailments.of_modules(board)[0]["other"] == ["edge/noise.mpy"]
 
 
+@pytest.mark.long
 def test_a_release_that_is_not_whole_is_refused(
     compiled: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_firmware_that_loads_other_mpy_is_named(
         modules.check_loads(board, found._replace(mpy=version), compiled)
 
 
+@pytest.mark.long
 def test_a_driver_of_ones_own_comes_from_beside_its_settings(desk: Any) -> None:
     """It goes where the board looks, is not in its config, and stays there without its file."""
     board = desk.board()
@@ -171,6 +174,7 @@ def test_its_step_is_read_from_its_text(tmp_path: Path, text: str, step: Any) ->
     assert suiting.step_of({}) is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [

@@ -5,7 +5,6 @@ what it is given on a real MicroPython. Its complaints are mpremote's own, word 
 """
 
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from gateway.kit import interpreter, mpremote, selftest
 from gateway.kit.board import BoardFault, get
 from gateway.kit.copying import copied
 from gateway.kit.mpremote import Remote
+from tests import processes
 from tests.waiting import eventually
 
 STANDS_IN = """
@@ -162,7 +162,7 @@ def test_without_mpremote_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_a_terminal_that_closes_leaves_no_keys(tmp_path: Path, number: signal.Signals) -> None:
     """What is on its way to a board lies in a file, which must not outlive the command."""
     words = [sys.executable, "-c", CLOSING, str(tmp_path)]
-    with subprocess.Popen(words, start_new_session=True) as child:
+    with processes.Child(words) as child:
         there = eventually(lambda: list(tmp_path.glob("heatveil-*/0")))
         child.send_signal(number)
     assert there

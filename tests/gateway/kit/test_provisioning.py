@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edge import pair, slots
+from edge import copies, slots
 from edge.budget import Budget
 from edge.linux import enrol as linux
 from gateway.commands.provisioning import kept, provision
@@ -60,7 +60,7 @@ def test_no_key_of_the_noise_stays_on_the_host(desk) -> None:
     provisioned(desk, board)
     own = held(desk)
 
-    record = pair.unpack(get(board, parts.SLOTS[1]), own.identity.state_key)
+    record = copies.unpack(get(board, parts.SLOTS[1]), own.identity.state_key)
     assert record is not None
     chain = record.chain.hex()
     near = [file for file in desk.path.parent.glob("*") if file.is_file()]
@@ -107,6 +107,7 @@ class Pulled:
         self._step(self._board.restart)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("late", [False, True])
 def test_whatever_is_cut_off_is_finished_by_running_it_again(
     desk, late: bool, monkeypatch: pytest.MonkeyPatch
@@ -211,13 +212,13 @@ def test_a_budget_that_began_too_early_is_left_alone(desk) -> None:
     provisioned(desk, board)
     place = slots.Files(str(desk.path.parent / "board" / "heatveil"), "budget")
     Budget(place, held(desk).identity.state_key).boot()
-    began = [place.read(i) for i in (0, 1)]
+    began = [place.read(i) for i in range(slots.COUNT)]
     file.write_text(fresh)
     desk.path.with_name(f"{NAME}.board.json").unlink()
 
     said = provisioned(desk, board)
     assert any("and begun" in line for line in said)
-    assert [place.read(i) for i in (0, 1)] == began
+    assert [place.read(i) for i in range(slots.COUNT)] == began
     assert held(desk).given
 
 

@@ -115,6 +115,7 @@ def test_new_keys_come_to_a_board_whose_sensor_broke(
     assert seen.key != old
 
 
+@pytest.mark.long
 def test_no_keys_are_made_for_a_bare_board_whose_sensor_is_silent(
     desk: Any, folder: Path, tmp_path: Path
 ) -> None:
@@ -137,6 +138,7 @@ def test_no_keys_are_made_for_a_bare_board_whose_sensor_is_silent(
     assert names(spare) == {*parts.SLOTS, parts.CONFIG, parts.MAIN}
 
 
+@pytest.mark.long
 def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_run(
     desk: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,3 +186,34 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
         seen = state.asked(desk.board(), new.identity.mac_key)
         assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
         assert (folder / parts.MAIN).exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "gives", "words"),
+    [
+        ("counts", "[20.5]", "counts gives float and must give int"),
+        ("counts", "[True]", "counts gives bool"),
+        ("counts", "[20, 21]", "counts gives 2 of 1"),
+        ("read", "[5120.0]", "read gives float"),
+        ("read", "[1 << 200]", "that a converter can give"),
+    ],
+)
+def test_a_driver_whose_counts_are_not_whole_is_told_so(
+    desk: Any, folder: Path, method: str, gives: str, words: str
+) -> None:
+    """On the wall it would answer no Round; here the operator hears which of its methods is it."""
+    methods = {"counts": "[20]", "read": "[5120]", method: gives}
+    driver = desk.own.with_name("mine.py")
+    driver.write_text(
+        "class Sensor:\n    step, sensors = (1, 16), 1\n"
+        "    def __init__(self, device, empty=None):\n        pass\n"
+        + "".join(
+            f"    def {n}(self, params=None):\n        return {r}\n" for n, r in methods.items()
+        )
+    )
+    desk.own.write_text(f'[driver]\nname = "yours"\nfile = "{driver}"\npin = 26\n')
+    said = run(desk, folder, "provision", NAME, "--settings", desk.own)
+
+    assert (said.status, words in said.err) == (1, True), said.err
+    assert "20.5" not in said.err
+    assert not given(desk)

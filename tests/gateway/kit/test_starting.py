@@ -1,6 +1,5 @@
 """From a bare board to its first frame: a real MicroPython, a real broker, a real gateway."""
 
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ import pytest
 from gateway.brokers.broker import free_port
 from gateway.kit import parts, reaching, starting
 from gateway.kit.opening import opened
+from tests import processes
 from tests.gateway.kit.conftest import Ran
 
 PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
@@ -51,7 +51,7 @@ def serve(desk: Any, broker: int) -> Iterator[Callable[[], None]]:
         if "[page]" not in desk.path.read_text():
             desk.path.write_text(desk.path.read_text() + page)
         command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(desk.path)]
-        running.append(subprocess.Popen(command, stdout=-3, stderr=-3))
+        running.append(processes.Child(command, stdout=-3, stderr=-3))
 
     yield start
     for process in running:
@@ -173,7 +173,7 @@ def test_a_stand_in_ends_with_who_started_it(desk: Any, tmp_path: Path) -> None:
         "import sys, time\nfrom pathlib import Path\nfrom gateway.kit.standin import StandIn\n"
         "StandIn(sys.argv[1], Path(sys.argv[2]), lives=True).restart()\ntime.sleep(60)\n"
     )
-    child = subprocess.Popen([sys.executable, "-c", script, desk.program, str(folder)])
+    child = processes.Child([sys.executable, "-c", script, desk.program, str(folder)])
     beat = folder / "beat"
     until_s = time.monotonic() + 60
     while not beat.exists() and time.monotonic() < until_s:

@@ -5,7 +5,6 @@ The stand-in has a receiver that is at the Brandenburg Gate, and the grid lies a
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import reduce
@@ -23,6 +22,7 @@ from gateway.faults import OperatorFault
 from gateway.kit import firmware, parts, placing, selftest, selftest_place, settings, state
 from gateway.kit.board import BoardFault, get, listed
 from gateway.kit.standin import CONSOLE, StandIn
+from tests import processes
 from tests.gateway.kit.conftest import Ran
 
 PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
@@ -99,6 +99,7 @@ def park(desk: Any) -> Park:
     return made
 
 
+@pytest.mark.long
 def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
     """Enrolled, self-tested, its receiver heard; budget and doctor count what its promise does."""
     done = park.run("provision", NAME, "--settings", park.own)
@@ -174,6 +175,7 @@ def test_the_board_finds_the_cell_that_it_is_in(park: Park) -> None:
     assert park.board().run(WHERE) == "4 7\n"
 
 
+@pytest.mark.long
 def test_keys_and_passwords_come_to_it_as_to_any_other(park: Park) -> None:
     """`rotate`, both ways; it stays what it is, and its budget is what the room has left."""
     assert park.run("provision", NAME, "--settings", park.own).status == 0
@@ -201,6 +203,7 @@ def test_a_grid_that_moved_is_told_to_the_board(park: Park) -> None:
     assert after["mac_key"] == before["mac_key"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("own", "change", "says"),
     [
@@ -273,6 +276,7 @@ def test_a_device_that_stays_needs_no_corner(park: Park) -> None:
 LOST = "GPGGA,120000.00,,,,,0,00,99.99,,,,,,"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("said", "status", "says"),
     [
@@ -348,7 +352,7 @@ def counted(park: Park) -> str:
     park.path.write_text(park.path.read_text() + page)
     command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(park.path)]
     log = park.path.with_name("serve.log")
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as gateway:
+    with log.open("wb") as out, processes.Child(command, stdout=out, stderr=out) as gateway:
         said = park.run("provision", NAME, "--wait", 40)
         gateway.terminate()
     assert said.status == 0, said.err + log.read_text()[-2000:]
@@ -357,6 +361,7 @@ def counted(park: Park) -> str:
     return str(said.out + said.err + log.read_text() + (park.flash / CONSOLE).read_text())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("broker")
 def test_its_first_frame_is_in_the_gateways_round(park: Park) -> None:
     """Provisioned, started, asked by a gateway that runs, its answer on the disk; no cell is told.
@@ -401,6 +406,7 @@ class UART:
 OWN_PLACE = GPS.replace("gps", "yours") + 'baud = 115200\nfile = "mine.py"\n'
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("broker")
 def test_a_place_of_ones_own_is_a_copy_of_the_template_and_counts(
     park: Park, monkeypatch: pytest.MonkeyPatch
@@ -424,6 +430,7 @@ def test_a_place_of_ones_own_is_a_copy_of_the_template_and_counts(
     assert not re.search(r"47000|78000|\(4, 7\)", done.out + counted(park))
 
 
+@pytest.mark.long
 def test_a_board_of_compiled_modules_finds_its_cell_too(
     park: Park, need: Callable[[str], str]
 ) -> None:

@@ -84,7 +84,7 @@ def test_however_the_bytes_are_cut_the_messages_are_the_same(five: bool) -> None
             payload, mid = world.randbytes(world.choice((0, 1, 130, 20_000))), world.randrange(3)
             more = world.randbytes(world.choice((0, 5, 200)))
             whole += publish(topic, payload, mid, five=five, more=more)
-            wanted.append(Came(topic.decode(), payload, mid))
+            wanted.append(Came(topic.decode(), payload, mid, False))
         cuts = sorted(world.randrange(len(whole) + 1) for _ in range(world.randrange(6)))
         pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
 

@@ -1,5 +1,6 @@
 """MQTT 5 where the broker has it, 3.1.1 where it has not, and what either is needed for."""
 
+import logging
 import queue
 import socket
 import threading
@@ -161,8 +162,13 @@ def test_who_publishes_hears_when_the_broker_has_it(mosquitto: Mqtt, pump: Pump)
     link.close()
 
 
-def test_a_broker_without_mqtt_5_is_spoken_to_in_its_own_version(pump: Pump) -> None:
-    """amqtt is the broker of a demonstration where there is no mosquitto."""
+def test_a_broker_without_mqtt_5_is_spoken_to_in_its_own_version(
+    pump: Pump, caplog: pytest.LogCaptureFixture
+) -> None:
+    """amqtt is the broker of a demonstration where there is no mosquitto.
+
+    It refuses version 5, which is no fault of anybody: nothing of that is logged.
+    """
     with broker.embedded("amqtt") as address:
         taker = Taker()
         at = Mqtt(host=address.host, port=address.port, insecure=True)
@@ -172,6 +178,7 @@ def test_a_broker_without_mqtt_5_is_spoken_to_in_its_own_version(pump: Pump) -> 
         assert taker.came.get(timeout=30).payload == b"hello"
         assert str(link.version) == "3.1.1"
         link.close()
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 @contextmanager

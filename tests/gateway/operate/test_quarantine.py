@@ -236,6 +236,7 @@ class Wall:
         return dict(self.rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("off_s", [-1e6, 0.0, 1e6], ids=["set on", "right", "set back"])
 def test_no_clock_that_is_set_lets_a_device_back_early(off_s: float) -> None:
     """Ten minutes are ten minutes of a clock that nobody can set; then it comes back all the same.

@@ -22,7 +22,7 @@ from gateway.enrolment import enrol
 from gateway.faults import OperatorFault
 from gateway.operate.reloading import Reloading, reread
 from gateway.operating import Mqtt
-from tests import sites
+from tests import processes, sites
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 PATIENCE_S = 40.0
@@ -42,9 +42,7 @@ class Served:
 
     def __init__(self, site: Path) -> None:
         command = [PROGRAM, "serve", "--config", site]
-        self.process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
-        )
+        self.process = processes.Child(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
         self.port, self.lines = config.load(site).page.port, list[dict[str, Any]]()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -102,7 +100,7 @@ def test_a_gateway_that_runs_takes_a_new_pause_and_keeps_everything_else(
 ) -> None:
     """Others destroyed their buffers by this; here a broken file changes nothing, and says so."""
     good, database = site.read_text(), site.with_name("heatveil.sqlite")
-    with subprocess.Popen(
+    with processes.Child(
         [PROGRAM, "fleet", "--config", site, "--sources-random", "1"], stdout=subprocess.DEVNULL
     ) as fleet:
         served.logged("map")

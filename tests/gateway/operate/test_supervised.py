@@ -17,6 +17,7 @@ import pytest
 from gateway.brokers.broker import free_port
 from gateway.operate.notify import Notifier
 from gateway.operate.supervised import Supervised
+from tests import processes
 
 
 class Told(Notifier):
@@ -183,7 +184,7 @@ def test_the_service_tells_systemd_the_truth(
             "NOTIFY_SOCKET": str(tmp_path / "notify"),
             "WATCHDOG_USEC": "400000",
         }
-        serve = subprocess.Popen(
+        serve = processes.Child(
             [Path(sys.executable).with_name("heatveil"), "serve", "--config", site],
             env=environment,
             stdout=subprocess.DEVNULL,
@@ -194,7 +195,7 @@ def test_the_service_tells_systemd_the_truth(
         stack.callback(serve.kill)
         hear("STATUS=broker")
         assert "READY=1" not in said
-        broker = subprocess.Popen(
+        broker = processes.Child(
             [need("mosquitto"), "-c", tmp_path / "m.conf"], stderr=subprocess.DEVNULL
         )
         stack.callback(broker.wait)

@@ -19,6 +19,7 @@ from gateway.commands.choices import first_round
 from gateway.enrolment import enrol, single, tightened
 from gateway.enrolment.granting import granted
 from gateway.kit.placing import asked_by
+from tests import processes
 from tests.gateway.owner.conftest import written
 from tests.gateway.owner.test_unveiling import rows
 
@@ -73,7 +74,7 @@ async def answering(home: str, gateway: "subprocess.Popen[str]") -> None:
 def test_a_round_from_its_plan_to_the_owners_readings(heatveil: Any, site: Path) -> None:
     """The whole way: planned, signed, refused by nobody, charged, drawn, and taken off again."""
     asked = first_round(config.query(config.load(site)))
-    with subprocess.Popen(
+    with processes.Child(
         [PROGRAM, "once", "--config", site],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.brokers.broker import free_port
 from gateway.operating import Mqtt
+from tests import processes
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 
@@ -21,9 +22,9 @@ def test_a_fleet_that_was_enrolled_by_hand_is_tightened_and_opened_by_hand(
 
     def run(*words: str) -> Any:
         command = [PROGRAM, words[0], *words[1:], "--config", path]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return processes.run(command, capture_output=True, text=True, timeout=60)
 
-    with subprocess.Popen(
+    with processes.Child(
         [PROGRAM, "fleet", "--config", path, "--enrol"], stdout=subprocess.PIPE, text=True
     ) as fleet:
         try:

@@ -17,6 +17,7 @@ from gateway.serving import Service
 from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
+from tests import processes
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 SENSORS, ROUNDS = 6, 3
@@ -39,7 +40,7 @@ class Witness(Fleet):
 def unveiled(owned: Any, *words: object) -> subprocess.CompletedProcess[str]:
     """Run the command as the owner does: in a process of its own."""
     command = [PROGRAM, "unveil", "--config", owned.config, *words]
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    return processes.run([str(word) for word in command], capture_output=True, text=True)
 
 
 def test_the_owner_gets_what_the_sensors_gave_and_the_public_store_stays_as_it_was(
@@ -120,7 +121,7 @@ def test_a_full_disk_leaves_no_half_of_the_readings(owned: Any) -> None:
     """Half of them would look like all of them, and lie about in the clear."""
     before = {path.name for path in owned.folder.iterdir()}
     for out in ("readings.sqlite", "readings.csv"):
-        ran = subprocess.run(
+        ran = processes.run(
             [PROGRAM, "unveil", "--config", owned.config, "--out", owned.folder / out],
             capture_output=True,
             text=True,

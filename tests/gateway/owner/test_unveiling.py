@@ -94,7 +94,7 @@ def test_the_gateway_s_files_stay_as_they_were(heatveil: Heatveil, owned: Any) -
 
 def test_a_gateway_that_runs_is_read_as_it_stands(heatveil: Heatveil, owned: Any) -> None:
     """What it has committed counts, though it lies in the log still."""
-    engine, _ = opened(owned.database, "owned")
+    engine = opened(owned.database, "owned")[0]
     before = digests(owned.folder)
     with engine.begin() as gateway:
         gateway.exec_driver_sql("DELETE FROM reports WHERE epoch = 3")
@@ -356,6 +356,7 @@ def test_what_cannot_be_opened_is_refused_and_leaves_nothing(
     assert digests(owned.folder) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("out", "words"),
     [

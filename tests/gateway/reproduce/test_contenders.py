@@ -30,6 +30,7 @@ def error(name: str, epsilon: tuple[int, int], users: int = 20_000) -> float:
     return 5 * wasserstein2(truth, found, normalise=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in CONTENDERS if not name.startswith("MDSW")])
 def test_a_large_epsilon_gives_the_truth(name: str) -> None:
     """All but the product of marginals come to the truth, whichever way round it is."""
@@ -62,6 +63,7 @@ def test_no_local_mechanism_tells_more_than_epsilon(name: str) -> None:
     assert told.notion.startswith("local")
 
 
+@pytest.mark.long
 def test_the_peer_of_another_notion_stands_at_equal_local_privacy_and_tells_far_more() -> None:
     """The number beside it is the reason why it is not called better."""
     disk, subset = privacy("DAM", (15, 15), (7, 2)), privacy("SEM-Geo-I", (15, 15), (7, 2))

@@ -13,6 +13,7 @@ from gateway.simulate.rooms import modelled, room_of
 from physics.rooms import model
 from physics.rooms.day import day
 from physics.rooms.histories import history
+from physics.rooms.plan import plan
 from physics.rooms.pulses import Stretch, pulses
 from physics.rooms.records import Door, Room, Wall
 
@@ -35,7 +36,7 @@ def test_a_lived_day_is_the_sum_of_its_pulses(parted: Room, until_h: float) -> N
     living = Living(parted, today, made.views)
     living.go(3600 * until_h)
     there, empty = living.seen_k
-    step_s, views = parted.day.step_s, made.views.reshape(len(made.views), 12, 20)
+    step_s, views = parted.day.step_s, made.views.reshape(-1, *plan(parted).shape)
     stretches = [
         Stretch(model.standing(parted, since.opened), since.steps)
         for since in history(parted, 3600 * until_h)

@@ -22,6 +22,7 @@ from gateway.serving import Service
 from gateway.simulate.scene import Scene
 from gateway.virtual.nodes import Nodes
 from recovery.heatmap import Unresolved
+from tests import processes
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 SITE = """
@@ -61,7 +62,7 @@ class Unsolved:
     def stop(self) -> None:
         pass
 
-    def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
+    def recover(self, mechanism: str, query: Any, releases: Any, *_: Any) -> Any:
         return Unresolved(query.grid, releases[0].round.guarantee, math.inf, math.inf, "not asked")
 
 
@@ -167,7 +168,7 @@ def test_ctrl_c_ends_a_scene_in_a_deployment_that_has_no_plan(site: Path) -> Non
     site.write_text("\n".join(lines))
     room = site.with_name("room.toml")
     words = ["fleet", "--config", site, "--enrol", "--scene", room, "--speed", "600"]
-    with subprocess.Popen(
+    with processes.Child(
         [PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None

@@ -52,6 +52,7 @@ def test_a_wrong_room_is_told_in_one_line(
     assert [one.name for one in path.parent.iterdir()] == ["room.toml"]
 
 
+@pytest.mark.long
 def test_the_same_seed_is_the_same_day_and_both_files_agree(
     heatveil: Callable[..., Any], written: Callable[..., Path]
 ) -> None:
@@ -91,6 +92,7 @@ def test_the_same_seed_is_the_same_day_and_both_files_agree(
     assert set(a.files) >= named_parts
 
 
+@pytest.mark.long
 def test_pictures_are_pictures(heatveil: Callable[..., Any], written: Callable[..., Path]) -> None:
     """1125 pixels across, as many frames as promised, and scores in metres."""
     path = written()
@@ -110,6 +112,7 @@ def test_pictures_are_pictures(heatveil: Callable[..., Any], written: Callable[.
     assert not gif.exists()
 
 
+@pytest.mark.long
 def test_an_animation_has_its_frames(
     heatveil: Callable[..., Any], written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +127,7 @@ def test_an_animation_has_its_frames(
         assert (moving.format, moving.n_frames) == ("GIF", 6)
 
 
+@pytest.mark.long
 def test_a_room_without_a_promise_is_lived_and_nothing_is_sent(
     heatveil: Callable[..., Any], written: Callable[..., Path]
 ) -> None:
@@ -148,6 +152,7 @@ def test_a_room_without_a_promise_is_lived_and_nothing_is_sent(
     assert np.unravel_index((there - gone).argmax(), (8, 8))[0] > 4  # south of the array
 
 
+@pytest.mark.long
 def test_the_veil_runs_on_the_thermometers_beside_an_array(
     lived: Callable[..., Any],
 ) -> None:
@@ -160,6 +165,7 @@ def test_the_veil_runs_on_the_thermometers_beside_an_array(
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["living", "writing"])
 def test_who_interrupts_it_finds_nothing_left(
     heatveil: Callable[..., Any],

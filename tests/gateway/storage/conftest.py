@@ -20,6 +20,7 @@ import pytest
 from gateway.brokers.broker import free_port
 from gateway.storage.places import Database, Place
 from gateway.storage.store import Store
+from tests import processes
 
 PASSWORD = "a word that no log may hold"
 SCHEMAS = count(1)
@@ -69,7 +70,7 @@ class Cluster:
 
     def _run(self, program: str, *words: object) -> None:
         as_whom = "postgres" if os.getuid() == 0 else None
-        ran = subprocess.run(
+        ran = processes.run(
             [str(self.bin / program), *map(str, words)],
             user=as_whom,
             group=as_whom,

@@ -13,6 +13,7 @@ from gateway.faults import OperatorFault
 from gateway.storage import advisory, postgres
 from gateway.storage.alone import alone
 from gateway.storage.places import Database, Place
+from tests import processes
 
 HOLDS = """
 import sys
@@ -41,7 +42,7 @@ def test_the_lock_goes_with_a_process_that_is_killed(place: Place) -> None:
     if isinstance(place, Database):
         words = [place.words, str(place.password_file)]
     command = [sys.executable, "-c", HOLDS, *words]
-    with subprocess.Popen(
+    with processes.Child(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:
         assert child.stdout is not None

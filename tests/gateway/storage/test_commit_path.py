@@ -82,6 +82,7 @@ class _Breaks:
             raise OSError("no")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", METHODS)
 def test_a_failure_at_any_step_leaves_nothing_half(store: Store, home: Any, name: str) -> None:
     """What was not committed is not there at all, so that it may simply be tried again."""
@@ -145,6 +146,7 @@ def test_the_promise_of_a_round_paid_later_binds_at_once(store: Store, home: Any
         store.open_round(Asked(b"nam2", b"nam2", home.round(2), b"", RHO), 3 * RHO)
 
 
+@pytest.mark.long
 def test_a_commit_whose_answer_was_lost_is_not_a_loss(
     store: Store, home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,5 @@
 """A deployment says where its store is, and everything that opens one goes there."""
 
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -12,6 +11,7 @@ from gateway import config
 from gateway.faults import OperatorFault
 from gateway.storage.places import Database, place_of
 from gateway.storage.store import Store
+from tests import processes
 
 SITE = """
 [site]
@@ -84,6 +84,6 @@ def test_without_psycopg_it_is_said_what_to_install(tmp_path: Path) -> None:
         "try: Store(Database('host=127.0.0.1'), 'lab')\n"
         "except Exception as fault: print(type(fault).__name__, fault)"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    ran = processes.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.stdout.startswith("OperatorFault"), ran.stderr
     assert "heatveil[postgres]" in ran.stdout

@@ -18,6 +18,7 @@ from gateway.storage import patience
 from gateway.storage.looking import MADE, looking
 from gateway.storage.places import Database
 from gateway.storage.store import Store
+from tests import processes
 
 KEY = b"key1"
 
@@ -126,7 +127,7 @@ def test_two_processes_cannot_spend_more_than_there_is(database: Database) -> No
     Store(database, "lab").close()
     words = [database.words, str(database.password_file)]
     children = [
-        subprocess.Popen(
+        processes.Child(
             [sys.executable, "-c", OPENS, *words, str(n)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

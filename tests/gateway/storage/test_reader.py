@@ -15,6 +15,7 @@ from gateway.ledger import Charge
 from gateway.storage.places import Database, Place
 from gateway.storage.reader import Reader
 from gateway.storage.records import Gap
+from gateway.storage.schema import SCHEMA
 from gateway.storage.store import Store
 
 RHO = Fraction(1, 7)
@@ -125,7 +126,8 @@ def test_a_store_of_another_schema_is_not_read(tmp_path: Path) -> None:
     """Older: the gateway brings it up to date, and nobody else does; newer: nobody here can."""
     path = tmp_path / "heatveil.sqlite"
     Store(path, "lab").close()
-    for schema, said in ((4, "heatveil serve brings it up to date"), (6, "Use that heatveil")):
+    older, newer = "heatveil serve brings it up to date", "Use that heatveil"
+    for schema, said in ((SCHEMA - 1, older), (SCHEMA + 1, newer)):
         with sqlite3.connect(path) as connection:
             connection.execute("UPDATE about SET schema = ?", [schema])
         connection.close()

@@ -1,8 +1,12 @@
 """SQLite keeps what it is held to: commits survive the power, the log stays small."""
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+
+import pytest
+import structlog.testing
 
 from gateway.intake.outcomes import Kept
 from gateway.storage.store import Store
@@ -47,3 +51,26 @@ def test_the_log_is_small_again_after_a_reader_that_stayed(tmp_path: Path) -> No
     assert store.checkpoint()
     assert log.stat().st_size == 0
     store.close()
+
+
+@pytest.mark.parametrize("mode", [None, 0o644, 0o660])
+def test_nobody_else_on_the_machine_reads_a_store(tmp_path: Path, mode: int | None) -> None:
+    """Neither a new one, whatever the umask, nor one of before, which is told; nor its log."""
+    path, before = tmp_path / "heatveil.sqlite", os.umask(0o022)
+    try:
+        if mode is not None:
+            sqlite3.connect(path).close()
+            path.touch(mode)
+            path.chmod(mode)
+        with structlog.testing.capture_logs() as told:
+            store = Store(path, "lab")
+        store.keep(_batch(0))
+        store.backup(tmp_path / "copy.sqlite")
+        modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()}
+        store.close()
+    finally:
+        os.umask(before)
+
+    assert modes.keys() >= {path.name, f"{path.name}-wal", f"{path.name}-shm", "copy.sqlite"}
+    assert set(modes.values()) == {0o600}
+    assert [one["mode"] for one in told if "mode" in one] == ([f"{mode:04o}"] if mode else [])

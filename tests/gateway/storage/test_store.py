@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from gateway.faults import OperatorFault
+from gateway.faults import OperatorFault, ReplacedFault
 from gateway.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, digest
 from gateway.ledger import Charge
 from gateway.storage import dead
@@ -20,6 +20,7 @@ from gateway.storage import heard as rows
 from gateway.storage.places import Place
 from gateway.storage.store import Store
 from gateway.terms import terms
+from tests import processes
 
 NAME = b"\x00\x01\x02\x03"
 KEY, NEW_KEY = b"key1", b"key2"
@@ -34,6 +35,7 @@ def asked(plan: Any, name: bytes = NAME) -> Asked:
     return Asked(b"P" + name[1:], name, plan, b"message", RHO)
 
 
+@pytest.mark.long
 def test_what_was_kept_is_found_after_the_store_was_opened_again(place: Place, home: Any) -> None:
     """A restart must find the round, its price, its answers, its release and its map."""
     plan = home.round(3)
@@ -48,6 +50,7 @@ def test_what_was_kept_is_found_after_the_store_was_opened_again(place: Place, h
 
     assert store.charges() == (Charge(RHO),)
     assert store.answers(NAME) == [("north", b"frame 5")]
+    assert (store.answered_s(NAME) or 0) >= (store.opened_s(NAME) or 0) > 0
     assert store.newest() == {("north", KEY): (1, 5)}
     assert store.release(NAME) == ([None, 4, -5], 2)
     assert store.map_of(NAME) == "{}"
@@ -55,6 +58,20 @@ def test_what_was_kept_is_found_after_the_store_was_opened_again(place: Place, h
     store.close()
 
 
+def test_a_ledger_that_knows_less_than_it_did_is_not_charged(store: Store, home: Any) -> None:
+    """Another was put in its place, whatever its file is called: what was spent is not in it."""
+    for number in (1, 2):
+        name = number.to_bytes(4, "big")
+        store.open_round(asked(home.round(number), name), Fraction(1))
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM charges")
+
+    with pytest.raises(ReplacedFault):
+        store.open_round(asked(home.round(3), b"0003"), Fraction(1))
+    assert store.charges() == ()
+
+
+@pytest.mark.long
 def test_a_round_is_charged_once_however_often_it_is_opened(store: Store, home: Any) -> None:
     """A gateway that died in the middle opens the same round again and owes nothing more."""
     for _ in range(3):
@@ -299,12 +316,13 @@ while True:
 """
 
 
+@pytest.mark.long
 def test_kill_9_loses_nothing_that_the_store_said_yes_to(tmp_path: Path) -> None:
     """The writer says a number after its commit; the store must have it, and no gap before it."""
     path = tmp_path / "heatveil.sqlite"
     for kill in range(3):
         command = [sys.executable, "-c", WRITER, str(path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        with processes.Child(command, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             said = [int(child.stdout.readline()) for _ in range(20)]
             os.kill(child.pid, signal.SIGKILL)
@@ -334,6 +352,7 @@ def test_a_second_answer_is_charged_once_however_often_it_comes(
     found.close()
 
 
+@pytest.mark.long
 def test_the_store_knows_what_a_round_cost_and_who_answered_it(store: Store, home: Any) -> None:
     """So that an answer to a round that closed long ago can be charged."""
     store.open_round(asked(home.round(3)), Fraction(1))

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from gateway.faults import OperatorFault
 from gateway.intake.outcomes import Kept
 from gateway.storage.reader import Reader
 from gateway.storage.store import Store
+from tests import processes
 
 KEY = b"key1"
 
@@ -101,7 +101,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_what_a_killed_gateway_left_in_its_log_is_read_and_stays_there(tmp_path: Path) -> None:
     """Its last commits are in the log alone; who looks must see them, and must not move them."""
     path = tmp_path / "heatveil.sqlite"
-    ended = subprocess.run([sys.executable, "-c", KILLED, str(path)])
+    ended = processes.run([sys.executable, "-c", KILLED, str(path)])
     assert ended.returncode == -signal.SIGKILL
     log = path.with_name("heatveil.sqlite-wal")
     before = {one.name: one.stat().st_mtime_ns for one in (path, log)}

@@ -30,6 +30,7 @@ from gateway.virtual.life import Life
 from gateway.virtual.member import Hall, Member
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
+from tests import processes
 from tests.waiting import eventually
 
 LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
@@ -160,7 +161,7 @@ def test_one_that_dies_is_told_as_lost_and_comes_back_with_the_same_frame(
 
 def started(site: Site) -> "subprocess.Popen[str]":
     words = [sys.executable, "-c", PROCESS, str(site.folder), str(site.mqtt.port), site.name]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    process = processes.Child(words, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
     return process

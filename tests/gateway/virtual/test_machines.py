@@ -30,6 +30,7 @@ from gateway.virtual.machine import Asked, Machine
 from gateway.virtual.machines import Machines
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
+from tests import processes
 from tests.waiting import eventually
 
 LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
@@ -91,6 +92,7 @@ def program(request: pytest.FixtureRequest, need: Callable[[str], str]) -> str:
     return need(request.param)
 
 
+@pytest.mark.long
 def test_real_interpreters_answer_and_say_goodbye(site: Site, home: Any, program: str) -> None:
     """Each frame is counted on its way: made, sent, acknowledged, received."""
     with site.machines(program) as fleet:
@@ -111,6 +113,7 @@ def test_real_interpreters_answer_and_say_goodbye(site: Site, home: Any, program
     assert b"lost" not in site.of("state")
 
 
+@pytest.mark.long
 def test_one_that_is_killed_comes_back_with_the_same_frame(
     site: Site, home: Any, program: str
 ) -> None:
@@ -136,6 +139,7 @@ def test_one_that_is_killed_comes_back_with_the_same_frame(
     assert again
 
 
+@pytest.mark.long
 def test_they_come_in_tls_and_to_no_broker_that_another_signed_for(
     need: Callable[[str], str], answers: Callable[[int], None], tmp_path: Path, home: Any
 ) -> None:
@@ -156,7 +160,7 @@ def test_they_come_in_tls_and_to_no_broker_that_another_signed_for(
         f"certfile {tmp_path}/server.pem\nkeyfile {tmp_path}/server.key\n"
     )
     with (
-        subprocess.Popen([program, "-c", tmp_path / "conf"], stderr=subprocess.DEVNULL) as child,
+        processes.Child([program, "-c", tmp_path / "conf"], stderr=subprocess.DEVNULL) as child,
         Pump("asks") as pump,
     ):
         answers(port)
@@ -176,6 +180,7 @@ def test_they_come_in_tls_and_to_no_broker_that_another_signed_for(
     assert came
 
 
+@pytest.mark.long
 def test_one_that_is_shut_out_is_named_with_the_reason(
     doors: Any, tmp_path: Path, need: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +203,7 @@ def test_one_that_is_shut_out_is_named_with_the_reason(
     assert "refuses us with code 5" in missing["node-2"]
 
 
+@pytest.mark.long
 def test_no_key_is_in_the_arguments_of_a_process(site: Site, need: Callable[[str], str]) -> None:
     """Everybody on the machine can list them."""
     need("micropython")
@@ -215,6 +221,7 @@ def test_no_key_is_in_the_arguments_of_a_process(site: Site, need: Callable[[str
     assert not [key for key in keys for text in found if key.hex().encode() in text]
 
 
+@pytest.mark.long
 def test_an_interpreter_that_ends_is_named_with_what_it_said(
     site: Site, need: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

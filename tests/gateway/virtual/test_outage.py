@@ -26,6 +26,7 @@ from gateway.virtual.crowd import Crowd
 from gateway.virtual.machines import Machines
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
+from tests import processes
 from tests.waiting import eventually
 
 LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
@@ -46,7 +47,7 @@ class Broker:
         self.start()
 
     def start(self) -> None:
-        self.process = subprocess.Popen(self._command, stderr=subprocess.DEVNULL)
+        self.process = processes.Child(self._command, stderr=subprocess.DEVNULL)
         self._answers(self.port)
 
     def kill(self) -> None:

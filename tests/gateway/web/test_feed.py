@@ -168,3 +168,13 @@ def test_two_pages_on_one_port_are_refused() -> None:
         pytest.raises(OperatorFault, match="Address already in use"),
     ):
         Page("127.0.0.1", int(page.url[:-1].rsplit(":")[-1]))
+
+
+def test_no_more_viewers_come_in_than_there_are_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty that ask in one moment are counted one by one, and not when they begin to listen."""
+    monkeypatch.setattr(feed, "MOST", 3)
+    one = Feed()
+
+    assert [one.enter() for _ in range(5)] == [True, True, True, False, False]
+    one.leave()
+    assert [one.enter() for _ in range(2)] == [True, False]

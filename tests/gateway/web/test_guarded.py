@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from gateway.faults import OperatorFault
+from gateway.operate.health import Health
 from gateway.operate.metrics import Metrics
 from gateway.web import links
 from gateway.web.app import FILES
@@ -225,10 +226,74 @@ def test_an_address_leads_to_what_is_listed_and_nowhere_else(
     assert "location" not in answer.headers
 
 
+ACTIVE = b"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+HEALTHY = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+def said(place: tuple[str, int], asked: bytes, source: str = "127.0.0.1") -> bytes:
+    """Return how the answer to a request begins, b"" where the connection is closed."""
+    try:
+        with socket.create_connection(place, 10, (source, 0)) as link:
+            link.sendall(asked)
+            return link.recv(12)
+    except ConnectionResetError:
+        return b""
+
+
+def hold(stack: ExitStack, place: tuple[str, int], sent: bytes, source: str) -> None:
+    """Keep a connection on which so much has been asked; what is answered is not read."""
+    link = stack.enter_context(socket.create_connection(place, 10, (source, 0)))
+    link.sendall(sent)
+    if sent:
+        link.recv(1, socket.MSG_PEEK)  # it has been asked once it is answered
+
+
+@pytest.mark.parametrize(("sent", "at_the_page"), [(b"", b"HTTP/1.1 200"), (ACTIVE, b"")])
+def test_health_answers_while_the_page_is_full(
+    sent: bytes, at_the_page: bytes, known: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of connections that say nothing and of viewers that read slowly alike, from everywhere."""
+    monkeypatch.setattr(links, "MOST", 12)
+    health = Health("store")
+    health.say("store", True)
+    words: Any = {"reader": known, "health": health, "metrics": Metrics()}
+    with Page("127.0.0.1", 0, probed=("127.0.0.1", 0), **words) as page, ExitStack() as stack:
+        place, probes = (
+            ("127.0.0.1", urlsplit(url).port or 0) for url in (page.url, page.probes_url)
+        )
+        for number in range(12):
+            hold(stack, place, sent, f"127.0.0.{2 + number // 4}")
+        answers = [
+            said(probes, HEALTHY.replace(b"/livez", path))
+            for path in (b"/livez", b"/readyz", b"/metrics", b"/api/v1/rounds")
+        ]
+        full = said(place, HEALTHY)
+
+    assert answers == [b"HTTP/1.1 200"] * 3 + [b"HTTP/1.1 404"]
+    assert full == at_the_page
+
+
+@pytest.mark.parametrize(("hosts", "answered"), [((), b""), (("heat.example",), b"HTTP/1.1 200")])
+def test_one_address_leaves_room_for_the_others(
+    hosts: tuple[str, ...], answered: bytes, known: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has half of the connections; a proxy of this machine, where one is named, has all."""
+    monkeypatch.setattr(links, "MOST", 12)
+    with Page("127.0.0.1", 0, reader=known, hosts=hosts) as page, ExitStack() as stack:
+        place = "127.0.0.1", urlsplit(page.url).port or 0
+        for _ in range(6):
+            hold(stack, place, ACTIVE, "127.0.0.2")
+        seventh = said(place, HEALTHY, "127.0.0.2")
+        other = said(place, HEALTHY, "127.0.0.3")
+
+    assert seventh == answered
+    assert other == b"HTTP/1.1 200"
+
+
 def test_connections_are_bounded(live: Page, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who opens many and asks nothing, or never ends, takes no descriptor from the store."""
     monkeypatch.setattr(links, "MOST", 20)
-    monkeypatch.setattr(links, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(links, "PATIENCE_S", 0.8)
     place = ("127.0.0.1", urlsplit(live.url).port or 0)
     with ExitStack() as stack:
         opened = [stack.enter_context(socket.create_connection(place)) for _ in range(20)]
@@ -237,12 +302,16 @@ def test_connections_are_bounded(live: Page, ask: Ask, monkeypatch: pytest.Monke
         time.sleep(0.1)
         more = stack.enter_context(socket.create_connection(place))
         more.settimeout(5)
+        more.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        answered = more.recv(12)
+        opened[0].settimeout(5)
         try:
-            turned_away = more.recv(1)
+            turned_away = opened[0].recv(1)
         except ConnectionResetError:
             turned_away = b""
-        time.sleep(0.9)
+        time.sleep(1.8)
         answer = ask(live, "/livez")
 
+    assert answered == b"HTTP/1.1 200"  # the silent ones do not close the port to others
     assert turned_away == b""
     assert answer.status == 200

@@ -275,6 +275,7 @@ NAMELESS = """() => [...document.querySelectorAll(
   .map((one) => one.outerHTML)"""
 
 
+@pytest.mark.long
 def test_it_can_be_used_by_ear_and_by_keyboard(live: Page, opened: Opened, until: Until) -> None:
     """All that can be looked at or moved has a name; Tab goes to the map, tables and slider."""
     tab = opened(live.url, reduced_motion="reduce")
@@ -298,6 +299,7 @@ def test_it_can_be_used_by_ear_and_by_keyboard(live: Page, opened: Opened, until
     assert tab.locator("th:not([scope])").count() == 0
 
 
+@pytest.mark.long
 def test_the_page_is_small() -> None:
     """A hundred kilobytes in all: it opens in a cellar, too."""
     folder = Path(gateway.web.__file__).parent

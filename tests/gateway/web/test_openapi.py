@@ -11,6 +11,7 @@ import pytest
 from gateway.web.openapi import document
 from gateway.web.operations import OPERATIONS
 from gateway.web.server import Page
+from tests import processes
 
 SEED, CASES = "20170601", "12"
 
@@ -22,7 +23,7 @@ def _searched(page: Page, folder: Path) -> subprocess.CompletedProcess[str]:
         pytest.skip("schemathesis is not here: install the extra `test`")
     words = f"--checks all --seed {SEED} --max-examples {CASES} --workers 1 --no-color"
     words += " --exclude-path /api/v1/events --request-timeout 20"  # events never end
-    return subprocess.run(
+    return processes.run(
         [program, "run", f"{page.url}api/v1/openapi.json", *words.split()],
         capture_output=True,
         text=True,

@@ -275,6 +275,23 @@ def test_nothing_is_said_that_is_not_known(live: server.Page, tab: Page, until: 
     assert tab.said == []
 
 
+def test_a_map_that_contradicts_its_query_says_so(
+    live: server.Page, tab: Page, until: Until
+) -> None:
+    """In its own words where else it says how sure it is; the next map that fits takes it back."""
+    verdict = {"level": "assumptions", "why": "the readings contradict the query"}
+    live.feed.put({**drawn(1, 8), "credible": None, "certified": None, "verdict": verdict})
+    until(tab, "document.getElementById('map').dataset.number == '1'")
+    said = tab.inner_text("#sure"), tab.get_attribute("#sure", "data-state")
+    live.feed.put({**sure(drawn(2, 8), [[0.1] * 80]), "verdict": {"level": "fits", "why": ""}})
+    until(tab, "document.getElementById('map').dataset.number == '2'")
+
+    assert said == ("Do not trust this map: the readings contradict the query.", "bad")
+    assert tab.inner_text("#sure").startswith("Most likely")
+    assert tab.get_attribute("#sure", "data-state") == ""
+    assert tab.said == []
+
+
 def test_a_map_of_no_heat_is_no_map_however_sure(
     live: server.Page, tab: Page, until: Until
 ) -> None:
@@ -351,6 +368,7 @@ LIT = """([x, y, wide, high, light]) => {
 }"""
 
 
+@pytest.mark.long
 def test_a_plane_has_a_scale_and_a_mark_that_is_seen(
     live: server.Page, tab: Page, until: Until
 ) -> None:
@@ -368,6 +386,7 @@ def test_a_plane_has_a_scale_and_a_mark_that_is_seen(
     assert cross > 10  # its dark edge on the brightest cell
 
 
+@pytest.mark.long
 def test_all_modules_come_at_once() -> None:
     """One that the first page does not name is asked for only when another has come."""
     folder = Path(server.__file__).parent

@@ -27,6 +27,7 @@ from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.storage.places import Database
 from gateway.storage.store import Store
+from tests import processes
 from tests.waiting import eventually
 
 LEASE_S = 2.0
@@ -72,7 +73,7 @@ def cluster(
     port, data = free_port(), folder / "data"
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "cwd": folder, **who}
     made = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8"]
-    subprocess.run([*made, "--no-sync"], check=True, **quiet)
+    processes.run([*made, "--no-sync"], check=True, **quiet)
     options = SOCKETS.format(folder=folder, port=port).split()
     run = [programs / "postgres", "-D", data, *options, "-c", "max_connections=200"]
     numbers = itertools.count()
@@ -80,10 +81,10 @@ def cluster(
     def fresh() -> Database:
         name = f"test{next(numbers)}"
         create = [programs / "createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres"]
-        subprocess.run([*create, name], check=True)
+        processes.run([*create, name], check=True)
         return Database(f"host=127.0.0.1 port={port} user=postgres dbname={name}")
 
-    with subprocess.Popen(run, stderr=subprocess.DEVNULL, **quiet) as child:
+    with processes.Child(run, stderr=subprocess.DEVNULL, **quiet) as child:
         answers(port)
         _wait(programs, port)
         yield fresh
@@ -95,7 +96,7 @@ def _wait(programs: Path, port: int) -> None:
     """Return once the server takes statements: it listens before that."""
     probe = [programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-q", "-t", "10"]
     for _ in range(100):
-        if not subprocess.run(probe).returncode:
+        if not processes.run(probe).returncode:
             return
     sys.exit("PostgreSQL does not come up")
 
@@ -160,7 +161,7 @@ class Site:
         given = [*words, "--config", str(self.config)]
         code = f"{before}\nfrom gateway.cli import main\nmain({given!r})"
         with Path(self.folder, f"{len(self._children)}.log").open("wb") as log:
-            child = subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log)
+            child = processes.Child([sys.executable, "-c", code], stdout=log, stderr=log)
         self._children.append(child)
         return child
 

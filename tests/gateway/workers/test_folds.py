@@ -13,8 +13,8 @@ from gateway.serves.table import wrong_in
 from gateway.storage.tallies import Sum
 from gateway.workers.folds import combined, named
 from recovery.disk import plan
-from recovery.disk_query import Query
-from recovery.disk_round import domain_of
+from recovery.disk.query import Query
+from recovery.disk.round import domain_of
 
 ROUND = plan(Query(Grid((6, 5), 0), (3, 1), scheme="dam-ns", radius=2), [])
 INSIDE = [place for place, good in enumerate(domain_of(ROUND).ravel()) if good]

@@ -31,6 +31,7 @@ def set_clock(store: Store, forward_s: float) -> None:
         connection.execute(update(table).values(until_s=table.c.until_s - forward_s))
 
 
+@pytest.mark.long
 def test_workers_that_join_and_take_at_once_never_have_the_same_part(store: Store) -> None:
     """Eight threads take for all they are worth: every part has exactly one holder."""
     ready = threading.Barrier(8)

@@ -53,6 +53,7 @@ def heard(store: Store) -> list[str]:
     return sorted(letter.topic.split("/")[3] for letter in store.refused(1000))
 
 
+@pytest.mark.long
 def test_every_device_is_heard_once_by_two_workers(
     deployment: Deployment,
     mosquitto: Mqtt,
@@ -75,6 +76,7 @@ def test_every_device_is_heard_once_by_two_workers(
     assert heard(store) == names
 
 
+@pytest.mark.long
 def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_is_not(
     deployment: Deployment,
     mosquitto: Mqtt,

@@ -29,6 +29,7 @@ from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.storage.places import Database
+from tests import processes
 from tests.waiting import eventually
 
 MAC_BYTES = 16
@@ -92,7 +93,7 @@ class Town:
         given = [*words, "--config", str(self.config)]
         code = f"{before}\nfrom gateway.cli import main\nmain({given!r})"
         with self.config.with_name(f"{len(self.children)}.log").open("wb") as log:
-            child = subprocess.Popen([sys.executable, "-c", code], stdout=log, stderr=log)
+            child = processes.Child([sys.executable, "-c", code], stdout=log, stderr=log)
         self.children.append(child)
         return child
 

@@ -158,6 +158,7 @@ def test_one_point_a_trajectory_is_one_report_each(
     ]
 
 
+@pytest.mark.long
 def test_the_figure_says_whom_each_line_protects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two small panels; the paper's own run must not be called the best of the fair ones."""
     monkeypatch.setattr(disk_14, "SIDES", (1, 3))

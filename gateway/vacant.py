@@ -1,0 +1,174 @@
+"""The empty room taken off a reading, in the process that draws maps: march, judge, remember.
+
+The service hands over when a round was asked, what is known of the sensors' levels, and the state
+that the last map left; it keeps the new state with the map, in one transaction. A state that is
+lost, or of another room file, or later than the round (a clock set back), is begun again.
+"""
+
+import io
+import zipfile
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Release
+from recovery.vacancy import Belief, Empty, faded, judged, unlearnt
+
+from .outdoors import outdoors
+from .roomfile import Cleared, Vacancy
+
+Floats = NDArray[np.float64]
+
+UNKNOWN_K = 1.0  # deviation of a sensor's level where nobody knows when it was recorded
+_UNSAID = -1.0  # in the place of that time
+_MARCHES = 4  # from a day before, for one map; a level that takes more is of an unknown time
+
+
+class _Kept(NamedTuple):
+    """A state: of the march, and of what is believed."""
+
+    march: Any  # physics.rooms.vacant.Vacant
+    belief: Belief  # of the march's causes, then of the sensors' levels
+    judged_s: float  # when the reading was asked that was judged last
+    recorded_s: Floats  # (sensors,), when levels were, as it was known then
+    levels: dict[float, tuple[Floats, Floats]]  # what was seen at such times
+
+
+def cleared(
+    query: Any,
+    releases: Sequence[Release],
+    asked: Vacancy,
+    marching: Callable[[bool], object] = lambda begun: None,
+) -> Cleared:
+    """Return the map of the newest round that was answered, less the empty room.
+
+    Args:
+        marching: hears when the march begins, and when it is over.
+
+    Raises:
+        ValueError: the room file cannot be read, or a release is not of the query.
+    """
+    from physics.instruments.presets import named
+    from physics.rooms.causes import DAY_S
+    from physics.rooms.vacant import Vacant
+
+    from .simulate.rooms import room_of, seen_by
+
+    marching(True)
+    room = room_of(asked.plan)
+    _, views = seen_by(room)
+    weather, notes = outdoors(asked.weather, asked.at_s - DAY_S, asked.at_s)
+
+    def begun(at_s: float) -> Any:
+        return Vacant(room, views, at_s - DAY_S, weather)
+
+    kept = _resumed(asked, begun(asked.at_s), len(views), notes)
+    march, left = kept.march, _MARCHES
+
+    def look(at_s: float) -> tuple[Floats, Floats] | None:
+        nonlocal march, left
+        if not march.at_s <= at_s <= march.at_s + DAY_S:
+            march, left = begun(at_s), left - 1
+        return tuple(march.go(at_s)) if left >= 0 else None
+
+    recorded_s = np.array([_said(one, asked.at_s) for one in asked.recorded_s])
+    levels: dict[float, Any] = {}
+    for said_s in sorted({_UNSAID, *recorded_s}):
+        day_s = march.clock(asked.at_s) - room.day.start_s
+        at_s = asked.at_s - day_s % DAY_S if said_s == _UNSAID else said_s
+        level = kept.levels.get(said_s) or look(at_s)
+        if level is None:
+            recorded_s[recorded_s == said_s] = _UNSAID
+        else:
+            levels[said_s] = level
+    seen = march.go(asked.at_s) if march.at_s <= asked.at_s <= march.at_s + DAY_S else None
+    if seen is None:
+        march = begun(asked.at_s)
+        seen = march.go(asked.at_s)
+    marching(False)
+    if query.background == "gateway":  # devices take off the baseline, and the first rounds tell
+        recorded_s[:] = _UNSAID
+        levels[_UNSAID] = 0 * seen.warmth_k, 0 * seen.causes_k
+    elif unsaid := int(np.count_nonzero(recorded_s == _UNSAID)):
+        notes.append(f"nobody says when the levels of {unsaid} sensors were recorded")
+
+    # What passes with the day was another when a level was recorded days ago.
+    passes = np.array([cause.passes for cause in march.causes])
+    was = [levels[one] for one in recorded_s]
+    old_s = np.where(recorded_s == _UNSAID, 0.0, asked.at_s - recorded_s)
+    held = np.where(passes, np.exp(-np.maximum(old_s - DAY_S, 0) / DAY_S)[:, None], 1.0)
+    before = np.array([causes[nth] for nth, (_, causes) in enumerate(was)])
+    own = np.concatenate(
+        [np.full(len(group.places_m), named(group.kind).noise_sd_k) for group in room.thermometers]
+    )
+    if query.sensor_noise:
+        own = 0 * own  # the query counts it
+    first = min(release.round.number for release in releases)
+    release = [one for one in releases if one.reports][-1]
+    empty = Empty(
+        seen.warmth_k - np.array([warmth[nth] for nth, (warmth, _) in enumerate(was)]),
+        np.hstack([seen.causes_k - held * before, np.diag(UNKNOWN_K * (recorded_s == _UNSAID))]),
+        np.sqrt(own**2 + ((1 - held**2) * before**2).sum(axis=1)),
+        asked.known or release.round.number < first + query.empty_readings,
+    )
+    rest = np.exp(-max(asked.at_s - kept.judged_s, 0.0) / DAY_S)
+    stays = np.concatenate([np.where(passes, rest, 1.0), recorded_s == kept.recorded_s])
+    belief = faded(kept.belief, stays)
+    found, learnt = judged(query, release, empty, belief)
+    if asked.at_s == kept.judged_s:  # drawn again: what it teaches is known already
+        learnt = kept.belief
+    state = _Kept(march, learnt, asked.at_s, recorded_s, levels)
+    return Cleared(found, _packed(state), tuple(notes))
+
+
+def _said(recorded_s: float | None, at_s: float) -> float:
+    """Return when a level was recorded, `_UNSAID` for what cannot be."""
+    return recorded_s if recorded_s is not None and 0 <= recorded_s <= at_s else _UNSAID
+
+
+def _packed(kept: _Kept) -> bytes:
+    times = sorted(kept.levels)
+    file = io.BytesIO()
+    np.savez_compressed(
+        file,
+        **kept.march.state(),
+        mean=kept.belief.mean,
+        covariance=kept.belief.covariance,
+        judged_s=np.array(kept.judged_s),
+        recorded_s=kept.recorded_s,
+        levels_s=np.array(times),
+        levels_k=np.array([kept.levels[at_s][0] for at_s in times]),
+        levels_causes_k=np.array([kept.levels[at_s][1] for at_s in times]),
+    )
+    return file.getvalue()
+
+
+def _resumed(asked: Vacancy, march: Any, sensors: int, notes: list[str]) -> _Kept:
+    """Return the state that was kept, or that of a room of which nothing is known yet."""
+    unsaid = np.full(sensors, _UNSAID)
+    anew = _Kept(march, unlearnt(len(march.causes) + sensors), asked.at_s, unsaid, {})
+    if asked.state is None:
+        return anew
+    try:
+        with np.load(io.BytesIO(asked.state), allow_pickle=False) as archive:
+            state = {name: archive[name] for name in archive.files}
+        levels = zip(state["levels_k"], state["levels_causes_k"], strict=True)
+        kept = _Kept(
+            march.resumed(state),
+            Belief(state["mean"], state["covariance"]),
+            float(state["judged_s"]),
+            state["recorded_s"],
+            dict(zip(map(float, state["levels_s"]), levels, strict=True)),
+        )
+    except (KeyError, ValueError, EOFError, OSError, zipfile.BadZipFile) as fault:
+        notes.append(f"the empty room was marched again, for its state is none of it: {fault}")
+        return anew
+    if asked.at_s < kept.judged_s:
+        notes.append(
+            "the empty room was marched again, for the clock was set back by "
+            f"{kept.judged_s - asked.at_s:.0f} s"
+        )
+        return anew._replace(belief=kept.belief, recorded_s=kept.recorded_s)
+    return kept

@@ -1,0 +1,184 @@
+"""The empty room is taken off by the gateway itself: days over a broker, and rooms without any."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from empty_days import (
+    MIDNIGHT_S,
+    Lived,
+    calm,
+    drawn,
+    living,
+    releases,
+    score,
+    wrong,
+)
+
+from gateway import config
+from gateway.enrolment import budgets, enrol
+from gateway.enrolment.granting import granted
+from gateway.operating import Mqtt
+from gateway.serving import Service
+from gateway.simulate.reading import Thermometers
+from gateway.simulate.rooms import room_of
+from gateway.virtual.nodes import Nodes
+from physics.fleet import Fleet
+from physics.instruments.levels import complete
+from physics.rooms.causes import DAY_S
+from tests.gateway.simulate.conftest import ROOM
+
+# Nobody, Ada beside the desk for an hour, and for three.
+MOMENTS_S = [3600 * hour for hour in (9.5, 12.0, 13.5)]
+SITE = """
+[site]
+name = "{site}"
+[room]
+plan = "room.toml"
+[heat]
+[sensors]
+background_k = 6.0
+[privacy]
+epsilon = "100000/1"
+delta = "1/100000"
+protect_distance_m = 0.5
+readings = 8
+[rounds]
+estimator = "nnls"
+gather_s = 10
+every_s = 0
+[mqtt]
+port = {port}
+insecure = true
+"""
+
+
+def site(folder: Path, room: str = ROOM, port: int = 1, name: str = "day") -> Path:
+    """Return a deployment file beside its room file."""
+    (folder / "room.toml").write_text(room)
+    (folder / "site.toml").write_text(SITE.format(site=name, port=port))
+    return folder / "site.toml"
+
+
+class Days:
+    """A site on the broker whose clock stands still but for the moments of its rounds."""
+
+    def __init__(self, path: Path, been: Sequence[Lived], moments_s: Sequence[float]) -> None:
+        self.deployment = config.load(path)
+        self.query = config.query(self.deployment)
+        world = np.random.default_rng(8)
+        thermometers = Thermometers(been[0].room, world)
+        start_s = been[0].room.day.start_s
+        level = complete(thermometers.level(been[0].whole.seen_k[0], start_s - 60))
+        name, sensors = self.deployment.site.name, len(level)
+        made, place = enrol.make(name, sensors), budgets.in_memory()
+        limits = granted(self.query, 0.0)
+        budgets.provision(made, limits._replace(budget=10 * limits.budget), place)
+        started = budgets.boot(made.secrets, place).devices
+        self.devices = enrol.known(made.secrets)
+        self.fleet = Fleet(started, thermometers.kinds, world, level)
+        self.fleet.recorded_ms = int(1000 * (MIDNIGHT_S + start_s))
+        # (time of the epoch, what sensors see, time by the instruments)
+        self.moments = [
+            (MIDNIGHT_S + nth * DAY_S + at_s, one.whole.seen_k[one.whole.step_of(at_s)])
+            for nth, one in enumerate(been)
+            for at_s in moments_s
+        ]
+        self.maps: list[dict[str, Any]] = []
+        self.show()
+
+    def time(self) -> float:
+        """Return the time of the epoch, of the moment that is shown."""
+        return self.moments[min(len(self.maps), len(self.moments) - 1)][0]
+
+    def show(self) -> None:
+        """Let the sensors see the moment whose turn it is."""
+        if len(self.maps) < len(self.moments):
+            at_s, seen_k = self.moments[len(self.maps)]
+            self.fleet.show(seen_k, at_s - MIDNIGHT_S)
+
+    def hear(self, event: dict[str, Any]) -> None:
+        """Go on to the next moment when a map was drawn; a start tells the last one again."""
+        if event["kind"] == "map" and event["number"] > len(self.maps):
+            self.maps.append(event)
+            self.show()
+
+    def run(self, rounds: int) -> None:
+        """Run a gateway for so many rounds."""
+        with (
+            Service(self.deployment, self.devices, on_event=self.hear) as service,
+            Nodes(self.deployment.mqtt, self.deployment.site.name, "thermal", self.fleet),
+        ):
+            service.wait_connected()
+            service.run(rounds)
+
+
+@pytest.mark.long
+def test_a_day_with_somebody_and_a_day_with_nobody_through_broker_and_solver(
+    mosquitto: Mqtt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a room that is not quite as its file; the gateway is started again in between."""
+    path = site(tmp_path, port=mosquitto.port, name="two-days")
+    world = np.random.default_rng(2)
+    people, nobody = living(wrong(room_of(tmp_path / "room.toml"), world), MOMENTS_S, world)
+    days = Days(path, (people, nobody), MOMENTS_S)
+    monkeypatch.setattr("gateway.storage.store.time", SimpleNamespace(time=days.time))
+
+    days.run(3)
+    days.run(3)
+
+    assert [one["status"] for one in days.maps] == ["nobody", "solved", "solved", *["nobody"] * 3]
+    assert [one["empty_room"] for one in days.maps] == [[]] * 6
+    assert all(one["nobody"] > 0.9 for one in days.maps[3:])
+    hold_s = days.query.response.hold_s
+    for event, at_s in zip(days.maps[1:3], MOMENTS_S[1:], strict=True):
+        found = score(days.query, people, event, at_s, hold_s)
+        assert found.off_m is not None
+        assert found.guess_m is not None
+        assert found.off_m < 0.75 * found.guess_m
+
+
+class Home(NamedTuple):
+    """A room as it truly is and as its file says, with what two of its days released."""
+
+    query: Any
+    plan: Path
+    days: tuple[Lived, Lived]
+    sent: list[list[Any]]
+
+    def told(self) -> list[str]:
+        """Return what is told of a day with Ada and of the empty day after it."""
+        said, state, hold_s = [], None, self.query.response.hold_s
+        for nth, (been, sent) in enumerate(zip(self.days, self.sent, strict=True)):
+            day_s = MIDNIGHT_S + nth * DAY_S
+            found, state = drawn(self.query, self.plan, sent, MOMENTS_S, day_s=day_s, state=state)
+            for one, at_s in zip(found, MOMENTS_S, strict=True):
+                said.append(score(self.query, been, one, at_s, hold_s).status)
+        return said
+
+
+def home(folder: Path, room: str, seed: int = 2) -> Home:
+    """Return a room and its days; one without weather is as its file says."""
+    query = config.query(config.load(site(folder, room)))
+    world, true = np.random.default_rng(seed), room_of(folder / "room.toml")
+    days = living(wrong(true, world) if room == ROOM else true, MOMENTS_S, world)
+    sent = [releases(query, been, MOMENTS_S, seed) for been in days]
+    return Home(query, folder / "room.toml", days, sent)
+
+
+RIGHT = ["nobody", "solved", "solved", *["nobody"] * 3]
+
+
+@pytest.mark.long
+def test_a_room_that_is_not_as_its_file_says_is_told_empty_when_it_is(tmp_path: Path) -> None:
+    """Weather, heater, air and walls are each a little off, as the priors say."""
+    assert home(tmp_path, ROOM).told() == RIGHT
+
+
+@pytest.mark.long
+def test_without_weather_and_heaters_it_says_the_same(tmp_path: Path) -> None:
+    """The control: what is told of an empty day is not told because of the weather."""
+    assert home(tmp_path, calm(ROOM)).told() == RIGHT
