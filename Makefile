@@ -5,16 +5,22 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench faults edge tools firmware clean
+.PHONY: help demo test test-all mutants survey check bench faults edge tools firmware clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 demo: .venv/has-demo ## hide a room's warmth and find its vicinity, on this machine
 	@$(BIN)/heatveil demo $(ARGS)
 
-test: .venv/has-test ## run every test
-	@$(BIN)/python -m pytest $(ARGS)
+test: .venv/has-test ## run the quick tests: five minutes; ARGS="tests/edge -k dgauss" runs all that is named
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(if $(ARGS),$(ARGS),-m "not long")
+
+test-all: .venv/has-test ## run every test
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+mutants: .venv/has-test ## plant every known mistake, and see each one rejected
+	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/mutants
 
 check: .venv/has-test ## format, lint, arrows between packages, types
 	@$(BIN)/ruff format --check --quiet . || { echo "to mend: $(BIN)/ruff format"; exit 1; }
@@ -29,6 +35,9 @@ bench: .venv/has-bench ## time what is claimed to be fast
 faults: .venv/has-test ## every fault at full size, then random kills: ARGS="--kills 500"
 	@HEATVEIL_FAULTS=1 $(BIN)/python -m pytest tests/faults -p no:cacheprovider
 	@$(BIN)/python tests/bench/bench_kills.py $(ARGS)
+
+survey: .venv/has-test ## mutate what is on the way of a reading: ARGS="--minutes 60 --seed 2"
+	@$(BIN)/python tests/mutants/survey.py $(ARGS)
 
 edge: .venv/has-edge ## compile the device's modules for boards, into dist/edge-mpy
 	@$(BIN)/python -m gateway.kit.release dist/edge-mpy

@@ -43,7 +43,8 @@ edge) for_what="a release for boards needs" ;;
 esac
 say "installing what $for_what; the first time takes about a minute"
 if command -v uv >/dev/null; then
-    uv pip install --quiet --compile-bytecode --python .venv/bin/python --editable ".[$extra]"
+    # With pip, or `pip install` in the activated .venv would go to another Python.
+    uv pip install --quiet --compile-bytecode --python .venv/bin/python --editable ".[$extra]" pip
 else
     # A .venv that uv once made has no pip of its own.
     .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null

@@ -130,7 +130,7 @@ assert near_m < guess_m
 for people_there, chance in enumerate(veiled.credible.numbers):
     if chance > 0.02:
         print(f"{people_there} people: {100 * chance:.0f} %")
-print(f"the map expects to be {veiled.credible.expected_error:.2f} m off")
+print(f"the map expects to be {veiled.expected_error:.2f} m off")
 plt.figure(figsize=(8, 2))
 plt.fill_between(cells_m, veiled.credible.present.ravel(), step="mid", alpha=0.6)
 plt.vlines(people.places, 0, veiled.credible.present.max(), color="tab:red", label="true")
@@ -172,7 +172,7 @@ for trial in range(40):
     result = play(mechanism, query, readings, Tape(b"corridor %d" % trial))
     fair = scene.heat(corridor) / 2
     errors.append(earth_movers(fair, result.mass.ravel(), positions=cells_m))
-    expected.append(result.credible.expected_error)
+    expected.append(result.expected_error)
 print(f"40 maps, on average {np.mean(errors):.2f} m from the truth")
 print(f"they expected to be {np.mean(expected):.2f} m off")
 

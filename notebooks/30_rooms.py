@@ -101,13 +101,12 @@ plt.show()
 # | currents, heaters, the sun | empty offices drift, r.m.s. 0.3 K/h; a person makes 0.1 to 0.4 |
 # | air that walkers drag along | not known; mixing is 0.001 to 0.01 m2/s in homes, else 0.1 |
 # | the shadow of furniture | not known; maps can be told where nobody stands, no more |
-# | walls in time, in a room file | one cell across: 0.57 of the heat in half an hour (*) |
+# | walls in time, in a room file | four layers: 0.94 of the heat in half an hour (*) |
 # | when the heat was released | the spread is known, or between two bounds (`spread_max_m2`) |
 # | a sensor's lag | tens of seconds in still air: the spread looks shorter than it is |
 #
-# (*) 100 mm of plasterboard, and 0.76 in brick: it comes too late. With two cells across the wall
-# it comes early, 1.08 and 1.43; from four on it is within a sixth, so where walls matter make
-# `cell_mm` a quarter of them. In the steady state and in all it is right for any number.
+# (*) 100 mm of plasterboard, and 0.97 in brick, however large the cells of the map are: walls
+# have layers of their own. In the steady state, and in all that they take up, they are right.
 #
 # Sources: people as in `physics/air.py` (ASHRAE), the offices are those at the end of this page,
 # mixing is Cheng and others 2011, and Lidwell 1975.

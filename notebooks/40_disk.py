@@ -43,8 +43,8 @@ from gateway.reproduce.privacy import privacy
 from physics.crowds.disk import count_many
 from physics.points import histogram, mnormal, normal, szipf
 from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.disk_estimators import estimate
+from recovery.disk.channel import channel_of
+from recovery.disk.estimators import estimate
 from recovery.range_queries import errors, workload
 from recovery.ranges import shares
 from recovery.transport.far_off import far_off
@@ -136,7 +136,7 @@ assert len(broken) == 11
 # The remedy is dull: look at every cell, clamp its share to [0, 1], and make whole numbers of it.
 # Other slips cost no privacy but sense: Algorithm 1 counts the *true* cell, Theorem VI.4 counts
 # rim cells twice, the rings of the hybrid mechanism lack epsilon. `heatveil reproduce disk-10` to
-# `disk-12` draw them, and `recovery.disk_shares` lists what is put right.
+# `disk-12` draw them, and `recovery.disk.footprint` lists what is put right.
 #
 # ## A better map from the same answers
 # The most likely map is rough: fine detail is not in the answers but in their chance. The paper
@@ -156,8 +156,9 @@ for name, mass in (("paper", printed.mass), ("auto", smooth.mass), ("wave, auto"
 print(smooth.why)
 
 # %% [markdown]
-# The last is a square instead of a disk, hollow where it is small (`recovery.disk_wave`): of all
-# footprints of one reach it needs the least margin, and the promise is the same for any of them.
+# The last is a square instead of a disk, hollow where it is small (`recovery.disk.footprint`): of
+# all footprints of one reach it needs the least margin, and the promise is the same for any of
+# them.
 #
 # ## Who wins where
 # Three sets of points, four settings, four runs each; W2 in cells, less is better. Among the

@@ -6,8 +6,8 @@ to do; on a build server (CI=true) it fails instead, so that nothing goes unrun 
 
 import os
 import shutil
+import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,9 +19,19 @@ import pytest
 import structlog
 from hypothesis import settings
 
+from tests import processes
+
 # No test may fail for the time that it took: the machine may have other work.
 settings.register_profile("patient", parent=settings.default, deadline=None)
 settings.load_profile("patient")
+
+# The default is one port for whatever runs here; a test that is about it gives one of its own.
+os.environ.setdefault("HEATVEIL_PAGE__HEALTH_PORT", "0")
+
+# In the background of a script SIGINT is ignored, which every process started here would inherit:
+# none of them would ever hear the Ctrl-C that a test sends.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 WASM = ".tools/wasm/node_modules/@micropython/micropython-webassembly-pyscript"
@@ -62,11 +72,54 @@ def miss(sentence: str, optional: bool = False) -> NoReturn:
     pytest.skip(sentence)
 
 
+QUICK_CPU_S = 0.5  # what a test of the quick tier may take, its children included
+CPU_BEGAN: pytest.StashKey[float] = pytest.StashKey()
+
+
+def cpu_s() -> float:
+    """Return the seconds of CPU that this process and its ended children have used."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Note where a test's CPU time begins."""
+    item.stash[CPU_BEGAN] = cpu_s()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Send the CPU time with the last report, from whichever process ran the test."""
+    if call.when == "teardown":
+        item.user_properties.append(("cpu_s", cpu_s() - item.stash.get(CPU_BEGAN, cpu_s())))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the tests that belong in the long tier; a machine's speed fails nobody."""
+    took = {
+        report.nodeid: dict(report.user_properties).get("cpu_s", 0.0)
+        for report in terminalreporter.stats.get("", [])
+        if report.when == "teardown" and "long" not in report.keywords
+    }
+    slow = sorted(((s, name) for name, s in took.items() if s > QUICK_CPU_S), reverse=True)
+    if slow:
+        terminalreporter.section(f"over {QUICK_CPU_S} s of CPU and not marked long")
+    for seconds, name in slow[:20]:
+        terminalreporter.write_line(f"{seconds:6.1f} s  {name}")
+
+
 @pytest.fixture(autouse=True)
 def _logs_of_its_own() -> Iterator[None]:
     """Forget where a command sent its logs: that stream is closed when its test is over."""
     yield
     structlog.reset_defaults()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_outlives_its_test() -> Iterator[None]:
+    """End what a test started and did not end."""
+    with processes.ended():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +179,7 @@ class Interpreter:
         Raises:
             RuntimeError: the script did not end well; the message holds its traceback.
         """
-        ran = subprocess.run(
+        ran = processes.run(
             [*self.command, source],
             cwd=ROOT,
             env={"PATH": os.environ.get("PATH", ""), "PYTHONDONTWRITEBYTECODE": "1"},

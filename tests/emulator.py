@@ -6,11 +6,12 @@ The firmware is what HEATVEIL_UF2 names: one of micropython.org, or what `make f
 import os
 import re
 import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests import processes
 
 START_S = 120.0
 
@@ -47,7 +48,7 @@ def emulated(log: Path) -> Iterator[str]:
     words = ["--log-level", "info", "micropython", "--board", kind, "--tcp-port", "0"]
     with log.open("wb") as out:
         image = os.environ["HEATVEIL_UF2"]
-        child = subprocess.Popen(["rp2040py", *words, "--image", image], stdout=out, stderr=out)
+        child = processes.Child(["rp2040py", *words, "--image", image], stdout=out, stderr=out)
     try:
         until_s = time.monotonic() + START_S
         while not (found := re.search(r"listening on 127\.0\.0\.1:(\d+)", log.read_text())):
@@ -66,7 +67,7 @@ def emulated(log: Path) -> Iterator[str]:
 
 def _answers(address: str) -> bool:
     words = ["mpremote", "connect", address, "exec", "print(6 * 7)"]
-    ran = subprocess.run(words, capture_output=True, text=True, timeout=START_S, check=False)
+    ran = processes.run(words, capture_output=True, text=True, timeout=START_S, check=False)
     return "42" in ran.stdout
 
 
@@ -77,7 +78,7 @@ def run(address: str, script: Path, folder: Path, patience_s: float) -> str:
         RuntimeError: it ends badly; with the end of what it said.
     """
     words = ["mpremote", "connect", address, "mount", str(folder), "run", str(script)]
-    ran = subprocess.run(words, capture_output=True, text=True, timeout=patience_s, check=False)
+    ran = processes.run(words, capture_output=True, text=True, timeout=patience_s, check=False)
     if ran.returncode or "Traceback" in ran.stdout:
         raise RuntimeError(ran.stdout[-2000:] + ran.stderr[-2000:])
     return ran.stdout.partition("\n")[2]  # after the line that says what is mounted

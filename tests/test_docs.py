@@ -16,6 +16,7 @@ import pytest
 
 from gateway.audit.layers import LAYERS
 from gateway.brokers.broker import free_port
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -48,10 +49,11 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
     assert [link for link in links if not (ROOT / document.parent / link).exists()] == []
 
 
+@pytest.mark.long
 def test_the_demo_prints_what_the_front_page_quotes(tmp_path: Path) -> None:
     """A figure on the front page that the command no longer prints is a lie."""
     command = [str(Path(sys.executable).with_name("heatveil")), "demo", "--seed", "7"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    ran = processes.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     page = (ROOT / "README.md").read_text()
     quoted = re.findall(r"`make demo ARGS=\"--seed 7\"`.*?```\n(.*?)```", page, re.S)
 
@@ -59,22 +61,24 @@ def test_the_demo_prints_what_the_front_page_quotes(tmp_path: Path) -> None:
     assert " ".join(quoted[0].split()) in " ".join(ran.stdout.split())
 
 
+@pytest.mark.long
 def test_the_sample_room_s_day_is_what_the_front_page_quotes(tmp_path: Path) -> None:
     """The first thing that somebody does with a room of his own."""
     heatveil, page = (
         str(Path(sys.executable).with_name("heatveil")),
         (ROOT / "README.md").read_text(),
     )
-    sample = subprocess.run([heatveil, "simulate", "--sample"], capture_output=True, timeout=60)
+    sample = processes.run([heatveil, "simulate", "--sample"], capture_output=True, timeout=60)
     (tmp_path / "room.toml").write_bytes(sample.stdout)
     command = [heatveil, "simulate", "room.toml", "--seed", "7"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    ran = processes.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     quoted = re.findall(r"## A room of your own.*?```.*?```.*?```\n(.*?)```", page, re.S)
 
     assert quoted
     assert " ".join(quoted[0].split()) in " ".join(ran.stdout.split())
 
 
+@pytest.mark.long
 def test_the_operators_page_can_be_typed_as_it_stands(
     need: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -97,7 +101,7 @@ def test_the_operators_page_can_be_typed_as_it_stands(
         for command in commands:
             words = ["sh", "-c", "exec " + command.replace("mosquitto", mosquitto, 1)]
             log = stack.enter_context((tmp_path / f"{len(started)}.log").open("w"))
-            ran = subprocess.Popen(
+            ran = processes.Child(
                 words, cwd=tmp_path, env=environment, stdout=log, stderr=log, text=True
             )
             stack.callback(ran.wait)
@@ -133,10 +137,11 @@ def _state(port: int, kind: str) -> dict[str, Any]:
     pytest.fail(f"nothing of kind {kind} came to the page")
 
 
+@pytest.mark.long
 def test_privacy_quotes_what_calibrate_prints() -> None:
     """The figures of the promise are the program's own, or they are not believed."""
     command = [str(Path(sys.executable).with_name("heatveil")), "calibrate", "gateway/sample.toml"]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    ran = processes.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     printed = " ".join(ran.stdout.split())
     block = re.search(
         r"as `heatveil calibrate.*?```\n(.*?)```", (ROOT / "PRIVACY.md").read_text(), re.S

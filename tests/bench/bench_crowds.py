@@ -14,9 +14,9 @@ import numpy as np
 
 from edge.records import Grid, Guarantee, Round
 from physics.crowds import disk, oue, sem_geo_i
-from recovery.disk_channel import channel_of
-from recovery.disk_query import Query
-from recovery.disk_round import disk_round
+from recovery.disk.channel import channel_of
+from recovery.disk.query import Query
+from recovery.disk.round import disk_round
 from recovery.peers.local_privacy import distances
 from recovery.peers.sem_geo_i import anchors
 

@@ -25,8 +25,8 @@ from edge import disk  # noqa: E402
 from edge.entropy import Tape  # noqa: E402
 from edge.records import Grid, Reading, Round  # noqa: E402
 from recovery.disk import plan  # noqa: E402
-from recovery.disk_query import Query  # noqa: E402
-from recovery.disk_round import domain_of, weights_of  # noqa: E402
+from recovery.disk.query import Query  # noqa: E402
+from recovery.disk.round import domain_of, weights_of  # noqa: E402
 
 REPEATS, REPORTS = 15, 2000
 CASES = (

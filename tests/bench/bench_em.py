@@ -20,14 +20,11 @@ from scipy.signal import fftconvolve
 from edge.records import Grid
 from physics.crowds.disk import count_many
 from physics.points import histogram, mnormal, normal, szipf
-from recovery.channel import Channel
 from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.disk_estimators import estimate
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.em import em, em_fast, gain_of, log_likelihood
+from recovery.disk.estimators import cell_sd, estimate, expected_w2
 from recovery.distance import wasserstein2
-from recovery.em import em, gain_of, log_likelihood
-from recovery.em_fast import em_fast
-from recovery.em_uncertainty import cell_sd, expected_w2
 
 INPUTS = {"normal": normal, "szipf": szipf, "mnormal": mnormal}
 EPSILONS = ((7, 10), (7, 5), (7, 2), (5, 1))

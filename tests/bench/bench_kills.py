@@ -1,6 +1,7 @@
 """Kill -9 at random, hundreds of times, while rounds run: what is lost, doubled, altered?
 
     python tests/bench/bench_kills.py [--kills 40] [--seed 7] [--devices 16] [--store both]
+        [--gather 3]
 
 Gateway, broker, database and devices are processes of their own, the devices edge's own nodes
 with budgets and spools on the disk. Each kill takes one of them, or several; the next comes at a
@@ -134,10 +135,10 @@ def used_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def run(store: str, kills: int, seed: int, devices: int) -> list[str]:
+def run(store: str, kills: int, seed: int, devices: int, gather_s: float) -> list[str]:
     """Put a site on stage, kill and judge; return what is wrong."""
     folder, began_s = Path(tempfile.mkdtemp(prefix="heatveil-kills-")), time.monotonic()
-    rounds = {"every_s": 0.2, "gather_s": 3, "readings": 30 * kills + 100}
+    rounds = {"every_s": 0.2, "gather_s": gather_s, "readings": 30 * kills + 100}
     done, bad, before_s = 0, list[str](), used_s()
     with ExitStack() as stack:
         site = stack.enter_context(staged(mosquitto() or "", folder, sensors=devices, **rounds))
@@ -174,6 +175,9 @@ def run(store: str, kills: int, seed: int, devices: int) -> list[str]:
             f"maps, over {stranger.connections} connections\n  lost {found.lost}  doubled "
             f"{found.doubled}  altered {found.altered}  foreign {found.foreign}"
         )
+        silent = "closed_s IS NOT NULL AND name NOT IN (SELECT round FROM reports)"
+        vain = ask(site.database, f"SELECT count(*) FROM rounds WHERE {silent}")[0][0]
+        print(f"  charged and never answered: {vain} of {asked} rounds, {vain / asked:.1%}")
         if len(killing.firsts_s) > 1:
             cuts = quantiles(killing.firsts_s, n=100, method="inclusive")
             print(
@@ -196,6 +200,7 @@ def main() -> int:
     given.add_argument("--kills", type=int, default=40)
     given.add_argument("--seed", type=int, default=7)
     given.add_argument("--devices", type=int, default=16)
+    given.add_argument("--gather", type=float, default=3, help="seconds that a round stays open")
     given.add_argument("--store", choices=("sqlite", "postgresql", "both"), default="both")
     asked = given.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and leave no process behind
@@ -209,7 +214,7 @@ def main() -> int:
     bad = list[str]()
     for number, store in enumerate(stores):
         kills = asked.kills // len(stores) + (number < asked.kills % len(stores))
-        bad += run(store, kills, asked.seed + number, asked.devices)
+        bad += run(store, kills, asked.seed + number, asked.devices, asked.gather)
     for why in bad:
         print(f"WRONG {why}")
     return 1 if bad else 0

@@ -21,12 +21,10 @@ from map_families import DEVELOPMENT, HELD_OUT, Crowd, Setting, recorded, settin
 
 from edge.records import Grid
 from physics.crowds.disk import count_many
-from recovery.channel import Channel
 from recovery.disk import Query, plan
-from recovery.disk_channel import channel_of
-from recovery.disk_estimators import estimate
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.estimators import cell_sd, estimate
 from recovery.distance import wasserstein2
-from recovery.em_uncertainty import cell_sd
 
 NAMES = ("em", "ems", "auto")
 NEAR = 0.05  # cells: nobody sees such a difference

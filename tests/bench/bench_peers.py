@@ -39,14 +39,13 @@ import numpy as np
 from edge.records import Grid
 from physics.crowds import disk, oue, sem_geo_i
 from physics.points import cells_of, mnormal, normal, szipf
-from recovery.channel import Channel
 from recovery.disk import promise
-from recovery.disk_channel import channel_of
-from recovery.disk_estimators import estimate
-from recovery.disk_query import Query
-from recovery.disk_round import disk_round
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.em import gain_of
+from recovery.disk.estimators import estimate
+from recovery.disk.query import Query
+from recovery.disk.round import disk_round
 from recovery.distance import wasserstein2
-from recovery.em import gain_of
 from recovery.peers import krr as krr_peer
 from recovery.peers import mdsw as mdsw_peer
 from recovery.peers import oue as oue_peer

@@ -50,6 +50,7 @@ port = {port}
 insecure = true
 [page]
 port = {page}
+health_port = 0
 """
 
 

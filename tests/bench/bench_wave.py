@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from edge.records import Grid
 from physics.crowds.disk import count_many
 from physics.points import histogram
-from recovery.channel import Channel
 from recovery.disk import Query, promise
-from recovery.disk_channel import channel_of
-from recovery.disk_estimators import estimate
-from recovery.disk_query import radius_of
-from recovery.disk_round import disk_round
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.em import gain_of
+from recovery.disk.estimators import estimate
+from recovery.disk.query import radius_of
+from recovery.disk.round import disk_round
 from recovery.distance import wasserstein2
-from recovery.em import gain_of
 
 Floats = NDArray[np.float64]
 STEPS_MAX = 10_000
@@ -36,7 +35,7 @@ STEPS_MAX = 10_000
 def printed(channel: Channel, counts: Floats, epsilon: float) -> Floats:
     """Return the printed method's maps of many counts at once, (maps, rows, columns).
 
-    It is `recovery.em.em` with `gain_of`, by one product of matrices a step for all maps.
+    It is `recovery.disk.em.em` with `gain_of`, by one product of matrices a step for all maps.
     """
     law = channel.matrix()[channel.support.ravel()]
     left = counts.reshape(len(counts), -1).T[channel.support.ravel()]

@@ -143,3 +143,13 @@ def test_levels_are_counted_in_parts_of_a_grain_without_loss() -> None:
 
     assert told == [0, 0, 1, 1, 1, 2, 2, 2, 3, 3]
     assert all(b - a in (0, 1) for a, b in pairwise(told))
+
+
+def test_a_level_takes_whole_numbers_alone() -> None:
+    """A part of a count would live on in the level, and so in every answer after it."""
+    follower = Follower((1, 8), 9)
+    with pytest.raises(ValueError, match="whole numbers"):
+        follower.less((5.5,), 8)
+    follower.follow()
+
+    assert follower.less((5,), 8) == (5,)

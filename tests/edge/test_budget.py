@@ -1,17 +1,19 @@
 """The budget: counted before it is used, and never given back by any power cut."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import pytest
 
 from edge.budget import BEHIND, Budget, Lost
+from edge.copies import SIZE, Copies, Record, pack, unpack
 from edge.host.enrol import provision
 from edge.host.rootkeys import chain_at, first_chain, state_key
 from edge.keys import ratchet
 from edge.limits import Limits, price
-from edge.pair import SIZE, Pair, Record, pack, unpack
-from edge.slots import Ram
+from edge.slots import COUNT, Ram
 from edge.wire import Fault
 
 ROOT = bytes(range(32))
@@ -32,11 +34,10 @@ def started(slots: Any, lease: int = 3) -> Budget:
     return budget
 
 
-def both(slots: Any) -> list[Record]:
-    """Return what the slots say, the older first."""
-    found = [unpack(slots.read(i), KEY) for i in (0, 1)]
-    assert found[0] is not None
-    assert found[1] is not None
+def told(slots: Any) -> list[Record]:
+    """Return what the slots say, the oldest first."""
+    found = [unpack(slots.read(i), KEY) for i in range(COUNT)]
+    assert None not in found
     return sorted(found)
 
 
@@ -57,23 +58,23 @@ def test_each_boot_raises_the_epoch_and_erases_the_chain_key_before_it() -> None
         budget = started(slots)
 
         assert (budget.epoch, budget.chain) == (epoch, chain_at(ROOT, epoch))
-        assert [record.epoch for record in both(slots)] == [epoch, epoch]
+        assert [record.epoch for record in told(slots)] == [epoch] * COUNT
         for older in range(1, epoch):
-            assert all(chain_at(ROOT, older) not in slots.read(i) for i in (0, 1))
+            assert all(chain_at(ROOT, older) not in slots.read(i) for i in range(COUNT))
 
 
-def test_an_answer_is_in_both_slots_before_it_is_paid() -> None:
+def test_an_answer_is_in_every_slots_before_it_is_paid() -> None:
     """Whatever happens after the charge, one slot may be lost and it still counts."""
     slots = enrolled()
     budget = started(slots)
     for round in range(20):
         assert budget.charge(40, round)
-        assert all(record.spent >= 40 * (round + 1) for record in both(slots))
-        assert all(record.spent <= 40 * (round + 3) for record in both(slots))
+        assert all(record.spent >= 40 * (round + 1) for record in told(slots))
+        assert all(record.spent <= 40 * (round + 3) for record in told(slots))
 
 
 @pytest.mark.parametrize("lease", [1, 3, 8])
-def test_an_answer_costs_two_writes_over_the_lease(lease: int) -> None:
+def test_an_answer_costs_three_writes_over_the_lease(lease: int) -> None:
     """Flash wears out: a million erasures of a block are few for an answer a minute."""
     writes: list[int] = []
 
@@ -89,8 +90,8 @@ def test_an_answer_costs_two_writes_over_the_lease(lease: int) -> None:
     for round in range(24):
         budget.charge(1, round)
 
-    assert len(writes) == 2 * 24 // lease
-    assert writes.count(0) == writes.count(1)
+    assert len(writes) == 3 * 24 // lease
+    assert writes.count(0) == writes.count(1) == writes.count(2)
 
 
 def test_a_whole_lease_counts_as_spent_after_a_power_cut() -> None:
@@ -124,6 +125,24 @@ def test_no_number_is_answered_more_often_than_is_counted() -> None:
     assert max(answers.values()) <= BEHIND
 
 
+@pytest.mark.parametrize("far", range(1, 2 * BEHIND + 1))
+def test_no_number_is_answered_once_more_from_any_distance(far: int) -> None:
+    """The first answer of a start is on the medium at once, so each asks the least that is left.
+
+    Then the number in question, which is so far from the first: BEHIND times, from BEHIND - 1.
+    """
+    slots = enrolled(LIMITS._replace(budget=10**6))
+    answers = 0
+    for number in range(1, far + 2):
+        budget = started(slots, 8)
+        for round in sorted({number, far + 1}):
+            if round > budget.round:
+                budget.charge(1, round)
+                answers += round == far + 1
+
+    assert answers == (far + 1 if far < BEHIND else 1)
+
+
 def test_rounds_that_were_missed_are_not_answered_after_a_power_cut() -> None:
     """Numbers leap where a device was away, and a lease lasts for many more of them."""
     slots = enrolled()
@@ -141,7 +160,7 @@ def test_a_lease_is_no_longer_than_what_is_left() -> None:
     paid = [budget.charge(150, round) for round in range(8)]
 
     assert paid == [True] * 6 + [False] * 2
-    assert both(slots)[1].spent == 1000
+    assert told(slots)[1].spent == 1000
 
 
 def test_prices_add_up_whatever_the_order() -> None:
@@ -150,7 +169,7 @@ def test_prices_add_up_whatever_the_order() -> None:
     budget = started(slots)
     for round, cost in enumerate([10, 300, 7, 7, 200, 1]):
         assert budget.charge(cost, round)
-        assert both(slots)[0].spent >= budget.spent
+        assert told(slots)[0].spent >= budget.spent
 
     assert budget.spent == 525
     assert budget.left == 475
@@ -175,10 +194,10 @@ def test_exhausted_writes_nothing_more() -> None:
     slots = enrolled()
     budget = started(slots)
     budget.charge(1001, 0)
-    before = [slots.read(i) for i in (0, 1)]
+    before = list(slots._held)
     budget.charge(1, 1)
 
-    assert [slots.read(i) for i in (0, 1)] == before
+    assert slots._held == before
 
 
 def test_a_budget_of_nothing_never_answers() -> None:
@@ -210,23 +229,23 @@ def test_the_same_limits_again_are_no_change() -> None:
     slots = enrolled()
     budget = started(slots)
     budget.tighten(TIGHTER)
-    before = [slots.read(i) for i in (0, 1)]
+    before = list(slots._held)
     budget.tighten(TIGHTER)
 
-    assert [slots.read(i) for i in (0, 1)] == before
+    assert slots._held == before
 
 
 def test_looser_limits_are_refused_and_nothing_is_written() -> None:
     """The config key is on a gateway, and gateways are broken into."""
     slots = enrolled()
     budget = started(slots)
-    before = [slots.read(i) for i in (0, 1)]
+    before = list(slots._held)
     for change in ({"budget": 1001}, {"variance": 9999}, {"version": 1, "budget": 9}):
         with pytest.raises(Fault):
             budget.tighten(LIMITS._replace(**{"version": 2, **change}))
 
     assert budget.limits == LIMITS
-    assert [slots.read(i) for i in (0, 1)] == before
+    assert slots._held == before
 
 
 def test_a_budget_that_has_not_booted_does_nothing() -> None:
@@ -267,7 +286,7 @@ def test_a_lease_of_nothing_is_refused() -> None:
 
 def test_slots_that_hold_anything_are_not_provisioned() -> None:
     """A second enrolment over a live device would forget what it answered."""
-    for i in (0, 1):
+    for i in range(COUNT):
         slots = Ram()
         slots.write(i, b"?")
         with pytest.raises(ValueError, match="already holds"):
@@ -286,7 +305,7 @@ def test_what_cannot_be_kept_is_not_provisioned(chain: bytes, key: bytes, limits
     with pytest.raises(ValueError, match=r"32|whole number"):
         provision(slots, key, chain, limits)
 
-    assert slots.read(0) == slots.read(1) == b""
+    assert slots._held == [b""] * COUNT
 
 
 def test_the_record_is_the_documented_one() -> None:
@@ -299,7 +318,7 @@ def test_the_record_is_the_documented_one() -> None:
 
     assert len(data) == SIZE == 117
     assert data[:4] == b"hvb1"
-    assert fields == [6, 1, 120, 7]
+    assert fields == [8, 1, 120, 7]
     assert data[36:68] == chain_at(ROOT, 1)
 
 
@@ -321,9 +340,9 @@ KINDS = ["cut short", "empty", "forged", "longer", "of another magic", "of anoth
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("which", range(COUNT))
 def test_one_spoilt_slot_loses_nothing_and_is_told(kind: str, which: int) -> None:
-    """Whoever forges one gains nothing: the other says as much, and the evidence is named."""
+    """Whoever forges one gains nothing: the others say as much, and the evidence is named."""
     slots = enrolled()
     budget = started(slots)
     for round in range(5):
@@ -338,12 +357,18 @@ def test_one_spoilt_slot_loses_nothing_and_is_told(kind: str, which: int) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_spoilt_slots_end_the_key(kind: str) -> None:
-    """Not epoch 0 and a full budget: lost state with a new key."""
+@pytest.mark.parametrize("left", range(COUNT))
+@pytest.mark.parametrize("old", [False, True])
+def test_one_slot_alone_ends_the_key(kind: str, left: int, old: bool) -> None:
+    """It may be an old copy: of a full budget, and of an epoch whose noise is known."""
     slots = enrolled()
+    copy = slots.read(left)
     started(slots).charge(40, 1)
-    for i in (0, 1):
-        slots.write(i, spoilt(kind, slots.read(i)))
+    for i in range(COUNT):
+        if i != left:
+            slots.write(i, spoilt(kind, slots.read(i)))
+    if old:
+        slots.write(left, copy)
     before = list(slots._held)
     budget = Budget(slots, KEY)
 
@@ -365,7 +390,7 @@ def record(**change: Any) -> Record:
     ("older", "newer", "why"),
     [
         (record(counter=4), record(counter=4), "follow"),
-        (record(counter=4), record(counter=6), "follow"),
+        (record(counter=4), record(counter=7), "follow"),
         (record(epoch=3), record(counter=5), "backwards"),
         (record(spent=81), record(counter=5), "backwards"),
         (record(round=6), record(counter=5), "backwards"),
@@ -388,6 +413,58 @@ def test_slots_that_contradict_each_other_end_the_key(
     assert f"slot {1 - first} says counter {newer.counter}" in said
     assert older.chain.hex() not in said
     assert repr(older.chain) not in said
+
+
+def test_an_old_slot_takes_nothing_back_whatever_becomes_of_another() -> None:
+    """At any time of a life: put back, with a second one erased, it is behind or not believed."""
+    slots, copies = enrolled(), []
+    for _ in range(3):
+        budget = started(slots)
+        for round in range(5):
+            copies.append(list(slots._held))
+            budget.charge(40, budget.round + 1 + round)
+            for then in copies[:-1]:
+                for i, lost in product(range(COUNT), range(COUNT)):
+                    after = Ram()
+                    after._held = list(slots._held)
+                    after.write(lost, b"")
+                    after.write(i, then[i])
+                    again = Budget(after, KEY)
+                    with suppress(Lost):
+                        again.boot()
+                        assert again.epoch > budget.epoch
+                        assert again.spent >= budget.spent
+
+
+# The slots of a device in its second boot, with 360 of 1000 leased and a third answer to come, as
+# devices wrote them that had two.
+TWO = (
+    "68766231000000000000000b000000000000000200000000000001680000000000000008edd1233d5eeb06c51c"
+    "8e8ad218b6a13ccf6128e4acc0600f010f59a60c044ecc0000000148000000000000019000000000000027100000"
+    "0000000003e80000000090f26626a0a6b90ff393da7446e4a494",
+    "68766231000000000000000c000000000000000200000000000001680000000000000008edd1233d5eeb06c51c"
+    "8e8ad218b6a13ccf6128e4acc0600f010f59a60c044ecc0000000148000000000000019000000000000027100000"
+    "0000000003e800000000ae90e16d517b1b4549bfc9dfb844da4d",
+)
+
+
+def test_a_device_of_two_slots_goes_on_and_gets_its_third() -> None:
+    """Whatever is cut while it is written; one of its slots alone is believed no more."""
+    for whole in range(COUNT + 1):
+        slots = Bad([*map(bytes.fromhex, TWO), b""], whole, full)
+        with suppress(Lost):
+            started(slots)
+        slots._whole = 99
+        again = started(slots)
+
+        assert again.epoch in (3, 4)
+        assert (again.spent, again.round, again.chain) == (360, 7, chain_at(ROOT, again.epoch))
+        assert len(told(slots)) == COUNT
+    for kept in TWO:
+        alone = Ram()
+        alone.write(TWO.index(kept), bytes.fromhex(kept))
+        with pytest.raises(Lost, match="one alone may be an old copy"):
+            started(alone)
 
 
 def test_a_slot_put_back_while_the_device_runs_stops_it() -> None:
@@ -429,7 +506,7 @@ def interrupted(data: bytes) -> bytes:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("whole", range(6))
+@pytest.mark.parametrize("whole", range(9))
 @pytest.mark.parametrize("fault", [full, interrupted, lambda data: data[:-1], lambda data: b""])
 def test_a_write_that_fails_stops_the_device_until_it_starts_again(
     whole: int, fault: Callable[[bytes], bytes]
@@ -445,7 +522,7 @@ def test_a_write_that_fails_stops_the_device_until_it_starts_again(
         pass
 
     assert budget.spent == 40 * answered
-    assert answered == max(whole - 2, 0) // 2 * 2
+    assert answered == max(whole - COUNT, 0) // COUNT * 2
     with pytest.raises(Lost, match=r"start the device again|start it again"):
         budget.charge(1, 10)
     with pytest.raises(Lost, match=r"start the device again|start it again"):
@@ -455,7 +532,7 @@ def test_a_write_that_fails_stops_the_device_until_it_starts_again(
 
 
 def test_a_slot_that_cannot_be_read_is_written_again() -> None:
-    """A file system may find one file broken; the other slot says the same."""
+    """A file system may find one file broken; the other slots say the same."""
 
     class Broken(Ram):
         broken = True
@@ -493,14 +570,14 @@ def test_a_slot_that_can_never_be_read_stops_the_device() -> None:
         started(slots)
 
 
-def test_the_pair_is_where_the_price_of_limits_is_not() -> None:
+def test_the_slots_are_where_the_price_of_limits_is_not() -> None:
     """A price is reckoned by who asks; here it is only counted, exactly."""
     budget = started(enrolled(LIMITS._replace(budget=10**9)))
     cost = price(budget.limits, 8, 10_000)
 
     assert [budget.charge(cost, n) for n in range(51)] == [True] * 50 + [False]
     assert ratchet(chain_at(ROOT, 1)) == chain_at(ROOT, 2)
-    assert Pair(Ram(), KEY).mended == ""
+    assert Copies(Ram(), KEY).mended == ""
 
 
 def test_the_newest_round_never_becomes_an_older_one() -> None:

@@ -1,7 +1,6 @@
 """Noise from tables is for devices that may, for Rounds that ask, and is taken off bit for bit."""
 
 import builtins
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from edge.sampler import WIDEST, Sampler
 from edge.slots import Ram
+from tests import processes
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 TOPIC, DATA = wire.round_topic("lab", "thermal"), wire.topic("lab", "n007", "data")
@@ -218,7 +218,7 @@ def test_a_device_that_is_not_asked_loads_no_tables() -> None:
     script = (
         "import sys; from edge import node, ticker; print([n for n in sys.modules if 'edge' in n])"
     )
-    ran = subprocess.run(
+    ran = processes.run(
         [sys.executable, "-c", script],
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,

@@ -69,17 +69,22 @@ def receipt(seq: int) -> bytes:
     return bytes(post.pack_receipt(1, seq, True, WHO.config_key, where))
 
 
-def lived(play: Callable[[Broker, Any], Any], **parts: Any) -> Broker:
+def lived(
+    play: Callable[[Broker, Any], Any],
+    read: Callable[[Any], Any] = lambda params: [5000],
+    limits: Limits = LIMITS,
+    **parts: Any,
+) -> Broker:
     """Return the broker after a play with a running device."""
     kept = slots.Ram()
-    provision(kept, WHO.state_key, rootkeys.first_chain(ROOT), LIMITS)
+    provision(kept, WHO.state_key, rootkeys.first_chain(ROOT), limits)
     budget = Budget(kept, WHO.state_key)
     budget.boot()
 
     async def whole() -> Broker:
         broker = Broker()
         ring = Ring(1024)
-        device = Device(WHO, budget, lambda params: [5000], broker, ring, tick_ms=60, **parts)
+        device = Device(WHO, budget, read, broker, ring, tick_ms=60, **parts)
         task = asyncio.ensure_future(device.run())
         await asyncio.sleep(0.03)
         await play(broker, ring)
@@ -209,3 +214,18 @@ def test_a_lost_broker_loses_nothing() -> None:
     assert broker.leaf("state") == [b"ready", b"ready"]
     assert "disconnected" in shown
     assert shown[-1] == "ready"
+
+
+def test_a_fault_of_the_sensor_is_silent_till_the_tick_like_an_answer() -> None:
+    """How long it took to fail is the driver's own; here no noise is drawn after it."""
+    one, begun = LIMITS._replace(budget=1_000_000), []
+
+    async def play(broker: Broker, ring: Any) -> None:
+        begun.append(max(broker.link.hushes))
+        broker.on_message(ROUNDS, asked(1))
+        await asyncio.sleep(0.05)
+        begun.append(max(broker.link.hushes))
+
+    lived(play, lambda params: [5000.5], one)
+
+    assert begun[1] - begun[0] > 0

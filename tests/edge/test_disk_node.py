@@ -122,7 +122,7 @@ def test_it_pays_then_draws_then_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "draw", drawn)
     device.answer(message(), read)
 
-    assert order == ["write", "write", "draw", "read"]
+    assert order == ["write", "write", "write", "draw", "read"]
 
 
 def test_what_lies_ready_is_used_for_the_next_round_alike_and_for_no_other(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable
 
 import pytest
@@ -128,7 +129,7 @@ def test_it_pays_then_draws_then_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(veil, "draw", noted)
     device.answer(message(), read)
 
-    assert order == ["write", "write", "noise", "sensor"]
+    assert order == ["write", "write", "write", "noise", "sensor"]
 
 
 @pytest.mark.parametrize("mode", ["sealed", "keyholder"])
@@ -545,6 +546,18 @@ def test_an_alert_ends_the_round_that_was_paid_for_too(write: Callable[[Node], o
     assert thermometer.reads == 0
 
 
+def test_a_round_of_the_number_that_is_paid_for_is_looked_at_by_itself() -> None:
+    """Else who has the site key waits for a sensor to fail, and asks for less noise for free."""
+    forged = (message(variance=249999), message(exponent=7), message(rho=(1, 2)))
+    device, thermometer = node(), Thermometer()
+    assert device.answer(message(), failing) is None
+    for asked in forged:
+        assert device.answer(asked, thermometer) is None
+    assert thermometer.reads == 0
+
+    assert device.answer(message(), thermometer) is not None
+
+
 def test_a_round_whose_short_name_is_that_of_one_paid_for_is_looked_at_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -671,7 +684,63 @@ def test_a_level_is_never_on_the_medium() -> None:
         device = node(budget=booted(slots=slots), follower=level)
         for number in (1, 2, 3):
             device.answer(message(number), Thermometer(value))
-        kept.append([bytes(slots.read(i)) for i in (0, 1)])
+        kept.append(list(slots._held))
 
         assert abs(value) - abs(level.less((value,), 8)[0]) == 3
     assert kept[0] == kept[1]
+
+
+class Stops(BaseException):
+    """What a driver raises that is no Exception, as `sys.exit` does."""
+
+
+# Inside the clamp of 0 to 4000, beyond it, and what no converter gives.
+NO_COUNTS = [12.5, 12.0, 1e9, -1e9, math.inf, math.nan, True, "12", None, b"1", (1,), [12]]
+NO_COUNTS += [1 << 127, -(1 << 127), 1 << 400]
+
+
+def looks(device: Node, asked: bytes, read: Callable[[object], object]) -> tuple[object, ...]:
+    """Return all that can be seen of one answer, and of the next one, of a sensor that works."""
+    frame = device.answer(asked, read)
+    said = device.refusal, device.meta()["limits"]["left"], device.ahead.seq, device.faults
+    again = device.answer(asked, lambda params: (7, 8)) is not None
+    return frame, *said, again, device.meta()["limits"]["left"]
+
+
+@pytest.mark.parametrize("followed", [False, True])
+def test_what_is_no_whole_number_is_one_fault_whatever_it_is(followed: bool) -> None:
+    """That a frame comes for a float beyond the clamp alone would tell how warm it is."""
+    seen = set()
+    for value in NO_COUNTS:
+        for values in ((value, 8), (8, value)):
+            device = array(Follower((1, 8), 9) if followed else None)
+            seen.add(looks(device, message(), lambda params, given=values: given))
+    for count in ((), (1,), (1, 2, 3), None, 7):
+        seen.add(looks(array(), message(), lambda params, given=count: given))
+
+    assert seen == {FAULT}
+    right = looks(array(), message(), lambda params: (5000, -5000))
+    assert right[0] is not None  # whole numbers beyond the clamp are readings like all others
+
+
+LEFT = 10**9 - 10**6  # charged once, for the fault and for the answer after it
+FAULT = None, "the sensor did not give 2 whole numbers", LEFT, 1, 1, True, LEFT
+
+
+def array(follower: Follower | None = None) -> Node:
+    who = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 7, sensors=2)
+    return Node(who, booted(), follower=follower)
+
+
+@pytest.mark.parametrize(
+    "fault", [OSError, ValueError, MemoryError, StopIteration, SystemExit, Stops]
+)
+def test_a_driver_that_ends_in_whatever_way_is_the_same_fault(fault: type[BaseException]) -> None:
+    """One that ends the program for some values would tell of them by its silence."""
+
+    def read(params: object) -> tuple[int, ...]:
+        raise fault
+
+    assert looks(array(), message(), read) == FAULT
+    with pytest.raises(KeyboardInterrupt):  # of somebody at a terminal, who wants it back
+        array().answer(message(), lambda params: (_ for _ in ()).throw(KeyboardInterrupt))

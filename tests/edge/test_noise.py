@@ -89,6 +89,7 @@ LAWS: dict[tuple[str, tuple[int, ...]], Law] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sampler", "args"), LAWS)
 def test_a_sampler_has_its_law(sampler: str, args: tuple[int, ...]) -> None:
     """The guarantee is a statement about this law and about no other."""
@@ -106,6 +107,7 @@ def test_below_is_uniform() -> None:
     assert p_value(biased, law) < FALSE_ALARM
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [0.95, 1.05])
 @pytest.mark.parametrize(("sampler", "args"), LAWS)
 def test_a_scale_five_per_cent_off_is_rejected(
@@ -188,6 +190,7 @@ def test_the_comparison_in_coin_is_exact_bit_by_bit() -> None:
     assert thirds in (1024 // 3, 1024 // 3 + 1)
 
 
+@pytest.mark.long
 def test_a_wide_gaussian_has_its_variance_and_shape() -> None:
     """At the sizes that are really used a cell count says nothing; the normal's law must fit."""
     from scipy.stats import kstest

@@ -93,6 +93,7 @@ def instructions(made: Sampler, seed: bytes) -> int:
     return seen
 
 
+@pytest.mark.long
 def test_a_frame_of_noise_takes_the_same_instructions() -> None:
     """From the stream to the last sum, whatever is drawn."""
     made = Sampler(16000)

@@ -112,7 +112,7 @@ def test_a_sensor_outside_the_round_does_not_report() -> None:
 
 def test_noise_is_never_stretched_over_more_readings() -> None:
     """A reading without noise of its own would go out bare."""
-    with pytest.raises(ValueError, match="drawn once"):
+    with pytest.raises(ValueError, match="not give 1 whole number"):
         thermal.veil(a_round(), Reading(0, (1, 2)), [7])
 
 

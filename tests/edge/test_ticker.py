@@ -126,6 +126,7 @@ def many(clock: Clock, kind: Callable[..., Any] = Ticker, **more: Any) -> tuple[
     return {tuple(sent) for sent, _ in runs}, together
 
 
+@pytest.mark.long
 def test_frames_go_out_a_tick_after_their_round_whatever_their_noise(clock: Clock) -> None:
     """Forty devices, two hundred and forty draws: one list of times."""
     times, together = many(clock)
@@ -134,6 +135,7 @@ def test_frames_go_out_a_tick_after_their_round_whatever_their_noise(clock: Cloc
     assert together == 0
 
 
+@pytest.mark.long
 def test_noise_that_could_not_be_drawn_ahead_does_not_show_either(clock: Clock) -> None:
     """Rounds that change the variance each time make the device draw when they come."""
     times, _ = many(clock, variances=(360000, 490000))
@@ -141,6 +143,7 @@ def test_noise_that_could_not_be_drawn_ahead_does_not_show_either(clock: Clock) 
     assert times == {(TICK_MS,) * len(ARRIVALS)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [AtOnce, Undrawn])
 def test_sending_at_once_would_show_the_noise(clock: Clock, kind: Callable[..., Any]) -> None:
     """The negative controls: the same run sees many times where there should be one."""
@@ -150,6 +153,7 @@ def test_sending_at_once_would_show_the_noise(clock: Clock, kind: Callable[..., 
     assert kind is Undrawn or together > 0.2  # Undrawn shows how large the next noise is
 
 
+@pytest.mark.long
 def test_a_frame_that_is_late_waits_for_a_whole_tick(clock: Clock) -> None:
     """With a tick shorter than a draw nothing finer than ticks is left to be seen."""
     times, _ = many(clock, tick_ms=40, variances=(360000, 490000))

@@ -33,6 +33,7 @@ def depth(value: object) -> int:
     return 1 + max(map(depth, inner), default=0) if isinstance(value, list | dict) else 0
 
 
+@pytest.mark.long
 @given(values)
 def test_encoding_is_deterministic_cbor_to_an_independent_reader(value: object) -> None:
     """Anybody's CBOR library reads our messages, and ours reads theirs."""

@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -12,14 +11,18 @@ from typing import Any
 import pytest
 from harness.children import Child
 from harness.sizes import sized, takes_long
-from harness.stage import Stage
+from harness.stage import SITE, Stage
 from harness.truth import ask, sound
 from harness.web import get, told
 
+from gateway.faults import ReplacedFault
+from gateway.storage.store import Store
+from tests import processes
 from tests.waiting import eventually
 
 Staged = Callable[..., Stage]
 SENSORS = sized(200, 2000)
+FEW = 200  # where it is about a file and no load
 LIMIT_MB = 8.0  # journal_size_limit is a little more
 
 
@@ -42,14 +45,14 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
         place = tmp_path / f"disk-{len(mounted)}"
         place.mkdir()
         words = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
-        if os.getuid() or subprocess.run(words, capture_output=True).returncode:
+        if os.getuid() or processes.run(words, capture_output=True).returncode:
             pytest.skip("a small disk is mounted for this test, and only root may: run as root")
         mounted.append(place)
         return place
 
     yield mount
     for place in mounted:
-        subprocess.run(["umount", "-l", str(place)], check=True)
+        processes.run(["umount", "-l", str(place)], check=True)
 
 
 def fill(disk: Path, leave_kb: int = 0) -> Path:
@@ -174,6 +177,56 @@ def test_disk_stays_full_control(stage: Staged, small_disk: Callable[[int], Path
     _, stopped = stays_full(stage, small_disk(8), 0)
 
     assert not stopped
+
+
+def taken_away(site: Stage, how: str, *switches: str) -> Child:
+    """Delete a store, or put another in its place, between two rounds' answers."""
+    gateway = site.gateway(*switches)
+    site.hurried(resend_s=1.0, pace_s=2.0)
+    assert eventually(lambda: site.freed() > 0)
+    if how == "deleted":
+        site.database.unlink()
+    elif how == "log deleted":
+        Path(f"{site.database}-wal").unlink()
+    else:
+        other = site.database.with_name("another")
+        Store(other, SITE).close()
+        other.replace(site.database)
+    return gateway
+
+
+@pytest.mark.parametrize("how", sized(["deleted"], ["deleted", "log deleted", "replaced"]))
+def test_store_taken_away_under_a_gateway(stage: Staged, how: str) -> None:
+    """It ends, says so and is not started again; what it had receipted is all in its copy."""
+    site = stage(sensors=FEW, gather_s=60)
+    gateway = taken_away(site, how)
+    assert gateway.wait(20) == ReplacedFault.status
+    rescued = site.database.with_name(site.database.name + ".rescued")
+    kept = {row[0] for row in ask(rescued, "SELECT device FROM reports")}
+    print(f"{len(kept)} of {FEW} readings kept, {site.freed()} receipted, then it ended")
+
+    assert 0 < site.freed() <= len(kept) < FEW
+    assert "nothing was receipted since" in gateway.said().lower()
+    for end in ("", "-wal", "-shm"):
+        Path(f"{site.database}{end}").unlink(missing_ok=True)
+    rescued.rename(site.database)  # as it was told
+    gateway.start()
+    assert eventually(lambda: len(site.said()) >= FEW)
+    found = site.settled(60)
+    assert found.whole, found
+    assert found.counted == FEW
+    assert site.charges() == (site.opened(), site.opened() * site.price, 0)
+
+
+@takes_long
+def test_store_taken_away_control(stage: Staged) -> None:
+    """Not looked at, a file that is gone takes everything, and all is receipted and lost."""
+    site = stage(sensors=FEW, gather_s=60)
+    gateway = taken_away(site, "deleted", "any_file")
+
+    assert eventually(lambda: site.freed() == FEW)
+    assert gateway.alive
+    assert site.truth().lost == FEW
 
 
 def read_slowly(site: Stage, *switches: str) -> tuple[float, float]:

@@ -44,6 +44,7 @@ def all_ears(access: str) -> str:
     return access + "\npattern read #\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("careful", [True, False], ids=["", "control"])
 def test_forged_device_under_another_name(stage: Staged, stack: ExitStack, careful: bool) -> None:
     """The broker delivers nothing of it; a careless list does, and then the MAC is wrong."""
@@ -64,6 +65,7 @@ def test_forged_device_under_another_name(stage: Staged, stack: ExitStack, caref
     assert ask(site.database, "SELECT device FROM reports") == [(mine,)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("checked", [True, False], ids=["", "control"])
 def test_forged_device_with_another_key(stage: Staged, checked: bool) -> None:
     """Where the broker lets everybody write everything, the MAC alone keeps a stranger out."""
@@ -198,6 +200,7 @@ def flooding(stage: Staged, stack: ExitStack, quarantine: bool) -> tuple[Stage, 
     return site, took_s, cut
 
 
+@pytest.mark.long
 def test_poison_device_floods(stage: Staged, stack: ExitStack) -> None:
     """The broker shuts it out, and honest devices hardly notice.
 

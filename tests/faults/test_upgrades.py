@@ -3,7 +3,6 @@
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +17,7 @@ from sqlalchemy import create_engine, insert
 from gateway.storage.migrations.versions import schema_4
 from gateway.storage.schema import SCHEMA
 from gateway.storage.store import Store
+from tests import processes
 
 # Opens a store, and dies at the n-th statement of the migration.
 DIES = """
@@ -85,7 +85,7 @@ def inside(path: Path) -> dict[str, Any]:
 def dies_at(path: Path, statement: int, how: str) -> bool:
     """Bring a store up in a process that is killed at a statement; return whether it was."""
     words = [sys.executable, "-c", DIES, str(path), str(statement), how]
-    ended = subprocess.run(words, cwd=ROOT, capture_output=True, env={**os.environ})
+    ended = processes.run(words, cwd=ROOT, capture_output=True, env={**os.environ})
     return ended.returncode == -signal.SIGKILL
 
 

@@ -5,7 +5,6 @@ Each rule is a function over source text, so that a planted fault can show that 
 
 import ast
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gateway.mechanisms import MECHANISMS
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {mechanism.name for mechanism in MECHANISMS}
@@ -93,6 +93,7 @@ def test_a_planted_draw_is_found(line: str) -> None:
     assert randomness(line)
 
 
+@pytest.mark.long
 def test_only_the_service_knows_mqtt() -> None:
     """With one file on the network, everything else can be tested by calling it."""
     knowing = {
@@ -106,6 +107,7 @@ def test_only_the_service_knows_mqtt() -> None:
     assert "paho.mqtt.client" in imports("from paho.mqtt import client")
 
 
+@pytest.mark.long
 def test_only_named_files_await() -> None:
     """A function that waits can only be called by one that waits: it must not spread."""
     waiting = {
@@ -143,15 +145,16 @@ def test_a_mechanism_that_knows_another_is_found(line: str) -> None:
     assert others_known(line, "disk", {"thermal", "disk"}) == set()
 
 
+@pytest.mark.long
 def test_imports_go_downward_only(tmp_path: Path) -> None:
     """The contracts in pyproject.toml hold, and an arrow drawn upward breaks them."""
     linter = Path(sys.executable).with_name("lint-imports")
-    subprocess.run([linter, "--no-cache"], cwd=ROOT, check=True, capture_output=True)
+    processes.run([linter, "--no-cache"], cwd=ROOT, check=True, capture_output=True)
     for package in ("edge", "physics", "recovery", "gateway"):
         shutil.copytree(ROOT / package, tmp_path / package)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "edge" / "planted.py").write_text("import recovery.heatmap\n")
-    ran = subprocess.run([linter, "--no-cache"], cwd=tmp_path, capture_output=True, text=True)
+    ran = processes.run([linter, "--no-cache"], cwd=tmp_path, capture_output=True, text=True)
 
     assert ran.returncode == 1
     assert "edge.planted -> recovery.heatmap" in ran.stdout

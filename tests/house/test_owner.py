@@ -1,11 +1,12 @@
 """What takes noise off is not in the service: not loaded, not imported, not in reach."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 TAKES_OFF = {
@@ -18,9 +19,7 @@ TAKES_OFF = {
 def loaded(*modules: str) -> set[str]:
     """Return everything that a process has loaded once it has loaded these."""
     script = f"import sys, {', '.join(modules)}\nprint(*sys.modules)"
-    ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    ran = processes.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(ran.stdout.split())
 
 
@@ -50,7 +49,7 @@ def test_an_import_that_would_bring_it_there_is_found(tmp_path: Path, module: st
         planted.read_text() + "\n\ndef later():\n    import gateway.enrolment.keyring\n"
     )
     linter = Path(sys.executable).with_name("lint-imports")
-    ran = subprocess.run([linter, "--no-cache"], cwd=tmp_path, capture_output=True, text=True)
+    ran = processes.run([linter, "--no-cache"], cwd=tmp_path, capture_output=True, text=True)
 
     assert ran.returncode == 1
     assert "The service does not know what takes noise off BROKEN" in ran.stdout

@@ -1,22 +1,16 @@
-"""The checkout itself: its rooms, their sizes, and what must not lie about in them."""
+"""The checkout itself: its rooms, and what must not lie about in them."""
 
 import importlib.util
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import processes
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("edge", "physics", "recovery", "gateway")
-LONGEST = 180  # lines: what one can hold in mind beside the paper's page
-MAY_BE_LONGER: dict[str, str] = {  # file: why
-    # One algorithm each, and a kernel imports no other kernel.
-    "recovery/kernels/active_set.py": "least heat in a few directions",
-    "recovery/kernels/gibbs.py": "the moves of a crowd of scenes",
-    "recovery/kernels/network_simplex.py": "the cheapest flow on a grid",
-}
 
 # Home folders of somebody's machine, and where packages are fetched from: both are the
 # business of the machine, not of the project.
@@ -29,7 +23,7 @@ ELSEWHERE = re.compile(
 @pytest.fixture(scope="module")
 def tracked() -> list[str]:
     """Return the files that git keeps, and so the ones a reader gets."""
-    ran = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    ran = processes.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if ran.returncode:
         pytest.skip("this is no git checkout, so what belongs to it cannot be listed")
     return [name for name in ran.stdout.split("\0") if name and (ROOT / name).is_file()]
@@ -53,19 +47,6 @@ def test_the_flat_names_are_ours(package: str) -> None:
 
     assert spec is not None
     assert Path(str(spec.origin)).resolve().is_relative_to(ROOT)
-
-
-def too_long(name: str, text: str) -> bool:
-    """Say whether a source file is longer than a reader should have to hold in mind."""
-    return len(text.splitlines()) > LONGEST and name not in MAY_BE_LONGER
-
-
-def test_no_room_is_too_long(tracked: list[str]) -> None:
-    """The worst file of every large project is its long one."""
-    sources = [name for name in tracked if name.split("/")[0] in PACKAGES and name.endswith(".py")]
-
-    assert [name for name in sources if too_long(name, (ROOT / name).read_text())] == []
-    assert too_long("edge/planted.py", "pass\n" * (LONGEST + 1))
 
 
 def test_nothing_names_somebodys_machine(tracked: list[str]) -> None:
@@ -98,7 +79,7 @@ def test_the_command_needs_nothing_of_the_tests() -> None:
         "try:\n    main()\nexcept SystemExit as end:\n    print('exit status', end.code or 0)\n"
         "print('modules', *{name.partition('.')[0] for name in sys.modules})\n"
     )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    ran = processes.run([sys.executable, "-c", script], capture_output=True, text=True)
     *help_text, status, loaded = ran.stdout.splitlines()
 
     assert status == "exit status 0", ran.stderr

@@ -8,7 +8,6 @@ It is loaded in each form in which a board may be given it:
     in place the same as a ROMFS image, mapped as a board maps its flash: outside of the heap
 """
 
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from edge.records import Grid, Guarantee, Round
 from edge.slots import Files
 from edge.wire import round_topic, topic
 from gateway.kit import parts, release, romfs
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMS = ("source", "mpy", "pressed", "in place")
@@ -167,7 +167,7 @@ def run(
         MemoryError: the heap is too small.
         RuntimeError: it did not end well for another reason.
     """
-    ran = subprocess.run(
+    ran = processes.run(
         [program, "-X", f"heapsize={heap_kb}k", "-c", script],
         cwd=folder,
         capture_output=True,

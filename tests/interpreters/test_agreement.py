@@ -3,12 +3,12 @@
 `tests/bench/bench_keyed.py` does the same over a million values; here are a few thousand.
 """
 
-import subprocess
 import sys
 
 import pytest
 
 from gateway.audit.agreement import source
+from tests import processes
 
 SIGMA, BOOT, READINGS, CHUNK = 1000, 3, 3000, 500
 
@@ -21,11 +21,12 @@ def digests(interpreter, script: str) -> list[str]:
 def held() -> list[str]:
     """Return what the key holder draws, on CPython."""
     script = source("holder", SIGMA, boot=BOOT, readings=READINGS, chunk=CHUNK)
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    ran = processes.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     return [line.split()[1] for line in ran.stdout.splitlines()]
 
 
+@pytest.mark.long
 def test_a_device_and_its_key_holder_agree_to_the_bit(interpreter, held: list[str]) -> None:
     """A holder who is off by one bit in one value has lost that reading for ever."""
     script = source("device", SIGMA, boot=BOOT, readings=READINGS, chunk=CHUNK)
@@ -34,6 +35,7 @@ def test_a_device_and_its_key_holder_agree_to_the_bit(interpreter, held: list[st
     assert len(set(held)) == READINGS // CHUNK
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -38,6 +38,7 @@ def foreign_imports(source: str, allowed: set[str]) -> list[str]:
     return [name for name in found if name.partition(".")[0] not in allowed]
 
 
+@pytest.mark.long
 def test_edge_loads_on_every_interpreter(interpreter) -> None:
     """A word of newer Python anywhere in edge would stop every board at its first import."""
     # Pins and radios (its own tests load what can be loaded), the kernel's files, machine code.

@@ -22,6 +22,7 @@ import pytest
 
 from gateway.brokers import certificates
 from gateway.brokers.broker import free_port
+from tests import processes
 
 DEVICE = """
 import asyncio
@@ -95,7 +96,7 @@ def mosquitto(
         (folder / "server.pem").write_bytes(made.certificate)
         (folder / "server.key").write_bytes(made.key)
     (folder / "conf").write_text(text.format(port=port, folder=folder, user=getpass.getuser()))
-    child = subprocess.Popen([program, "-c", folder / "conf"], stderr=subprocess.DEVNULL)
+    child = processes.Child([program, "-c", folder / "conf"], stderr=subprocess.DEVNULL)
     try:
         answers(port)
         yield Broker(port, str(folder / "ca.pem") if tls else "")
@@ -117,7 +118,7 @@ def broker(
             pytest.importorskip("amqtt", reason="pip install 'heatveil[demo]' brings amqtt")
             port = free_port()
             # A process of its own: what is cut off leaves unclosed sockets in it, and warnings.
-            child = subprocess.Popen(
+            child = processes.Child(
                 [sys.executable, "-W", "ignore", "-c", AMQTT.format(port=port)],
                 stdin=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -241,6 +242,7 @@ def split(said: bytes) -> list[bytes]:
     return packets
 
 
+@pytest.mark.long
 def test_messages_go_both_ways(networked, broker: Broker) -> None:
     """QoS 0 and 1, retained or not, and what another retained before the device was there."""
     room = f"both/{networked.name}"

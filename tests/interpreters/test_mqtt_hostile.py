@@ -140,6 +140,7 @@ hung up|104|reset
 """.strip().splitlines()
 
 
+@pytest.mark.long
 def test_a_device_outlives_every_kind_of_broker(interpreter, listener: Listener) -> None:
     """14 of them; each is given up with its reason, within bounded time, and the frame arrives."""
     said = interpreter.run(SCRIPT.format(port=listener.port)).splitlines()

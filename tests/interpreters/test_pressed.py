@@ -1,11 +1,11 @@
 """What `make edge` writes is the same device: to the last byte, and to the last word it says."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from gateway.kit import parts, release
+from tests import processes
 from tests.interpreters.test_life import LIFE, SCRIPT
 from tests.interpreters.test_vectors import REPLAY, VECTORS
 
@@ -32,7 +32,7 @@ def run(request, need, folder: Path):
     program = need(request.param)
 
     def of(source: str) -> str:
-        ran = subprocess.run(
+        ran = processes.run(
             [program, "-X", f"heapsize={HEAP_KB[request.param]}k", "-c", source],
             cwd=folder,
             env={"MICROPYPATH": ":.frozen"},
@@ -47,11 +47,13 @@ def run(request, need, folder: Path):
     return of
 
 
+@pytest.mark.long
 def test_a_life_is_that_of_the_sources(run) -> None:
     """Every frame, every refusal and its words: three boots, until nothing is left."""
     assert run(SCRIPT) == LIFE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors_replay_bit_for_bit(run, name: str) -> None:
     """One bit of difference, and the holder of the key no longer gets the reading back."""
@@ -95,7 +97,7 @@ def test_every_module_can_be_had_by_its_name(run) -> None:
     names = [path[5:-3] for path in parts.sources() if path.count("/") == 1]
     asked = [name for name in names if name not in ("__init__", "viper", "loading")]
     lines = [f"import edge.{name}" for name in asked]
-    for name in ("wire.VERSION", "budget.Lost", "sampler.NARROW", "pair.SIZE", "ring.File"):
+    for name in ("wire.VERSION", "budget.Lost", "sampler.NARROW", "copies.SIZE", "ring.File"):
         lines.append(f"edge.{name}")
 
     assert run("\n".join(lines)) == ""

@@ -3,8 +3,11 @@
 The oracle is a Python list. A power cut is what it leaves: a file that ends at some byte.
 """
 
-import subprocess
 from pathlib import Path
+
+import pytest
+
+from tests import processes
 
 MODEL = """
 from edge.compat import sha256
@@ -171,6 +174,7 @@ print("wrong", wrong)
 """
 
 
+@pytest.mark.long
 def test_a_power_cut_at_any_byte_takes_at_most_that_frame(interpreter, tmp_path: Path) -> None:
     """Within an added record, within a file that begins anew; and the spill goes on afterwards."""
     ran = interpreter.run(SPILL.format(path=place(interpreter, tmp_path), case=CUT))
@@ -286,7 +290,7 @@ try:
 except MemoryError:
     print("no room")
 """
-    ran = subprocess.run(
+    ran = processes.run(
         [need("micropython-i386"), "-X", "heapsize=24k", "-c", script],
         env={"MICROPYPATH": f"{Path(__file__).parents[2]}:.frozen"},
         capture_output=True,

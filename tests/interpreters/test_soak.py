@@ -107,7 +107,7 @@ def test_a_line_that_is_cut_again_and_again_loses_no_answer(
         with observed(Broker(broker.port, ""), topic(name, name, "data")) as (paho, _):
             gateway = Gateway(paho, name)
             gateway.ask()
-            kept = [place.read(i) for i in (0, 1)]
+            kept = [place.read(i) for i in range(slots.COUNT)]
             script = DEVICE.format(who=tuple(who), kept=kept, port=proxy.port, rounds=ROUNDS)
             # How small a heap may be is the business of test_heap; here are a test's needs too.
             command = [

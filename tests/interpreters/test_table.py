@@ -1,10 +1,11 @@
 """The table is the same everywhere, fits a small heap, and machine code finds the same noise."""
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,7 +84,7 @@ print(sum([len(table) for _, table in made.parts]), gc.mem_alloc() - before, gc.
 def ran(program: str, heap_kb: int, script: str) -> list[str]:
     """Return the words that a MicroPython with this heap prints."""
     command = [program, "-X", f"heapsize={heap_kb}k", "-c", script]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = processes.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     if done.returncode:
         raise RuntimeError(done.stderr)
     return done.stdout.split()

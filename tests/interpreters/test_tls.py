@@ -16,6 +16,7 @@ import pytest
 
 from gateway.brokers import certificates, mosquitto
 from gateway.brokers.broker import free_port
+from tests import processes
 
 # {0} is what the case adds; it must print one line.
 DEVICE = """
@@ -103,7 +104,7 @@ def broker(
         settled(folder / "old", signer, now - timedelta(days=4000)),
     ]
     children = [
-        subprocess.Popen([program, "-c", folder / name / "mosquitto.conf"], stderr=subprocess.PIPE)
+        processes.Child([program, "-c", folder / name / "mosquitto.conf"], stderr=subprocess.PIPE)
         for name in ("good", "old")
     ]
     for port in ports:

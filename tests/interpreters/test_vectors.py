@@ -5,11 +5,12 @@ messages, and readings sealed on one Python and opened on another.
 """
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = sorted(path.name for path in (ROOT / "tests" / "vectors").glob("*.json"))
@@ -54,7 +55,7 @@ def test_the_vectors_are_what_their_script_makes(tmp_path: Path) -> None:
     vectors.mkdir(parents=True)
     for script in ("make.py", "replay.py"):
         shutil.copy(ROOT / "tests" / "vectors" / script, vectors)
-    subprocess.run([sys.executable, "-S", vectors / "make.py"], check=True, capture_output=True)
+    processes.run([sys.executable, "-S", vectors / "make.py"], check=True, capture_output=True)
 
     assert {path.name for path in vectors.glob("*.json")} == set(VECTORS)
     for name in VECTORS:

@@ -1,8 +1,8 @@
 """Every known mistake, planted in a copy of the source, is rejected by that copy's own audit.
 
 The tables beside this file list them, one mistake a row, each with the layer that must see it.
-An audit that no mistake can fail would look the same as one that finds nothing. A row whose text
-is no longer in the source fails: the trap would have gone unwatched.
+An audit that no mistake can fail would look the same as one that finds nothing. A row whose code
+is no longer in the source fails (see `planting`): the trap would have gone unwatched.
 """
 
 import json
@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.mutants.planting import ROOT, copied, plant
+from tests import processes
+from tests.mutants.planting import PACKAGES, ROOT, copied, plant, prepare
 
-PACKAGES = ("edge", "physics", "recovery", "gateway")
 TABLES = sorted(Path(__file__).parent.glob("*.toml"))
 BROKE_OFF = "the layer runs to its end"  # the runner's claim on a layer that raised
 WORKERS = 2
@@ -35,7 +35,7 @@ class Mutant(NamedTuple):
     """
 
     trap: str
-    file: str
+    where: str
     old: str
     new: str
     layer: str
@@ -52,18 +52,21 @@ class Outcome(NamedTuple):
 
 
 MUTANTS = [
-    Mutant(**row) for table in TABLES for row in tomllib.loads(table.read_text("utf-8"))["mutant"]
+    Mutant(**row)
+    for table in TABLES
+    for row in tomllib.loads(table.read_text("utf-8")).get("mutant", [])
 ]
 # The untouched copy must pass what the mutants fail, or they would fail for nothing.
 CONTROL = Mutant("nothing", "", "", "", "")
 LAYERS = sorted({mutant.layer for mutant in MUTANTS})
+FIRST = {mutant.layer: mutant for mutant in reversed(MUTANTS)}  # what `make test` tries
 
 
 class Warm:
     """A process that has other people's packages ready, and audits one copy after the other."""
 
     def __init__(self, home: Path) -> None:
-        self._process = subprocess.Popen(
+        self._process = processes.Child(
             [sys.executable, Path(__file__).with_name("warm.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -88,7 +91,7 @@ class Warm:
             claims = json.loads((folder / "report.json").read_text())["claims"]
         except ValueError:
             return Outcome(status, (), True, words)
-        failed = [claim for claim in claims if not claim["holds"]]
+        failed = [claim for claim in claims if claim["outcome"] == "fails"]
         said = tuple(f"{one['layer']}: {one['sentence']} ({one['detail']})" for one in failed)
         broke = any(one["sentence"].endswith(BROKE_OFF) for one in failed)
         return Outcome(status, said, broke, words)
@@ -103,11 +106,11 @@ def tried(folder: Path, mutant: Mutant, idle: "SimpleQueue[Warm]") -> Outcome:
     copied(folder, PACKAGES)
     if (ROOT / ".tools").is_dir():
         (folder / ".tools").symlink_to(ROOT / ".tools")
-    if mutant.file:
+    if mutant.where:
         plant(folder, mutant)
     warm = idle.get()
     try:
-        return warm.audited(folder, *([mutant.layer] if mutant.file else LAYERS))
+        return warm.audited(folder, *([mutant.layer] if mutant.where else LAYERS))
     finally:
         idle.put(warm)
         shutil.rmtree(folder)
@@ -123,6 +126,7 @@ def outcomes(
         for item in request.session.items
         if "outcomes" in getattr(item, "fixturenames", ()) and hasattr(item, "callspec")
     ]
+    prepare(one for one in wanted if one != CONTROL)
     home = tmp_path_factory.mktemp("mutants")
     idle: SimpleQueue[Warm] = SimpleQueue()
     warm = [Warm(home) for _ in range(WORKERS)]
@@ -138,15 +142,24 @@ def outcomes(
         one.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mutant", [CONTROL], ids=["untouched"])
 def test_the_untouched_source_is_not_rejected(mutant: Mutant, outcomes) -> None:
     """What follows would mean nothing if the copy were rejected as it is."""
     outcome = outcomes[mutant].result()
 
-    assert (outcome.status, outcome.failed) == (0, ()), outcome.words
+    assert outcome.failed == (), outcome.words
+    assert outcome.status in (0, 3), outcome.words  # 3: a port of MicroPython is not here
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.layer}: {mutant.trap}")
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        pytest.param(one, marks=[pytest.mark.long] * (FIRST[one.layer] != one), id=name)
+        for one in MUTANTS
+        for name in [f"{one.layer}: {one.trap}"]
+    ],
+)
 def test_a_planted_mistake_is_rejected(mutant: Mutant, outcomes) -> None:
     """Somebody made each of these; the audit says so before anybody publishes."""
     outcome = outcomes[mutant].result()

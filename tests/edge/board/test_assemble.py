@@ -105,11 +105,11 @@ def test_a_sensor_that_comes_back_is_set_up_anew() -> None:
         return SimpleNamespace(read=lambda params: (reads.append(1), read(params))[1])
 
     held = drivers.Held(opening, 1, (1, 4))
-    assert held.read(None) == [7]
+    assert held.read(None) == (7,)
     with pytest.raises(OSError, match="does not answer"):
         held.read(None)
     assert held.faults == 1
-    assert held.read(None) == [7]
+    assert held.read(None) == (7,)
     assert (len(made), held.faults) == (2, 0)
 
 

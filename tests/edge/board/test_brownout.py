@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests import processes
 from tests.edge.board.test_config import RIGHT
 
 SCRIPT = r"""
@@ -118,13 +119,12 @@ print(total, sorted(seen.items()))
 
 def cuts(need: Callable[[str], str], vfs: str, size: int, crc: bool) -> dict[str, int]:
     """Return how often each came out of it, over all cuts."""
-    import subprocess
 
     body = {**RIGHT, "link": {**RIGHT["link"], "ca": "MIIB" * 300}}
     values = {"TEXT": json.dumps(body), "SIZE": size, "COUNT": 65536 // size, "CRC": crc}
     head = "".join(f"{name} = {value!r}\n" for name, value in values.items())
     script = f"{head}import os\nVFS = os.{vfs}\n{SCRIPT}"
-    ran = subprocess.run(
+    ran = processes.run(
         [need("micropython"), "-X", "heapsize=4m", "-c", script],
         capture_output=True,
         text=True,

@@ -114,7 +114,7 @@ class Unbound(Nap):
     """Believes what lies there, of whatever past it is."""
 
     def taken(self, record: Any) -> Any:
-        from edge.pair import unpack
+        from edge.copies import unpack
 
         left = unpack(bytes(self._memory()), self._key)
         self._memory(b"")

@@ -81,6 +81,7 @@ def run(interpreter: Any, script: str) -> list[str]:
     return text.splitlines()
 
 
+@pytest.mark.long
 def test_a_fix_that_is_lost_does_not_show(interpreter) -> None:
     """Under a roof the last place of this run is told, however old; in a new run there is none."""
     script = f"""

@@ -28,6 +28,7 @@ def told(values: object) -> str:
     return " ".join(map(str, values)) + "\n"  # type: ignore[call-overload]
 
 
+@pytest.mark.long
 def test_a_grideye_is_its_data_sheet(interpreter) -> None:
     """All 64 pixels, low byte first, twelve bits signed; before its reset it says nothing."""
     words = [list(GRIDEYE.values())[i % len(GRIDEYE)] for i in range(64)]

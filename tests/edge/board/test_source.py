@@ -1,6 +1,6 @@
 """What the files of a board and of Linux do without, though pins and clocks are theirs.
 
-The audit's rules for the rest of edge, with each line that may break one named here.
+The house's rules for the rest of edge, with each line that may break one named here.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import edge
-from gateway.audit import guards, rules
+from tests.house import rules
 
 EDGE = Path(str(edge.__file__)).parent
 FILES = sorted([*(EDGE / "board").rglob("*.py"), *(EDGE / "linux").rglob("*.py")])
@@ -32,8 +32,8 @@ MAY = {  # rule: file, and what it may do there
         "linux/enrol.py": TELLS,
         "linux/run.py": {"a print"},
     },
-    guards.open_compare: {},
-    guards.trusting: {},
+    rules.open_compare: {},
+    rules.trusting: {},
 }
 
 
@@ -57,8 +57,8 @@ def test_no_file_breaks_a_rule_but_where_it_may(rule: Callable[[str], list[str]]
         (rules.chance, "import random"),
         (rules.calendar, "import ntptime"),
         (rules.telling, "print(count)"),
-        (guards.open_compare, "ok = mac == other"),
-        (guards.trusting, "context.verify_mode = ssl.CERT_NONE"),
+        (rules.open_compare, "ok = mac == other"),
+        (rules.trusting, "context.verify_mode = ssl.CERT_NONE"),
     ],
 )
 def test_a_planted_line_is_found(rule: Callable[[str], list[str]], line: str) -> None:

@@ -19,6 +19,7 @@ from edge.host.enrol import provision
 from edge.limits import Limits
 from edge.records import Grid, Guarantee, Round
 from edge.wire import round_topic
+from tests import processes
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 with socket.create_server(("127.0.0.1", 0)) as free:
@@ -136,7 +137,7 @@ def test_a_board_that_sleeps_answers_and_sleeps(
     monkeypatch.setattr(led, "lit", lambda word, now_ms: int(word != "sleeping"))
     rules = tmp_path / "broker.conf"
     rules.write_text(f"listener {PORT} 127.0.0.1\nallow_anonymous true\n")
-    broker = subprocess.Popen([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL)
+    broker = processes.Child([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL)
     try:
         answers(PORT)
         promise = Guarantee((4, 1), (1, 100000), (1, 8), "0.1 m", "local", "a day", "presence")

@@ -9,13 +9,13 @@ import ast
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import edge
+from tests import processes
 from tests.conftest import ROOT, miss
 
 Said = Callable[..., list[str]]
@@ -89,7 +89,7 @@ def complaints(pyright: str, folder: Path, port: str, planted: str) -> list[str]
     rules = {"include": ["edge/board"], "stubPath": typings, "typeshedPath": typings}
     rules |= {"reportMissingModuleSource": "none", "reportMissingImports": "none"}
     (folder / "pyrightconfig.json").write_text(json.dumps(rules))
-    ran = subprocess.run(
+    ran = processes.run(
         [pyright, "--outputjson"], cwd=folder, capture_output=True, text=True, timeout=120
     )
     found = json.loads(ran.stdout)["generalDiagnostics"]

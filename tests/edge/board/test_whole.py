@@ -16,6 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from edge.host import post
 from edge.records import Grid, Guarantee, Round
 from edge.wire import round_topic, topic
+from tests import processes
 from tests.conftest import ROOT as CHECKOUT
 from tests.edge.board import test_start
 from tests.edge.board.test_start import PORT, SITE_KEY
@@ -99,7 +100,7 @@ def test_a_board_starts_answers_and_sleeps(
     test_start.config(tmp_path, monkeypatch, wake_s=60)
     rules = tmp_path / "broker.conf"
     rules.write_text(f"listener {PORT} 127.0.0.1\nallow_anonymous true\n")
-    broker = subprocess.Popen([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL)
+    broker = processes.Child([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL)
     board, frames, ears = None, [], Client(CallbackAPIVersion.VERSION2)
     ears.on_message = lambda client, held, message: frames.append(bytes(message.payload))
     try:
@@ -113,7 +114,7 @@ def test_a_board_starts_answers_and_sleeps(
         single(where, post.pack_round(plan, SITE_KEY, where), 1, True, "127.0.0.1", PORT)
         heap = HEAP_KB if program.endswith("i386") else 2 * HEAP_KB
         command = [need(program), "-X", f"heapsize={heap}k", "-c"]
-        board = subprocess.Popen(
+        board = processes.Child(
             [*command, f"FOLDER = {str(tmp_path)!r}\n{BOARD}"],
             cwd=CHECKOUT,
             stdout=subprocess.PIPE,

@@ -25,6 +25,7 @@ from edge.linux import run
 from edge.linux.enrol import enrol
 from edge.linux.notify import Notify
 from edge.records import Grid, Guarantee, Round
+from tests import processes
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 GUARANTEE = Guarantee((4, 1), (1, 100000), (1, 8), "0.1 m", "local", "2 readings", "presence")
@@ -90,7 +91,7 @@ def host(need, answers: Callable[[int], None], tmp_path: Path) -> Iterator[Host]
         port = free.getsockname()[1]
     rules = tmp_path / "broker.conf"
     rules.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
-    broker = subprocess.Popen([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL)
+    broker = processes.Child([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL)
     answers(port)
     made = Host(port)
     made.port = port  # type: ignore[attr-defined]
@@ -206,9 +207,9 @@ def test_the_program_runs_and_ends_when_told(device_file: Path, host) -> None:
     """As systemd starts and stops it; a sensor that is not there stops nothing."""
     home = folder_of(device_file, host, "tmp117")
     command = [sys.executable, "-m", "edge.linux.run", home]
-    ran = subprocess.Popen(command, env=os.environ, stderr=subprocess.PIPE, text=True)
+    ran = processes.Child(command, env=os.environ, stderr=subprocess.PIPE, text=True)
     assert host.hears(lambda: b"ready" in host.said("state"))
-    second = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
+    second = processes.run(command, capture_output=True, text=True, timeout=WAIT_S)
     ran.send_signal(signal.SIGTERM)
     _, said = ran.communicate(timeout=WAIT_S)
 
@@ -224,7 +225,7 @@ def test_keys_that_others_can_read_stop_it(device_file: Path, tmp_path: Path) ->
     enrol(str(device_file), str(home), {"name": "tmp117"})
     (home / "heatveil.json").chmod(0o644)
     command = [sys.executable, "-m", "edge.linux.run", str(home)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
+    ran = processes.run(command, capture_output=True, text=True, timeout=WAIT_S)
 
     assert ran.returncode == 2
     assert "chmod 600" in ran.stderr

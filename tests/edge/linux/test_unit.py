@@ -1,12 +1,12 @@
 """The unit is what systemd takes without a word, and nearly as closed as the gateway's."""
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import edge.linux
+from tests import processes
 
 UNIT = Path(edge.linux.__file__).parent / "heatveil-node.service"
 MOST_EXPOSED = 2.0  # out of 10; the gateway's has 1.5 and no sensor
@@ -17,7 +17,7 @@ def analyzed(need: Callable[[str], str], folder: Path, text: str, *words: str) -
     """Return what systemd-analyze says of a unit, and its exit status."""
     (folder / UNIT.name).write_text(text.replace(PYTHON, sys.executable))
     command = [need("systemd-analyze"), *words, str(folder / UNIT.name)]
-    ran = subprocess.run(command, capture_output=True, text=True)
+    ran = processes.run(command, capture_output=True, text=True)
     return f"{ran.stdout}{ran.stderr}status {ran.returncode}"
 
 

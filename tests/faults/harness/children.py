@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests import processes
+
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
 MB = 1 << 20
@@ -43,7 +45,7 @@ class Child:
         around = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
         around |= self.environment | environment
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = processes.Child(
                 [*self.command, *words],
                 env=around,
                 stdin=subprocess.DEVNULL,

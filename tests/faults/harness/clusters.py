@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 
+from tests import processes
 from tests.waiting import eventually
 
 from .children import Child
@@ -31,7 +32,7 @@ class Cluster(Child):
             shutil.chown(self.folder, "postgres")
             who["user"] = "postgres"
         made = [programs / "initdb", "-D", self.folder / "data", "-U", "postgres", "-A", "trust"]
-        subprocess.run([*made, "--no-sync"], check=True, stdout=subprocess.DEVNULL, **who)
+        processes.run([*made, "--no-sync"], check=True, stdout=subprocess.DEVNULL, **who)
         options = f"-c unix_socket_directories={self.folder} -c listen_addresses=127.0.0.1"
         run = [programs / "postgres", "-D", self.folder / "data", *options.split()]
         more = [word for setting in settings for word in ("-c", setting)]

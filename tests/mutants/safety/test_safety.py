@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.mutants.planting import ROOT, copied, plant
+from tests import processes
+from tests.mutants.planting import PACKAGES, ROOT, copied, node_id, plant, prepare
 
-PACKAGES = ("edge", "physics", "recovery", "gateway", "tests")
 TABLES = sorted(Path(__file__).parent.glob("*.toml"))
 SAYS = {"AssertionError", "Failed"}  # how a test says that something is not so
 WORKERS = 2
@@ -35,7 +35,7 @@ class Mistake(NamedTuple):
     """
 
     trap: str
-    file: str
+    where: str
     old: str
     new: str
     test: str
@@ -51,11 +51,15 @@ class Outcome(NamedTuple):
     words: str
 
 
-MISTAKES = [
-    Mistake(**row)
+BY_TABLE = [
+    [
+        Mistake(**row | {"test": node_id(row["test"])})
+        for row in tomllib.loads(table.read_text("utf-8"))["mistake"]
+    ]
     for table in TABLES
-    for row in tomllib.loads(table.read_text("utf-8"))["mistake"]
 ]
+MISTAKES = [mistake for table in BY_TABLE for mistake in table]
+FIRST = [table[0] for table in BY_TABLE]  # what `make test` tries
 CONTROL = Mistake("nothing", "", "", "", "")
 
 
@@ -64,9 +68,9 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        copied(folder, PACKAGES)
+        copied(folder, [*PACKAGES, "tests"])
         os.link(ROOT / "pyproject.toml", folder / "pyproject.toml")
-        self._process = subprocess.Popen(
+        self._process = processes.Child(
             [sys.executable, "-P", Path(__file__).with_name("trial.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -76,16 +80,14 @@ class Bench:
 
     def tried(self, mistake: Mistake) -> Outcome:
         """Return what becomes of one mistake, which is taken back again."""
-        tests = [mistake.test] if mistake.file else sorted({one.test for one in MISTAKES})
-        if not mistake.file:
-            return self._run(tests)
-        path = self._folder / mistake.file
+        if not mistake.where:
+            return self._run(sorted({one.test for one in MISTAKES}))
+        file = plant(self._folder, mistake)
         try:
-            plant(self._folder, mistake)
-            return self._run(tests)
+            return self._run([mistake.test])
         finally:
-            path.unlink(missing_ok=True)
-            os.link(ROOT / mistake.file, path)
+            (self._folder / file).unlink()
+            os.link(ROOT / file, self._folder / file)
 
     def _run(self, tests: list[str]) -> Outcome:
         asked, answer = self._process.stdin, self._process.stdout
@@ -114,6 +116,7 @@ def trials(
         for item in request.session.items
         if item.path == Path(__file__) and "mistake" in getattr(item, "fixturenames", ())
     ]
+    prepare(one for one in wanted if one != CONTROL)
     home = tmp_path_factory.mktemp("safety")
     idle: SimpleQueue[Bench] = SimpleQueue()
     benches = [Bench(home / str(place)) for place in range(WORKERS)]
@@ -135,6 +138,7 @@ def trials(
     shutil.rmtree(home)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mistake", [CONTROL], ids=["untouched"])
 def test_the_untouched_copy_passes_every_test_of_the_tables(mistake: Mistake, trials) -> None:
     """What follows would mean nothing if they failed anyhow."""
@@ -145,7 +149,13 @@ def test_the_untouched_copy_passes_every_test_of_the_tables(mistake: Mistake, tr
     assert len(outcome.notes) == len({one.test for one in MISTAKES}), outcome.words
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: one.trap)
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        pytest.param(one, marks=[pytest.mark.long] * (one not in FIRST), id=one.trap)
+        for one in MISTAKES
+    ],
+)
 def test_a_planted_mistake_is_rejected(
     mistake: Mistake, trials, need: Callable[[str], str]
 ) -> None:

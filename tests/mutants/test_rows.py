@@ -1,0 +1,96 @@
+"""Every row of the tables is a mistake that can be made, found wherever the code went.
+
+This takes seconds, where trying them all takes minutes: whoever changes a line that a row is
+about learns it here.
+"""
+
+import ast
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gateway.audit.layers import LAYERS
+from tests.mutants import survey
+from tests.mutants.planting import ROOT, node_id, planted, spans
+
+
+class Row(NamedTuple):
+    """A mistake, without what must see it."""
+
+    where: str
+    old: str
+    new: str = ""
+
+
+def test_every_row_is_about_code_that_is_there_once() -> None:
+    """A row whose code is gone would be a trap that nobody watches any more."""
+    stale = []
+    for table in sorted(set(Path(__file__).parent.rglob("*.toml")) - {survey.DATA}):
+        for rows in tomllib.loads(table.read_text("utf-8")).values():
+            for row in rows:
+                try:
+                    planted(Row(row["where"], row["old"], row["new"]))
+                    node_id(row["test"]) if "test" in row else None
+                except (AssertionError, SyntaxError) as fault:
+                    stale.append(f"{table.name}: {row['trap']}: {fault}")
+
+    assert stale == []
+
+
+def test_code_is_found_however_it_is_laid_out() -> None:
+    """A formatter, a comment or another indentation must not make a row stale."""
+    text = 'if not (one  # why\n        or two):\n    go("a  b")\n'
+
+    assert list(spans(text, 'if not (one or two): go("a  b")', 0, len(text))) == [(0, 50)]
+    assert not list(spans(text, 'go("a b")', 0, len(text)))
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (Row("Budget.charge", "return True or False"), "0 times"),
+        (Row("Budget.charge", "self"), r"\d\d times"),
+        (Row("claims", "effort"), r"the end of \d\d names"),
+        (Row("Budget.nothing", "self"), "the end of 0 names"),
+    ],
+)
+def test_a_row_that_is_about_nothing_or_about_several_places_is_stale(row: Row, why: str) -> None:
+    """Else another mistake would be tried than the one that is meant."""
+    with pytest.raises(AssertionError, match=why):
+        planted(row)
+
+
+def test_what_is_surveyed_is_there() -> None:
+    """A module that moved, or a survivor whose line changed, would be left out in silence."""
+    groups, harmless, every = survey.surveyed()
+
+    assert {name for group in groups.values() for name in group["layers"]} <= {
+        layer.name for layer in LAYERS
+    }
+    assert all((ROOT / test).is_file() for group in groups.values() for test in group["tests"])
+    assert harmless.keys() <= {mistake.key for mistake in every}
+    assert all(harmless.values())
+
+
+def test_a_survey_changes_operators_and_numbers_and_no_words() -> None:
+    """Each change once, in code that runs; what an annotation or an error says is no code."""
+    text = "def f(a: 'x < 1') -> 2:\n    if a <= 3 and not a:\n        raise ValueError(4)\n"
+    starts = [0, *(i + 1 for i, letter in enumerate(text) if letter == "\n")]
+    made = {
+        text[:start] + new + text[end:]
+        for start, end, new in survey.changes(ast.parse(text), text, starts)
+    }
+    head, tail = text.splitlines()[0], text.splitlines()[2]
+
+    assert made == {
+        f"{head}\n    if {test}:\n{tail}\n"
+        for test in (
+            "a < 3 and not a",
+            "a <= 4 and not a",
+            "a <= 2 and not a",
+            "a <= 3 or not a",
+            "a <= 3 and a",
+        )
+    }
