@@ -132,7 +132,7 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
 def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None:
     """Nobody was promised a rho here: of eight answers of 1/2 each, seven are left."""
     done = park.run("provision", NAME, "--settings", park.own)
-    assert "two slots with epsilon 4, 8 answers; read back" in done.out
+    assert "3 slots with epsilon 4, 8 answers; read back" in done.out
 
     held = kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
     assert held is not None
@@ -153,7 +153,7 @@ def test_a_thermometers_budget_stays_in_its_own_unit(desk: Any) -> None:
     looked = desk.run("doctor", *where)
 
     whole = state.asked(desk.board()).limits.budget
-    assert f"two slots with {whole} nano-rho, " in done.out
+    assert f"3 slots with {whole} nano-rho, " in done.out
     assert f"answers left, {whole} of {whole} nano-rho; boot 0" in looked.out
 
 
