@@ -155,6 +155,7 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sampler", "args", "spoil"), MUTANTS)
 def test_a_planted_fault_is_rejected(
     sampler: str, args: tuple[int, ...], spoil: Callable[[list[int]], list[int]]

@@ -46,6 +46,7 @@ def test_a_cancellation_that_comes_with_the_event_is_heeded() -> None:
     assert ended(lambda event: within_ms(1000, event.wait())) == 200
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="wait_for was mended in 3.12")
 def test_what_the_library_waited_with_forgets_it() -> None:
     """Negative control: the same moment, and `asyncio.wait_for`."""

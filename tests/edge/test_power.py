@@ -118,6 +118,7 @@ def test_ten_thousand_power_cuts_break_nothing() -> None:
     assert min(seen.answers, seen.tightened, seen.ended) > 500
 
 
+@pytest.mark.long
 def test_nor_do_spoilt_slots_and_writes_that_are_not_done() -> None:
     """Then a key may be lost, and is, but nothing is answered that was not paid for."""
     seen = live(4000, b"spite", spite=20)

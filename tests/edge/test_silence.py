@@ -194,6 +194,7 @@ def alike(ticks: int, short_ms: list[float], long_ms: list[float]) -> bool:
     return min(least) >= ticks * TICK_MS - 8 and max(least) - min(least) < 30
 
 
+@pytest.mark.long
 def test_a_draw_ahead_is_one_tick_of_silence_however_long_it_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -205,6 +206,7 @@ def test_a_draw_ahead_is_one_tick_of_silence_however_long_it_takes(
     assert alike(1, short, long), (short, long)
 
 
+@pytest.mark.long
 def test_a_draw_between_a_round_and_its_answer_shows_neither(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -217,6 +219,7 @@ def test_a_draw_between_a_round_and_its_answer_shows_neither(
     assert alike(1, short[1:], long[1:]), (short, long)
 
 
+@pytest.mark.long
 def test_a_round_that_comes_while_noise_is_drawn_tells_as_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -231,6 +234,7 @@ def test_a_round_that_comes_while_noise_is_drawn_tells_as_little(
     assert alike(2, *apart), apart
 
 
+@pytest.mark.long
 def test_who_leaves_between_a_round_and_its_answer_leaves_at_the_tick(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -246,6 +250,7 @@ def test_who_leaves_between_a_round_and_its_answer_leaves_at_the_tick(
     assert alike(1, *left_ms), left_ms
 
 
+@pytest.mark.long
 def test_without_the_hush_the_broker_hears_how_long_it_took(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -77,6 +77,7 @@ def test_clock_step_on_gateway(stage: Staged) -> None:
     assert site.truth().whole
 
 
+@pytest.mark.long
 def test_clock_step_on_gateway_control(stage: Staged) -> None:
     """By the clock on the wall, a jump of a day ends the round, and opens the next at once."""
     site = stage(sensors=SENSORS, readings=2, gather_s=6, every_s=3600)

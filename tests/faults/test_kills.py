@@ -59,11 +59,13 @@ def with_all_in_its_hands(site: Stage, *switches: str) -> int:
     return site.settled(5 if switches else 40).lost
 
 
+@pytest.mark.long
 def test_gateway_kill_9_with_all_in_its_hands(stage: Staged) -> None:
     """What it has not committed, the broker gives it again."""
     assert with_all_in_its_hands(stage(sensors=SENSORS, readings=2)) == 0
 
 
+@pytest.mark.long
 def test_gateway_kill_9_in_mid_round_control(stage: Staged) -> None:
     """Acknowledged before its commit, a reading is gone with the gateway."""
     lost = with_all_in_its_hands(stage(sensors=SENSORS, readings=2), "early_ack")
@@ -88,6 +90,7 @@ def database_killed(stage: Staged, program: str, *switches: str) -> Stage:
     return site
 
 
+@pytest.mark.long
 def test_database_killed(stage: Staged, need: Callable[[str], str]) -> None:
     """The gateway asks again until it is back, and has told nobody what was not on its disk."""
     site = database_killed(stage, need("postgres"))
@@ -147,6 +150,7 @@ def queued_and_killed(site: Stage, frees: str, fleet: str) -> int:
     return site.settled(40 if frees == "receipt" else 15).lost
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fleet", ["threads", "edge"])
 def test_gateway_broker_and_edge_kill_9_while_the_broker_holds_all(
     stage: Staged, fleet: str

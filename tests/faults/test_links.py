@@ -74,6 +74,7 @@ def torn(site: Stage, proxy: Proxy, times: int, **options: object) -> int:
     return site.settled(sized(15, 30)).lost
 
 
+@pytest.mark.long
 def test_link_reset_6_times(stage: Staged) -> None:
     """What was under way when the link broke comes again, and counts once."""
     site = stage(sensors=SENSORS, readings=1, gather_s=60)
@@ -154,6 +155,7 @@ def test_link_reset_control(stage: Staged) -> None:
     assert acked_late(stage(sensors=200), "untagged") > 0
 
 
+@pytest.mark.long
 def test_broker_down_at_start(stage: Staged) -> None:
     """The page is up at once and says which part is missing; the link joins when it can."""
     site = stage(readings=1)

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 
+import pytest
 from harness.brokers import LIMITS, OPEN, Broker
 from harness.frames import Forge
 from harness.radio import connecting, publishing
@@ -84,6 +85,7 @@ def at_once(stage: Staged, connections: int) -> tuple[int, int, Stage]:
         return acknowledged, site.stored(), site
 
 
+@pytest.mark.long
 def test_9000_devices_at_once(stage: Staged) -> None:
     """A fleet that comes back after a power cut is all there within seconds."""
     acknowledged, stored, site = at_once(stage, -1)

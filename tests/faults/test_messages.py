@@ -51,6 +51,7 @@ def repeated(site: Stage, forge: Forge) -> None:
     time.sleep(0.5)
 
 
+@pytest.mark.long
 def test_duplicate_out_of_order_replayed(stage: Staged) -> None:
     """Each counts once, whatever a network makes of it; older numbers are an alarm and no more."""
     site, forge = asked(stage, sensors=60)
@@ -67,6 +68,7 @@ def test_duplicate_out_of_order_replayed(stage: Staged) -> None:
     assert kinds(site)["replayed"] == 2
 
 
+@pytest.mark.long
 def test_duplicate_control(stage: Staged) -> None:
     """A gateway that does not know what it has heard takes an echo for a device gone back."""
     site, forge = asked(stage, "forgetful", sensors=60)
@@ -87,6 +89,7 @@ def answered_late(site: Stage, forge: Forge) -> None:
     assert eventually(lambda: site.heard() == 1 or site.stored() == 20)
 
 
+@pytest.mark.long
 def test_late_reading(stage: Staged) -> None:
     """It is refused with a reason, counted as late, and stands in no release."""
     site, forge = asked(stage, gather_s=2, every_s=30)
@@ -150,6 +153,7 @@ def poured(site: Stage, forge: Forge, good: int, bad: int) -> None:
 GOOD, BAD = sized((300, 100), (4000, 1000))
 
 
+@pytest.mark.long
 def test_malformed_25_percent(stage: Staged) -> None:
     """The good ones are stored, of the bad ones the reason is kept."""
     site, forge = asked(stage, sensors=GOOD + 20)

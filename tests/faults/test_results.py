@@ -39,6 +39,7 @@ def died_at(site: Stage, *points: str) -> None:
     site.gateway()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("store", sized(["sqlite"], ["sqlite", "postgresql"]))
 def test_kill_between_draw_store_publish(stage: Staged, store: str) -> None:
     """Drawn once more is a second result, with the first already out; so it is written first."""

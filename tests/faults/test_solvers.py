@@ -29,6 +29,7 @@ def solvers(gateway: Child) -> list[int]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", sized(["dies"], ["hangs", "dies"]))
 def test_solver_hangs_or_dies(stage: Staged, fault: str) -> None:
     """A map that cannot be drawn is a result, and a new program draws the next."""

@@ -74,6 +74,7 @@ def begun(site: Stage, *switches: str, **options: Any) -> Child:
     return gateway
 
 
+@pytest.mark.long
 def test_database_locked_7_s(stage: Staged) -> None:
     """Whoever holds the file is waited for, and memory stays as it was."""
     site = stage(sensors=SENSORS, readings=1, gather_s=60)
@@ -112,6 +113,7 @@ def on_disk(stage: Staged, disk: Path, reserve_mb: int) -> Stage:
     return site
 
 
+@pytest.mark.long
 def test_disk_full_6_s(stage: Staged, small_disk: Callable[[int], Path]) -> None:
     """Nothing is acknowledged that found no room; when there is room again it all comes."""
     disk = small_disk(sized(4, 12))
@@ -195,6 +197,7 @@ def taken_away(site: Stage, how: str, *switches: str) -> Child:
     return gateway
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", sized(["deleted"], ["deleted", "log deleted", "replaced"]))
 def test_store_taken_away_under_a_gateway(stage: Staged, how: str) -> None:
     """It ends, says so and is not started again; what it had receipted is all in its copy."""

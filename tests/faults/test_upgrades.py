@@ -89,6 +89,7 @@ def dies_at(path: Path, statement: int, how: str) -> bool:
     return ended.returncode == -signal.SIGKILL
 
 
+@pytest.mark.long
 def test_migration_fails_half_way(tmp_path: Path) -> None:
     """Killed at any statement, the file is what it was; and the next start brings it up."""
     path, kills = tmp_path / "old.sqlite", 0
@@ -109,6 +110,7 @@ def test_migration_fails_half_way(tmp_path: Path) -> None:
     assert ask(path, "SELECT rho FROM charges") == [("1/7",)]
 
 
+@pytest.mark.long
 def test_migration_control(tmp_path: Path) -> None:
     """Left to itself, Python's sqlite3 begins no transaction: half a schema stays behind."""
     path = tmp_path / "old.sqlite"

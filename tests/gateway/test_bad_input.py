@@ -157,6 +157,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heatveil: Callable[.
     return tmp_path
 
 
+@pytest.mark.long
 def test_each_is_one_clear_line(folder: Path, heatveil: Callable[..., Any]) -> None:
     """All in one test, for the folder takes longer to lay out than a case to run."""
     before = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -172,6 +173,7 @@ def test_each_is_one_clear_line(folder: Path, heatveil: Callable[..., Any]) -> N
     assert before == after
 
 
+@pytest.mark.long
 def test_the_table_would_catch_a_command_that_takes_anything(
     folder: Path, heatveil: Callable[..., Any]
 ) -> None:
@@ -192,6 +194,7 @@ def test_a_port_that_is_taken(folder: Path, heatveil: Callable[..., Any]) -> Non
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.long
 def test_no_broker(folder: Path, heatveil: Callable[..., Any]) -> None:
     """Nobody listens on port 1."""
     said = heatveil("fleet", "--config", "site.toml")

@@ -257,6 +257,7 @@ def test_a_disk_that_will_not_is_asked_again(
     assert len(on.of("map")) == 2
 
 
+@pytest.mark.long
 def test_a_backup_that_really_holds_the_file_is_waited_for(
     stage: Callable[..., Stage], tmp_path: Path
 ) -> None:

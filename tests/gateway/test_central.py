@@ -197,6 +197,7 @@ def lives(place: Path, every: int) -> tuple[dict[int, set[bytes]], int, int]:
     return published, kills, charges
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("planted")
 def test_two_hundred_deaths_between_draw_store_and_publish_show_one_noise(tmp_path: Path) -> None:
     """Every place at which it can die, many times over: one payload a round, and one charge."""
@@ -209,6 +210,7 @@ def test_two_hundred_deaths_between_draw_store_and_publish_show_one_noise(tmp_pa
     )
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("planted")
 def test_who_publishes_first_and_stores_then_shows_two(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

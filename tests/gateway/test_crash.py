@@ -8,6 +8,8 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
+
 from edge import receipts, thermal, wire
 from edge.limits import Limits
 from edge.node import Node
@@ -49,6 +51,7 @@ with Service(deployment, devices) as service:
 """
 
 
+@pytest.mark.long
 def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
     mosquitto: Mqtt, tmp_path: Path
 ) -> None:

@@ -79,6 +79,7 @@ def _closed(address: str) -> bool:
         return probe.connect_ex((host, int(port))) != 0
 
 
+@pytest.mark.long
 def test_a_newcomer_sees_warmth_found_and_places_hidden(demo: type[Demo]) -> None:
     """The promise of the first page: one command, a map, all of it true."""
     run = demo("--seed", "4", "--rounds", "2")
@@ -105,6 +106,7 @@ def test_a_newcomer_sees_warmth_found_and_places_hidden(demo: type[Demo]) -> Non
     assert run.left() == []
 
 
+@pytest.mark.long
 def test_without_mosquitto_it_says_the_same_and_complains_of_nothing(tmp_path: Path) -> None:
     """The broker in this process refuses MQTT 5 at first, which is no news for a newcomer."""
     hidden = (  # mosquitto is looked for outside of PATH too
@@ -119,6 +121,7 @@ def test_without_mosquitto_it_says_the_same_and_complains_of_nothing(tmp_path: P
     assert "Picture: " in ran.stdout
 
 
+@pytest.mark.long
 def test_kept_it_runs_until_it_is_told_to_stop(demo: type[Demo]) -> None:
     """The page stays up after the last round, and one Ctrl-C takes everything down."""
     run = demo("--keep", "--rounds", "1", "--sensors", "8")
@@ -134,6 +137,7 @@ def test_kept_it_runs_until_it_is_told_to_stop(demo: type[Demo]) -> None:
     assert run.left() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_stopped_in_the_middle_it_leaves_nothing(demo: type[Demo], number: signal.Signals) -> None:
     """Told to end between two rounds, with reports under way: still nothing stays behind."""

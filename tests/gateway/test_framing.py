@@ -84,6 +84,7 @@ def test_the_files_of_a_play_of_frames_are_whole(doorway: tuple[list[str], Files
     assert found["bytes_per_report"] <= 1.2 * 2.5 * 64
 
 
+@pytest.mark.long
 def test_what_is_printed_says_what_is_taken_for_granted(doorway: tuple[list[str], Files]) -> None:
     """Which clips are public, how warm a person may be, and that the truth is not known."""
     told = "\n".join(doorway[0])

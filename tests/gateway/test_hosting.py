@@ -74,6 +74,7 @@ def _map(site: Path, number: int) -> Any:
     pytest.fail(f"round {number} never came to the page")
 
 
+@pytest.mark.long
 def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
     """Enrol, run a round, kill the fleet, start it again, run the rest, stop both at once."""
     fleet = start("fleet", "--enrol", "--sources-random", "1")
@@ -108,6 +109,7 @@ def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
     assert sorted(answers) == sorted(expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["serve", "fleet"])
 def test_without_insecure_neither_speaks_in_the_clear(
     site: Path, heatveil: Callable[..., Any], name: str

@@ -82,6 +82,7 @@ def test_a_result_does_not_overwrite_what_is_read(tmp_path: Path) -> None:
         check_places([tmp_path / "a.npz", tmp_path / "sub" / ".." / "a.npz"])
 
 
+@pytest.mark.long
 def test_a_polite_end_in_the_middle_leaves_no_half_file(tmp_path: Path) -> None:
     """SIGTERM is how a scheduler ends a job; Python alone would leave the halves."""
     command = [str(Path(sys.executable).with_name("heatveil")), "play", "thermal"]

@@ -115,6 +115,7 @@ def _nodes(square: Square) -> Any:
     return Nodes(square.mqtt, square.site, "disk", square.people())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("devices", [_crowd, _nodes], ids=["crowd", "nodes"])
 def test_what_was_answered_is_counted_drawn_and_paid_for(
     square: Square, devices: Callable[[Square], Any]
@@ -152,6 +153,7 @@ def test_what_was_answered_is_counted_drawn_and_paid_for(
     assert (ledger.left, len(ledger.charges)) == (0, 2)
 
 
+@pytest.mark.long
 def test_no_more_is_asked_and_nothing_more_is_answered(square: Square) -> None:
     """Neither by a file that promises more, nor by whoever has stolen the key of the site."""
     with _nodes(square), square.service() as service:
@@ -174,6 +176,7 @@ def test_no_more_is_asked_and_nothing_more_is_answered(square: Square) -> None:
         assert "its budget is spent" in people.node(name).refusal
 
 
+@pytest.mark.long
 def test_a_gateway_that_dies_in_a_round_pays_for_it_once(square: Square) -> None:
     """And takes the answers that were there: nobody answers twice."""
     half = DEVICES // 2

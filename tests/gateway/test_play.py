@@ -60,6 +60,7 @@ def test_a_map_that_contradicts_its_own_query_states_no_error(
     assert "Do not trust" not in right.out
 
 
+@pytest.mark.long
 def test_it_writes_the_map_the_scores_and_the_picture(
     heatveil: Callable[..., Any], sources: Path, tmp_path: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_it_writes_the_map_the_scores_and_the_picture(
     }
 
 
+@pytest.mark.long
 def test_with_hardly_any_noise_the_sources_are_found_to_the_cell(
     heatveil: Callable[..., Any], sources: Path, tmp_path: Path
 ) -> None:
@@ -133,6 +135,7 @@ def test_no_map_is_a_result_and_leaves_no_old_map_behind(
     assert not out.exists()
 
 
+@pytest.mark.long
 def test_a_plane_is_played_like_a_line(heatveil: Callable[..., Any], tmp_path: Path) -> None:
     """Two dimensions go through the same four verbs."""
     sources, out, scores = (tmp_path / name for name in ("s.csv", "map.npz", "scores.json"))
@@ -169,6 +172,7 @@ def test_a_source_beyond_the_assumption_is_pointed_out(
     assert "intensity_max=3" in heatveil("play", "thermal", "--sources", path).out
 
 
+@pytest.mark.long
 def test_a_room_in_metres_is_scored_in_metres(heatveil: Callable[..., Any]) -> None:
     """Half of the interval is ten metres of twenty, and a map that says nothing is called so."""
     noisy = ("play", "thermal", "--sources-random", 1, "--length", 20, "--epsilon", "1/1000")

@@ -35,6 +35,7 @@ def published(heatveil: Callable[..., Any], tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_the_published_file_gives_the_map_that_was_drawn_at_once(
     heatveil: Callable[..., Any], published: Path, tmp_path: Path
 ) -> None:
@@ -47,6 +48,7 @@ def test_the_published_file_gives_the_map_that_was_drawn_at_once(
     assert once.guarantee == again.guarantee
 
 
+@pytest.mark.long
 def test_what_is_public_can_be_drawn_anew_by_anybody(
     heatveil: Callable[..., Any], published: Path, tmp_path: Path
 ) -> None:
@@ -74,6 +76,7 @@ def test_the_published_file_holds_no_reading(published: Path) -> None:
     assert np.std(second - third) == pytest.approx(2**0.5 * sigma, rel=0.4)
 
 
+@pytest.mark.long
 def test_a_plain_table_of_readings_will_do(heatveil: Callable[..., Any], tmp_path: Path) -> None:
     """Readings of other origin: two columns, and the noise in a flag."""
     asked = query()
@@ -109,6 +112,7 @@ def test_silent_sensors_and_cold_readings_are_no_fault(
     assert "2 of 50 sensors were heard" in said.out
 
 
+@pytest.mark.long
 def test_an_older_map_does_not_stand_for_one_that_was_not_found(
     heatveil: Callable[..., Any],
     published: Path,
@@ -129,6 +133,7 @@ def test_an_older_map_does_not_stand_for_one_that_was_not_found(
     assert not out.exists()
 
 
+@pytest.mark.long
 def test_a_picture_of_published_readings_shows_what_is_known(
     heatveil: Callable[..., Any], published: Path, tmp_path: Path
 ) -> None:

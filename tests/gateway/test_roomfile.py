@@ -219,6 +219,7 @@ def test_a_table_that_counts_walls_otherwise_than_the_promise_says_so(tmp_path: 
     assert "heatveil simulate, on the room's file" in map_line(query, None)
 
 
+@pytest.mark.long
 def test_what_proves_the_noise_is_found_once_and_kept_beside_the_room(tmp_path: Path) -> None:
     """Elsewhere it gives the same noise; spoilt it gives more, and the table says so."""
 

@@ -233,6 +233,7 @@ def test_an_interrupted_round_goes_on_after_a_restart_and_is_charged_once(room: 
     assert room.told("release")[0]["reports"] == SENSORS
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("here")
 def test_what_was_released_is_not_asked_again(room: Room) -> None:
     """A restart after the last round draws from the store: no device is asked, nothing spent."""
@@ -251,6 +252,7 @@ def test_what_was_released_is_not_asked_again(room: Room) -> None:
     assert again | {"seconds": 0} == last | {"seconds": 0}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("here")
 def test_a_restart_does_not_shorten_the_pause_between_rounds(room: Room) -> None:
     """Three polite restarts must not ask three rounds in as many seconds."""
@@ -267,6 +269,7 @@ def test_a_restart_does_not_shorten_the_pause_between_rounds(room: Room) -> None
     assert room.told("done")[-1]["why"] == "it was stopped"
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("here")
 def test_a_round_that_outlived_its_release_is_taken_back_at_the_next_start(room: Room) -> None:
     """The gateway died between the release and the broker: devices would answer it again."""
@@ -288,6 +291,7 @@ def test_a_round_that_outlived_its_release_is_taken_back_at_the_next_start(room:
         assert retained == []
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("here")
 def test_a_spent_budget_refuses_a_round_that_another_plan_would_ask(room: Room) -> None:
     """Fewer and dearer readings, the same promise and people: the budget of the room is one."""
@@ -302,6 +306,7 @@ def test_a_spent_budget_refuses_a_round_that_another_plan_would_ask(room: Room) 
     assert room.told("round")[-1]["number"] == 2
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("here")
 def test_a_promise_is_not_made_larger_on_the_ledger_of_the_first(room: Room) -> None:
     """Asking for more is a new promise; for less it is the same, and is kept from then on."""
@@ -430,6 +435,7 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
     assert len(set(heard)) == SENSORS
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("here")
 def test_no_reading_is_ever_logged(room: Room, capfd: pytest.CaptureFixture[str]) -> None:
     """Logs travel to places that nobody reviews: counts, reasons and prices only."""

@@ -113,6 +113,7 @@ input()
 """
 
 
+@pytest.mark.long
 def test_the_worker_goes_when_its_gateway_is_killed() -> None:
     """kill -9 of the gateway closes the pipe, which ends the worker."""
     with processes.Child(

@@ -469,6 +469,7 @@ def test_a_certificate_out_of_its_time_is_refused(
     assert "clock" in said
 
 
+@pytest.mark.long
 def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
     wall: Wall, pump: Pump, tmp_path: Path, need: Callable[[str], str], running: Running
 ) -> None:
@@ -511,6 +512,7 @@ def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
     assert 1 <= len(told) <= 2  # by each of the two, once
 
 
+@pytest.mark.long
 def test_a_broker_in_the_clear_is_not_spoken_to(wall: Wall, mosquitto: Mqtt, pump: Pump) -> None:
     """A deployment from before says neither ca_file nor insecure: it must learn of both ways."""
     said = refused(Mqtt(host=mosquitto.host, port=mosquitto.port), pump)

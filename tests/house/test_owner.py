@@ -28,6 +28,7 @@ def opening(names: set[str]) -> set[str]:
     return {name for name in names if name in TAKES_OFF or name.startswith("gateway.unveil")}
 
 
+@pytest.mark.long
 def test_the_service_loads_nothing_that_takes_noise_off() -> None:
     """A gateway that could would one day be told to, by somebody else."""
     service = loaded("gateway.cli", "gateway.commands.hosting", "gateway.commands.demo")

@@ -304,6 +304,7 @@ print(await client.publish("{topic}", b"ready", 1, True))
     assert set(words) == ({b"ready", b"lost"} if "exit" in ending else {b"ready"})
 
 
+@pytest.mark.long
 def test_a_broker_that_is_not_ours_hears_nothing(networked, broker: Broker, tmp_path) -> None:
     """Its certificate is another's: asyncio shakes hands late, and still nothing is said."""
     if not broker.authority:
@@ -329,6 +330,7 @@ await task
     assert not any(b"MQTT" in stream for stream in proxy.said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("days", [30, -4000])
 def test_a_clock_that_lies_lets_nobody_in(interpreter, need, answers, tmp_path, days: int) -> None:
     """Seen from a clock that is wrong, a certificate is of the future or has run out."""

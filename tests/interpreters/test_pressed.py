@@ -63,6 +63,7 @@ def test_vectors_replay_bit_for_bit(run, name: str) -> None:
     assert int(count) > 0
 
 
+@pytest.mark.long
 def test_a_wrong_vector_is_noticed(run) -> None:
     """A replay that agrees with anything would prove nothing."""
     spoilt = REPLAY.replace("# BEFORE", 'cases[0]["expect"] = cases[-1]["expect"]')
@@ -70,6 +71,7 @@ def test_a_wrong_vector_is_noticed(run) -> None:
     assert len(run(spoilt.replace("NAME", VECTORS[0])).splitlines()) == 2
 
 
+@pytest.mark.long
 def test_without_its_words_it_does_the_same_and_says_less(run, folder: Path) -> None:
     """A file that is lost from the flash must not turn one fault into another."""
     words = folder / "edge" / "words.txt"

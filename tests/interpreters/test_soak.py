@@ -89,6 +89,7 @@ class Gateway:
             self.ask()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_line_that_is_cut_again_and_again_loses_no_answer(
     interpreter: Any,

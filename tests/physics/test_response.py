@@ -149,6 +149,7 @@ def forward_change(room: Room, here: Floats, there: Floats) -> Floats:
     return np.asarray(np.einsum("syx,yx->s", views(room), one - other))
 
 
+@pytest.mark.long
 def test_no_path_displaced_by_so_little_changes_more(room: Room, response: Response) -> None:
     """People who walk and sit anywhere, not in the middles of cells alone, simulated forward."""
     world, known = np.random.default_rng(5), lattice(room, (True,))
@@ -176,6 +177,7 @@ def test_no_path_displaced_by_so_little_changes_more(room: Room, response: Respo
         assert (change <= response.changes.each[nth]).all()
 
 
+@pytest.mark.long
 def test_a_thermometer_that_lags_is_bounded_too(response: Response) -> None:
     """Its readings are means of what was before; its operator is what it shows."""
     lagging = small("tmp117")

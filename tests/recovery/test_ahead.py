@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 from tests import processes
 
 SCRIPT = """
@@ -18,6 +20,7 @@ print(len({name for name in sys.modules if name.startswith("scipy.")} - before) 
 """
 
 
+@pytest.mark.long
 def test_a_map_loads_hardly_anything_more() -> None:
     """With a control: without it, the first map loads a good part of scipy."""
     for words, more in ((["ahead"], "False"), (["late"], "True")):

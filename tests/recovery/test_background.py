@@ -97,6 +97,7 @@ def test_a_drift_is_followed_on_a_line_and_its_error_grows_with_the_time() -> No
     assert made.error_k == pytest.approx(expected, rel=0.001)
 
 
+@pytest.mark.long
 def test_where_somebody_is_often_there_the_level_is_between_two_ends() -> None:
     """Two readings of five are warmed, by far more than the noise or by as much."""
     world = np.random.default_rng(3)

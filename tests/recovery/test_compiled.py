@@ -51,6 +51,7 @@ def test_the_twin_is_compiled_and_the_original_is_not(kernel: ModuleType) -> Non
     assert compiled.tier(kernel, worth=False) is twin  # loaded already, so it costs nothing
 
 
+@pytest.mark.long
 def test_a_compilation_is_told_of_and_the_loading_of_what_was_kept_is_not(tmp_path: Path) -> None:
     """Who times the work stops the clock for the one; `total` has `square` compiled meanwhile."""
     pytest.importorskip("numba")

@@ -42,6 +42,7 @@ def planned(**more: object) -> Round:
     return disk_round(Query(**given), 1, PROMISE)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @given(queries)
 @settings(max_examples=150, deadline=None)
 def test_a_planned_round_keeps_its_promise_and_every_device_takes_it(query: Query) -> None:

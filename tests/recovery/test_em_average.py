@@ -43,6 +43,7 @@ def off(name: str, people: np.ndarray, epsilon: tuple[int, int]) -> float:
     return float(np.mean(found))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [(7, 10), (7, 2)])
 def test_a_lone_cell_is_found_where_a_smooth_map_has_none(epsilon: tuple[int, int]) -> None:
     """Everybody in one place: what `auto` is for must not be worse than what it replaces."""
@@ -114,6 +115,7 @@ def test_the_chance_of_a_strength_is_integrated() -> None:
     assert found.overall - found.evidence == pytest.approx(math.log(whole), abs=0.4)
 
 
+@pytest.mark.long
 def test_deviations_of_an_edge_and_of_a_square_are_nearly_honest() -> None:
     """What looks like a hill and is none: sure by the chances as they are, it would be far off."""
     half = np.zeros((10, 10), dtype=np.int64)

@@ -68,6 +68,7 @@ def foot(epsilon: int, radius: int, reports: int, share: float) -> tuple[Channel
     return channel, np.asarray(drawn.reshape(law.shape), dtype=np.float64)
 
 
+@pytest.mark.long
 def test_a_crowded_cell_on_a_smooth_map_is_weighed_against_that_map(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -24,6 +24,7 @@ def answered(seed: int = 6) -> tuple[Channel, np.ndarray]:
     return channel, np.asarray(drawn.reshape(law.shape), dtype=np.float64)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("places", [24 * 24, 90])
 def test_each_order_has_the_cells_likelihood(monkeypatch: pytest.MonkeyPatch, places: int) -> None:
     """Also on a lattice, where they are fitted to blocks first, and not the best of them alone."""
@@ -43,6 +44,7 @@ def test_each_order_has_the_cells_likelihood(monkeypatch: pytest.MonkeyPatch, pl
         assert one.evidence == pytest.approx(one.height + whole, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("places", [24 * 24, 90])
 def test_orders_are_left_out_only_where_another_map_is_far_better(
     monkeypatch: pytest.MonkeyPatch, places: int
@@ -69,6 +71,7 @@ def test_orders_are_left_out_only_where_another_map_is_far_better(
     assert told == [dict(plain)[1]] * 3
 
 
+@pytest.mark.long
 def test_a_lattice_has_about_the_evidence_of_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over all strengths, too: the blocks' own likelihood is thousands of nats from the cells'."""
     channel, counts = answered()

@@ -52,6 +52,7 @@ def test_of_few_repetitions_a_cell_tells_its_neighbours_and_keeps_its_own() -> N
     assert said == pytest.approx(wanted)
 
 
+@pytest.mark.long
 def test_the_distance_expected_on_a_lattice_is_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawn in squares of two cells a side, it must be about what it is cell by cell."""
     channel = disk((20, 16), 6)

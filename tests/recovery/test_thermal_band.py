@@ -102,6 +102,7 @@ def levels(powers: tuple[float, ...], query: Query = LINE, runs: int = 40) -> li
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("powers", [(), (0.2,), (0.6,), (2.0, 2.0, 2.0)])
 def test_what_the_query_allows_is_not_called_a_contradiction(powers: tuple[float, ...]) -> None:
     """In at most one of a hundred readings, by proof; an empty room is no contradiction."""

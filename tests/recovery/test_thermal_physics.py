@@ -38,6 +38,7 @@ def distance(query: Query, release: Release, cells: list[int]) -> float:
     return earth_movers(truth, found.mass, normalise=True)
 
 
+@pytest.mark.long
 def test_a_spread_that_is_only_known_within_a_range_is_found() -> None:
     """Heat that spread twice as far: who believes the stated spread is further off."""
     ranged = replace(STATED, spread_max_m2=0.08)

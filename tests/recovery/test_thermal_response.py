@@ -190,6 +190,7 @@ def test_on_foot_the_noise_is_less_and_the_promise_says_so(room: Room) -> None:
     assert "in which of the rooms" not in wider.guarantee.unprotected
 
 
+@pytest.mark.long
 def test_more_is_hidden_nearer_and_less_further(response: Response) -> None:
     query = asking(response)
     rows = curve(query)

@@ -95,6 +95,7 @@ def faults(made: Any, starts: int) -> set[str]:
     return seen
 
 
+@pytest.mark.long
 def test_ten_thousand_starts_use_no_epoch_twice() -> None:
     """Whatever is cut: a write of the slots, of the memory, the sleep itself."""
     assert faults(Nap, 10_000) == set()

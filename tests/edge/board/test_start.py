@@ -122,6 +122,7 @@ def config(folder: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
     monkeypatch.setattr(start, "FOLDER", str(folder))
 
 
+@pytest.mark.long
 def test_a_board_that_sleeps_answers_and_sleeps(
     machine: Machine,
     need: Callable[[str], str],

@@ -100,12 +100,14 @@ def complaints(pyright: str, folder: Path, port: str, planted: str) -> list[str]
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("port", PORTS)
 def test_what_is_called_of_a_firmware_is_there(said: Said, port: str) -> None:
     """Every method and every argument, on both ports."""
     assert said(port) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("planted", "why"),
     [

@@ -85,6 +85,7 @@ start.run()
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", ["micropython", "micropython-i386"])
 def test_a_board_starts_answers_and_sleeps(
     program: str,

@@ -5,6 +5,8 @@ import cmath
 import time
 from collections.abc import Callable
 
+import pytest
+
 from edge.compat import Uptime
 from edge.linux.exact import Exact
 from edge.pause import until
@@ -36,11 +38,13 @@ def apart_ns(clock: Callable[[], Uptime]) -> list[float]:
     return [min((late - early) % 1e6, (early - late) % 1e6) for early, late in found]
 
 
+@pytest.mark.long
 def test_a_wake_up_says_nothing_of_when_the_sleep_began() -> None:
     """Half a millisecond of work more, and the same moment."""
     assert min(apart_ns(Exact)) < 75_000
 
 
+@pytest.mark.long
 def test_asyncio_alone_would_tell() -> None:
     """Negative control: the usual uptime, on which boards are exact by themselves."""
     assert max(apart_ns(Uptime)) > 100_000

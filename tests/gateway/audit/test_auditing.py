@@ -235,6 +235,7 @@ def deployed(heatveil: Heatveil, tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.long
 def test_a_deployment_is_looked_at_in_place_of_our_own_rooms(
     heatveil: Heatveil, deployed: Path, tmp_path: Path
 ) -> None:
@@ -249,6 +250,7 @@ def test_a_deployment_is_looked_at_in_place_of_our_own_rooms(
     assert any("steps of 1/128 K" in claim["sentence"] for claim in found["claims"])
 
 
+@pytest.mark.long
 def test_devices_that_were_enrolled_for_too_little_noise_are_found(
     heatveil: Heatveil, deployed: Path, tmp_path: Path
 ) -> None:

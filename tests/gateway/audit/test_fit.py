@@ -62,6 +62,7 @@ def test_a_sampler_passes_and_one_five_per_cent_off_does_not(
         assert not fits(draws(sampler, args), law(*first, *off)), part
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("args", [WIDE, NARROW])
 def test_a_gaussian_that_has_been_spoilt_is_rejected(args: tuple[int, int]) -> None:
     """Each of these has shipped somewhere."""

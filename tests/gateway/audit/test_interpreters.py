@@ -25,6 +25,7 @@ def test_a_python_that_is_not_here_was_not_measured() -> None:
     assert all(claim.holds for claim in claims if claim is not absent)
 
 
+@pytest.mark.long
 def test_a_python_that_answers_otherwise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """One bit of one answer, and a key holder has lost a reading."""
     whole = interpreters.run

@@ -124,6 +124,7 @@ def test_pure_noise_is_added_up_in_fractions() -> None:
     assert not twice.holds
 
 
+@pytest.mark.long
 def test_a_map_that_is_more_than_its_releases_is_rejected() -> None:
     """Jitter, a touched release and a lost promise: what is published says more or less."""
     recover = named("thermal").recover

@@ -43,6 +43,7 @@ def case(request: pytest.FixtureRequest) -> tuple[Room, Response]:
     return room, respond_day(room, 0.2, [room.day.until_s], through_walls=False)
 
 
+@pytest.mark.long
 def test_no_pair_of_paths_passes_the_bound(case: tuple[Room, Response]) -> None:
     """And some come near it, within the distance and by ways through free air."""
     room, made = case

@@ -79,6 +79,7 @@ def test_words_that_follow_the_place_are_found(monkeypatch: pytest.MonkeyPatch) 
     assert any("wherever a device is" in one for one in failed(places()))
 
 
+@pytest.mark.long
 def test_a_device_that_draws_with_a_third_less_noise_is_found() -> None:
     """Two of three of its answers would be near by, where the Round says less."""
     found = places()

@@ -58,6 +58,7 @@ def test_places_as_they_are_keep_their_promise_everywhere() -> None:
     assert failed(places(sweeps=lambda full: family)) == []
 
 
+@pytest.mark.long
 def test_every_scheme_side_radius_and_epsilon_is_in_the_quick_sweep() -> None:
     """All sides to 8, all radii to 10, five epsilons, six schemes; krr knows no radius."""
     swept = {

@@ -29,6 +29,7 @@ def folders(tmp: Path) -> list[Path]:
     return list(tmp.glob("heatveil-broker-*"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["mosquitto", "amqtt"])
 def test_an_embedded_broker_carries_a_message_and_leaves_nothing(
     kind: str, need: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -104,6 +104,7 @@ def test_who_is_disabled_is_thrown_off_at_once(gate: Control, doors: Any, pump: 
         one.close()
 
 
+@pytest.mark.long
 def test_everybody_is_known_where_one_answer_cannot_hold_them(gate: Control) -> None:
     """Of an answer 32 KiB are kept; these names, as long as they may be, take 44."""
     names = [f"{number:063}" for number in range(140)]

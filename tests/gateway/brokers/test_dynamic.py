@@ -111,6 +111,7 @@ def test_everything_is_denied_but_what_a_role_names(init: Any, site: Path) -> No
     assert [name for name, topics in roles.items() if CONTROL in topics] == ["heatveil-gateway"]
 
 
+@pytest.mark.long
 def test_a_second_run_changes_nothing_and_a_third_way_is_refused(init: Any, site: Path) -> None:
     """Nothing is overwritten; who wants plain files instead must move these away."""
     init()

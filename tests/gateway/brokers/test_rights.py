@@ -78,6 +78,7 @@ def pump() -> Iterator[Pump]:
         yield pump
 
 
+@pytest.mark.long
 def test_one_device_cannot_take_all_connections_that_there_are(site: Site, pump: Pump) -> None:
     """With dynamic security it has one, and the gateway comes in; the files cannot keep it out.
 

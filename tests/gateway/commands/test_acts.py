@@ -38,6 +38,7 @@ def test_its_flags_are_flags(act: Act) -> None:
     assert set(act.other_flags) <= {field.name for field in fields(act.query)}
 
 
+@pytest.mark.long
 @ACTS
 def test_what_is_published_leads_to_the_same_map(
     act: Act, heatveil: Callable[..., Any], tmp_path: Path

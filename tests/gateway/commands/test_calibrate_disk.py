@@ -20,6 +20,7 @@ def _told(heatveil: Callable[..., Any], *words: object) -> Any:
     return json.loads(heatveil(*WORDS, *words, "--json").out)
 
 
+@pytest.mark.long
 def test_what_is_not_protected_comes_first(heatveil: Callable[..., Any]) -> None:
     """A number that is read before its limits is believed without them."""
     said = heatveil(*WORDS, "--grid", "15x15", "--epsilon", "7/2")
@@ -62,6 +63,7 @@ def test_numbers_are_those_of_the_round_that_is_sent(heatveil: Callable[..., Any
     assert found["refusal"] == ""
 
 
+@pytest.mark.long
 def test_a_round_that_no_device_can_read_is_refused_with_the_reason(
     heatveil: Callable[..., Any],
 ) -> None:

@@ -58,6 +58,7 @@ def played(site: Path, *words: str) -> tuple[list[str], dict[str, bytes], str]:
     return [first.strip(), *rest.splitlines()], states, log
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("vm", ["", "micropython"])
 def test_a_fleet_says_goodbye_and_what_became_of_its_frames(
     living: Path, need: Callable[[str], str], vm: str
@@ -79,6 +80,7 @@ def test_a_fleet_says_goodbye_and_what_became_of_its_frames(
     assert "has ended" not in log
 
 
+@pytest.mark.long
 def test_a_fleet_of_mortals_loses_nothing_by_it(living: Path) -> None:
     """Whoever died has its frame on the disk; its neighbours never noticed."""
     said, _, log = played(living, "--churn", "240")

@@ -47,6 +47,7 @@ def running(*words: object, awaits: str = "") -> Iterator[subprocess.Popen[str]]
                 raise
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("plain", [False, True], ids=["dynamic", "plain"])
 def test_the_first_day_and_a_device_that_floods(
     need: Callable[[str], str],

@@ -57,6 +57,7 @@ def test_epsilon_so_far_is_between_the_gaussian_and_the_classic_bound(
     assert told["epsilon_spent"] <= float(Fraction(told["epsilon"]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_was_charged_the_ledger_is_its_sum(
     kept: Any, heatveil: Heatveil, seed: int

@@ -23,6 +23,7 @@ def _rows(config: Path, wanted: str) -> list[Any]:
         return database.execute(wanted).fetchall()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("fleet")
 def test_one_round_is_asked_charged_drawn_and_printed(
     living: Path, heatveil: Callable[..., Any]
@@ -43,6 +44,7 @@ def test_one_round_is_asked_charged_drawn_and_printed(
     assert {thread.name for thread in threading.enumerate()} <= before
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("fleet")
 def test_the_next_one_says_how_long_it_has_to_wait(
     living: Path, heatveil: Callable[..., Any]
@@ -75,6 +77,7 @@ def test_a_round_that_nobody_answers_is_no_map_and_says_why(
     assert said.out.startswith("round 1: 0 of 6 devices answered\nno estimate: nobody answered")
 
 
+@pytest.mark.long
 def test_without_a_broker_it_ends_with_a_sentence(
     site: Path, heatveil: Callable[..., Any]
 ) -> None:

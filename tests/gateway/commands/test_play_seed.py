@@ -15,6 +15,7 @@ SCENES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene[0])
 def test_a_seed_repeats_the_run_and_says_that_it_is_not_private(
     heatveil: Callable[..., Any], scene: tuple[Any, ...], tmp_path: Path
@@ -32,6 +33,7 @@ def test_a_seed_repeats_the_run_and_says_that_it_is_not_private(
     assert "--seed" in maps[0].guarantee.trust
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mechanism", "flag", "rows"),
     [

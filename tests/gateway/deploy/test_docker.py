@@ -102,6 +102,7 @@ def test_everything_that_is_copied_is_there_and_comes_to_the_build() -> None:
     assert "LICENSE" in copied
 
 
+@pytest.mark.long
 def test_the_check_of_its_health_is_a_command_with_these_flags() -> None:
     """As it is typed, against the program itself: a usage error would be "unhealthy" for ever."""
     _, last = stages()

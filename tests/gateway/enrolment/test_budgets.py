@@ -55,6 +55,7 @@ def test_every_start_is_another_epoch_and_forgets_no_charge(tmp_path: Path) -> N
     assert [much for _, much in spent] == [1000] * 3 + [2000] * 3 + [3000] * 3
 
 
+@pytest.mark.long
 def test_two_fleets_do_not_run_on_one_folder(tmp_path: Path) -> None:
     """Two devices with one key would hide two readings under one noise."""
     folder = tmp_path / "state"

@@ -46,6 +46,7 @@ def kept(path: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.long
 def test_the_key_after_the_last_that_is_counted_is_not_made(
     site: Path, heatveil: Heatveil
 ) -> None:
@@ -67,6 +68,7 @@ def test_the_key_after_the_last_that_is_counted_is_not_made(
     assert run("rotate", "node-2", "--keys").status == 0
 
 
+@pytest.mark.long
 def test_another_name_is_no_way_round_it(site: Path, heatveil: Heatveil) -> None:
     """What hides a person is the noise of a sensor, whatever the device is called.
 

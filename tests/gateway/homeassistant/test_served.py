@@ -57,6 +57,7 @@ def assistant(mosquitto: Mqtt) -> Iterator[Assistant]:
     one.client.loop_stop()
 
 
+@pytest.mark.long
 def test_a_site_appears_shows_its_map_dies_and_goes(
     tmp_path: Path, mosquitto: Mqtt, heatveil: Callable[..., Any], assistant: Assistant
 ) -> None:

@@ -49,6 +49,7 @@ def reports() -> list[int]:
     return [round(scale * warmth) for warmth in thermal.operator(QUERY)[:, 8:14].sum(axis=1)]
 
 
+@pytest.mark.long
 def test_reports_that_differ_are_shown_alike(reports: list[int]) -> None:
     """One grain more or less of each device: the map's digits move, what is shown hardly ever.
 

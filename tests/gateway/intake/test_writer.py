@@ -340,6 +340,7 @@ def test_a_closed_round_holds_exactly_what_is_in_the_store(desk: Desk) -> None:
     assert len(desk.answers()) + len(desk.store.refused()) == 4
 
 
+@pytest.mark.long
 def test_a_store_that_cannot_even_say_what_it_has_does_not_end_the_writer(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ def test_a_board_that_is_well(desk, made) -> None:
         assert key.hex() not in said.out + json.dumps(told)
 
 
+@pytest.mark.long
 def test_a_board_keeps_still_while_it_is_looked_at(desk, made) -> None:
     """Its watchdog would reset it in the middle, and each start costs; then it goes on."""
     seen = []
@@ -89,6 +90,7 @@ def test_a_board_keeps_still_while_it_is_looked_at(desk, made) -> None:
     assert (main.exists(), board.starts) == (True, 2)
 
 
+@pytest.mark.long
 def test_a_budget_that_is_spent(desk, made) -> None:
     """`exhausted`, for ever; exit status 1, since somebody must do something."""
     budget = boot(desk)
@@ -98,6 +100,7 @@ def test_a_budget_that_is_spent(desk, made) -> None:
     assert (said.status, "exhausted" in said.out) == (1, True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
@@ -118,6 +121,7 @@ def test_what_is_wrong_is_said(desk, made, spoil: dict[str, bytes], says: str) -
     assert any(word in said.out for word in says.split("|")), said.out
 
 
+@pytest.mark.long
 def test_a_sensor_that_is_silent_is_an_alert(desk, made) -> None:
     """As the board says of itself; two words for one board would send somebody looking."""
     board = folder(desk) / parts.CONFIG
@@ -129,6 +133,7 @@ def test_a_sensor_that_is_silent_is_an_alert(desk, made) -> None:
     assert told["device"]["state"] == "alert"
 
 
+@pytest.mark.long
 def test_a_lost_budget_is_healed_by_new_keys_alone(desk, made) -> None:
     """Whatever else is missing: provisioning would refuse it."""
     for path in parts.SLOTS:
@@ -140,6 +145,7 @@ def test_a_lost_budget_is_healed_by_new_keys_alone(desk, made) -> None:
     assert "heatveil provision" not in said.out
 
 
+@pytest.mark.long
 def test_one_torn_slot_is_mended_at_the_next_start(desk, made) -> None:
     """It is no fault: that is what there are two for."""
     boot(desk)
@@ -155,6 +161,7 @@ def test_a_bare_board_is_not_well(desk) -> None:
     assert (said.status, "heatveil provision" in said.out) == (1, True)
 
 
+@pytest.mark.long
 def test_keys_of_another_enrolment_are_noticed(desk, made) -> None:
     """A frame of it would be refused, and nobody would know why."""
     assert desk.run("device", "rotate", NAME, "--keys", "--new-budget").status == 0
@@ -162,6 +169,7 @@ def test_keys_of_another_enrolment_are_noticed(desk, made) -> None:
     assert (said.status, "not those that the gateway has" in said.out) == (1, True)
 
 
+@pytest.mark.long
 def test_a_new_password_comes_to_the_board(desk, made) -> None:
     """The link changes; keys and budget stay."""
     boot(desk).charge(1000, 7)
@@ -225,6 +233,7 @@ def test_a_password_goes_to_no_other_board(desk, made) -> None:
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
 
 
+@pytest.mark.long
 def test_keys_of_a_board_that_broke_go_to_another_as_new_ones(desk) -> None:
     """It took them and died; what was begun for it is no more, and the next one is another."""
     assert desk.run("device", "add", NAME).status == 0
@@ -241,6 +250,7 @@ def test_keys_of_a_board_that_broke_go_to_another_as_new_ones(desk) -> None:
     assert held(desk).identity.key_id != first
 
 
+@pytest.mark.long
 def test_another_devices_board_costs_nobody_the_keys(desk, made: tuple[str, ...]) -> None:
     """The wrong one on the cable is refused while those of the right one are still worth it."""
     devices = desk.path.with_name("devices.json")

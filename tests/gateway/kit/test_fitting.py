@@ -27,6 +27,7 @@ def made(desk: Any) -> str:
     return where
 
 
+@pytest.mark.long
 def test_a_name_that_was_mistyped_is_not_enrolled(desk: Any, made: str) -> None:
     """The board is attic: nothing of `attik` is left behind, no sensor taken, no file written."""
     before = kept(desk)
@@ -68,6 +69,7 @@ def test_a_board_without_settings_is_not_enrolled(desk: Any) -> None:
     assert kept(desk) == before
 
 
+@pytest.mark.long
 def test_old_keys_are_worth_something_until_the_new_ones_can_be_brought(
     desk: Any, made: str
 ) -> None:

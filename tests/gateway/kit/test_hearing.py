@@ -70,6 +70,7 @@ def test_what_was_retained_of_an_earlier_life_is_not_this_one(broker: Mqtt) -> N
     assert (heard.frame[:2], heard.frame.bytes) == ((1, 1), len(frame()))
 
 
+@pytest.mark.long
 def test_a_boot_that_was_reserved_before_a_sleep_is_this_life(broker: Mqtt) -> None:
     """Its number is not above what both slots say; but it comes after what was retained."""
     with listening(broker, WHO, 20) as ear:
@@ -102,6 +103,7 @@ def test_a_device_that_cannot_answer_is_not_waited_for(broker: Mqtt) -> None:
     assert time.monotonic() - since_s < 30
 
 
+@pytest.mark.long
 def test_without_a_broker_it_is_said() -> None:
     """It is the operator's to start."""
     from gateway.brokers.broker import free_port

@@ -80,6 +80,7 @@ def check_whole(desk: Any) -> None:
     assert not [file for file in near for chain in chains if chain in file.read_text("latin-1")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1])
 def test_a_provisioning_that_was_killed_is_finished_by_the_next(desk: Any, seed: int) -> None:
     """Enrolled once, bound to one board, one budget; until it is whole it does not start."""
@@ -99,6 +100,7 @@ def test_a_provisioning_that_was_killed_is_finished_by_the_next(desk: Any, seed:
     check_whole(desk)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keys", [(), ("--keys", "--new-budget")])
 def test_a_rotation_that_was_killed_is_finished_by_the_next(desk: Any, keys: Any) -> None:
     """The board has the last password or the last keys, and the broker and gateway the same."""

@@ -44,6 +44,7 @@ def made(desk: Any) -> Path:
     return Path(folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("main", ["main.py", "main.off"])
 @pytest.mark.parametrize("keys", [False, True])
 def test_without_a_broker_a_rotation_leaves_the_board_at_its_work(
@@ -66,6 +67,7 @@ def test_without_a_broker_a_rotation_leaves_the_board_at_its_work(
     assert before == {file: file.read_bytes() for file in desk.path.parent.glob("*.json")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keys", [False, True])
 def test_the_wrong_board_goes_on_too(desk: Any, made: Path, keys: bool) -> None:
     """It is somebody's, and was plugged in by mistake: one start, and no more than that."""
@@ -76,6 +78,7 @@ def test_the_wrong_board_goes_on_too(desk: Any, made: Path, keys: bool) -> None:
     assert (made / "main.py").exists()
 
 
+@pytest.mark.long
 def test_without_a_broker_a_board_that_is_to_be_another_goes_on(
     desk: Any, made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,6 +87,7 @@ def test_a_release_that_is_not_whole_is_refused(
         parts.compiled(tmp_path / "none")
 
 
+@pytest.mark.long
 def test_a_release_says_how_large_it_is_and_where(
     compiled: dict[str, bytes], tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
@@ -200,6 +201,7 @@ def test_a_board_that_would_refuse_every_round_is_not_made(
     assert parts.CONFIG not in listed(board, ".")
 
 
+@pytest.mark.long
 def test_a_broker_that_moved_is_told_to_the_board(desk: Any) -> None:
     """Name, password and session stay its own; a real board cannot use this machine's loopback."""
     board: StandIn = desk.board()

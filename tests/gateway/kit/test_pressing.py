@@ -130,6 +130,7 @@ def test_the_names_of_functions_are_told_from_those_of_modules() -> None:
     assert scopes.locals_of(function) == set("abcdeghlmo")
 
 
+@pytest.mark.long
 def test_the_devices_modules_keep_what_they_promise() -> None:
     """Every public name of every module is there, in the module or in its stub."""
     before, after = sources(), pressing.pressed(sources())

@@ -36,6 +36,7 @@ def held(desk: Any) -> Held:
     return found
 
 
+@pytest.mark.long
 def test_a_bare_board_becomes_a_device(desk) -> None:
     """From nothing to keys, budget, config; then the same again changes nothing."""
     address = f"folder:{desk.path.parent / 'bare'}"
@@ -54,6 +55,7 @@ def test_a_bare_board_becomes_a_device(desk) -> None:
     assert [(folder / path).read_bytes() for path in parts.SLOTS] == before
 
 
+@pytest.mark.long
 def test_no_key_of_the_noise_stays_on_the_host(desk) -> None:
     """Once the board has its chain key nobody else may; and its config never had one."""
     board = desk.board()
@@ -150,6 +152,7 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
         assert held(desk).given
 
 
+@pytest.mark.long
 def test_a_second_board_gets_nothing(desk) -> None:
     """Neither when the first was only begun, nor when it is done."""
     begun = boardfile.take  # the moment from which the keys are somebody's
@@ -176,6 +179,7 @@ def test_a_raspberry_gets_nothing_that_a_board_has(desk, tmp_path: Path) -> None
     assert not (tmp_path / "node").exists()
 
 
+@pytest.mark.long
 def test_a_lost_budget_is_not_made_again(desk) -> None:
     """Nobody knows what was spent; with the same chain key the noise would come again."""
     board = desk.board()
@@ -187,6 +191,7 @@ def test_a_lost_budget_is_not_made_again(desk) -> None:
         provisioned(desk, board, own=False)
 
 
+@pytest.mark.long
 def test_a_budget_that_began_is_left_alone(desk) -> None:
     """A device that has answered is given new modules and keeps what it has spent."""
     board = desk.board()
@@ -203,6 +208,7 @@ def test_a_budget_that_began_is_left_alone(desk) -> None:
     assert (seen.epoch, seen.round, seen.spent) == (1, 7, 8000)
 
 
+@pytest.mark.long
 def test_a_budget_that_began_too_early_is_left_alone(desk) -> None:
     """Started by hand before the host had forgotten its chain: its first epoch is used up."""
     board = desk.board()
@@ -222,6 +228,7 @@ def test_a_budget_that_began_too_early_is_left_alone(desk) -> None:
     assert held(desk).given
 
 
+@pytest.mark.long
 def test_another_devices_board_is_not_taken_by_accident(desk) -> None:
     """Its budget is written nowhere else."""
     board = desk.board()
@@ -259,6 +266,7 @@ def test_wrong_settings_are_refused_before_anything_is_written(desk, text: str, 
     assert not (desk.path.parent / "board" / parts.CONFIG).exists()
 
 
+@pytest.mark.long
 def test_a_config_that_was_spoilt_is_not_made_right_by_a_new_checksum(desk) -> None:
     """Nobody knows what is wrong in it: a rerun asks for the settings, and goes on with them."""
     board = desk.board()
@@ -273,6 +281,7 @@ def test_a_config_that_was_spoilt_is_not_made_right_by_a_new_checksum(desk) -> N
     assert json.loads(place.read_bytes())["driver"]["name"] == "ds18b20"
 
 
+@pytest.mark.long
 def test_the_config_is_what_the_board_reads(desk) -> None:
     """Every word of it, and no other."""
     board = desk.board()

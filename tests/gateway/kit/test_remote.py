@@ -33,6 +33,7 @@ def cable(
         yield f"socket://127.0.0.1:{repl.port}"
 
 
+@pytest.mark.long
 def test_code_files_and_faults_go_over_the_cable(cable: str, tmp_path: Path) -> None:
     """Each run begins afresh; bytes come back as they went; an exception is its last line."""
     board = Remote(cable)
@@ -49,6 +50,7 @@ def test_code_files_and_faults_go_over_the_cable(cable: str, tmp_path: Path) -> 
     assert selftest.checked(board).heap > 0
 
 
+@pytest.mark.long
 def test_a_device_is_made_over_the_cable(cable: str, desk: Any, tmp_path: Path) -> None:
     """From nothing to ready, by the same few commands with which the doctor asks."""
     text = desk.path.read_text().replace("[mqtt]", '[mqtt]\nhost = "10.9.8.7"')
@@ -60,6 +62,7 @@ def test_a_device_is_made_over_the_cable(cable: str, desk: Any, tmp_path: Path) 
     assert (tmp_path / "flash" / parts.SLOTS[0]).stat().st_size > 0
 
 
+@pytest.mark.long
 def test_a_broker_on_this_machine_alone_is_refused_for_a_board(cable: str, desk: Any) -> None:
     """To the board 127.0.0.1 is the board; nobody would ever hear it, nor know why."""
     said = desk.run("provision", "attic", "--board", cable, "--settings", desk.own)

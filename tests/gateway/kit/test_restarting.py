@@ -13,6 +13,7 @@ from gateway.kit import state
 NAME = "attic"
 
 
+@pytest.mark.long
 def test_a_restart_says_what_it_costs(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a board that never began nothing is lost; of one that did, what it had paid ahead."""
     monkeypatch.setattr(state, "SHARE", 1)  # for a budget of three

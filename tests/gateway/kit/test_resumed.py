@@ -31,6 +31,7 @@ def files(desk: Any) -> dict[Path, bytes]:
     return {file: file.read_bytes() for file in desk.path.parent.glob("*.json")}
 
 
+@pytest.mark.long
 def test_keys_that_wait_with_less_are_not_taken_for_a_new_budget(
     desk: Any, made: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,6 +55,7 @@ def test_keys_that_wait_with_less_are_not_taken_for_a_new_budget(
     assert budget(desk) == whole
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", [(), ("--new-budget",)])
 def test_keys_that_wait_with_all_of_one_are_brought(
     desk: Any, made: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]

@@ -40,6 +40,7 @@ def names(folder: Path) -> set[str]:
     return {name for name in own if (folder / name).exists()}
 
 
+@pytest.mark.long
 def test_a_board_whose_sensor_is_silent_is_no_device(desk: Any, folder: Path) -> None:
     """Nothing there looks finished, the sentence says what to mend, and then it goes on."""
     right = desk.own.read_text()
@@ -59,6 +60,7 @@ def test_a_board_whose_sensor_is_silent_is_no_device(desk: Any, folder: Path) ->
     assert given(desk)
 
 
+@pytest.mark.long
 def test_a_board_for_another_keeps_its_budget_till_its_sensor_answers(
     desk: Any, folder: Path
 ) -> None:
@@ -72,6 +74,7 @@ def test_a_board_for_another_keeps_its_budget_till_its_sensor_answers(
     assert [(folder / path).read_bytes() for path in (*parts.SLOTS, parts.CONFIG)] == before
 
 
+@pytest.mark.long
 def test_a_password_comes_to_a_board_whose_sensor_broke(desk: Any, folder: Path) -> None:
     """The old one is worth nothing by then; the board comes back, and says that it fails."""
     assert run(desk, folder, "provision", NAME, "--settings", desk.own).status == 0
@@ -89,6 +92,7 @@ def key_of(desk: Any) -> str:
     return str(devices.by_name[NAME].key_id.hex())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("waiting", [False, True], ids=["made now", "made before"])
 def test_new_keys_come_to_a_board_whose_sensor_broke(
     desk: Any, folder: Path, waiting: bool

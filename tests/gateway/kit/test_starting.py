@@ -74,6 +74,7 @@ def provision(desk: Any) -> Callable[..., Any]:
     return run
 
 
+@pytest.mark.long
 def test_its_first_frame_is_seen_at_the_gateway(
     serve: Any, provision: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +93,7 @@ def test_its_first_frame_is_seen_at_the_gateway(
     assert "has it on its disk" in second.out
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("broker")
 def test_a_board_that_does_not_come_says_why(desk: Any, provision: Any) -> None:
     """Its main.py is spoilt after it was brought there: everything else on the way is right."""
@@ -108,6 +110,7 @@ def test_a_board_that_does_not_come_says_why(desk: Any, provision: Any) -> None:
     assert "ValueError: mine" in said.err
 
 
+@pytest.mark.long
 def test_without_a_broker_the_board_is_ready_all_the_same(desk: Any, provision: Any) -> None:
     """It runs, nobody looked: that is said, and the status is 1."""
     said = provision("--wait", 5)
@@ -118,6 +121,7 @@ def test_without_a_broker_the_board_is_ready_all_the_same(desk: Any, provision: 
     assert (desk.path.parent / "board" / "main.py").exists()
 
 
+@pytest.mark.long
 def test_nothing_secret_is_printed_on_the_way(desk: Any, provision: Any) -> None:
     """What a board prints goes into the report of whoever asks for help: no name, no password."""
     desk.own.write_text(desk.own.read_text() + '[wifi]\nssid = "ours"\npassword = "hunter3"\n')
@@ -131,6 +135,7 @@ def test_nothing_secret_is_printed_on_the_way(desk: Any, provision: Any) -> None
     assert "password is another" in said
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("broker")
 def test_doctor_tries_the_way_to_the_broker(desk: Any, provision: Any) -> None:
     """From the board, with what it was given; a broker that went is named, step by step."""
@@ -148,6 +153,7 @@ def test_doctor_tries_the_way_to_the_broker(desk: Any, provision: Any) -> None:
     assert "nobody answers it at the broker's port" in lost.out
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("broker")
 def test_a_new_password_is_seen_to_work(
     desk: Any, provision: Any, monkeypatch: pytest.MonkeyPatch
@@ -161,6 +167,7 @@ def test_a_new_password_is_seen_to_work(
     assert "attic is there, boot 1" in said.out
 
 
+@pytest.mark.long
 def test_a_stand_in_ends_with_who_started_it(desk: Any, tmp_path: Path) -> None:
     """kill -9 of the command takes its power away: no board is left running that nobody sees."""
     folder = tmp_path / "left"

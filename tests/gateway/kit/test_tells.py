@@ -129,6 +129,7 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
     assert "left as it is" in again.out
 
 
+@pytest.mark.long
 def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None:
     """Nobody was promised a rho here: of eight answers of 1/2 each, seven are left."""
     done = park.run("provision", NAME, "--settings", park.own)
@@ -145,6 +146,7 @@ def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None
     assert "rho" not in done.out + looked.out
 
 
+@pytest.mark.long
 def test_a_thermometers_budget_stays_in_its_own_unit(desk: Any) -> None:
     """Which adds up over answers of any noise, as no epsilon does."""
     desk.board()

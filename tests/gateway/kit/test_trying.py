@@ -30,6 +30,7 @@ def run(desk: Any, folder: Path, *words: object) -> Any:
     return desk.run(*words, "--board", f"folder:{folder}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("late", [False, True])
 def test_nothing_of_a_rehearsal_stays_on_a_spare_board(
     desk: Any, folder: Path, late: bool
@@ -54,6 +55,7 @@ def test_nothing_of_a_rehearsal_stays_on_a_spare_board(
     assert sum(cut) > 1
 
 
+@pytest.mark.long
 def test_a_trial_that_is_broken_off_by_hand_is_taken_back_at_once(
     desk: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,6 +74,7 @@ def test_a_trial_that_is_broken_off_by_hand_is_taken_back_at_once(
     assert names(spare) == set()
 
 
+@pytest.mark.long
 def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
     desk: Any, folder: Path, tmp_path: Path
 ) -> None:

@@ -136,6 +136,7 @@ def test_an_acknowledgement_from_an_older_connection_is_dropped(
     sender.close()
 
 
+@pytest.mark.long
 def test_a_name_that_somebody_else_uses_is_suspected_once(mosquitto: Mqtt, pump: Pump) -> None:
     """A broker throws off the one when the other comes, and nothing else says why."""
     with structlog.testing.capture_logs() as logs:

@@ -162,6 +162,7 @@ def test_who_publishes_hears_when_the_broker_has_it(mosquitto: Mqtt, pump: Pump)
     link.close()
 
 
+@pytest.mark.long
 def test_a_broker_without_mqtt_5_is_spoken_to_in_its_own_version(
     pump: Pump, caplog: pytest.LogCaptureFixture
 ) -> None:

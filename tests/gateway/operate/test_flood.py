@@ -22,6 +22,7 @@ def flooded(need: Callable[[str], str]) -> Callable[[float, bool], dict[str, Any
     return run
 
 
+@pytest.mark.long
 def test_honest_devices_are_on_time_while_one_floods(
     flooded: Callable[[float, bool], dict[str, Any]],
 ) -> None:

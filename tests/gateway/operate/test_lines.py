@@ -45,6 +45,7 @@ def told(text: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.getvalue().splitlines()]
 
 
+@pytest.mark.long
 def test_a_broker_lost_for_a_night_writes_no_million_lines(
     written: io.StringIO, clock: list[float]
 ) -> None:

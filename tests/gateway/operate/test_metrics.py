@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.intake.outcomes import KINDS, Letter
@@ -146,6 +147,7 @@ def test_every_label_begins_at_nought() -> None:
     assert (found["rounds_totalsilent"], found["rounds_totalclosed"]) == (0, 0)
 
 
+@pytest.mark.long
 def test_a_store_that_hangs_does_not_hide_the_rest() -> None:
     """What shows that it hangs is asked for just then."""
     free, metrics = threading.Event(), Metrics()

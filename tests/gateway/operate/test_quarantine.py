@@ -132,6 +132,7 @@ def test_it_survives_a_restart_and_is_over_when_the_store_says_so(
         assert eventually(lambda: again.events[-1]["devices"] == [])
 
 
+@pytest.mark.long
 def test_what_the_broker_missed_it_is_told_when_it_is_back(
     doors: Any, pump: Pump, wards: Callable[..., Ward]
 ) -> None:
@@ -150,6 +151,7 @@ def test_what_the_broker_missed_it_is_told_when_it_is_back(
         assert not may_come(pump, doors.comes("node-1"))
 
 
+@pytest.mark.long
 def test_whom_the_operator_shut_out_at_the_broker_stays_out(
     doors: Any, pump: Pump, wards: Callable[..., Ward]
 ) -> None:
@@ -167,6 +169,7 @@ def test_whom_the_operator_shut_out_at_the_broker_stays_out(
         gate.close()
 
 
+@pytest.mark.long
 def test_time_sets_free_where_it_is_to(wards: Callable[..., Ward]) -> None:
     """After so many minutes, and not before; without a broker too."""
     ward = wards(None, minutes=0.01)  # 0.6 s
@@ -186,6 +189,7 @@ def test_a_device_is_shut_by_hand(wards: Callable[..., Ward]) -> None:
     assert eventually(lambda: ward.store.quarantined().get("node-3", ("",))[0] == "stolen")
 
 
+@pytest.mark.long
 def test_a_broker_without_dynamic_security_is_no_trouble(
     mosquitto: Mqtt, wards: Callable[..., Ward], monkeypatch: pytest.MonkeyPatch
 ) -> None:

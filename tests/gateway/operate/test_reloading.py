@@ -95,6 +95,7 @@ def served(site: Path) -> Iterator[Served]:
         one.process.stderr.close()
 
 
+@pytest.mark.long
 def test_a_gateway_that_runs_takes_a_new_pause_and_keeps_everything_else(
     site: Path, served: Served
 ) -> None:

@@ -160,6 +160,7 @@ port = {page}
 """
 
 
+@pytest.mark.long
 def test_the_service_tells_systemd_the_truth(
     tmp_path: Path,
     heatveil: Callable[..., Any],

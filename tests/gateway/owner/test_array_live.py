@@ -71,6 +71,7 @@ async def answering(home: str, gateway: "subprocess.Popen[str]") -> None:
     await asyncio.wait([work])
 
 
+@pytest.mark.long
 def test_a_round_from_its_plan_to_the_owners_readings(heatveil: Any, site: Path) -> None:
     """The whole way: planned, signed, refused by nobody, charged, drawn, and taken off again."""
     asked = first_round(config.query(config.load(site)))

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gateway.brokers.broker import free_port
 from gateway.operating import Mqtt
 from tests import processes
@@ -13,6 +15,7 @@ from tests import processes
 PROGRAM = Path(sys.executable).with_name("heatveil")
 
 
+@pytest.mark.long
 def test_a_fleet_that_was_enrolled_by_hand_is_tightened_and_opened_by_hand(
     mosquitto: Mqtt, write_site: Callable[..., Path]
 ) -> None:

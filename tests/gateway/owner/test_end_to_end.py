@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from gateway.operating import Mqtt
 from gateway.serving import Service
@@ -43,6 +44,7 @@ def unveiled(owned: Any, *words: object) -> subprocess.CompletedProcess[str]:
     return processes.run([str(word) for word in command], capture_output=True, text=True)
 
 
+@pytest.mark.long
 def test_the_owner_gets_what_the_sensors_gave_and_the_public_store_stays_as_it_was(
     mosquitto: Mqtt, site_of: Callable[..., Any]
 ) -> None:
@@ -84,6 +86,7 @@ def test_the_owner_gets_what_the_sensors_gave_and_the_public_store_stays_as_it_w
     assert len(public & {value for values in gave.values() for value in values}) < len(rows) // 2
 
 
+@pytest.mark.long
 def test_a_sealed_fleet_is_opened_by_nobody(mosquitto: Mqtt, site_of: Callable[..., Any]) -> None:
     """Not even with the root, had somebody kept it against all advice."""
     owned = site_of(
@@ -117,6 +120,7 @@ def test_a_sealed_fleet_is_opened_by_nobody(mosquitto: Mqtt, site_of: Callable[.
         assert sum(opened[name] == fleet.gave[name][0] for name in opened) <= 1
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_no_half_of_the_readings(owned: Any) -> None:
     """Half of them would look like all of them, and lie about in the clear."""
     before = {path.name for path in owned.folder.iterdir()}

@@ -63,6 +63,7 @@ def test_theorem_two_is_right() -> None:
         assert low(side, radius) == outer.sum() - disk.sum()
 
 
+@pytest.mark.long
 def test_the_figures_without_chance_say_what_was_found() -> None:
     """Ten, eleven and twelve: their sentences are computed, so they can be wrong."""
     ten, eleven, twelve = (

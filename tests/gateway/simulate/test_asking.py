@@ -23,6 +23,7 @@ def sent(played: Any, number: int) -> Any:
     return np.ldexp(np.array(release.values, float), -exponent)
 
 
+@pytest.mark.long
 def test_a_level_moves_by_its_slew_with_every_answer(lived: Callable[..., Any]) -> None:
     """The second answer is the reading less one step of the slew towards the first."""
     played = lived(QUIET, ('"recorded"', '"following"'))
@@ -34,6 +35,7 @@ def test_a_level_moves_by_its_slew_with_every_answer(lived: Callable[..., Any]) 
     assert np.abs(sent(played, 1) - (played.read.above_k(steps[1]) - level)).max() < 0.02
 
 
+@pytest.mark.long
 def test_where_the_gateway_learns_the_levels_devices_take_off_the_baseline_alone(
     lived: Callable[..., Any],
 ) -> None:

@@ -29,6 +29,7 @@ def parted(written: Callable[..., Path]) -> Room:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("until_h", [10.5, 12.0, 14.0])
 def test_a_lived_day_is_the_sum_of_its_pulses(parted: Room, until_h: float) -> None:
     """To round-off, soon after somebody came and late, before the door has moved and after."""
@@ -52,6 +53,7 @@ def test_a_lived_day_is_the_sum_of_its_pulses(parted: Room, until_h: float) -> N
     assert there - empty == pytest.approx(felt, rel=1e-9, abs=1e-9 * felt.max())
 
 
+@pytest.mark.long
 def test_noise_is_for_the_readings_own_doors(parted: Room) -> None:
     """And for the way that the file's [privacy] chose."""
     assert parted.privacy is not None

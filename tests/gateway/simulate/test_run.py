@@ -43,6 +43,7 @@ def test_the_energy_of_a_day_closes_with_people_and_without(written: Callable[..
     assert 0 < kept < given
 
 
+@pytest.mark.long
 def test_a_room_of_nobody_has_no_warmth_of_people(lived: Callable[..., Any]) -> None:
     """To the last bit; and nothing is scored, whatever the maps say."""
     person = ALONE.search(Path(__file__).with_name("conftest.py").read_text())
@@ -56,6 +57,7 @@ def test_a_room_of_nobody_has_no_warmth_of_people(lived: Callable[..., Any]) -> 
     assert {moment.guess_m for moment in played.moments} == {None}
 
 
+@pytest.mark.long
 def test_what_the_wire_carries_is_the_device_s_own_report_of_the_counts(
     lived: Callable[..., Any],
 ) -> None:
@@ -76,6 +78,7 @@ def test_what_the_wire_carries_is_the_device_s_own_report_of_the_counts(
         assert list(thermal.release(release.round, payloads, rng).values) == list(release.values)
 
 
+@pytest.mark.long
 def test_the_noise_is_that_of_the_calibration(lived: Callable[..., Any]) -> None:
     """What is left of a round without its readings has its deviation; 36 draws, four sigmas."""
     played = lived(NOISY, seed=11)
@@ -90,6 +93,7 @@ def test_the_noise_is_that_of_the_calibration(lived: Callable[..., Any]) -> None
     assert played.releases[0].round.params[4] == calibration(played.query).variance
 
 
+@pytest.mark.long
 def test_maps_come_nearer_than_a_guess_where_there_is_hardly_any_noise(
     lived: Callable[..., Any],
 ) -> None:
@@ -119,6 +123,7 @@ def test_one_promise_whichever_way_it_is_asked(
     assert all(getattr(always, name) == getattr(asked, name) for name in same)
 
 
+@pytest.mark.long
 def test_the_clamp_holds_the_empty_room_and_does_not_ask_who_was_there(
     lived: Callable[..., Any],
 ) -> None:
@@ -131,6 +136,7 @@ def test_the_clamp_holds_the_empty_room_and_does_not_ask_who_was_there(
     assert stronger.lived.warmth_k.max() > 1.1 * one.lived.warmth_k.max()
 
 
+@pytest.mark.long
 def test_a_recorded_level_leaves_people_after_the_gateway_has_known_the_room(
     lived: Callable[..., Any],
 ) -> None:
@@ -143,6 +149,7 @@ def test_a_recorded_level_leaves_people_after_the_gateway_has_known_the_room(
     assert not known_grains(played.query, played.lived, 0, 10).any()
 
 
+@pytest.mark.long
 def test_a_gateway_learns_its_levels_in_hours_that_the_file_says_are_empty(
     lived: Callable[..., Any],
 ) -> None:
@@ -157,6 +164,7 @@ def test_a_gateway_learns_its_levels_in_hours_that_the_file_says_are_empty(
     assert all(one.emd_m < 0.6 * one.guess_m for one in played.scored)
 
 
+@pytest.mark.long
 def test_a_level_that_follows_takes_more_noise_and_takes_off_what_stays(
     lived: Callable[..., Any],
 ) -> None:

@@ -74,6 +74,7 @@ def site(written: Callable[..., Path], mosquitto: Mqtt) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_rounds_feel_a_room_as_it_lives(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From before Ada comes to hours later, in seconds; the devices recorded it empty."""
     monkeypatch.setattr("gateway.serving.Solver", Unsolved)
@@ -159,6 +160,7 @@ def test_a_room_that_does_not_fit_is_refused(
     assert says in said.err
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_scene_in_a_deployment_that_has_no_plan(site: Path) -> None:
     """Its twelve devices stand in the room, though its map is another's."""
     text = config.sample().replace("count = 50", "count = 12").replace("keyholder = true", "")

@@ -36,6 +36,7 @@ def test_a_second_gateway_is_turned_away(place: Place) -> None:
         pass
 
 
+@pytest.mark.long
 def test_the_lock_goes_with_a_process_that_is_killed(place: Place) -> None:
     """A gateway that died must not keep its successor out."""
     words = [str(place)]
@@ -54,6 +55,7 @@ def test_the_lock_goes_with_a_process_that_is_killed(place: Place) -> None:
         pass
 
 
+@pytest.mark.long
 def test_the_lock_is_taken_again_after_the_server_was(
     own_cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +83,7 @@ def test_the_lock_is_taken_again_after_the_server_was(
         monkeypatch.setattr(advisory, "_taken", taken)
 
 
+@pytest.mark.long
 def test_the_server_asks_whether_the_holder_is_still_there(own_cluster: Any) -> None:
     """A machine that lost its power says no goodbye: its lock would stay for two hours."""
     engine = postgres.engine(own_cluster.place()).execution_options(isolation_level="AUTOCOMMIT")

@@ -106,6 +106,7 @@ def test_what_was_brought_up_is_what_is_made_today(place: Place, database: Any) 
     assert set(found) == set(METADATA.tables)
 
 
+@pytest.mark.long
 def test_every_row_survives_and_says_what_it_can(place: Place) -> None:
     """What was charged and which numbers were used must not be lost with a new version."""
     _old(place)

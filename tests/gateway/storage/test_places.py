@@ -76,6 +76,7 @@ def test_two_that_make_a_store_at_once_make_one(database: Database) -> None:
     assert faults == []
 
 
+@pytest.mark.long
 def test_without_psycopg_it_is_said_what_to_install(tmp_path: Path) -> None:
     """PostgreSQL is for those who ask for it, and nobody else has to install its driver."""
     program = (

@@ -74,6 +74,7 @@ def test_the_password_is_in_no_error(database: Database, cluster: Any, tmp_path:
         assert secret not in " ".join([str(caught.value), repr(place), *causes])
 
 
+@pytest.mark.long
 def test_a_server_that_is_gone_is_waited_for(own_cluster: Any) -> None:
     """The same batch is tried until the server is there again, and is then there once."""
     store = Store(own_cluster.place(), "lab")
@@ -122,6 +123,7 @@ for n in range(40):
 """
 
 
+@pytest.mark.long
 def test_two_processes_cannot_spend_more_than_there_is(database: Database) -> None:
     """Each sees what the other has charged before it charges: there is enough for forty."""
     Store(database, "lab").close()
@@ -148,6 +150,7 @@ def test_two_processes_cannot_spend_more_than_there_is(database: Database) -> No
     store.close()
 
 
+@pytest.mark.long
 def test_a_lock_that_another_holds_is_waited_for_only_so_long(
     database: Database, cluster: Any, home: Any
 ) -> None:

@@ -95,6 +95,7 @@ def test_everything_that_was_written_is_shown(place: Place, home: Any) -> None:
     store.close()
 
 
+@pytest.mark.long
 def test_a_reader_cannot_write(place: Place, home: Any) -> None:
     """Whatever asks for it, and wherever its mistake is."""
     _filled(place, home).close()

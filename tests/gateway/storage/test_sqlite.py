@@ -28,6 +28,7 @@ def _batch(first: int) -> list[Kept]:
     ]
 
 
+@pytest.mark.long
 def test_the_log_is_small_again_after_a_reader_that_stayed(tmp_path: Path) -> None:
     """While somebody reads, the log only grows; when they are gone it must not stay so."""
     path = tmp_path / "heatveil.sqlite"

@@ -58,6 +58,7 @@ def test_what_was_kept_is_found_after_the_store_was_opened_again(place: Place, h
     store.close()
 
 
+@pytest.mark.long
 def test_a_ledger_that_knows_less_than_it_did_is_not_charged(store: Store, home: Any) -> None:
     """Another was put in its place, whatever its file is called: what was spent is not in it."""
     for number in (1, 2):

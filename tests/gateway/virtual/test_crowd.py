@@ -167,6 +167,7 @@ def started(site: Site) -> "subprocess.Popen[str]":
     return process
 
 
+@pytest.mark.long
 def test_what_has_no_receipt_outlives_kill_9(site: Site, home: Any) -> None:
     """The disk has it before the broker: the next process sends the same bytes, and no others."""
     with started(site) as first:
@@ -185,6 +186,7 @@ def test_what_has_no_receipt_outlives_kill_9(site: Site, home: Any) -> None:
     assert len(sent) == 4
 
 
+@pytest.mark.long
 def test_whom_the_broker_does_not_let_in_is_named_and_the_others_go_on(
     doors: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +263,7 @@ class _Ring:
         """Take it."""
 
 
+@pytest.mark.long
 def test_a_device_that_breaks_is_started_again(
     site: Site, home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

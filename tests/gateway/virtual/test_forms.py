@@ -72,6 +72,7 @@ def asks(mqtt: Mqtt, made: Any, came: list[tuple[str, bytes]], taken: bool) -> I
         link.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("program", ["micropython", "micropython-i386"])
 def test_a_device_says_the_same_bytes_in_every_form(

@@ -124,6 +124,7 @@ def message(home: Any, made: enrol.Enrolment, number: int) -> bytes:
     return bytes(post.pack_round(home.round(number), made.secrets.site_key, where))
 
 
+@pytest.mark.long
 def test_devices_answer_until_their_budget_is_spent_and_then_say_so(
     mosquitto: Mqtt, running: Running, site: enrol.Enrolment, home: Any
 ) -> None:

@@ -290,6 +290,7 @@ def test_one_address_leaves_room_for_the_others(
     assert other == b"HTTP/1.1 200"
 
 
+@pytest.mark.long
 def test_connections_are_bounded(live: Page, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who opens many and asks nothing, or never ends, takes no descriptor from the store."""
     monkeypatch.setattr(links, "MOST", 20)

@@ -44,6 +44,7 @@ def live(known: Any, health: Health) -> Iterator[Page]:
         yield page
 
 
+@pytest.mark.long
 def test_the_page_is_in_the_order_of_what_matters(live: Page, opened: Opened) -> None:
     """Map, sources, round, budget, silence, history, and what the map is not."""
     titles = opened(live.url).locator("section[aria-labelledby]:visible h2, p.not")
@@ -101,6 +102,7 @@ def test_what_does_not_work_is_on_top_and_goes_when_it_does(
     assert role == "alert"
 
 
+@pytest.mark.long
 def test_what_was_told_while_the_page_asked_is_newer(
     live: Page, health: Health, opened: Opened, until: Until
 ) -> None:
@@ -124,6 +126,7 @@ def test_what_was_told_while_the_page_asked_is_newer(
     assert tab.inner_text("#faults") == "Disk: it is full"
 
 
+@pytest.mark.long
 def test_after_a_start_the_last_round_is_that_of_the_store(
     live: Page, opened: Opened, until: Until
 ) -> None:
@@ -168,6 +171,7 @@ def test_a_device_that_is_shut_out_is_named_with_its_reason(
     assert tab.locator("img").count() == 0
 
 
+@pytest.mark.long
 def test_who_is_silent_is_said_first(live: Page, opened: Opened, until: Until) -> None:
     """Last heard before the last closed round began; shut out; or answering."""
     tab = opened(live.url)
@@ -180,6 +184,7 @@ def test_who_is_silent_is_said_first(live: Page, opened: Opened, until: Until) -
     assert tab.inner_text("#sensors-note").startswith("3 of 3 sensors")
 
 
+@pytest.mark.long
 def test_earlier_maps_are_a_slider_away(live: Page, opened: Opened, until: Until) -> None:
     """By keyboard; the newest first, and the live map stays where it is."""
     tab = opened(live.url)
@@ -199,6 +204,7 @@ def test_earlier_maps_are_a_slider_away(live: Page, opened: Opened, until: Until
     assert tab.get_attribute("#past", "aria-label") == "heat map: 75 % near 1.5 m, 25 % near 0.5 m"
 
 
+@pytest.mark.long
 def test_a_phone_opens_it_with_the_token(known: Any, opened: Opened, until: Until) -> None:
     """By the form; a wrong one is said; once in, a new start of the gateway asks no more."""
     with Page("127.0.0.1", 0, token=TOKEN, reader=known) as page:
@@ -242,6 +248,7 @@ def test_a_link_with_the_token_opens_it(
         assert not [url for url in tab.asked if secret in url]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everything_at_once_fits(

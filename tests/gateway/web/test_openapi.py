@@ -32,6 +32,7 @@ def _searched(page: Page, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_the_api_is_as_described(stored: Page, tmp_path: Path) -> None:
     """Hundreds of requests, right ones and wrong ones: every answer is as the description says."""
     ran = _searched(stored, tmp_path)
@@ -42,6 +43,7 @@ def test_the_api_is_as_described(stored: Page, tmp_path: Path) -> None:
     assert int(ran.stdout.split(" generated, ")[0].split()[-1]) > 300
 
 
+@pytest.mark.long
 def test_a_planted_fault_is_found(live: Page, known: Any, tmp_path: Path) -> None:
     """The search would see an answer of another shape, and a fault that nobody caught."""
     good = known.round(3)

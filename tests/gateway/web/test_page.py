@@ -98,6 +98,7 @@ def brightest(tab: Page) -> float:
     )
 
 
+@pytest.mark.long
 def test_a_map_appears_and_follows(live: server.Page, tab: Page, until: Until) -> None:
     """What the gateway tells is on the canvas, where it belongs, and the next one replaces it."""
     live.feed.put(drawn(1, 8))
@@ -342,6 +343,7 @@ def test_a_plane_shows_chances_and_rings_its_sources(
     assert "rings" not in tab.inner_text("#map-note")
 
 
+@pytest.mark.long
 def test_it_comes_back_after_the_gateway_was_away(browser: Browser, until: Until) -> None:
     """A tab left open over night shows the morning's map."""
     with server.Page("127.0.0.1", 0) as first:

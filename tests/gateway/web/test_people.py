@@ -69,6 +69,7 @@ def brightest(tab: Page, canvas: str) -> tuple[float, float]:
     return found[0], found[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [400, 1280])
 def test_a_map_of_people_is_shown_in_words_for_people(
     live: server.Page, opened: Callable[..., Page], until: Until, width: int
@@ -92,6 +93,7 @@ def test_a_map_of_people_is_shown_in_words_for_people(
     assert tab.said == []
 
 
+@pytest.mark.long
 def test_a_phone_shows_what_each_device_has_left(
     known: Any, opened: Callable[..., Page], until: Until
 ) -> None:
@@ -164,6 +166,7 @@ def test_the_answers_are_shown_with_those_from_outside(
     assert 1 / 6 - 0.01 < down < 2 / 6 + 0.01
 
 
+@pytest.mark.long
 def test_a_street_of_cells_is_a_line(
     live: server.Page, opened: Callable[..., Page], until: Until
 ) -> None:

@@ -88,6 +88,7 @@ def test_no_more_viewers_than_there_is_room_for(
     assert back["kind"] == "promise"
 
 
+@pytest.mark.long
 def test_a_viewer_that_never_reads_holds_nobody_up(live: Page) -> None:
     """Its socket fills and then it is overtaken; others hear every map at once."""
     host, port = urlsplit(live.url).netloc.split(":")

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gateway.operating import Mqtt
 from gateway.storage.places import Database
 from tests.gateway.workers.town import Town, killed_in_mid_round, town
@@ -43,6 +45,7 @@ def released(one: Town) -> list[Any]:
     ]
 
 
+@pytest.mark.long
 def test_a_release_is_the_sum_of_what_devices_sent_though_a_worker_was_killed(
     mosquitto: Mqtt, database: Database, tmp_path: Path
 ) -> None:
@@ -64,6 +67,7 @@ def test_a_release_is_the_sum_of_what_devices_sent_though_a_worker_was_killed(
         assert set(one.holders()) == {"bob", "cy", "leader"}
 
 
+@pytest.mark.long
 def test_without_a_take_over_the_release_lacks_what_the_dead_workers_devices_sent(
     mosquitto: Mqtt, database: Database, tmp_path: Path
 ) -> None:

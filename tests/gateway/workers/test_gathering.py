@@ -81,6 +81,7 @@ def test_a_round_over_two_parts_is_released_as_one(store: Store, home: Any) -> N
     assert sorted(found.devices) == sorted(rows)
 
 
+@pytest.mark.long
 def test_a_report_is_in_the_sum_or_hears_that_the_round_is_over(store: Store, home: Any) -> None:
     """Close and commit at once, many times: none counts after the close, none is half in."""
     mine, world = part(store), random.Random(5)

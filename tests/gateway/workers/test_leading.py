@@ -24,6 +24,7 @@ from gateway.workers.leading import STANDBY, leading
 from tests.waiting import eventually
 
 
+@pytest.mark.long
 def test_a_standby_goes_on_with_the_round_of_a_leader_that_died(
     site: Callable[[int], Any], store: Store
 ) -> None:
@@ -56,6 +57,7 @@ def test_a_standby_goes_on_with_the_round_of_a_leader_that_died(
     assert store.release(round) == (release.values, len(frames))
 
 
+@pytest.mark.long
 def test_a_standby_that_is_told_to_stop_ends_at_once(site: Callable[[int], Any]) -> None:
     """It waits where it looks at nothing, for as long as the leader lives."""
     home = site(24)
@@ -84,6 +86,7 @@ Store.{step} = last
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("step", "before"), [("close_round", True), ("close_round", False), ("keep_map", False)]
 )

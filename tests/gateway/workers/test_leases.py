@@ -46,6 +46,7 @@ def test_workers_that_join_and_take_at_once_never_have_the_same_part(store: Stor
     assert sorted(lease.part for lease in taken) == list(range(PARTS))
 
 
+@pytest.mark.long
 def test_a_part_is_taken_when_its_lease_has_run_out_and_not_before(store: Store) -> None:
     """A holder that renews keeps its parts; one that is silent loses them all, in time."""
     ada, bob = worker(store, "ada"), worker(store, "bob")
@@ -96,6 +97,7 @@ def test_who_lives_keeps_its_parts_over_a_step_of_the_clock(store: Store) -> Non
     assert bob.take(PARTS, PARTS) == []
 
 
+@pytest.mark.long
 def test_a_renewal_does_not_wait_for_a_commit_that_takes_its_time(store: Store) -> None:
     """A slow disk would else cost a worker its parts; with a plain lock on the row it does."""
     ada = worker(store, "ada", 60.0)

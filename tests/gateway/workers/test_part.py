@@ -105,6 +105,7 @@ def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_
     assert heard(store) == sorted(2 * names[2:])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("may", [False, True])
 def test_who_may_not_connect_does_not_throw_its_heir_off_the_broker(
     mosquitto: Mqtt, may: bool
@@ -128,6 +129,7 @@ def test_who_may_not_connect_does_not_throw_its_heir_off_the_broker(
             link.close(0.1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_sessions_of_parts_that_are_no_more_are_ended_at_the_broker(
     deployment: Deployment, mosquitto: Mqtt, store: Store, home: Any, partitions: int

@@ -53,6 +53,7 @@ def released(one: Town) -> dict[bytes, tuple[list[int], int]]:
     return {bytes(row[0]): (json.loads(row[1]), row[2]) for row in rows}
 
 
+@pytest.mark.long
 def test_every_answer_counts_once_and_is_in_the_map_though_a_worker_was_killed(
     mosquitto: Mqtt, database: Database, tmp_path: Path
 ) -> None:

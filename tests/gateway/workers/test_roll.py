@@ -21,6 +21,7 @@ def join(store: Store, *names: str, lease_s: float = LEASE_S, partitions: int = 
         roll.join(store.engine, name, lease_s, MARK, partitions)
 
 
+@pytest.mark.long
 def test_who_joins_is_counted_until_it_leaves_or_is_silent(store: Store) -> None:
     """In the order in which they joined, which is the order of their shares."""
     join(store, "ada", "bob", "cy")

@@ -90,6 +90,7 @@ def deployment(store: Store, port: int) -> Deployment:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("looks", [True, False])
 def test_who_never_saw_the_broker_takes_no_part(
     mosquitto: Mqtt, store: Store, home: Any, monkeypatch: pytest.MonkeyPatch, looks: bool
@@ -121,6 +122,7 @@ def test_who_never_saw_the_broker_takes_no_part(
             assert len(ada.parts) == PARTITIONS / 2  # and nothing of them comes
 
 
+@pytest.mark.long
 def test_who_loses_the_broker_gives_its_parts_away_and_gets_them_back(
     mosquitto: Mqtt, store: Store, home: Any, wire: Wire
 ) -> None:

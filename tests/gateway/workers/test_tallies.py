@@ -78,6 +78,7 @@ def test_sums_of_a_transaction_that_fails_are_not_there(store: Store) -> None:
         assert tallies.came(connection, NAME) == 0
 
 
+@pytest.mark.long
 def test_counts_of_very_many_reports_are_a_sum_in_sql(store: Store) -> None:
     """200,000 reports of 256 cells: equal to numpy's counts, for little time."""
     world = np.random.default_rng(3)

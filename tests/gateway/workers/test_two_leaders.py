@@ -89,6 +89,7 @@ def test_both_ask_another_round_under_one_number_and_one_of_them_is_charged(
         assert len(rows(store, "rounds")) == len(rows(store, "charges")) == number
 
 
+@pytest.mark.long
 def test_both_release_a_round_and_what_stands_is_one_of_the_two(
     store: Store, heir: Store, home: Any
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_sum_of_fewer_than_have_answered_is_no_release(
     assert store.release(round.name) == (new.release.values, 2)
 
 
+@pytest.mark.long
 def test_a_round_that_is_released_meanwhile_is_not_opened_again(
     store: Store, heir: Store, home: Any
 ) -> None:

@@ -39,6 +39,7 @@ def shared_by(store: Store, *names: str) -> bool:
 OFF = "import time; real = time.time; time.time = lambda: real() + {seconds}"
 
 
+@pytest.mark.long
 def test_workers_die_and_stop_in_mid_round_and_nothing_is_lost_or_doubled(
     site: Callable[[int], Any], store: Store
 ) -> None:
@@ -123,6 +124,7 @@ if not {fenced}:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fenced", [True, False])
 def test_a_worker_that_wakes_up_after_its_lease_cannot_commit(
     site: Callable[[int], Any], store: Store, tmp_path: Path, fenced: bool

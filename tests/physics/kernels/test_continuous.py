@@ -139,6 +139,7 @@ def test_sources_that_cannot_be_are_refused(change: dict[str, object], said: str
         assert forward_continuous(**(given | change), off_s=0.1)[0, 0] > 0
 
 
+@pytest.mark.long
 def test_a_sensor_on_its_source_feels_the_youngest_heat_too() -> None:
     """Walls told by what they lose add up ages, from the first that counts, as images do whole."""
     for walls, loss in (("insulated", 0.0), ("cold", np.inf)):

@@ -93,6 +93,7 @@ def test_a_fast_walker_is_not_overlooked_by_a_sensor_it_has_passed() -> None:
     assert felt.warmth_k == pytest.approx(expected / (2 * math.pi * diffusivity), rel=1e-8)
 
 
+@pytest.mark.long
 def test_a_narrow_passing_long_ago_is_not_overlooked() -> None:
     """A kilometre's walk, and one sensor that it passed within a fifth of a second."""
     speed, read_s, sensor = 1.3, 770.0, np.array([607.7, 0.02])

@@ -32,6 +32,7 @@ def test_one_source_and_one_sensor_are_felt_most_at_a_known_spread(axes: int) ->
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("walls", ["none", "insulated", "cold"])
 def test_the_bound_between_two_spreads_is_never_below_what_is_there(walls: str) -> None:
     """Few sensors and sources anywhere, in one to three axes, over steps up to threefold."""

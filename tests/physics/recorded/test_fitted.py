@@ -52,6 +52,7 @@ def fitted() -> Fitted:
     return fit(recorded(30, np.random.default_rng(30)))
 
 
+@pytest.mark.long
 def test_known_figures_come_back_within_their_intervals(fitted: Fitted) -> None:
     truth = {
         "capacity_factor": TRUTH.capacity_factor,
@@ -66,6 +67,7 @@ def test_known_figures_come_back_within_their_intervals(fitted: Fitted) -> None:
         assert low < figure < high, name
 
 
+@pytest.mark.long
 def test_a_wrong_capacity_is_rejected(fitted: Fitted) -> None:
     """Intervals wide enough for anything would pass the test above."""
     low, high = fitted.intervals["capacity_factor"]
@@ -78,6 +80,7 @@ def test_a_wrong_capacity_is_rejected(fitted: Fitted) -> None:
     assert worse > 1.2 * right
 
 
+@pytest.mark.long
 def test_intervals_are_as_wide_as_fits_differ() -> None:
     """Eight rooms recorded anew, with the errors of real ones: no narrower, and not idle.
 

@@ -31,6 +31,7 @@ def rooms(data: Path) -> Rooms:
     return found
 
 
+@pytest.mark.long
 def test_the_forecast_beats_the_last_value_and_the_slope(rooms: Rooms) -> None:
     errors = {room: forecast_errors(*pair) for room, pair in rooms.items()}
     days = [room + one.day for room, (_, held) in rooms.items() for one in held]
@@ -44,6 +45,7 @@ def test_the_forecast_beats_the_last_value_and_the_slope(rooms: Rooms) -> None:
     assert against(errors["C"], "last").ratio < 0.8  # its interval ends at 1.00
 
 
+@pytest.mark.long
 def test_filling_beats_the_nearest_thermometer(rooms: Rooms) -> None:
     for fitted, held in rooms.values():
         errors = fill_errors(fitted, held)

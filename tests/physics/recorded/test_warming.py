@@ -21,6 +21,7 @@ PLACES_M = np.array([[4.0, 0.8, 0.9], [2.3, 1.7, 2.88], [2.4, 1.2, 1.2]])
 ROOM = Warming(2.0, 20.0, 1 / 500, 1e-3, 0.02, (2.0, 1.0, 1.2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at_s", [60.0, 1500.0])
 def test_an_endless_store_is_a_loss_from_the_kernels(at_s: float) -> None:
     """The kernels of a closed box, times exp(-exchange t), added up over time by quadrature."""

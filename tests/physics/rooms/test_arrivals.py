@@ -72,6 +72,7 @@ def test_visitors_walk_round_things_at_their_speed(office: Room) -> None:
         assert may_stand(office, places[len(places) // 2])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seats", [((5.45, 1.0), (3.3, 1.1)), ()])
 def test_nobody_sits_on_anybody(office: Room, seats: tuple[tuple[float, float], ...]) -> None:
     """A crowd that comes for long stays: seats go to one each, and no more come than there are."""
@@ -92,6 +93,7 @@ def test_nobody_sits_on_anybody(office: Room, seats: tuple[tuple[float, float], 
         assert most_at_once(crowd) == 2
 
 
+@pytest.mark.long
 def test_visitors_stay_for_an_exponential_time() -> None:
     """Each stay, without its walks, has the law that was told; half as long has not."""
     calm = {name: Side(0.0, ((0.0, 20.0),)) for name in ("north", "east", "south", "west")}

@@ -68,6 +68,7 @@ def test_a_step_beside_the_partition_shows_little(office: Room) -> None:
     assert np.linalg.norm(change) == pytest.approx(0.031, abs=0.002)
 
 
+@pytest.mark.long
 def test_who_stands_beside_a_shut_door_warms_one_side(office: Room) -> None:
     """Open, about two fifths are beyond its middle; an hour later, shut, nothing."""
     x = np.tile((plan(office).x_m[1:] + plan(office).x_m[:-1]) / 2, plan(office).shape[0])
@@ -155,6 +156,7 @@ def test_a_body_beside_the_partition_is_on_its_own_side(office: Room) -> None:
         assert warmed[x < 2.3].sum() > 0.35
 
 
+@pytest.mark.long
 def test_visitors_and_recordings_keep_out_of_what_is_shut(office: Room) -> None:
     """Whoever comes goes through the door while it is open, and is never in a wall."""
     shut_s = 8 * 3600.0 + 1800

@@ -69,6 +69,7 @@ def test_all_that_people_give_off_is_in_the_drive(
     assert sum(given) > 1e6
 
 
+@pytest.mark.long
 def test_the_rest_of_the_drive_is_heaters(office: Room, world: np.random.Generator) -> None:
     """With nobody there, power is the radiator's, for the hours that it is on."""
     nobody = model.empty(office, 5.5 * 3600, 6.5 * 3600)

@@ -40,6 +40,7 @@ def test_the_office_is_cut_along_its_wall() -> None:
     assert {2.55, 3.45} <= set(plan(office).y_m)
 
 
+@pytest.mark.long
 def test_nothing_crosses_a_shut_wall() -> None:
     """Nodes of one side give exactly nothing to the other's cells, nor to the wall's."""
     drawn, shut = plan(PARTED), lattice(PARTED, (False,))

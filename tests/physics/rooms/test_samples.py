@@ -19,6 +19,7 @@ from physics.rooms.routes import is_straight, may_stand
 ROOMS = Path(model.__file__).parent
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(path.stem for path in ROOMS.glob("*.toml")))
 def test_a_day_can_be_lived_in_every_sample(name: str) -> None:
     """Nobody ever stands in things or walks through them, and everybody is inside."""
@@ -51,6 +52,7 @@ def test_every_table_is_in_the_sample_and_can_be_taken_from_it(tmp_path: Path) -
     assert len(room.arrivals.seats_m) == len(room.walkers) == len(room.arrays) == 1
 
 
+@pytest.mark.long
 def test_people_warm_the_office_where_they_sit() -> None:
     """A morning of the sample: warmer with people than without, most of all at their desks."""
     room = read(ROOMS / "office.toml")

@@ -23,6 +23,7 @@ def walker(frames: Frames, **parts: object) -> Walker:
     return Walker("w", 28.0, frames, 2.0, **kept)
 
 
+@pytest.mark.long
 def test_linked_tracks_have_the_recorded_counts(data: Path, tmp_path: Path) -> None:
     """At each of 13,643 frames as many people are in the room as were marked in it."""
     with gzip.open(data / RECORDING, "rt", newline="") as file:

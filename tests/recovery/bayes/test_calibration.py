@@ -63,6 +63,7 @@ def _tally(prior: Prior, low: float, sigma: float, told: float) -> Tally:
     return Tally(np.array(ranks), float(np.mean(inside)), np.ravel(said), np.ravel(so))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sigma", [0.6, 0.05])
 @pytest.mark.parametrize(("prior", "low"), [(Prior(1, 5), 1.0), (Prior(1, 4, 1.0, 0.3), 0.3)])
 def test_it_is_right_as_often_as_it_says(prior: Prior, low: float, sigma: float) -> None:
@@ -79,6 +80,7 @@ def test_it_is_right_as_often_as_it_says(prior: Prior, low: float, sigma: float)
     assert abs((tally.said - tally.so)[likely].sum()) < 3 * max(deviation, 1)
 
 
+@pytest.mark.long
 def test_who_is_told_too_little_noise_is_too_sure() -> None:
     """Negative control: the same counts give a posterior away that is not right."""
     tally = _tally(Prior(1, 5), 1.0, 0.6, told=0.1)

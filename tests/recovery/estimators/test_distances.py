@@ -70,6 +70,7 @@ def deviations(table: dict[int, tuple[float, ...]], name: str, noisier: float = 
     return np.array(found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TABLE)
 def test_a_row_of_the_table_is_reproduced(name: str) -> None:
     """All of it at once: squared deviations in standard errors add up to a chi-square."""
@@ -87,6 +88,7 @@ def test_a_row_of_the_table_is_bettered(name: str, table: dict[int, tuple[float,
     assert off.mean() < -1
 
 
+@pytest.mark.long
 def test_twice_the_noise_would_not_pass() -> None:
     """The control: a table made with other noise is another table."""
     off = deviations(TABLE["lasso"], "lasso", noisier=2.0)
@@ -94,6 +96,7 @@ def test_twice_the_noise_would_not_pass() -> None:
     assert (off**2).sum() > chi2.ppf(0.999, len(off))
 
 
+@pytest.mark.long
 def test_an_estimator_that_is_told_another_noise_is_farther_off() -> None:
     """The control: sigma is not an ornament."""
     for name in ("lasso", "entropy"):
@@ -102,6 +105,7 @@ def test_an_estimator_that_is_told_another_noise_is_farther_off() -> None:
         assert wrong.mean() > 1.3 * right.mean()
 
 
+@pytest.mark.long
 def test_the_posterior_is_nearer_than_all_that_know_less() -> None:
     """The order of the table, on the same scenes."""
     means = {

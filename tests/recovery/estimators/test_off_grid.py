@@ -56,6 +56,7 @@ def exact(places: np.ndarray, seen, price: float, powers: np.ndarray) -> float:
     return left @ left / 2 + price * powers.sum()
 
 
+@pytest.mark.long
 def test_atoms_between_cells_are_the_best_of_a_grid_twenty_times_as_fine(line) -> None:
     """By the kernel, not by the splines: as good as the fine lasso, better than the coarse."""
     better = 0
@@ -78,6 +79,7 @@ def test_atoms_between_cells_are_the_best_of_a_grid_twenty_times_as_fine(line) -
     assert better >= 4
 
 
+@pytest.mark.long
 def test_it_draws_what_the_lasso_draws(line, plane) -> None:
     """To the width of a cell, along a line and in a plane, furniture left alone."""
     for seed in range(3):
