@@ -164,6 +164,7 @@ def test_a_planted_fault_is_rejected(
     assert p_value(spoil(draws(sampler, args)), LAWS[sampler, args]) < FALSE_ALARM
 
 
+@pytest.mark.long
 def test_p_for_one_minus_p_is_rejected() -> None:
     """The commonest slip with negative binomials: noise of 0.14 where 141 was meant."""
     swapped_geometric = geometric_law(-math.log(1 - math.exp(-1 / 4)))

@@ -105,6 +105,7 @@ def test_with_hardly_any_noise_the_sources_are_found_to_the_cell(
     assert found[[24, 79]] == pytest.approx([0.5, 0.5], abs=0.02)
 
 
+@pytest.mark.long
 def test_a_stated_sigma_names_the_epsilon_that_it_gives(
     heatveil: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def test_without_its_words_it_does_the_same_and_says_less(run, folder: Path) -> 
     assert said[-1] == LIFE.splitlines()[-1]
 
 
+@pytest.mark.long
 def test_nothing_of_a_host_and_no_source_but_machine_code_is_in_a_release(folder: Path) -> None:
     """A source beside its .mpy would be loaded in its place."""
     found = {file.relative_to(folder).as_posix() for file in (folder / "edge").rglob("*.py")}

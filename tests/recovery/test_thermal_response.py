@@ -204,6 +204,7 @@ def test_more_is_hidden_nearer_and_less_further(response: Response) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_promise_speaks_of_paths_and_of_the_model(response: Response) -> None:
     round = plan(asking(response), ())
     assert round is not None

@@ -80,6 +80,7 @@ def test_a_gaussian_that_has_been_spoilt_is_rejected(args: tuple[int, int]) -> N
     assert not fits(np.append(drawn[5:], [10**9] * 5), law)  # what the law has no place for
 
 
+@pytest.mark.long
 def test_one_off_is_rejected_where_it_can_be_told() -> None:
     """Of sigma 2 it is half a sigma; at two thousand the exact layer alone can tell."""
     assert not fits(draws("dgauss", NARROW) + 1, formulas.dgauss(*NARROW))

@@ -111,6 +111,7 @@ def test_a_folder_with_anything_but_a_release_is_not_emptied(tmp_path: Path, nam
     assert file.read_text() == "mine"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("version", "says"), [(5, "version 5"), (0, "none")])
 def test_a_firmware_that_loads_other_mpy_is_named(
     desk: Any, compiled: dict[str, bytes], version: int, says: str

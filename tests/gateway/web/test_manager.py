@@ -233,6 +233,7 @@ def test_a_phone_opens_it_with_the_token(known: Any, opened: Opened, until: Unti
     assert tab.is_visible("#map")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("secret", [TOKEN, "abc+/def=ghi%jkl&mno", "100%-sure-horse-battery"])
 def test_a_link_with_the_token_opens_it(
     known: Any, opened: Opened, until: Until, secret: str

@@ -315,6 +315,7 @@ def test_a_map_with_a_reservation_says_it(live: server.Page, tab: Page, until: U
     assert tab.inner_text("#map-note").endswith("undetermined: all places are alike")
 
 
+@pytest.mark.long
 def test_a_plane_shows_chances_and_rings_its_sources(
     live: server.Page, tab: Page, wide: int, until: Until
 ) -> None:

@@ -151,6 +151,7 @@ def test_a_map_that_knows_no_sd_has_no_such_layer(
     assert tab.inner_text("#places tr:first-child").split("\t")[1] == "not known"
 
 
+@pytest.mark.long
 def test_the_answers_are_shown_with_those_from_outside(
     live: server.Page, opened: Callable[..., Page], until: Until
 ) -> None:

@@ -116,6 +116,7 @@ def theirs(fipy: ModuleType) -> Floats:
 
 
 # The harmonic mean of two cells that conduct nothing is 0/0 to FiPy, which then puts nought.
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:divide by zero encountered in divide:RuntimeWarning")
 def test_a_room_is_as_fipy_has_it(fipy: ModuleType) -> None:
     """Partition, door gap, cold window, ventilation, one who sits and one who walks: 1e-3 K.

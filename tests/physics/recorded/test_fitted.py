@@ -93,6 +93,7 @@ def test_intervals_are_as_wide_as_fits_differ() -> None:
     assert 0.85 < np.mean(claimed) / found < 2
 
 
+@pytest.mark.long
 def test_a_silent_thermometer_is_told_by_the_others(fitted: Fitted) -> None:
     """What errs in common is taken from them: here almost all that there is."""
     for one in recorded(3, np.random.default_rng(32)):

@@ -53,6 +53,7 @@ def test_filling_beats_the_nearest_thermometer(rooms: Rooms) -> None:
         assert against(errors, "nearest, shifted").high < 0.9
 
 
+@pytest.mark.long
 def test_it_is_people_who_warm_the_model(rooms: Rooms) -> None:
     """A room so heavy that nobody warms it forecasts no better than the last value."""
     for fitted, held in rooms.values():

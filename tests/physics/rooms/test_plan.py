@@ -67,6 +67,7 @@ def test_a_body_is_as_wide_as_a_person_and_where_it_stands() -> None:
         assert spread == pytest.approx(0.15, rel=0.05)
 
 
+@pytest.mark.long
 def test_a_body_goes_by_and_by_round_an_end_and_through_a_door() -> None:
     """A step of 5 mm changes it by less than 4 % of itself, wherever it leads through air."""
     free_end = replace(BARE, walls=(Wall((1.55, 0.0), (1.55, 1.0), 100.0, "brick"),))
