@@ -1,6 +1,6 @@
 """The running device: Rounds in, frames out at their ticks, and what it says of itself.
 
-    device = Device(identity, budget, read, client, Ring(4096))
+    device = Device(identity, budget, read, client, Ring(4096), tick_ms=500)
     await asyncio.gather(client.run(), device.run())
 
 One task makes frames, and one talks (`talking`), so that no answer of the broker delays a tick. A
@@ -33,9 +33,10 @@ class Device:
 
     client: a `mqtt.Client`, with the state `lost` as its will. ring: a `ring.Ring`. read, step,
     follower, tables: as for Node. clock: a `clock.Clock` or None. watchdog: has `feed()`, or None.
-    led: takes the state's word, or None. diag_s: seconds from one `diag` to the next. uptime: a
-    `compat.Uptime` that is more exact than the usual one. vitals: returns what a board adds to
-    `diag`, or None. mechanism: what it answers, `thermal` or `disk`.
+    tick_ms: longer than an answer takes (`ticker`). led: takes the state's word, or None. diag_s:
+    seconds from one `diag` to the next. uptime: a `compat.Uptime` that is more exact than the
+    usual one. vitals: returns what a board adds to `diag`, or None. mechanism: what it answers,
+    `thermal` or `disk`.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Device:
         client,
         ring,
         *,
-        tick_ms=100,
+        tick_ms,
         clock=None,
         watchdog=None,
         led=None,

@@ -102,7 +102,10 @@ class Talker:
         return wire.topic(self._node.identity.site, self._node.identity.name, leaf)
 
     def _diag(self):
-        """Return what helps to find a fault: nothing that moves with a reading or its noise."""
+        """Return what helps to find a fault: nothing that moves with a reading or its noise.
+
+        But `missed`, where the tick is too short: no more than when the frames went out.
+        """
         said = {
             "heap": self._heap,
             "reconnects": self._client.reconnects,
@@ -111,6 +114,7 @@ class Talker:
             "losing": self._ring.trouble,
             "faults": self._node.faults,
             "forged": self._node.forged,
+            "missed": self._ticker.missed,
             "clock": self._clock is not None and self._clock.known,
         }
         if self._vitals is not None:

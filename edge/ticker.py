@@ -5,9 +5,11 @@ whole number of ticks after its Round arrived, however long it took to make:
 
     due = arrival + k tick,   k = 1, 2, ... the least by which the frame was there
 
-With noise drawn ahead k is 1. Where it had to be drawn after all, because the Round asks for
-another variance, k is 1 still as long as the tick is longer than a draw. Choose it so: several
-times the longest draw seen on the board (tests/bench measures), 100 ms at least.
+k is 1 as long as the tick is longer than the longest answer: a sensor opened anew and read, three
+slots written, noise drawn that did not lie ready, a frame packed. A larger k tells how long that
+took, and with it something of the noise. So the tick is twice the longest answer of this board
+with this sensor, which `heatveil provision` reckons and measures there, and each larger k is
+counted (`missed`), for `diag` to tell: then the tick is too short.
 
 No clock and no radio in here: who calls says what time it is, in milliseconds of a clock that
 only goes forward (`compat.Uptime`), and sends what comes back. The loop of a device:
@@ -25,11 +27,12 @@ class Ticker:
     def __init__(self, node, tick_ms):
         if tick_ms < 1:
             raise ValueError(
-                "a tick of %d ms is none; it must be 1 ms or more, and longer than a draw, for "
-                "the time of sending must not show how long the noise took. Take 100" % tick_ms
+                "a tick of %d ms is none; it must be 1 ms or more, and longer than an answer, or "
+                "the time of sending shows how long its noise took. Take twice as long" % tick_ms
             )
         self.node = node
         self.due_ms = None  # when the frame goes out, once that is known
+        self.missed = 0  # frames that were not there by their first tick
         self._tick_ms = tick_ms
         self._came_ms = 0
         self._frame = None
@@ -69,6 +72,7 @@ class Ticker:
             return None
         if self.due_ms is None:
             self.due_ms = self.after(self._came_ms, now_ms)
+            self.missed += self.due_ms - self._came_ms > self._tick_ms
         if now_ms < self.due_ms:
             return None
         frame = self._frame

@@ -18,7 +18,7 @@ from edge.ticker import Ticker
 
 from .spool import Spool
 
-TICK_MS = 100
+TICK_MS = 100  # nothing is read or written here that takes long
 
 # Leaves of a device's own topics that it listens to, beside the round's.
 LEAVES = ("receipt", "cmd/limits")

@@ -19,6 +19,7 @@ from edge.mqtt import Client
 
 from .alarm import Alarm, Clockwork
 from .counts import Counts
+from .dialogue import TICK_MS
 
 log = structlog.get_logger()
 
@@ -85,7 +86,7 @@ class Member(Device):
     """A device that draws ahead in a calm moment, and logs what it refuses."""
 
     def __init__(self, hall: Hall, identity: Any, *parts: Any, **more: Any) -> None:
-        super().__init__(identity, *parts, uptime=hall.uptime, **more)
+        super().__init__(identity, *parts, tick_ms=TICK_MS, uptime=hall.uptime, **more)
         self._hall, self._name, self._refused = hall, identity.name, ""
         self._news, self._talker.news = hall.alarm(), hall.alarm()
         self.node.opened = partial(hall.opened, identity.site_key)  # type: ignore[method-assign]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -135,6 +136,24 @@ def test_a_frame_goes_out_at_its_tick_and_again_with_the_same_bytes(monkeypatch)
     assert len(frames) >= 2
     assert len(set(frames)) == 1
     assert next(at for at, leaf, _ in broker.said if leaf == "data") - came[0] >= 0.058
+
+
+def test_a_tick_that_was_missed_is_told_at_a_later_diag() -> None:
+    """Not before its frame is out; nobody would learn else that the tick is too short."""
+
+    async def play(broker: Broker, ring: Any) -> None:
+        broker.on_message(ROUNDS, asked(1))
+        await asyncio.sleep(0.5)
+
+    def read(params: Any) -> list[int]:
+        time.sleep(0.15)  # more than two of its ticks
+        return [5000]
+
+    said = lived(play, read, diag_s=0).said
+    told = [json.loads(text)["missed"] if leaf == "diag" else leaf for _, leaf, text in said]
+
+    assert {0, 1} <= {*told}
+    assert told.index("data") < told.index(1)
 
 
 def test_nothing_is_said_while_a_frame_is_held_back() -> None:

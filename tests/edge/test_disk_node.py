@@ -338,7 +338,7 @@ def test_a_device_listens_for_the_rounds_of_its_own_mechanism() -> None:
     class Ring:
         size = 1024
 
-    device = Device(who, booted(), Position(), Client(), Ring(), mechanism="disk")
+    device = Device(who, booted(), Position(), Client(), Ring(), tick_ms=100, mechanism="disk")
 
     assert device._round == TOPIC
     assert device.node.meta()["mechanism"] == "disk"

@@ -163,6 +163,17 @@ def test_a_frame_that_is_late_waits_for_a_whole_tick(clock: Clock) -> None:
     assert {ms % 40 for ms in late} == {0}
 
 
+def test_a_frame_that_was_not_there_by_its_first_tick_is_counted() -> None:
+    """Nobody would learn else that the tick is too short, and that its number tells of a draw."""
+    ticker = Ticker(device(1), 100)
+    for number, done_ms in ((1, 1100), (2, 2101), (3, 3350)):
+        ticker.came(message(number), read, 1000 * number)
+        ticker.due(done_ms)
+        ticker.due(1000 * number + 400)
+
+    assert ticker.missed == 2
+
+
 def test_the_next_noise_is_drawn_after_the_frame_has_gone(clock: Clock) -> None:
     """Not in the call that returns the frame, or the frame would wait for it."""
     ticker = Ticker(device(1), TICK_MS)

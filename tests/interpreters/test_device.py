@@ -252,6 +252,7 @@ for warmth in (0, 9999):
     await sleep_ms(100)
     diag = json.loads(broker.leaf("diag")[-1])
     diag.pop("heap")
+    diag.pop("missed")  # of ticks that are shorter than this machine needs
     said.append(diag)
     task.cancel()
 print(said[0] == said[1])
