@@ -101,9 +101,8 @@ def test_a_copy_over_the_file_is_seen_by_its_length(tmp_path: Path) -> None:
     assert store.checkpoint()
     store.keep([kept(1)])
     copied_over(tmp_path / "heatveil.sqlite")
-    with pytest.raises(ReplacedFault):
+    with closing(store), pytest.raises(ReplacedFault):
         store.keep([kept(2)])
-    store.close()
 
 
 def test_what_comes_and_goes_beside_a_store_is_no_loss(tmp_path: Path) -> None:
@@ -162,6 +161,5 @@ def test_a_database_that_is_dropped_and_made_anew_is_another(cluster: Any, made_
             store.keep([kept(2)])
         store.keep([kept(3)])
 
-    with pytest.raises(ReplacedFault):
+    with closing(store), pytest.raises(ReplacedFault):
         again()
-    store.close()
