@@ -23,7 +23,7 @@ def claims(round: Any, effort: Effort) -> Iterator[Claim]:
 
 
 def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
-    root = effort.tape("arrays").bits(256).to_bytes(32, "big")
+    root = effort.root("arrays")
     device = Device(round, root, sensors=SENSORS, tables=True)
     opened = other = late = 0
     with listening() as blocks:
@@ -64,7 +64,7 @@ def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
 
 def _held_to(round: Any, effort: Effort) -> Claim:
     """Return whether devices answer with tables only where they may, and where delta pays."""
-    root, wrong = effort.tape("held").bits(256).to_bytes(32, "big"), []
+    root, wrong = effort.root("held"), []
     for tables, params, number, answers in (
         (True, round.params, 1, True),
         (True, round.params, ANSWERS, True),

@@ -22,7 +22,7 @@ FEW = 1 << 40  # nano-rho of budget
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what devices take of limits."""
     for room in plans(mechanism)[:2]:
-        root = effort.tape("bounded", room.name).bits(256).to_bytes(32, "big")
+        root = effort.root("bounded", room.name)
         yield from _limits(room.name, room.round, root, effort)
 
 

@@ -106,3 +106,8 @@ class Effort:
     def tape(self, *labels: object) -> Any:
         """Return the stream of random bits of one claim, its own by the labels."""
         return Tape("audit {} {}".format(self.seed, " ".join(map(str, labels))).encode())
+
+    def root(self, *labels: object) -> bytes:
+        """Return the root key of one claim's device, its own by the labels."""
+        root: bytes = self.tape(*labels).bits(256).to_bytes(32, "big")
+        return root

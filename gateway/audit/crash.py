@@ -48,7 +48,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             samples=seen.cuts,
             detail=f"{seen.answers} answers; {'; '.join(sorted(set(seen.faults)))}",
         )
-    root = effort.tape("contradicted").bits(256).to_bytes(32, "big")
+    root = effort.root("contradicted")
     yield from contradicted.claims(round, root)
     for mode, asked in asked_of(round).modes(round):
         yield from _everywhere(asked, mode, effort)
@@ -59,7 +59,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 def _asleep(effort: Effort) -> Claim:
     """Let boards sleep deeply so many times, lose the memory that outlives a sleep, and go on."""
-    root, faults, starts = effort.tape("asleep").bits(256).to_bytes(32, "big"), set(), 0
+    root, faults, starts = effort.root("asleep"), set(), 0
     key, limits = rootkeys.state_key(root), Limits(1, 4, 10, 1000, 10**6, 0)
     for wakes in (1, 2, WAKES):
         for sleeps in range(2 * wakes + 3):

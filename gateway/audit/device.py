@@ -41,7 +41,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 
 def _device(room: Scenes, effort: Effort, sensors: int, first: int = 0) -> Device:
-    root = effort.tape("root", room.name, sensors, first).bits(256).to_bytes(32, "big")
+    root = effort.root("root", room.name, sensors, first)
     return Device(room.round, root, name=f"bench-{first}", sensors=sensors, first=first)
 
 

@@ -16,6 +16,7 @@ from edge.entropy import Stream
 from . import laws
 from .bounds import BITS, ONE, Bounds, number, ratio
 from .claim import Claim, Effort, true
+from .laws import LAWS
 from .tree import Found, enumerated, resting_on
 
 MOST_LEFT = ONE // 10  # of the probability may stay unseen, or too little was shown
@@ -50,7 +51,7 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     """Yield one claim for each sampler at each of its parameters."""
     for case in CASES:
         sampler = resting_on(getattr(noise, case.name), **laws.stands_in(*case.stubs))
-        law: laws.Law = getattr(laws, case.name)(*case.args)
+        law = LAWS[case.name](*case.args)
         yield follows(case.name, case.args, sampler, law, effort.pick(*case.floors))
     for args, floors in SHARED:
         stubs = laws.stands_in("geometric", "coin")

@@ -30,7 +30,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what devices answer."""
     rooms = plans(mechanism)
     for room in rooms if len(rooms) < 4 else (*rooms[:2], *rooms[-2:]):
-        root = effort.tape("forged", room.name).bits(256).to_bytes(32, "big")
+        root = effort.root("forged", room.name)
         yield from _rounds(room.name, room.round, mechanism.subject, root, effort)
         yield from _stale(room.name, room.round, root)
         yield from suited.claims(room.name, room.round, root)

@@ -21,7 +21,7 @@ FRAMES = 12
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what a host can repeat of what devices of each kind draw."""
-    root, asked = effort.tape("holders").bits(256).to_bytes(32, "big"), mechanism.subject.asked
+    root, asked = effort.root("holders"), mechanism.subject.asked
     modes = dict(asked.modes(plans(mechanism)[0].round))
     yield from _sealed(root)
     yield _of_the_system(modes["sealed"], root)

@@ -29,7 +29,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     round = plans(mechanism)[:2][-1].round
     rho = price(round.guarantee)
     with tempfile.TemporaryDirectory() as folder:
-        roots = [effort.tape("kept", name).bits(256).to_bytes(32, "big") for name in NAMES]
+        roots = [effort.root("kept", name) for name in NAMES]
         devices = [
             Device(round, root, name=name, first=place)
             for place, (name, root) in enumerate(zip(NAMES, roots, strict=True))

@@ -30,7 +30,7 @@ LABELS = {
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what is to be said of the keys of one device."""
-    root, other = (effort.tape("keys", i).bits(256).to_bytes(32, "big") for i in range(2))
+    root, other = (effort.root("keys", i) for i in range(2))
     room = plans(mechanism)[0]
     yield _documented(root)
     yield _apart(root, other)

@@ -62,6 +62,15 @@ def dgauss(num: int, den: int) -> Law:
     return {z: over(weight, total) for z, weight in weights.items()}
 
 
+LAWS: dict[str, Callable[..., Law]] = {
+    "coin": coin,
+    "exp_coin": exp_coin,
+    "geometric": geometric,
+    "dlaplace": dlaplace,
+    "dgauss": dgauss,
+}
+
+
 def drawn_from(law: Callable[..., Law], kind: type = int) -> Any:
     """Return a sampler that picks straight from a law: `sampler(*args, walk)`.
 
@@ -87,10 +96,7 @@ def _falling(law: Callable[..., Law], args: tuple[int, ...]) -> tuple[list[int],
 
 def stands_in(*names: str) -> dict[str, Any]:
     """Return samplers of these names that pick straight from their laws."""
-    known = {law.__name__: law for law in (coin, exp_coin, geometric, dlaplace, dgauss)}
-    return {
-        name: drawn_from(known[name], bool if name.endswith("coin") else int) for name in names
-    }
+    return {name: drawn_from(LAWS[name], bool if name.endswith("coin") else int) for name in names}
 
 
 def parts(law: Law) -> tuple[int, int]:

@@ -128,7 +128,7 @@ def _planned(query: Query) -> Any:
 
 def _on_a_device(plain: Query, effort: Effort) -> Iterator[Claim]:
     round = _planned(plain)
-    device = Device(round, effort.tape("levels").bits(256).to_bytes(32, "big"))
+    device = Device(round, effort.root("levels"))
     level, exponent = Follower((1 << 20, 1), 1000), round.params[1]
     device.node._follower = level
     quiet = round._replace(params=(*round.params[:4], 1, *round.params[5:]))

@@ -27,7 +27,7 @@ ROUNDS = 40
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield when devices draw, read and send."""
     round = plans(mechanism)[0].round._replace(number=1)
-    root = effort.tape("moments").bits(256).to_bytes(32, "big")
+    root = effort.root("moments")
     for mode, asked in mechanism.subject.asked.modes(round):
         yield from _ordered(asked, root, mode)
         yield _on_the_tick(asked, root, mode)

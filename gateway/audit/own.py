@@ -116,7 +116,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     round, times = mechanism.plan(query, ()), subject.readings(query)
     for place, limits in enumerate(effort.own.held):
         of = f"{name}, limits {place + 1}"
-        root = effort.tape("deployment", place).bits(256).to_bytes(32, "big")
+        root = effort.root("deployment", place)
         device, answers = Device(round, root, held=limits), 0
         for number in range(1, times + 3):
             _, signed = message(round, number)

@@ -9,12 +9,14 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from .bench import Device, Whole, releases
-from .certificate import Floats
 from .claim import Effort
+
+Floats = NDArray[np.float64]
 
 STRETCH = 2.5  # sigmas apart; far above, as many samples as there are could prove no more
 BOOTS = 2

@@ -33,7 +33,7 @@ class Kind(NamedTuple):
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what is to be said of the three kinds of message."""
     round = plans(mechanism)[0].round
-    root = effort.tape("signed").bits(256).to_bytes(32, "big")
+    root = effort.root("signed")
     device = Device(round, root, sensors=asked_of(round).SENSORS)
     who = device.identity
     _, asked = message(round, 1)

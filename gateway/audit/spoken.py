@@ -34,7 +34,7 @@ RUBBISH += ((1 << 127, 0), ("2", "1"), (None, 0), (), "7", (1, 2, 3))
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what devices say in each room, and how often."""
     subject = mechanism.subject
-    root = effort.tape("spoken").bits(256).to_bytes(32, "big")
+    root = effort.root("spoken")
     for name, query in subject.rooms():
         round = mechanism.plan(query, ())
         yield from _alike(name, subject, round, root)

@@ -29,7 +29,7 @@ TWINS = (("twin-1", 0), ("twin-2", 0), ("twin-3", 2))
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what is to be said of streams, first by name and then as devices draw them."""
-    chain, other = (effort.tape("stream", i).bits(256).to_bytes(32, "big") for i in range(2))
+    chain, other = (effort.root("stream", i) for i in range(2))
     yield _as_documented(chain, effort)
     yield _complete(chain, other)
     yield _continues(chain)

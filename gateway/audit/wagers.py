@@ -28,7 +28,7 @@ def wagered(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         if not likelier:
             continue  # everybody is in the same place
         chance = sum(here[one] for one in likelier) / sum(here.values())
-        root = effort.tape("wagers", name).bits(256).to_bytes(32, "big")
+        root = effort.root("wagers", name)
         device = Device(round, root, held=subject.limits(round, tries))
         near = 0
         for number in range(1, tries + 1):

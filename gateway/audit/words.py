@@ -34,7 +34,7 @@ RUBBISH += (("21",), (None,), (True,), (1 << 127,), (-(1 << 127),), (), "7")
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what devices say that see different things, or rubbish, or draw huge noise."""
     round = plans(mechanism)[0].round
-    root = effort.tape("words").bits(256).to_bytes(32, "big")
+    root = effort.root("words")
     for wide in (0, 1 << 20):  # frames of 16 bits a number, and of 32
         low, high = round.params[2] - wide, round.params[3] + wide
         # A keyholder's noise can be repeated, so devices can be held side by side.

@@ -31,7 +31,7 @@ def changed(name: str, old: str, new: str) -> Any:
 
 def verdict(name: str, sampler: Any, args: tuple[int, ...], floor: int) -> bool:
     case = next(case for case in exact.CASES if case.name == name)
-    law: laws.Law = getattr(laws, name)(*args)
+    law: laws.Law = laws.LAWS[name](*args)
     rests = resting_on(sampler, **laws.stands_in(*case.stubs))
     return exact.follows(name, args, rests, law, floor).holds
 
