@@ -45,7 +45,7 @@ class TwiceError(Exception):
     """This is no program of one draw."""
 
 
-def weighed(program: Callable[[Any], Hashable], most: int = MOST) -> Weights:
+def weigh(program: Callable[[Any], Hashable], most: int = MOST) -> Weights:
     """Return the law of a program that makes one draw, from its runs of equal answers.
 
     Args:

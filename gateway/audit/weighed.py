@@ -17,7 +17,7 @@ from typing import Any
 
 from .claim import Claim, Effort, at_most, true
 from .price import ends
-from .runs import weighed
+from .runs import weigh
 from .unlike import Family, Law, Worst
 
 
@@ -97,7 +97,7 @@ def enumerated(subject: Any, round: Any, seen: Family, name: str) -> None:
 
 def _law(program: Callable[[Any], Any], seen: Family) -> Law:
     """Return the exact law of a program, and note where it is none."""
-    found = weighed(program)
+    found = weigh(program)
     if found.broken or sum(found.law.values()) != found.total:
         seen.broken = found.broken or f"weights add to {sum(found.law.values())} of {found.total}"
     return found.law

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import recovery.disk_audit
 from edge.disk import Table, draw
 from edge.records import Grid
-from gateway.audit.runs import weighed
+from gateway.audit.runs import weigh
 from gateway.audit.span import Span, SplitError
 from recovery.disk import plan
 from recovery.disk.query import Query
@@ -52,7 +52,7 @@ def one_by_one(program: Callable[[Any], Any]) -> dict[Any, int]:
 @settings(max_examples=200, deadline=None)
 def test_runs_add_up_to_the_exact_weight_of_each_answer(lengths: list[int]) -> None:
     """Whatever their widths and their order."""
-    found = weighed(of_runs(lengths, list(range(len(lengths)))))
+    found = weigh(of_runs(lengths, list(range(len(lengths)))))
 
     assert (found.law, found.total, found.broken) == (dict(enumerate(lengths)), sum(lengths), "")
 
@@ -109,7 +109,7 @@ def test_a_program_of_any_steps_has_the_law_that_each_number_by_itself_gives(
     def program(rng: Any) -> Any:
         return worked(rng.below(size), what)
 
-    found = weighed(program)
+    found = weigh(program)
 
     assert (found.law, found.broken) == (one_by_one(program), "")
 
@@ -135,7 +135,7 @@ def test_one_number_alone_that_is_answered_otherwise_is_found(value: int) -> Non
         u = rng.below(1 << 60)
         return "door" if u == value else "near" if u < 2000 else "far"
 
-    found = weighed(program)
+    found = weigh(program)
 
     assert found.law.get("door") == 1
     assert (sum(found.law.values()), found.broken) == (1 << 60, "")
@@ -163,13 +163,13 @@ def test_the_device_s_own_draw_has_the_law_that_each_number_gives() -> None:
             def program(rng: Any, table: Any = table) -> Any:
                 return draw(table, rng)
 
-            found = weighed(program)
+            found = weigh(program)
             assert (found.law, found.total) == (one_by_one(program), table.total)
 
 
 def test_an_answer_that_comes_again_has_the_weight_of_both_its_runs() -> None:
     """A place is answered for being near, and again for being anywhere."""
-    found = weighed(of_runs([7 << 30, 3 << 30, 1 << 30, 1 << 30], [1, 2, 1, 3]))
+    found = weigh(of_runs([7 << 30, 3 << 30, 1 << 30, 1 << 30], [1, 2, 1, 3]))
 
     assert found.law == {1: 8 << 30, 2: 3 << 30, 3: 1 << 30}
 
@@ -180,12 +180,12 @@ def test_a_program_that_tells_a_span_from_a_number_is_found_at_the_ends() -> Non
     def program(rng: Any) -> str:
         return "number" if isinstance(rng.below(1000), int) else "span"
 
-    assert weighed(program).broken
+    assert weigh(program).broken
 
 
 def test_a_program_with_more_runs_than_can_be_followed_is_no_law() -> None:
     """It would go on for years, or a part of it would be taken for the whole."""
-    assert weighed(lambda rng: int(rng.below(1 << 40)) & 1, most=50).broken
+    assert weigh(lambda rng: int(rng.below(1 << 40)) & 1, most=50).broken
 
 
 @pytest.mark.parametrize(
@@ -198,6 +198,6 @@ def test_a_program_with_more_runs_than_can_be_followed_is_no_law() -> None:
 )
 def test_what_is_no_program_of_one_draw_is_not_taken_for_one(program: Any) -> None:
     """Its law would be wrong without a word."""
-    found = weighed(program)
+    found = weigh(program)
 
     assert found.broken or found.total != sum(found.law.values()) or not found.total
