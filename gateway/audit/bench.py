@@ -1,17 +1,21 @@
-"""Real devices on a bench: what the audit's layers ask, boot and listen to.
+"""Real devices on a bench, the Rounds and scenes that they are asked about, and who listens to them.
 
-Nothing of a device is imitated here. A device is enrolled as any other, keeps its budget in two
+Nothing of a device is imitated here. A device is enrolled as any other, keeps its budget in its
 slots, gets Rounds as signed messages and answers with signed frames, which are opened with the
 gateway's half of its keys and folded by the mechanism's own release.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtr
 
-from edge import tightening, wire
+from edge import entropy, tightening, wire
 from edge.budget import Budget
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
@@ -19,6 +23,13 @@ from edge.node import Node
 from edge.slots import Ram
 
 from ..mechanisms import named
+from .claim import Effort
+
+# Real devices on a bench: what the audit's layers ask, boot and listen to.
+#
+# Nothing of a device is imitated here. A device is enrolled as any other, keeps its budget in two
+# slots, gets Rounds as signed messages and answers with signed frames, which are opened with the
+# gateway's half of its keys and folded by the mechanism's own release.
 
 SITE, SITE_KEY = "audit", bytes(range(64, 96))
 Whole = NDArray[np.int64]
@@ -146,3 +157,236 @@ def releases(
             payloads.append(device.opened(device.answer(signed, seen[own])).payload)
         rows.append(release(asked, payloads, rng).values)
     return np.array(rows, dtype=np.int64)
+
+
+# Two scenes of a room, as far apart as is good to measure, and what is released of both.
+#
+# The scenes are the two neighbours that are hardest to hide, their difference stretched: noise is
+# added, so a stretched difference must be told apart exactly as well as the promise says, and no
+# better, and 20,000 samples a side then catch a sigma that is 10 % off.
+
+Floats = NDArray[np.float64]
+
+STRETCH = 2.5  # sigmas apart; far above, as many samples as there are could prove no more
+BOOTS = 2
+
+
+class Scenes(NamedTuple):
+    """A Round, two neighbours, and how far apart the promise lets them be."""
+
+    name: str
+    round: Any
+    below: Whole  # readings of two neighbours, (sensors,)
+    above: Whole
+    mu: float  # sigmas between the neighbours, at most, by the promise
+    sigma: float  # of the noise, in grains
+
+
+class Plan(NamedTuple):
+    """A Round of one of a mechanism's rooms, with a clamp that nothing here comes near."""
+
+    name: str
+    round: Any
+
+
+class Seen(NamedTuple):
+    """What came of two scenes: releases (tries, sensors), and the noise that was in them."""
+
+    below: Floats
+    above: Floats
+    apart: Floats  # the difference of the two scenes, (sensors,)
+    middle: Floats  # half-way between them
+    mu: float  # how far apart the two may be, by the promise
+    noise: Floats  # (boots, tries, sensors)
+
+
+def plans(mechanism: Any) -> list[Plan]:
+    """Return a Round for each room of a mechanism."""
+    roomy = mechanism.subject.asked.roomy
+    return [
+        Plan(name, roomy(mechanism.plan(query, ()))) for name, query in mechanism.subject.rooms()
+    ]
+
+
+def scenes(mechanism: Any) -> list[Scenes]:
+    """Return two neighbours for each room of a mechanism."""
+    found = []
+    for name, query in mechanism.subject.rooms():
+        round = mechanism.plan(query, ())
+        below, above = mechanism.subject.neighbours(query, round)
+        mu = _promised(round.guarantee, query.readings)
+        roomy = mechanism.subject.asked.roomy(round)
+        found.append(Scenes(name, roomy, below, above, mu, math.sqrt(round.params[4])))
+    return found
+
+
+def exact_mu(epsilon: float, delta: float) -> float:
+    """Return the most sigmas apart that neighbours may be, on the exact curve.
+
+    Source: Balle and Wang 2018, Theorem 8.
+    """
+
+    def over(mu: float) -> float:
+        near, far = ndtr(mu / 2 - epsilon / mu), ndtr(-mu / 2 - epsilon / mu)
+        return float(near - math.exp(epsilon) * far) - delta
+
+    return float(brentq(over, 1e-3, 50.0, xtol=1e-12))
+
+
+def _promised(promise: Any, readings: int) -> float:
+    """Return the sigmas that one reading may tell, by epsilon and delta and by rho as well."""
+    together = exact_mu(
+        promise.epsilon[0] / promise.epsilon[1], promise.delta[0] / promise.delta[1]
+    )
+    return min(together / math.sqrt(readings), math.sqrt(2 * promise.rho[0] / promise.rho[1]))
+
+
+def stretched(room: Scenes) -> tuple[Whole, Whole, float]:
+    """Return two scenes about STRETCH sigmas apart, and how far the promise lets them be."""
+    times = max(1, round(STRETCH / room.mu))
+    difference = times * (room.above - room.below)
+    below = (room.below + room.above) // 2 - difference // 2
+    return below, below + difference, times * room.mu
+
+
+def singly(room: Scenes) -> tuple[Whole, Whole, float]:
+    """Return two scenes where every sensor by itself is about STRETCH sigmas apart."""
+    times = math.ceil(STRETCH * room.sigma)
+    below = np.full(len(room.below), -times // 2)
+    return below, below + times, times / room.sigma
+
+
+def see(
+    room: Scenes,
+    pair: tuple[Whole, Whole, float],
+    devices: list[Device],
+    release: Any,
+    effort: Effort,
+    tries: int,
+) -> Seen:
+    """Return what is released of a pair of scenes, so many times a side and over two boots."""
+    below, above, mu = pair
+    half, given = tries // BOOTS, []
+    for boot in range(BOOTS):
+        for device in devices if boot else ():
+            device.boot()
+        for side, scene in enumerate((below, above)):
+            first = 1 + (2 * boot + side) * half
+            given.append(
+                releases(
+                    release, devices, room.round, range(first, first + half), scene, effort.tape()
+                ).astype(float)
+            )
+    noise = [one - scene for one, scene in zip(given, (below, above) * BOOTS, strict=True)]
+    return Seen(
+        np.concatenate(given[0::2]),
+        np.concatenate(given[1::2]),
+        (above - below).astype(float),
+        (above + below) / 2,
+        mu,
+        np.stack([np.concatenate(noise[i : i + 2]) for i in range(0, 2 * BOOTS, 2)]),
+    )
+
+
+# Who listens at the one door for random bits: every block of noise, and what it was made for.
+#
+# A stream of noise is HMAC-SHA256 over a prefix and a counter. While a Blocks is open it hears the
+# input of every HMAC that edge.entropy computes, so that a block which serves two frames cannot
+# hide behind numbers that only look random. It counts the numbers drawn as well: a block holds
+# many small ones, and a frame for which none was drawn is made of another one's.
+
+Block = tuple[bytes, bytes]  # key, and prefix with counter
+
+
+class Blocks:
+    """The blocks of noise computed, and those that went into a frame which was published."""
+
+    def __init__(self) -> None:
+        self.fresh: set[Block] = set()  # computed since the last frame was published
+        self.count = 0  # of all blocks computed
+        self.published: dict[Block, bytes] = {}  # and by which frame
+        self.frames: set[bytes] = set()
+        self.twice = 0  # blocks that two different frames were made of
+        self.numbers = 0  # drawn since the last frame was published
+        self.bare = 0  # frames for which no number was drawn
+
+    def heard(self, key: bytes, data: bytes) -> None:
+        """Note one block."""
+        self.count += 1
+        self.fresh.add((key, data))
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong with what was published, in words, once for each time."""
+        return ["a block of noise was used twice"] * self.twice + [
+            "a frame was made without a draw of its own"
+        ] * self.bare
+
+    def publish(self, frame: bytes) -> None:
+        """Note that a frame left the device; the same bytes again are no second use."""
+        if frame in self.frames:
+            return
+        self.frames.add(frame)
+        self.bare += not self.numbers
+        self.numbers = 0
+        for block in self.fresh:
+            self.twice += self.published.setdefault(block, frame) != frame
+        self.fresh.clear()
+
+
+@contextmanager
+def listening(*deaf: Any) -> Iterator[Blocks]:
+    """Give a Blocks that hears all of edge.entropy but these streams of the audit's own.
+
+    A block is heard where its HMAC is computed: as one, or by its two hashes, of which the outer
+    one is known by the digest of the inner one at its end.
+    """
+    blocks, inner = Blocks(), [b""]
+    names: dict[str, Any] = vars(entropy)
+    hmac, sha256, stream_of = names["hmac_sha256"], names.get("sha256"), names["Stream"]
+    bits, below = stream_of.bits, stream_of.below
+    own = [False]  # whether a stream of the audit's own is at work
+
+    def heard(key: bytes, data: bytes) -> bytes:
+        if not own[0]:
+            blocks.heard(bytes(key), bytes(data))
+        digest: bytes = hmac(key, data)
+        return digest
+
+    def hashed(data: bytes) -> bytes:
+        if not own[0] and data[-len(inner[0]) :] != inner[0]:
+            blocks.heard(b"", bytes(data))
+        inner[0] = sha256(data) if sha256 else b""
+        return inner[0]
+
+    def worked(stream: Any, count: int) -> int:
+        before, own[0] = own[0], any(stream is one for one in deaf)
+        try:
+            found: int = bits(stream, count)
+        finally:
+            own[0] = before
+        return found
+
+    def drawn(stream: Any, n: int) -> int:
+        blocks.numbers += all(stream is not one for one in deaf)
+        number: int = below(stream, n)
+        return number
+
+    with ExitStack() as stack:
+        stack.enter_context(replaced(entropy, "hmac_sha256", heard))
+        if sha256:
+            stack.enter_context(replaced(entropy, "sha256", hashed))
+        stack.enter_context(replaced(stream_of, "bits", worked))
+        stack.enter_context(replaced(stream_of, "below", drawn))
+        yield blocks
+
+
+@contextmanager
+def replaced(module: Any, name: str, value: Any) -> Iterator[None]:
+    """Put another thing in the place of a module's, and the old one back."""
+    whole = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, whole)

@@ -1,41 +1,101 @@
 """The table of layers: one line each, and the audit runs them all over all mechanisms."""
 
-from collections.abc import Callable, Iterable
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from multiprocessing import get_context
 from typing import Any, NamedTuple
 
-from . import (
+from ..mechanisms import MECHANISMS, Mechanism
+from .arithmetic import (
     accountant,
-    after,
-    attack,
-    bounded,
-    counts,
-    crash,
-    device,
-    enrolled,
     exact,
     finite,
     fit,
-    forged,
-    holders,
-    interpreters,
-    kept,
-    keying,
-    levels,
-    links,
-    moments,
     noise,
-    own,
-    paths,
-    price,
     promise,
+    readings,
     sensitivity,
-    signed,
-    spoken,
-    streams,
     tables,
-    words,
 )
-from .claim import Claim, Effort
+from .attacks import (
+    crash,
+    device,
+    enrolment,
+    gateway,
+    interpreters,
+    keys,
+    links,
+    sequences,
+    side_channels,
+    wire,
+)
+from .claim import FALSE_ALARM, WHOLE, Claim, Effort, at_most, true
+
+# What each layer is about, for a reader who knows buildings and not this program.
+
+# What could be wrong where a layer finds something, in one sentence.
+GUIDE: dict[str, str] = {
+    "fit": "The devices' dice could be loaded, so that noise is smaller or more regular than it "
+    "should be; many draws are made at the widths in use and held against the formula.",
+    "accountant": "The numbers of the promise, and the sums of the budget, could be reckoned too "
+    "small; each is worked out again by another path.",
+    "exact": "The devices' dice could be loaded by so little that no number of draws shows it; "
+    "all that they can draw is enumerated.",
+    "finite": "An answer could be far likelier for one reading than for another; every answer to "
+    "every reading is worked out.",
+    "spoken": "A device that answers with a place could tell more of it than its answer does: by "
+    "lengths, words or silence, by answering too often, or by drawing twice alike.",
+    "noise": "A device could leave noise out, share it between numbers or draw too little, so "
+    "that answers tell more than is said.",
+    "sensitivity": "Somebody who moves could change the readings by more than the noise was made "
+    "to hide; a search of its own looks for the worst move.",
+    "paths": "In a room with walls and doors somebody who takes another way could change the "
+    "readings by more than the noise was made to hide; such ways are looked for in many rooms.",
+    "device": "Something between plan and published numbers could undo the noise; real device "
+    "code answers, and two rooms are told apart as well as can be.",
+    "crash": "A power cut could make a device forget what it has answered, and answer twice with "
+    "the same noise; the power is cut at every write.",
+    "attack": "Somebody with stolen keys could do one thing after the other to a device, until it "
+    "says more than it may; sequences of attacks are tried.",
+    "interpreters": "A board's Python could reckon otherwise than the one that was audited; the "
+    "same answers are asked of each.",
+    "price": "A round could plan for less noise than its promise asks for, by a wrong formula or "
+    "by rounding down.",
+    "counts": "Sensors deliver whole steps, and a step could become more than it should when it "
+    "is turned into the numbers that are sent.",
+    "levels": "A device that learns the room's own warmth from its readings could give away who "
+    "was there before, or be made to learn too much; two worlds are led apart as far as they go.",
+    "keys": "One key could serve two purposes, or old keys stay on a device from which they can "
+    "be read.",
+    "holders": "Somebody could take the noise off again who should not, because the device's "
+    "noise follows from a key that he holds.",
+    "enrolment": "The files written when a device is set up could hold keys that nobody should "
+    "have, or be open to others.",
+    "tables": "Arrays may draw noise from tables, which are a little off; more off than was set "
+    "aside for, and the promise would be broken.",
+    "streams": "The same noise could be used for two answers, whose difference then shows what "
+    "changed in the room.",
+    "moments": "The time at which a device speaks could depend on what it has measured.",
+    "words": "The length of a message, or what a device says beside its numbers, could depend on "
+    "what it has measured.",
+    "wire": "Somebody on the network could change, cut, move or invent messages and be believed.",
+    "limits": "Somebody who sends settings to devices could loosen the limits that they keep.",
+    "rounds": "Somebody who asks could get answers with less noise, or more of them, than the "
+    "limits of a device allow.",
+    "gateway": "The gateway could count an answer twice, open rounds that nothing is left for, "
+    "or lose evidence of a device that was copied.",
+    "links": "A device or the gateway could talk to a broker that only claims to be the right "
+    "one.",
+    "after": "A map could be made of more than the published numbers, and so tell more.",
+    "deployment": "What your devices were enrolled with could let more out than is promised; real "
+    "device code answers under it until it is silent.",
+    "promise": "The promise could be stated in rounded numbers.",
+}
 
 
 class Layer(NamedTuple):
@@ -61,27 +121,37 @@ LAYERS: tuple[Layer, ...] = (
     Layer("interpreters", "a board that reckons otherwise", interpreters.claims, False),
     Layer("device", "two rooms told apart, from plan to map", device.claims, kinds=NOISE),
     Layer("crash", "a power cut makes noise serve twice", crash.claims),
-    Layer("attack", "dangers that come one after the other", attack.claims),
+    Layer("attack", "dangers that come one after the other", sequences.claims),
     Layer("fit", "noise of the wrong size, seen over many draws", fit.claims, False),
-    Layer("accountant", "privacy reckoned better than it is", accountant.claims, False),
+    Layer("accountant", "privacy reckoned better than it is", accountant.accountant_claims, False),
     Layer("exact", "noise of the wrong size, however rarely", exact.claims, False),
     Layer("finite", "an answer that fits one reading best", finite.claims, kinds=FINITE),
-    Layer("spoken", "a device that says more than its answer", spoken.claims, kinds=FINITE),
+    Layer(
+        "spoken",
+        "a device that says more than its answer",
+        side_channels.spoken_claims,
+        kinds=FINITE,
+    ),
     Layer("noise", "noise left out, shared or too small", noise.claims, kinds=NOISE),
-    Layer("sensitivity", "a move larger than the noise hides", sensitivity.claims, kinds=NOISE),
+    Layer(
+        "sensitivity",
+        "a move larger than the noise hides",
+        sensitivity.sensitivity_claims,
+        kinds=NOISE,
+    ),
     Layer(
         "paths",
         "two days of a person told apart in a room",
-        paths.claims,
+        sensitivity.paths_claims,
         False,
         concerns=lambda own: own is None or own.plan is not None,
     ),
-    Layer("price", "less noise planned than was promised", price.claims, kinds=NOISE),
-    Layer("counts", "a sensor's steps turned into too much", counts.claims, False),
+    Layer("price", "less noise planned than was promised", accountant.price_claims, kinds=NOISE),
+    Layer("counts", "a sensor's steps turned into too much", readings.counts_claims, False),
     Layer(
         "levels",
         "a level of the room that tells who was there",
-        levels.claims,
+        readings.levels_claims,
         False,
         concerns=lambda own: own is None or own.asks(background="following"),
     ),
@@ -95,20 +165,182 @@ LAYERS: tuple[Layer, ...] = (
     Layer(
         "deployment",
         "devices enrolled for less than is promised",
-        own.claims,
+        enrolment.deployment_claims,
         concerns=lambda own: own is not None,
     ),
-    Layer("keys", "keys for two purposes, keys not forgotten", keying.claims),
-    Layer("holders", "somebody who can take the noise off", holders.claims),
-    Layer("enrolment", "keys in files where they must not be", enrolled.claims, kinds=NOISE),
-    Layer("streams", "noise that serves two readings", streams.claims),
-    Layer("moments", "the time of an answer tells the reading", moments.claims),
-    Layer("words", "length or wording tells the reading", words.claims, kinds=NOISE),
-    Layer("wire", "messages changed, cut, moved or forged", signed.claims),
-    Layer("limits", "a device's limits loosened from afar", bounded.claims),
-    Layer("rounds", "questions that ask for less privacy", forged.claims),
-    Layer("gateway", "answers that count twice, evidence lost", kept.claims),
+    Layer("keys", "keys for two purposes, keys not forgotten", keys.keys_claims),
+    Layer("holders", "somebody who can take the noise off", keys.holders_claims),
+    Layer(
+        "enrolment",
+        "keys in files where they must not be",
+        enrolment.enrolment_claims,
+        kinds=NOISE,
+    ),
+    Layer("streams", "noise that serves two readings", keys.streams_claims),
+    Layer("moments", "the time of an answer tells the reading", side_channels.moments_claims),
+    Layer("words", "length or wording tells the reading", side_channels.words_claims, kinds=NOISE),
+    Layer("wire", "messages changed, cut, moved or forged", wire.wire_claims),
+    Layer("limits", "a device's limits loosened from afar", wire.limits_claims),
+    Layer("rounds", "questions that ask for less privacy", wire.rounds_claims),
+    Layer("gateway", "answers that count twice, evidence lost", gateway.claims),
     Layer("links", "brokers that are not who they say", links.claims, False),
-    Layer("after", "a map made of more than was published", after.claims),
-    Layer("promise", "a promise with rounded numbers", promise.claims),
+    Layer("after", "a map made of more than was published", promise.after_claims),
+    Layer("promise", "a promise with rounded numbers", promise.promise_claims),
 )
+
+
+# Every layer over every mechanism, in two processes, and what is to be said of the whole.
+#
+# A layer that breaks off has not shown what it was to show, so that is a claim that fails. The
+# runner adds claims of its own: that every mechanism of the table brings its subject, that a
+# layer called each of its verbs, and that false alarms are as rare as they must be.
+
+VERBS = ("plan", "report", "release", "recover")
+PROCESSES = 2
+
+
+class Done(NamedTuple):
+    """What one layer found of one mechanism, and the verbs that it called."""
+
+    claims: tuple[Claim, ...]
+    called: frozenset[str]
+
+
+def audit(
+    mechanisms: Sequence[Mechanism],
+    layers: Sequence[Layer],
+    effort: Effort,
+    told: Callable[[str], None] = lambda stage: None,
+) -> list[Claim]:
+    """Return all claims, in the order of the tables.
+
+    Args:
+        told: takes a sentence on how far it is.
+    """
+    tasks = [
+        (layer, mechanism)
+        for layer in layers
+        if layer.concerns(effort.own)
+        for mechanism in (mechanisms if layer.each else [None])
+        if mechanism is None or _concerns(layer, mechanism)
+    ]
+    found = dict(_run(tasks, effort, told))
+    claims = [claim for place in range(len(tasks)) for claim in found[place].claims]
+    return [*claims, *_of_the_whole(tasks, found, mechanisms, layers, claims, effort)]
+
+
+def look(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done:
+    """Return what one layer finds of one mechanism."""
+    called: set[str] = set()
+    if mechanism and effort.own:
+        mechanism = effort.own.of(mechanism)
+    watched = mechanism and _watched(mechanism, called)
+    name = mechanism.name if mechanism else ""
+    claims: list[Claim] = []
+    began = time.monotonic()
+
+    def keep(claim: Claim) -> None:
+        took = time.monotonic() - began
+        claims.append(
+            replace(claim, mechanism=name, layer=layer.name, seed=effort.seed, seconds=took)
+        )
+
+    try:
+        for claim in layer.run(watched, effort):
+            keep(claim)
+            if effort.first and not claim.fits:
+                break
+            began = time.monotonic()
+        if not claims:
+            keep(true(f"{layer.name}: there is something to look at", False, samples=0))
+    except Exception as fault:  # whatever it is, the promise was not shown
+        why = f"{type(fault).__name__}: {fault}"
+        keep(true(f"{layer.name}: the layer runs to its end", False, samples=0, detail=why[:500]))
+    return Done(tuple(claims), frozenset(called))
+
+
+def _concerns(layer: Layer, mechanism: Mechanism) -> bool:
+    return mechanism.subject is not None and mechanism.subject.KIND in layer.kinds
+
+
+def _run(
+    tasks: Sequence[tuple[Layer, Mechanism | None]], effort: Effort, told: Callable[[str], None]
+) -> Iterator[tuple[int, Done]]:
+    # Planted layers and mechanisms, which stand in no table, cannot be sent to a process.
+    alone = len(tasks) < 2 or not all(
+        layer in LAYERS and (mechanism is None or mechanism in MECHANISMS)
+        for layer, mechanism in tasks
+    )
+    if alone:
+        for place, task in enumerate(tasks):
+            told(f"{place} of {len(tasks)} done; now {_named(*task)}")
+            yield place, look(*task, effort)
+        return
+    # A fork has every package loaded already; it is unsafe only beside other threads.
+    start = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
+    with ProcessPoolExecutor(PROCESSES, get_context(start)) as pool:
+        under_way: dict[Future[Done], int] = {
+            pool.submit(_sent, layer.name, mechanism and mechanism.name, effort): place
+            for place, (layer, mechanism) in enumerate(tasks)
+        }
+        told(f"0 of {len(tasks)} done")
+        for count, future in enumerate(as_completed(under_way), 1):
+            place = under_way[future]
+            told(f"{count} of {len(tasks)} done, last {_named(*tasks[place])}")
+            yield place, future.result()
+
+
+def _sent(layer: str, mechanism: str | None, effort: Effort) -> Done:
+    """Look, in a process of its own, where the tables are imported anew."""
+    (found,) = (one for one in LAYERS if one.name == layer)
+    subject = next((one for one in MECHANISMS if one.name == mechanism), None)
+    return look(found, subject, effort)
+
+
+def _named(layer: Layer, mechanism: Mechanism | None) -> str:
+    return f"{mechanism.name}, {layer.name}" if mechanism else layer.name
+
+
+def _watched(mechanism: Mechanism, called: set[str]) -> Mechanism:
+    """Return the mechanism with verbs that note that they were called."""
+
+    def noting(verb: str) -> Callable[..., Any]:
+        whole = getattr(mechanism, verb)
+
+        def noted(*given: Any) -> Any:
+            called.add(verb)
+            return whole(*given)
+
+        return noted
+
+    plan, report, release, recover = map(noting, VERBS)
+    return Mechanism(mechanism.name, plan, report, release, recover, mechanism.subject)
+
+
+def _of_the_whole(
+    tasks: Sequence[tuple[Layer, Mechanism | None]],
+    found: dict[int, Done],
+    mechanisms: Sequence[Mechanism],
+    layers: Sequence[Layer],
+    claims: Iterable[Claim],
+    effort: Effort,
+) -> Iterator[Claim]:
+    mark: dict[str, Any] = {"layer": WHOLE, "seed": effort.seed, "samples": 1}
+    for mechanism in mechanisms:
+        sentence = f"{mechanism.name} brings recovery/{mechanism.name}_audit, to be audited by"
+        yield true(sentence, mechanism.subject is not None, mechanism=mechanism.name, **mark)
+        if len(layers) < len(LAYERS):
+            continue  # a part of the audit need not touch everything
+        called = {
+            verb
+            for place, (_, subject) in enumerate(tasks)
+            if subject is mechanism
+            for verb in found[place].called
+        }
+        left = [verb for verb in VERBS if verb not in called]
+        sentence = f"every verb of {mechanism.name} was called by a layer"
+        never = f"never called: {', '.join(left)}" if left else ""
+        yield true(sentence, not left, detail=never, mechanism=mechanism.name, **mark)
+    alarm = math.fsum(claim.alpha for claim in claims)
+    sentence = "an audit of code without a fault fails by bad luck at most this often"
+    yield at_most(sentence, FALSE_ALARM, alarm, unit="probability", **mark)

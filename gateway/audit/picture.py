@@ -17,8 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from .claim import Claim
-from .gravity import times, unit
+from .claim import Claim, times, unit
 from .report import head
 
 HOLDS, FAILS, FAINT = "#3b3355", "#c2410c", "#b9b3c6"

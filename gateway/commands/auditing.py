@@ -9,12 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..audit import report
-from ..audit.claim import Claim, Effort
-from ..audit.gravity import failure, gravest, unit
-from ..audit.layers import LAYERS, Layer
-from ..audit.own import Own
-from ..audit.runner import audit
-from ..audit.units import WASTE
+from ..audit.attacks.enrolment import Own
+from ..audit.claim import WASTE, Claim, Effort, failure, gravest, unit
+from ..audit.layers import LAYERS, Layer, audit
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import MECHANISMS, named
 from .outputs import Writer, as_json, check_places, make_folder, write_all

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
-from gateway.audit.agreement import Side, source
+from gateway.audit.attacks.interpreters import Side, source
 
 ROOT = Path(__file__).resolve().parents[2]
 WASM = ".tools/wasm/node_modules/@micropython/micropython-webassembly-pyscript/micropython.mjs"

@@ -14,8 +14,7 @@ from edge.host.enrol import provision
 from edge.host.rootkeys import chain_at, first_chain, state_key
 from edge.limits import Limits
 from edge.slots import COUNT, Ram
-from gateway.audit.flash import ENDINGS, Flash, PowerCut, Unflushed
-from gateway.audit.lives import LEASE, live
+from gateway.audit.attacks.power import ENDINGS, LEASE, Flash, PowerCut, Unflushed, live
 
 ROOT = bytes(range(32))
 KEY = state_key(ROOT)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gateway.audit.agreement import source
+from gateway.audit.attacks.interpreters import source
 from tests import processes
 
 SIGMA, BOOT, READINGS, CHUNK = 1000, 3, 3000, 500

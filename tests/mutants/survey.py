@@ -205,7 +205,7 @@ def audited(folder: Path, names: list[str]) -> None:
                 one.name: one for one in importlib.import_module("gateway.audit.layers").LAYERS
             }
             mechanisms = importlib.import_module("gateway.mechanisms").MECHANISMS
-            runner = importlib.import_module("gateway.audit.runner")
+            runner = importlib.import_module("gateway.audit.layers")
             effort = importlib.import_module("gateway.audit.claim").Effort(first=True)
             for name in names:
                 said.seek(0)

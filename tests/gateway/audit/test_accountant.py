@@ -15,7 +15,7 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from edge import limits
 from edge.records import Guarantee
 from gateway import ledger
-from gateway.audit import accountant, curve, price
+from gateway.audit.arithmetic import accountant
 from gateway.audit.claim import Effort
 from recovery import calibrate, paper
 
@@ -28,7 +28,7 @@ def failed(claims: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def all_claims() -> list[Any]:
-    return list(accountant.claims(None, Effort()))
+    return list(accountant.accountant_claims(None, Effort()))
 
 
 @pytest.mark.long
@@ -42,10 +42,14 @@ def test_the_other_path_agrees_with_dp_accounting(epsilon: str, delta: str) -> N
     """Two libraries and a series of eighty digits on one curve."""
     theirs = gaussian_mechanism.get_sigma_gaussian(float(epsilon), float(delta))
 
-    assert float(1 / curve.mu(epsilon, delta)) == pytest.approx(theirs, rel=1e-6)
+    assert float(1 / accountant.decimal_mu(epsilon, delta)) == pytest.approx(theirs, rel=1e-6)
     sigma = Decimal(theirs)
-    assert float(curve.epsilon(1 / sigma, delta)) == pytest.approx(float(epsilon), rel=1e-5)
-    assert float(curve.delta(epsilon, 1 / sigma)) == pytest.approx(float(delta), rel=1e-4)
+    assert float(accountant.decimal_epsilon(1 / sigma, delta)) == pytest.approx(
+        float(epsilon), rel=1e-5
+    )
+    assert float(accountant.decimal_delta(epsilon, 1 / sigma)) == pytest.approx(
+        float(delta), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize(("rho", "delta"), [(0.02, 1e-5), (0.5, 1e-6), (3.0, 1e-9)])
@@ -56,13 +60,13 @@ def test_the_exchange_of_zcdp_agrees_with_dp_accounting(rho: float, delta: float
     account.compose(dp_event.GaussianDpEvent((1 / (2 * rho)) ** 0.5))
     theirs = account.get_epsilon(delta)
 
-    assert float(curve.zcdp_epsilon(rho, delta)) <= theirs * (1 + 1e-12)
-    assert float(curve.zcdp_epsilon(rho, delta)) == pytest.approx(theirs, rel=1e-3)
-    back = curve.zcdp_rho(curve.zcdp_epsilon(rho, delta), delta)
+    assert float(accountant.decimal_zcdp_epsilon(rho, delta)) <= theirs * (1 + 1e-12)
+    assert float(accountant.decimal_zcdp_epsilon(rho, delta)) == pytest.approx(theirs, rel=1e-3)
+    back = accountant.decimal_zcdp_rho(accountant.decimal_zcdp_epsilon(rho, delta), delta)
     assert float(back) == pytest.approx(rho, rel=1e-12)
-    assert float(curve.zcdp_delta(rho, curve.zcdp_epsilon(rho, delta))) == pytest.approx(
-        delta, rel=1e-9
-    )
+    assert float(
+        accountant.decimal_zcdp_delta(rho, accountant.decimal_zcdp_epsilon(rho, delta))
+    ) == pytest.approx(delta, rel=1e-9)
 
 
 @pytest.mark.parametrize("off", [1 - 1e-8, 1 + 1e-5])
@@ -71,9 +75,9 @@ def test_a_number_off_by_little_is_rejected(name: str, off: float) -> None:
     """A hundred-millionth too little is no promise, a hundred-thousandth too much is waste."""
     right = getattr(accountant, name)
     other = {
-        "gaussian_sigma": lambda e, d: 1 / curve.mu(e, d),
-        "gaussian_epsilon": lambda s, d: curve.epsilon(1 / Decimal(s), d),
-        "zcdp_epsilon": curve.zcdp_epsilon,
+        "gaussian_sigma": lambda e, d: 1 / accountant.decimal_mu(e, d),
+        "gaussian_epsilon": lambda s, d: accountant.decimal_epsilon(1 / Decimal(s), d),
+        "zcdp_epsilon": accountant.decimal_zcdp_epsilon,
     }[name]
     pairs = [(right(1.0, 1e-5), Decimal(other(1.0, 1e-5)), "")]
     spoilt = [(ours * off, truth, where) for ours, truth, where in pairs]
@@ -140,13 +144,13 @@ def test_a_variance_is_weighed_to_the_last_grain(times: int) -> None:
     """Rounded down it is rejected, however little that is; and so is one in a hundred more."""
     promise = Guarantee((1, 1), (1, 100000), None, "", "", "", "")
     square = Fraction(50_000)
-    factor = 1.001 / float(curve.mu(1, "0.00001"))
+    factor = 1.001 / float(accountant.decimal_mu(1, "0.00001"))
     if times > 1:
-        factor = (times / (2 * float(curve.zcdp_rho(1, "0.00001")))) ** 0.5
+        factor = (times / (2 * float(accountant.decimal_zcdp_rho(1, "0.00001")))) ** 0.5
     asked = factor**2 * float(square)
     up = Fraction(int(asked) + 1)
 
-    assert failed(price.enough("room", promise, square, up, times)) == []
-    assert failed(price.enough("room", promise, square, up - 1, times))
-    assert failed(price.enough("room", promise, square, up * 101 / 100, times))
-    assert failed(price.enough("room", promise, square, up, times + 1))
+    assert failed(accountant.enough("room", promise, square, up, times)) == []
+    assert failed(accountant.enough("room", promise, square, up - 1, times))
+    assert failed(accountant.enough("room", promise, square, up * 101 / 100, times))
+    assert failed(accountant.enough("room", promise, square, up, times + 1))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.audit import layers, runner
+from gateway.audit import layers
 from gateway.audit.claim import WHOLE, Claim, Effort, at_most, true
 from gateway.audit.layers import Layer
 from gateway.audit.report import TITLE
@@ -23,7 +23,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def plant(*claims: Claim) -> None:
         def run(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-            for verb in runner.VERBS if mechanism else ():
+            for verb in layers.VERBS if mechanism else ():
                 with suppress(TypeError):  # called is called
                     getattr(mechanism, verb)()
             yield from claims

@@ -7,14 +7,182 @@ them, and many more, into the source.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from edge import ahead, entropy, thermal, veil
 from edge.node import Node
-from gateway.audit import device
-from gateway.audit.claim import Claim, Effort
-from gateway.audit.scenes import Scenes, exact_mu, scenes
+from gateway.audit.attacks import device
+from gateway.audit.attacks.device import apart, learnt, misfit, product, rate, variance
+from gateway.audit.bench import Scenes, exact_mu, scenes
+from gateway.audit.claim import ALPHA, Claim, Effort
 from gateway.mechanisms import MECHANISMS
+
+# What samples prove: bounds that hold, and see a fault where there is one.
+#
+# All samples come from a fixed generator, so that no test can flake. Gaussians stand in for noise
+# here; that the devices' noise is what they are taken for is the audit's own business.
+
+SIGMA = 800.0
+
+
+def scores(sigma: float, mu: float, samples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two samples that are mu apart if sigma is 1."""
+    chance = np.random.default_rng(seed)
+    below, above = chance.normal(0, sigma, (2, samples))
+    return below - mu / 2, above + mu / 2
+
+
+def test_twenty_thousand_samples_a_side_catch_a_sigma_ten_per_cent_off() -> None:
+    """The figure that is promised, measured: 200 noises of 0.9 sigma, all of them rejected."""
+    caught = sum(
+        apart(*scores(0.9, 2.5, 20_000, seed), 0.0, ALPHA).low > 2.5 for seed in range(200)
+    )
+    wasteful = sum(
+        apart(*scores(1.1, 2.5, 20_000, seed), 0.0, ALPHA).high < 2.5 for seed in range(200)
+    )
+
+    assert caught >= 198
+    assert wasteful >= 190
+
+
+def test_noise_as_promised_is_never_rejected() -> None:
+    """A chance of two in a thousand million is not met in a thousand tries, on either side."""
+    found = [apart(*scores(1.0, 2.5, 20_000, seed), 0.0, ALPHA) for seed in range(500)]
+
+    assert all(one.low <= 2.5 <= one.high for one in found)
+
+
+def test_a_rate_is_bounded_as_clopper_and_pearson_do() -> None:
+    """No hit in n tries proves a rate below 1 - alpha**(1/n), and no more."""
+    assert rate(0, 100, 0.05).high == pytest.approx(1 - 0.05 ** (1 / 100))
+    assert rate(100, 100, 0.05).low == pytest.approx(0.05 ** (1 / 100))
+    assert rate(0, 100, 0.05).low == 0
+
+
+def test_the_bounds_of_a_rate_fail_as_seldom_as_they_say() -> None:
+    """Counted over every outcome of 50 tries, from the binomial law itself."""
+    for p in (0.02, 0.3, 0.5, 0.93):
+        below = sum(binom.pmf(k, 50, p) for k in range(51) if rate(k, 50, 0.01).high < p)
+        above = sum(binom.pmf(k, 50, p) for k in range(51) if rate(k, 50, 0.01).low > p)
+        assert max(below, above) <= 0.01
+
+
+@pytest.mark.parametrize("error", [0.95, 1.05])
+def test_the_noise_itself_shows_five_per_cent(error: float) -> None:
+    """Who knows the readings sees more than who does not: 40,000 draws are enough."""
+    noise = np.random.default_rng(3).normal(0, error, 40_000)
+    found = variance(noise, ALPHA)
+
+    assert not found.low <= 1 <= found.high
+    assert variance(noise / error, ALPHA).low <= 1 <= variance(noise / error, ALPHA).high
+
+
+def whole(values: np.ndarray) -> np.ndarray:
+    return np.rint(values)
+
+
+LAWS = {
+    "uniform": lambda chance, n: chance.uniform(-(3**0.5) * SIGMA, 3**0.5 * SIGMA, n),
+    "half normal": lambda chance, n: np.abs(chance.normal(0, SIGMA, n)),
+    "laplace": lambda chance, n: chance.laplace(0, SIGMA / 2**0.5, n),
+    "sigma 5 % off": lambda chance, n: chance.normal(0, 0.95 * SIGMA, n),
+    "even numbers only": lambda chance, n: 2 * np.rint(chance.normal(0, SIGMA / 2, n) / 1.9),
+    "no tail": lambda chance, n: np.clip(chance.normal(0, SIGMA, n), -2 * SIGMA, 2 * SIGMA),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_noise_of_another_law_does_not_fit(law: str) -> None:
+    """A uniform of the right variance passes every test of size, and must not pass this one."""
+    noise = whole(LAWS[law](np.random.default_rng(5), 40_000))
+
+    assert misfit(noise, SIGMA, 40)[0] < ALPHA
+
+
+def test_noise_of_its_own_law_fits() -> None:
+    """In a hundred samples of the right noise, none near the edge."""
+    chances = [
+        misfit(whole(np.random.default_rng(seed).normal(0, SIGMA, 20_000)), SIGMA, 40)[0]
+        for seed in range(100)
+    ]
+
+    assert min(chances) > 1e-5
+    assert 0.3 < float(np.mean(chances)) < 0.7
+
+
+def test_too_few_draws_for_the_fit_are_refused() -> None:
+    """Chi-square's law is a limit: with a handful of draws it would promise what it cannot."""
+    with pytest.raises(ValueError, match="Draw more"):
+        misfit(np.zeros(100), SIGMA, 40)
+
+
+def test_a_correlation_is_bounded_and_found() -> None:
+    """None is found where there is none; the same noise twice is found with 150 draws."""
+    one, other = np.random.default_rng(6).normal(0, 1, (2, 500, 400))
+    bounds = [product(a, b, 1e-4) for a, b in zip(one, other, strict=True)]
+    same = product(one[0, :150], one[0, :150], ALPHA)
+
+    assert sum(not b.low <= 0 <= b.high for b in bounds) <= 2
+    assert same.low > 0
+
+
+def test_a_direction_is_learnt_where_one_sensor_has_no_noise() -> None:
+    """Its readings tell everything, and the direction must be along it, not divide by nought."""
+    chance = np.random.default_rng(8)
+    below, above = chance.normal(0, 1, (2, 300, 20))
+    below[:, 4], above[:, 4] = 0.0, 0.01
+    direction, cut = learnt(below, above)
+
+    assert np.abs(direction).argmax() == 4
+    assert (below @ direction < cut).all()
+    assert (above @ direction > cut).all()
+
+
+def broken(fault: str) -> np.ndarray:
+    """Unit noise (boots, tries, sensors) with one fault."""
+    noise = np.random.default_rng(9).normal(0, 1, (2, 600, 20))
+    if fault == "shared":
+        noise[:] = noise[:, :, :1]
+    if fault == "a tenth shared":
+        noise = np.sqrt(0.9) * noise + np.sqrt(0.1) * np.random.default_rng(1).normal(
+            0, 1, (2, 600, 1)
+        )
+    if fault == "two alike":
+        noise[:, :, 7] = noise[:, :, 3]
+    if fault == "one bare":
+        noise[:, :, 11] = 0
+    if fault == "every second round alike":
+        noise[:, 1::2] = noise[:, 0::2]
+    if fault == "boots alike":
+        noise[1] = noise[0]
+    if fault == "opposite":
+        noise[:, :, 7] = -noise[:, :, 3]
+    return noise * SIGMA
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("shared", "no two sensors"),
+        ("a tenth shared", "the sum over all sensors"),
+        ("two alike", "no two sensors"),
+        ("opposite", "no two sensors"),
+        ("one bare", "every sensor has noise"),
+        ("every second round alike", "no round's noise"),
+        ("boots alike", "no boot's noise"),
+    ],
+)
+def test_noise_that_is_shared_or_missing_is_seen(fault: str, words: str) -> None:
+    """Each claim about noise has a fault that it alone is there for."""
+    failed = [
+        c.sentence for c in device.noise_claims("room", broken(fault), SIGMA, ALPHA) if not c.holds
+    ]
+
+    assert any(words in sentence for sentence in failed)
+    assert all(c.holds for c in device.noise_claims("room", broken("none"), SIGMA, ALPHA))
+
 
 THERMAL = MECHANISMS[0]
 ROOMS = {room.name: room for room in scenes(THERMAL)}

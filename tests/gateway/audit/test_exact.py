@@ -14,10 +14,20 @@ from typing import Any
 import pytest
 
 from edge import noise
-from gateway.audit import exact, laws, tree
-from gateway.audit.bounds import ONE, Bounds, decay, number, over, ratio, times
+from gateway.audit.arithmetic import exact
+from gateway.audit.arithmetic.exact import (
+    ONE,
+    Bounds,
+    Walk,
+    decay,
+    enumerated,
+    number,
+    over,
+    ratio,
+    resting_on,
+    times,
+)
 from gateway.audit.claim import Effort
-from gateway.audit.tree import Walk, enumerated, resting_on
 
 
 def changed(name: str, old: str, new: str) -> Any:
@@ -31,8 +41,8 @@ def changed(name: str, old: str, new: str) -> Any:
 
 def verdict(name: str, sampler: Any, args: tuple[int, ...], floor: int) -> bool:
     case = next(case for case in exact.CASES if case.name == name)
-    law: laws.Law = laws.LAWS[name](*args)
-    rests = resting_on(sampler, **laws.stands_in(*case.stubs))
+    law: exact.Law = exact.LAWS[name](*args)
+    rests = resting_on(sampler, **exact.stands_in(*case.stubs))
     return exact.follows(name, args, rests, law, floor).holds
 
 
@@ -74,7 +84,7 @@ def test_a_slip_is_rejected(
 
 def test_shares_that_do_not_add_up_are_rejected() -> None:
     """Noise shared among devices must be the whole noise, not each its own."""
-    stubs = laws.stands_in("geometric", "coin")
+    stubs = exact.stands_in("geometric", "coin")
     slips = [
         changed("polya", "shares + j * shares, rng", "1 + shares + j * shares, rng"),
         changed("polya", "for j in range(k)", "for j in range(1, k)"),
@@ -109,15 +119,15 @@ def test_probabilities_are_bounded_from_both_sides() -> None:
 @pytest.mark.parametrize(
     ("law", "args"),
     [
-        (laws.geometric, (1, 3)),
-        (laws.dlaplace, (7, 3)),
-        (laws.dgauss, (9, 2)),
-        (laws.coin, (2, 7)),
+        (exact.geometric, (1, 3)),
+        (exact.dlaplace, (7, 3)),
+        (exact.dgauss, (9, 2)),
+        (exact.coin, (2, 7)),
     ],
 )
-def test_the_laws_themselves_add_up_to_one(law: Callable[..., laws.Law], args: Any) -> None:
+def test_the_laws_themselves_add_up_to_one(law: Callable[..., exact.Law], args: Any) -> None:
     """A law that is no law would let anything pass."""
-    low, high = laws.parts(law(*args))
+    low, high = exact.parts(law(*args))
 
     assert low <= ONE
     assert high >= ONE * (1 - Fraction(1, 10**20))
@@ -159,4 +169,4 @@ def test_a_program_that_does_not_end_is_an_error() -> None:
 
     with pytest.raises(RuntimeError, match="had not ended"):
         enumerated(program)
-    assert tree.LONGEST < 10**6
+    assert exact.LONGEST < 10**6

@@ -12,10 +12,11 @@ import pytest
 
 from edge import noise
 from edge.entropy import Tape
-from gateway.audit import fit, formulas, laws
-from gateway.audit.bounds import number
+from gateway.audit.arithmetic import exact as laws
+from gateway.audit.arithmetic import fit
+from gateway.audit.arithmetic.exact import number
+from gateway.audit.arithmetic.fit import Law, Whole
 from gateway.audit.claim import Effort
-from gateway.audit.formulas import Law, Whole
 
 QUICK = 100_000
 
@@ -52,7 +53,7 @@ def test_a_sampler_passes_and_one_five_per_cent_off_does_not(
     sampler: str, args: tuple[int, ...]
 ) -> None:
     """The noise that is 5 % too narrow is the fault that nobody sees."""
-    law = getattr(formulas, sampler)
+    law = getattr(fit, sampler)
     *first, num, den = args
     power = 2 if sampler == "dgauss" else 1
 
@@ -66,7 +67,7 @@ def test_a_sampler_passes_and_one_five_per_cent_off_does_not(
 @pytest.mark.parametrize("args", [WIDE, NARROW])
 def test_a_gaussian_that_has_been_spoilt_is_rejected(args: tuple[int, int]) -> None:
     """Each of these has shipped somewhere."""
-    law, drawn = formulas.dgauss(*args), draws("dgauss", args)
+    law, drawn = fit.dgauss(*args), draws("dgauss", args)
     sigma = math.sqrt(args[0] / args[1])
     tape = Tape(b"uniform")
     reach = round(math.sqrt(3) * sigma)
@@ -83,13 +84,13 @@ def test_a_gaussian_that_has_been_spoilt_is_rejected(args: tuple[int, int]) -> N
 @pytest.mark.long
 def test_one_off_is_rejected_where_it_can_be_told() -> None:
     """Of sigma 2 it is half a sigma; at two thousand the exact layer alone can tell."""
-    assert not fits(draws("dgauss", NARROW) + 1, formulas.dgauss(*NARROW))
-    assert not fits(draws("geometric", (1, 4)) + 1, formulas.geometric(1, 4))
+    assert not fits(draws("dgauss", NARROW) + 1, fit.dgauss(*NARROW))
+    assert not fits(draws("geometric", (1, 4)) + 1, fit.geometric(1, 4))
 
 
 def test_p_for_one_minus_p_is_rejected() -> None:
     """The commonest slip with negative binomials: a deviation of 0.14 where 141 was meant."""
-    swapped = formulas.geometric(round(-1000 * math.log(1 - math.exp(-1 / 4))), 1000)
+    swapped = fit.geometric(round(-1000 * math.log(1 - math.exp(-1 / 4))), 1000)
 
     assert not fits(draws("geometric", (1, 4)), swapped)
 
@@ -100,7 +101,7 @@ def test_p_for_one_minus_p_is_rejected() -> None:
 )
 def test_the_formulas_agree_with_the_bounds(sampler: str, args: tuple[int, ...]) -> None:
     """Two ways to write one law; where they differ, one of the two layers judges wrongly."""
-    law = getattr(formulas, sampler)(*args)
+    law = getattr(fit, sampler)(*args)
     assert law.probabilities.sum() == pytest.approx(1, abs=1e-12)
     if sampler == "polya":
         whole = np.convolve(np.convolve(law.probabilities, law.probabilities), law.probabilities)
@@ -117,7 +118,7 @@ def test_the_formulas_agree_with_the_bounds(sampler: str, args: tuple[int, ...])
 def test_good_draws_pass_from_any_seed() -> None:
     """A test that rejects everything would pass all of the above."""
     rng = np.random.default_rng(5)
-    law = formulas.dgauss(*NARROW)
+    law = fit.dgauss(*NARROW)
     for _ in range(40):
         drawn = rng.choice(law.values, p=law.probabilities, size=QUICK)
         assert fits(drawn, law)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from gateway.audit import interpreters
+from gateway.audit.attacks import interpreters
 from gateway.audit.claim import Effort, unmeasured
 
 NOWHERE = interpreters.Port("a port of nobody's", ("no-such-micropython",))

@@ -3,12 +3,9 @@
 import math
 
 from gateway.audit import layers
-from gateway.audit.claim import Claim, Effort, at_most, true
-from gateway.audit.gravity import failure
-from gateway.audit.guide import GUIDE
-from gateway.audit.report import as_page
-from gateway.audit.rows import number
-from gateway.audit.units import UNITS
+from gateway.audit.claim import UNITS, Claim, Effort, at_most, failure, true
+from gateway.audit.layers import GUIDE
+from gateway.audit.report import as_page, number
 
 
 def variance(sentence: str, over: float) -> Claim:

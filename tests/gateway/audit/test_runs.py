@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import recovery.disk_audit
 from edge.disk import Table, draw
 from edge.records import Grid
-from gateway.audit.runs import weigh
-from gateway.audit.span import Span, SplitError
+from gateway.audit.arithmetic.runs import Span, SplitError, weigh
 from recovery.disk import plan
 from recovery.disk.query import Query
 

@@ -1,0 +1,238 @@
+"""Layer: what is added to what a device holds, and what that gives away, without chance.
+
+First, `report` must be the reading and fresh draws of the named sampler at the named width, one
+for each number, whatever the reading: the same tape must give the same payload, to the last bit.
+Then epsilon follows from the sampler's own probabilities and the neighbours found hardest to
+hide. It sees noise of another law or width, left out, shared, or put on in another place than
+is said. It cannot see a sampler that has not its law; `exact` and `fit` look there.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import next_fast_len
+
+from edge import noise
+
+from .. import claim
+from ..claim import Claim, Effort, at_most, true, unit
+
+# The privacy that whole-number noise really gives, from its own probabilities.
+#
+# Neighbours differ by whole numbers d_j on sensor j. What an answer gives away is its loss, the
+# logarithm of how much likelier the one made it than the other, and
+#
+#     delta = sum over losses l > epsilon of P(l) (1 - exp(epsilon - l))
+#
+# is exact. Along one sensor the sum is taken as it stands. Over several, and over many readings,
+# losses add up, so their laws are convolved on a fine grid, each loss rounded up: then delta can
+# come out too large by what the grid is wide, and never too small.
+#
+# Source: Canonne, Kamath and Steinke 2020, Theorem 7; Koskela and others 2020 for the grid.
+
+Floats = NDArray[np.float64]
+
+FAR = 13.0  # sigmas that are summed; beyond, with 1e-37, all is taken to be given away
+BLUR = 4e-4  # what the rounding of all losses of a reading may add to epsilon
+MOST = 1 << 22  # points of the grid
+FLOATS = 1e-11  # what the transform may lose of a probability
+
+
+class Losses(NamedTuple):
+    """The law of what is given away: losses, growing, with their probabilities."""
+
+    losses: Floats
+    probabilities: Floats
+
+
+def discrete_gaussian(variance: float, times: int = 1) -> tuple[NDArray[np.int64], Floats]:
+    """Return the values and probabilities of a sum of so many discrete Gaussians."""
+    reach = math.ceil(FAR * math.sqrt(variance)) + 1
+    one = np.exp(-np.square(np.arange(-reach, reach + 1.0)) / (2 * variance))
+    one /= one.sum()
+    if times == 1:
+        return np.arange(-reach, reach + 1), one
+    reach_all = math.ceil(FAR * math.sqrt(variance * times)) + 1
+    values = np.arange(-reach_all, reach_all + 1)
+    size = next_fast_len(2 * times * reach + 1, real=True)
+    total = np.fft.irfft(np.fft.rfft(one, size) ** times, size)
+    middle = times * reach
+    return values, np.maximum(total[middle - reach_all : middle + reach_all + 1], 0)
+
+
+def along_one(shift: int, variance: float) -> Losses:
+    """Return the exact losses of one sensor whose reading moves by so many grains."""
+    values, probabilities = discrete_gaussian(variance)
+    losses = shift * (2.0 * values + shift) / (2 * variance)
+    return Losses(np.asarray(losses, dtype=np.float64), probabilities)
+
+
+def together(
+    shifts: Sequence[int], variance: float, readings: int = 1, blur: float = BLUR
+) -> Losses:
+    """Return the losses of sensors that move by so many grains each, rounded up to a grid.
+
+    Raises:
+        ValueError: the grid would be too large to be fine enough.
+    """
+    groups = Counter(abs(shift) for shift in shifts if shift)
+    square = sum(count * shift * shift for shift, count in groups.items()) * readings
+    apart = math.sqrt(square / variance)
+    width = blur / max(1, len(groups))
+    reach = math.ceil((FAR * apart + apart * apart / 2) / width) + len(groups) + 1
+    size = 1 << (2 * reach).bit_length()
+    if size > MOST:
+        raise ValueError(
+            f"{len(groups)} shifts {apart:.3g} sigmas apart need {size} points of a grid but "
+            f"{MOST} are the most: fewer would blur the bound. Take a smaller room."
+        )
+    total = np.ones(size // 2 + 1, dtype=np.complex128)
+    for shift, count in groups.items():
+        times = count * readings
+        values, probabilities = discrete_gaussian(variance, times)
+        losses = shift * (2.0 * values + times * shift) / (2 * variance)
+        places = np.ceil(losses / width - 1e-9).astype(np.int64)
+        one = np.bincount(places % size, weights=probabilities, minlength=size)
+        total *= np.fft.rfft(one)
+    law = np.maximum(np.roll(np.fft.irfft(total, size), size // 2), 0)
+    grid = np.arange(-(size // 2), size // 2) * width
+    return Losses(np.asarray(grid, dtype=np.float64), law)
+
+
+def delta_at(epsilon: float, found: Losses) -> float:
+    """Return the delta at this epsilon; what was cut off is taken to be given away."""
+    over = found.losses > epsilon
+    given = found.probabilities[over] * -np.expm1(epsilon - found.losses[over])
+    return float(given.sum()) + FLOATS
+
+
+def least_epsilon(at_delta: float, found: Losses) -> float:
+    """Return the least epsilon whose delta is at most this one; infinity where there is none."""
+    if delta_at(float(found.losses[-1]), found) > at_delta:
+        return math.inf
+    return bisected(lambda e: delta_at(e, found) - at_delta, 0.0, float(found.losses[-1]))
+
+
+def bisected(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a falling function comes below nought, rounded up; `low` if it is already."""
+    if falling(low) <= 0:
+        return low
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return high
+
+
+WASTE = 1.01  # of one reading; several are counted in zCDP, which costs a little
+
+
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield, for each room, what is added and what is given away."""
+    for name, query in mechanism.subject.rooms():
+        round = mechanism.plan(query, ())
+        yield added(name, mechanism, round, effort)
+        yield folded(name, mechanism, round, effort)
+        tape = effort.tape("sensitivity", name)
+        found = mechanism.subject.search(query, round, tape, effort.pick(24, 400))
+        shifts = [b - a for a, b in zip(found.before, found.after, strict=True)]
+        family, args = mechanism.subject.noise(round)
+        times = mechanism.subject.readings(query)
+        given = GIVEN[family](name, shifts, args, times, round.guarantee)
+        yield from (one for one in given if found.tight or unit(one).gravity != claim.WASTE)
+
+
+def added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
+    """Return the claim that `report` adds independent draws of the law stated, and no more."""
+    family, args = mechanism.subject.noise(round)
+    sampler = getattr(noise, family)
+    wrong = []
+    inputs = mechanism.subject.inputs(round)
+    for number, reading in enumerate(inputs):
+        tape, again = (effort.tape("added", name, number) for _ in range(2))
+        sent = mechanism.report(round, reading, tape)
+        first, rest = mechanism.subject.unblurred(round, reading)
+        meant = first + [value + sampler(*args, again) for value in rest]
+        if list(sent) != meant or tape.bits(64) != again.bits(64):
+            wrong.append(number)
+    return true(
+        f"{name}: a report is what the device holds plus fresh noise of the law that is planned "
+        "on each number, and draws nothing else",
+        not wrong,
+        samples=len(inputs),
+        detail=f"{family}{args}" + (f", not so for inputs {wrong[:5]}" if wrong else ""),
+    )
+
+
+def folded(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
+    """Return the claim that `release` adds and takes nothing where devices have blurred."""
+    payloads = [
+        mechanism.report(round, reading, effort.tape("folded", name))
+        for reading in mechanism.subject.inputs(round)[-1:]
+    ]
+    tape, untouched = effort.tape("release"), effort.tape("release")
+    values = mechanism.release(round, payloads, tape).values
+    sent = sorted(value for payload in payloads for value in payload[1:])
+    kept = sorted(value for value in values if value is not None)
+    return true(
+        f"{name}: a release is what devices sent, with nothing drawn and nothing taken off",
+        sent == kept and tape.bits(64) == untouched.bits(64),
+        samples=len(sent),
+    )
+
+
+def gaussian(
+    name: str, shifts: Sequence[int], args: tuple[int, ...], times: int, promise: Any
+) -> Iterator[Claim]:
+    """Yield what discrete Gaussians of this variance give away of these neighbours."""
+    promised, delta = (Fraction(*ratio) for ratio in (promise.epsilon, promise.delta))
+    variance = args[0] / args[1]
+    found = together(shifts, variance, times, blur=BLUR * float(promised))
+    epsilon = least_epsilon(float(delta), found)
+    yield at_most(
+        f"{name}: neighbours give away no more than epsilon, by the exact probabilities of the "
+        "noise, all readings of one promise together",
+        float(promised),
+        epsilon,
+        unit="epsilon",
+        samples=len(found.losses),
+        detail=f"at delta {delta}, {times} reading{'s' * (times > 1)}",
+    )
+    yield at_most(
+        f"{name}: nor is delta missed at the epsilon promised",
+        float(delta),
+        delta_at(float(promised), found),
+        unit="delta",
+        samples=len(found.losses),
+    )
+    if times == 1:
+        yield at_most(
+            f"{name}: nor is there noise for nothing",
+            WASTE,
+            float(promised) / epsilon if epsilon else math.inf,
+            unit="claimed / found",
+            samples=len(found.losses),
+        )
+
+
+def laplace(
+    name: str, shifts: Sequence[int], args: tuple[int, ...], times: int, promise: Any
+) -> Iterator[Claim]:
+    """Yield what discrete Laplace noise of scale num/den gives away: a fraction, exactly."""
+    given = times * sum(map(abs, shifts)) * Fraction(args[1], args[0])
+    promised = Fraction(*promise.epsilon)
+    yield Claim(
+        f"{name}: neighbours give away no more than epsilon, exactly",
+        float(promised),
+        float(given),
+        given <= promised,
+        unit="epsilon",
+        samples=len(shifts),
+    )
+
+
+GIVEN: dict[str, Callable[..., Iterator[Claim]]] = {"dgauss": gaussian, "dlaplace": laplace}

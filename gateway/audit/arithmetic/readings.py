@@ -1,0 +1,202 @@
+"""Layers `counts` and `levels`: what becomes of a reading before it is blurred."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from edge import pixels
+from edge.background import Follower
+from edge.thermal import params_of
+from physics.sensors import grains
+from recovery import thermal, thermal_audit
+from recovery.following import follower
+from recovery.thermal import Query
+from recovery.thermal_search import search
+
+from ..bench import Device, message
+from ..claim import Claim, Effort, at_most, true
+
+# Layer: from the steps of a converter to grains, on a device and in the simulator.
+#
+# The noise is made for readings that are rounded in one way: to steps first, then to grains, each
+# to the nearest. It sees another order, another rounding, or one that moves two readings further
+# apart than the noise is made for. It cannot see what a sensor does before its converter.
+
+STEPS = (Fraction(1, 4), Fraction(1, 10), Fraction(1, 16), Fraction(3, 7))  # in kelvin
+EXPONENTS = range(-3, 13)
+REACH = 150  # counts, up and down
+
+
+def counts_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
+    """Yield, for each converter, that every count becomes the grains that are planned for."""
+    span = list(range(-REACH, REACH + 1))
+    own = getattr(effort.own.query, "step", None) if effort.own else None
+    for step in STEPS if own is None else {*STEPS, own}:
+        wrong = []
+        for exponent in EXPONENTS:
+            sent = pixels.above(span, [0] * len(span), exponent, step.as_integer_ratio())
+            seen = grains([float(count * step) for count in span], exponent, step)
+            meant = rounded(span, step * Fraction(2) ** exponent)
+            if not sent == seen == meant or too_far(meant, step * Fraction(2) ** exponent):
+                wrong.append(f"at a grain of 2**{-exponent} K")
+        yield true(
+            f"steps of {step} K: a device, the simulator and the formula turn a reading into the "
+            "same number to send, two of them never further apart than planned for",
+            not wrong,
+            samples=len(span) * len(EXPONENTS),
+            detail=", ".join(wrong),
+        )
+
+
+def rounded(counts: list[int], size: Fraction) -> tuple[int, ...]:
+    """Return floor(count * size + 1/2) for each count."""
+    num, den = size.as_integer_ratio()
+    return tuple((2 * count * num + den) // (2 * den) for count in counts)
+
+
+def too_far(grains: tuple[int, ...], size: Fraction) -> bool:
+    """Say whether counts so many apart are more than that many steps of grains apart."""
+    num, den = size.as_integer_ratio()
+    sent = np.array(grains)
+    apart = range(1, len(sent))
+    return any((np.abs(sent[d:] - sent[:-d]) > -(-d * num // den)).any() for d in apart)
+
+
+# Layer: what a level that follows the readings gives away, and who can move it.
+#
+# Two worlds, as far apart as the search finds any: their levels are led apart by real followers,
+# one way as long as there is time, and then the worlds change places. It sees noise that is made
+# for readings alone, a level that is faster than planned, one that outlives its window, and one
+# that moves for a Round that is not answered. It cannot see worlds that part further by going back
+# and forth; `tests/edge/test_background` enumerates all of those that are small.
+
+READINGS = 5
+FINER = 4  # grains: the planned one, and those of a half, a quarter and an eighth
+ROOMS = ("insulated corridor", "open line, coarse converter", "obliquely to one sensor")
+
+
+def levels_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
+    """Yield what each room's levels give away, what others cost, and when a device's moves."""
+    rooms = {name: query for name, query in thermal_audit.rooms() if name in ROOMS}
+    if effort.own:
+        rooms = {effort.own.name: replace(effort.own.query, background="recorded", slew=None)}
+    for name, query in rooms.items():
+        plain = replace(query, readings=READINGS)
+        yield from _led_apart(name, plain, effort)
+    yield from _on_a_device(plain, effort)
+
+
+def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
+    made = thermal.calibration(plain)
+    # So slow that a level comes a third of the way of what a reading can change, and as many
+    # grains and a bit, which the planned grain rounds off and a finer one does not.
+    way = math.isqrt(made.sensitivity_squared) // 3 + Fraction(3, 10)
+    slew = way * Fraction(2) ** -made.exponent / (READINGS - 1)
+    query = replace(plain, background="following", slew=slew)
+    round = _planned(query)
+    found = search(query, round, effort.tape("levels", name), effort.pick(8, 100))
+    middle = [(a + b) // 2 for a, b in zip(found.before, found.after, strict=True)]
+    worlds = [
+        [x - m for x, m in zip(world, middle, strict=True)]
+        for world in (found.before, found.after)
+    ]
+    most = max(_parted(query, round, worlds, finer) for finer in range(FINER))
+    mixed = max(
+        _parted(query, round, worlds, finer, other)
+        for finer in range(FINER)
+        for other in range(FINER)
+    )
+    yield at_most(
+        f"{name}: no two worlds change what is sent, less levels that follow, by more than the "
+        "noise is made for",
+        math.sqrt(thermal_audit.promised(round)),
+        math.sqrt(most),
+        unit="grains",
+        samples=found.tried,
+        detail=found.where,
+    )
+    yield at_most(
+        f"{name}: nor where Rounds ask in other grains than those that led the levels apart",
+        math.sqrt(thermal_audit.promised(round)),
+        math.sqrt(mixed),
+        unit="grains",
+        samples=FINER**2,
+    )
+    yield true(
+        f"{name}: levels that follow can be led apart, so that the noise must be wider",
+        most > found.square,
+        samples=found.tried,
+    )
+    after = replace(plain, background="gateway", background_k=4.0, empty_readings=2)
+    yield true(
+        f"{name}: a level that is taken away after the veil makes no noise wider nor narrower",
+        thermal.calibration(after) == made
+        and _planned(after).guarantee == _planned(plain).guarantee,
+        samples=1,
+    )
+
+
+def _parted(
+    query: Query, round: Any, worlds: list[list[int]], finer: int, last: int | None = None
+) -> float:
+    """Return the most that two worlds change what is sent, squared in the Round's own grains.
+
+    Args:
+        finer: in grains so many halvings finer, as a device must answer too.
+        last: the grains in which it is looked how far apart they are, if not in the same.
+    """
+    last = finer if last is None else last
+    exponent, most = params_of(round).exponent, 0
+    there, seen = ([[x << more for x in world] for world in worlds] for more in (finer, last))
+    one, other = _level(query), _level(query)
+    for _ in range(3 * READINGS):  # as if the window had no end
+        # What were sent if they changed places now; but then they go on as before.
+        told = one.less(seen[1], exponent + last), other.less(seen[0], exponent + last)
+        most = max(most, sum((a - b) ** 2 for a, b in zip(*told, strict=True)))
+        for level, world in zip((one, other), there, strict=True):
+            level.less(world, exponent + finer)
+            level.follow()
+    return most / 4**last
+
+
+def _level(query: Query) -> Any:
+    found = follower(query)
+    if found is None:
+        raise RuntimeError("a device gets no level for a query whose levels follow")
+    return found
+
+
+def _planned(query: Query) -> Any:
+    round = thermal.plan(query, ())
+    if round is None:
+        raise RuntimeError("nothing is planned for a query that has no release yet")
+    return round
+
+
+def _on_a_device(plain: Query, effort: Effort) -> Iterator[Claim]:
+    round = _planned(plain)
+    device = Device(round, effort.root("levels"))
+    level, exponent = Follower((1 << 20, 1), 1000), round.params[1]
+    device.node._follower = level
+    quiet = round._replace(params=(*round.params[:4], 1, *round.params[5:]))
+    moves = []
+    for number, asked, value in (
+        (1, round, 5),
+        (1, round, 50),  # again
+        (2, quiet, 500),  # refused
+        (2, round, None),  # the sensor fails
+        (1, round, 5000),  # long answered
+        (2, round, 7),
+    ):
+        device.answer(message(asked, number)[1], [value])
+        moves.append(1000 - level.less((1000,), exponent)[0])
+    yield true(
+        "a level moves once for each Round that is answered, by the reading that was sent",
+        moves == [5, 5, 5, 5, 5, 7],
+        samples=len(moves),
+        detail=str(moves),
+    )

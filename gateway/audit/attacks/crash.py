@@ -1,0 +1,378 @@
+"""Layer: whenever the power fails, no noise is used twice and nothing is forgotten.
+
+Real devices with a real budget lie on a flash that loses its power in the middle of a write: at
+every write of a scripted life, at every kind of place in it, and at random. What they answered is
+remembered here, with prices in exact fractions and with every block of noise, and each start is
+held to it: no block of randomness serves two answers, no Round is answered anew in one boot, and
+after a start at most those of the last lease are, each of them paid for. What it cannot see: a
+flash that puts two slots back to an older day and loses the third, which no device can know of.
+"""
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from edge import copies
+from edge.board.nap import WAKES, Nap
+from edge.budget import Budget, Lost
+from edge.host import rootkeys
+from edge.host.enrol import provision
+from edge.keys import ratchet
+from edge.limits import Limits
+from edge.slots import COUNT, Ram
+
+from ..bench import Blocks, Device, asked_of, listening, message, plans
+from ..claim import Claim, Effort, at_most, true
+from .power import Flash, PowerCut, live
+
+# Layer `crash`, second part: slots that cannot both be true are not believed, and are kept.
+#
+# Somebody who has the flash in hand, or a flash that is worn, can leave anything there. A device
+# that finds its slots cut short, forged, of another device, or telling two stories must give up
+# its key and leave them as they are; so must one that finds a single slot, which may be an old
+# copy. What it cannot see: two slots put back together to one true day, with the third one lost.
+
+SPOILT: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda kept: b"",
+    "erased": lambda kept: b"\xff" * len(kept),
+    "junk": lambda kept: kept[::-1],
+    "cut short": lambda kept: kept[:-1],
+}
+BACK: dict[str, Callable[[Any], Any]] = {
+    "with a counter that jumps": lambda new: new._replace(counter=new.counter + 7),
+    "with the same counter": lambda new: new._replace(counter=new.counter - 1),
+    "with an earlier boot": lambda new: new._replace(epoch=new.epoch - 1),
+    "with less spent": lambda new: new._replace(spent=new.spent - 1),
+    "with an earlier round": lambda new: new._replace(round=new.round - 1),
+    "with older limits": lambda new: new._replace(limits=new.limits._replace(version=1)),
+}
+
+
+def contradicted_claims(round: Any, root: bytes) -> Iterator[Claim]:
+    """Yield which contradictions are believed, and whether what was found is left as it was."""
+    yield _kept(round, root)
+    believed, touched, looked = [], [], 0
+    for name, slots in _stories(round, root):
+        looked += 1
+        device = Device(round, root)
+        device.slots = Ram()
+        for i in range(COUNT):
+            device.slots.write(i, slots[i])
+        try:
+            device.boot()
+            believed.append(name)
+        except Lost:
+            if [device.slots.read(i) for i in range(COUNT)] != slots:
+                touched.append(name)
+    yield at_most(
+        "no device believes slots that are forged, or that contradict each other",
+        0,
+        len(believed),
+        unit="stories",
+        samples=looked,
+        detail=", ".join(believed),
+    )
+    yield at_most(
+        "slots that are not believed are left as they were found, as evidence",
+        0,
+        len(touched),
+        unit="stories",
+        samples=looked,
+        detail=", ".join(touched),
+    )
+
+
+def _kept(round: Any, root: bytes) -> Claim:
+    """Enrolling over what a device remembers would forget it: it must be refused."""
+    device = Device(round, root)
+    before = [device.slots.read(i) for i in range(COUNT)]
+    taken = 0
+    for full in (*range(COUNT), None):
+        for i in range(COUNT):
+            device.slots.write(i, b"" if full not in (None, i) else before[i])
+        try:
+            Device(round, root, slots=device.slots)
+            taken += 1
+        except ValueError:
+            continue
+    return at_most(
+        "no device is enrolled over slots that remember something",
+        0,
+        taken,
+        unit="enrolments",
+        samples=COUNT + 1,
+    )
+
+
+def _stories(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """Yield what may be found in the slots, none of it to be believed."""
+    device = Device(round, root)
+    old = [device.slots.read(i) for i in range(COUNT)]
+    device.node.tighten(device.order(device.limits._replace(version=2, pace_ms=1)))
+    device.boot()
+    key = device.identity.state_key
+    now = [device.slots.read(i) for i in range(COUNT)]
+    yield "all empty", [b""] * COUNT
+    yield "all cut short", [kept[:-1] for kept in now]
+    yield "all longer", [kept + b"\0" for kept in now]
+    for at in (0, 5, 20, 40, 70, 110):
+        yield f"all with byte {at} turned", [_turned(kept, at) for kept in now]
+    records = [copies.unpack(kept, key) for kept in now]
+    yield "all signed by another key", [copies.pack(record, bytes(32)) for record in records]
+    for i in range(COUNT):
+        for day, kept in (("an old", old[i]), ("a true", now[i])):
+            for name, other in SPOILT.items():
+                slots = [kept if j == i else other(now[j]) for j in range(COUNT)]
+                yield f"{day} slot {i} beside others that are {name}", slots
+            yield f"{day} slot {i} over all others", [kept] * COUNT
+        slots = [old[i] if j == i else now[j] for j in range(COUNT)]
+        yield f"an old slot {i} among true ones", list(slots)
+        slots[i - 1] = b""
+        yield f"an old slot {i}, a true and an empty one", list(slots)
+    newest = max(range(COUNT), key=lambda i: records[i].counter)
+    for name, change in BACK.items():
+        record = records[newest]._replace(spent=records[newest].spent + 5, round=9)
+        slots = [copies.pack(record._replace(counter=one.counter), key) for one in records]
+        slots[newest] = copies.pack(change(record), key)
+        yield f"the newest one {name}", slots
+
+
+def _turned(kept: bytes, at: int) -> bytes:
+    return kept[:at] + bytes([kept[at] ^ 1]) + kept[at + 1 :]
+
+
+# Somebody who remembers what a device really answered, and holds every start of it to that.
+#
+# Prices are reckoned here in exact fractions and limits compared in kelvin, not by the device's
+# own arithmetic; noise is known by its blocks.
+
+ANSWERS = 45  # that the budget of one device is for
+
+
+class Witness:
+    """One device on a flash, and what really came of it."""
+
+    def __init__(self, round: Any, root: bytes, flash: Flash, blocks: Blocks) -> None:
+        price = asked_of(round).cost(round, Device(round, root).limits)
+        self.blocks, self.flash, self.round = blocks, flash, round
+        self.device = Device(round, root, slots=flash, budget=int(price * ANSWERS) + 1)
+        self.held: Any = self.device.limits  # the tightest that it confirmed
+        self.answered = Fraction(0)  # nano-rho that really left
+        self.number, self.epoch, self.starts = 0, 0, 0
+        self.out = False  # it said that its budget is out
+        self.now: set[int] = set()  # the Rounds answered since the last start
+        self.faults: list[str] = []
+        self._started()
+
+    def start(self) -> None:
+        """Start the device, and hold it to all that it did before."""
+        self.device.boot()
+        self._started()
+
+    def _started(self) -> None:
+        budget = self.device.budget
+        self.starts, self.now = self.starts + 1, set()
+        self._hold(budget.epoch > self.epoch, "an epoch came again")
+        self._hold(budget.spent >= self.answered, "it counts less than it answered")
+        self._hold(not self.out or budget.exhausted, "a spent budget came back")
+        if budget.limits != self.held:
+            # What was written before the cut and never confirmed counts, if it is tighter.
+            self._hold(
+                not self.device.asked.looser(self.held, budget.limits),
+                "its limits are looser than before",
+            )
+        self.epoch, self.held = budget.epoch, budget.limits
+
+    def ask(self, again: bool = False) -> None:
+        """Ask the next Round, or the last one once more, and remember what came."""
+        self.number += not again
+        asked, signed = message(self.round, self.number)
+        spent = self.device.budget.spent
+        frame = self.device.answer(signed, self.device.seen(self.starts + self.number))
+        if frame is None:
+            self.out = self.out or self.device.node.state() == "exhausted"
+        elif frame not in self.blocks.frames:
+            self._hold(not self.out, "it answered after its budget was out")
+            price = self.device.asked.cost(asked, self.held)
+            self._hold(self.device.budget.spent - spent >= price, "an answer was not charged")
+            self.answered += price
+            self._hold(self.answered <= self.held.budget, "it answered more than its budget")
+            self._hold(asked.number not in self.now, "a Round was answered anew in one boot")
+            self.now.add(asked.number)
+            self.blocks.publish(frame)
+
+    def tighten(self) -> None:
+        """Let it take limits that are a little tighter."""
+        asked = self.held._replace(version=self.held.version + 1, pace_ms=self.held.pace_ms + 1)
+        if self.device.node.tighten(self.device.order(asked))["taken"]:
+            self.held = self.device.budget.limits
+
+    def _hold(self, holds: bool, fault: str) -> None:
+        if not holds:
+            self.faults.append(fault)
+
+
+DAY = 20  # Rounds asked between two starts, at most
+MOST = 200  # writes of one life; one that goes on writing is at fault itself
+WRITES = 14  # before a power cut, at most
+
+
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what many power cuts bring out."""
+    round = plans(mechanism)[-1].round
+    cuts = effort.pick(600, 10_000)
+    for spite in (0, 20):
+        seen = live(cuts, f"lives {effort.seed}".encode(), spite=spite)
+        how = "and slots are spoilt besides" if spite else "at a random byte of a random write"
+        yield at_most(
+            f"when the power fails {how}, a budget forgets nothing and repeats no epoch",
+            0,
+            len(seen.faults),
+            unit="faults",
+            samples=seen.cuts,
+            detail=f"{seen.answers} answers; {'; '.join(sorted(set(seen.faults)))}",
+        )
+    root = effort.root("contradicted")
+    yield from contradicted_claims(round, root)
+    for mode, asked in asked_of(round).modes(round):
+        yield from _everywhere(asked, mode, effort)
+    yield _asleep(effort)
+    for mode, asked in asked_of(round).modes(round):
+        yield from _at_random(asked, mode, effort.pick(400, 10_000), effort)
+
+
+def _asleep(effort: Effort) -> Claim:
+    """Let boards sleep deeply so many times, lose the memory that outlives a sleep, and go on."""
+    root, faults, starts = effort.root("asleep"), set(), 0
+    key, limits = rootkeys.state_key(root), Limits(1, 4, 10, 1000, 10**6, 0)
+    for wakes in (1, 2, WAKES):
+        for sleeps in range(2 * wakes + 3):
+            slots, memory, epoch, paid = Ram(), _Memory(), 0, 0
+            provision(slots, key, chain := rootkeys.first_chain(root), limits)
+            for start in range(3 * sleeps + 3):
+                budget, nap = Budget(slots, key), Nap(memory, key, wakes)
+                budget.boot(nap)
+                if budget.epoch <= epoch:
+                    faults.add("an epoch came again")
+                for _ in range(max(epoch, 1), budget.epoch):
+                    chain = ratchet(chain)
+                if budget.chain != chain:
+                    faults.add("the chain key is not that of its epoch")
+                if budget.spent < paid:
+                    faults.add("it counts less than it answered")
+                epoch, paid, starts = budget.epoch, paid + budget.charge(7, start) * 7, starts + 1
+                budget.sleep(nap)
+                if start % (sleeps + 1) == sleeps:
+                    memory(b"")
+    return at_most(
+        "however often a board sleeps before its memory is lost, no epoch comes twice",
+        0,
+        len(faults),
+        unit="faults",
+        samples=starts,
+        detail="; ".join(sorted(faults)),
+    )
+
+
+class _Memory:
+    """What outlives a deep sleep, as `machine.RTC().memory`."""
+
+    def __init__(self) -> None:
+        self._held = b""
+
+    def __call__(self, *data: bytes) -> bytes:
+        if data:
+            self._held = bytes(data[0])
+        return self._held
+
+
+def _everywhere(round: Any, mode: str, effort: Effort) -> Iterator[Claim]:
+    """Cut the power at every write of one life, at several places of the write."""
+    faults, places, place, ended = [], 0, 0, False
+    rng = effort.tape("everywhere", mode)
+    while not ended and place < MOST:
+        for _ in range(effort.pick(2, 24)):
+            with listening(rng) as blocks:
+                witness = Witness(round, rng.bits(256).to_bytes(32, "big"), Flash(rng), blocks)
+                witness.flash.fuse = place
+                ended = not _cut(witness, _script)
+                witness.flash.fuse = -1
+                _cut(witness, _again)
+                faults += witness.faults + blocks.faults
+                places += 1
+        place += 1
+    yield at_most(
+        f"a {mode} device ends its life, with power cuts or without",
+        MOST - 1,
+        place,
+        unit="writes",
+        samples=places,
+    )
+    yield at_most(
+        f"a {mode} device survives a power cut at each of its {place - 1} writes",
+        0,
+        len(faults),
+        unit="faults",
+        samples=places,
+        detail="; ".join(sorted(set(faults))),
+    )
+
+
+def _script(witness: Witness) -> None:
+    for turn in range(2):
+        for number in range(10):
+            witness.ask()
+            witness.ask(again=number % 3 == 0)
+        witness.tighten()
+        if turn == 0:
+            witness.start()
+    witness.start()
+    witness.ask()
+
+
+def _again(witness: Witness) -> None:
+    witness.start()
+    _script(witness)
+
+
+def _cut(witness: Witness, life: Any) -> bool:
+    """Return whether the power failed while the device lived so."""
+    try:
+        life(witness)
+    except PowerCut:
+        return True
+    except Lost as why:
+        witness.faults.append(f"a power cut alone lost the key: {why}")
+    return False
+
+
+def _at_random(round: Any, mode: str, cuts: int, effort: Effort) -> Iterator[Claim]:
+    """Cut the power at random, again and again, until each device's budget is out."""
+    rng, seen, faults, frames = effort.tape("at random", mode), 0, [], 0
+    devices = 0
+    while seen < cuts and devices < cuts:
+        devices += 1
+        with listening(rng) as blocks:
+            witness = Witness(round, rng.bits(256).to_bytes(32, "big"), Flash(rng), blocks)
+            for _ in range(40):
+                witness.flash.fuse = rng.below(WRITES)
+                seen += _cut(witness, lambda one: _day(one, rng))
+            faults += witness.faults + blocks.faults
+            frames += len(blocks.frames)
+    yield at_most(
+        f"no power cut makes a {mode} device use noise twice or count less than it answered",
+        0,
+        len(faults),
+        unit="faults",
+        samples=seen,
+        detail=f"{frames} frames; {'; '.join(sorted(set(faults)))}",
+    )
+    yield true(f"a {mode} device answers between power cuts", frames > devices * 5, samples=frames)
+
+
+def _day(witness: Witness, rng: Any) -> None:
+    witness.start()
+    for _ in range(rng.below(DAY)):
+        if rng.below(12) == 0:
+            witness.tighten()
+        witness.ask(again=rng.below(5) == 0)

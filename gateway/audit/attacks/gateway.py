@@ -1,0 +1,279 @@
+"""Layer: a gateway counts each answer once, and keeps what it refuses.
+
+Frames of real devices are delivered to the gateway's judge and its store on a disk: in order,
+again, late, out of order, over a restart, and with other bytes under the same counters, signed
+with the stolen key. What it cannot see: the broker, and two gateways on one store.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from edge import wire
+
+from ...faults import OperatorFault
+from ...intake.genuine import Arrival, authenticate
+from ...intake.judge import judge
+from ...intake.outcomes import Asked, DeadLetter
+from ...ledger import Ledger, price
+from ...mqtt.session import Message
+from ...rounds import OpenRound, Place
+from ...serves.table import wrong_in
+from ...storage.store import Store
+from ..bench import SITE, SITE_KEY, Device, message, plans
+from ..claim import Claim, Effort, at_most, true
+
+# A gateway's memory and judgement with real devices before it: judge, store and ledger.
+#
+# The store is a file on a disk; the broker between is left out, and what it could do with messages
+# is done by hand.
+
+
+class House:
+    """A gateway's memory and judgement, with real devices before it."""
+
+    def __init__(self, folder: Path, round: Any, devices: Sequence[Device]) -> None:
+        self.folder, self.round, self.devices = folder, round, devices
+        known = {
+            one.identity.name: SimpleNamespace(
+                mac_key=one.identity.mac_key,
+                key_id=one.identity.key_id,
+                place=Place(one.identity.sensor, 1),
+            )
+            for one in self.devices
+        }
+        self.known: Any = SimpleNamespace(site=SITE, site_key=SITE_KEY, by_name=known)
+        self.open: OpenRound | None = None
+        self.sent: list[Message] = []  # every genuine frame, in order
+        self.store = Store(self.folder / "audit.sqlite", SITE)
+        self.newest = self.store.newest()
+
+    def restart(self) -> None:
+        """Start the gateway: what was in its memory is gone."""
+        self.store.close()
+        self.store = Store(self.folder / "audit.sqlite", SITE)
+        self.newest = self.store.newest()
+
+    def ask(self, number: int) -> str:
+        """Open a Round, and have every device answer it; return why it is not opened, or ""."""
+        asked, signed = message(self.round, number)
+        if why := self.charge(asked, signed):
+            return why
+        for device in self.devices:
+            frame = device.answer(signed, device.seen(5)) or b""
+            self.sent.append(Message(topic_of(device), frame, (1, len(self.sent))))
+        return ""
+
+    def charge(self, asked: Any, signed: bytes) -> str:
+        """Open a Round, which is charged; return why it is not opened, or ""."""
+        name, rho = wire.name_of(asked), price(asked.guarantee)
+        why = self.store.open_round(Asked(name, name, asked, signed, rho), 1000 * rho)
+        if why:
+            return why
+        places = {one.identity.name: Place(one.identity.sensor, 1) for one in self.devices}
+        self.open = OpenRound(asked, name, 1e9, places, wrong=wrong_in(asked))
+        return ""
+
+    def deliver(self, messages: Sequence[Message]) -> tuple[int, int, int]:
+        """Return how many counted, were absorbed, and were refused and kept."""
+        found = [authenticate(one, self.known) for one in messages]
+        arrivals = [one for one in found if isinstance(one, Arrival)]
+        letters = [one for one in found if isinstance(one, DeadLetter)]
+        answers = [(one.report.round, one.report.sender) for one in arrivals]
+        known = self.store.known([one.key for one in arrivals], answers)
+        verdict = judge(arrivals, self.open, self.newest, known, 0.0)
+        letters += verdict.letters
+        self.store.keep(verdict.kept, letters, verdict.extra, verdict.heard, verdict.alarms)
+        verdict.settle(self.newest)
+        counted, refused = len(verdict.kept), len(letters)
+        return counted, len(messages) - counted - refused, refused
+
+    @property
+    def spent(self) -> Fraction:
+        """What the ledger on the disk says is spent."""
+        return Ledger(Fraction(0), self.store.charges()).spent
+
+
+def topic_of(device: Device) -> str:
+    """Return the topic that a device's frames come on."""
+    return wire.topic(SITE, device.identity.name, "data")
+
+
+def signed(device: Device, report: Any) -> Message:
+    """Return a report as it comes from somebody who has the device's keys."""
+    frame = wire.pack_report(report, device.identity.mac_key, topic_of(device), 32)
+    return Message(topic_of(device), frame, (1, 1))
+
+
+# Layer `gateway`, second part: answers that no device gives, signed with the key of one.
+#
+# Somebody who has stolen a device's key can say anything in its name. What counts then is an
+# answer that the device might have given, and one of them; for other sensors, for none, or beyond
+# what can be drawn nothing counts. What it cannot see: an answer that was chosen, and not drawn.
+
+
+def impossible_claims(house: House, number: int) -> Iterator[Claim]:
+    """Yield whether they count in the Round of this number, and whether another's answer does."""
+    honest, device = house.devices
+    counted = 0
+    payloads = device.asked.impossible(house.round, device.identity.sensor)
+    house.ask(number)
+    report = device.opened(house.sent[-1].payload)
+    for seq, payload in enumerate(payloads, report.seq + 1):
+        other = report._replace(seq=seq, payload=payload)
+        counted += house.deliver([signed(device, other)])[0]
+    yield at_most(
+        "no answer counts that no device gives: for others, for none, or beyond what can be drawn",
+        0,
+        counted,
+        unit="answers",
+        samples=len(payloads),
+    )
+    last = next(one for one in reversed(house.sent) if one.topic == topic_of(honest))
+    yield true("and those of others count beside them", house.deliver([last])[0] == 1, samples=1)
+
+
+ROUNDS = 6
+NAMES = ("one", "two")
+
+
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what becomes of messages that come twice, late or changed."""
+    round = plans(mechanism)[:2][-1].round
+    rho = price(round.guarantee)
+    with tempfile.TemporaryDirectory() as folder:
+        roots = [effort.root("kept", name) for name in NAMES]
+        devices = [
+            Device(round, root, name=name, first=place)
+            for place, (name, root) in enumerate(zip(NAMES, roots, strict=True))
+        ]
+        house = House(Path(folder), round, devices)
+        yield from _counted(house, rho)
+        yield from _replayed(house, effort)
+        yield from _doubled(house, rho)
+        yield _behind(house)
+        yield from impossible_claims(house, ROUNDS + 2)
+        house.store.close()
+
+
+def _counted(house: House, rho: Fraction) -> Iterator[Claim]:
+    counted, late = 0, 0
+    for number in range(1, ROUNDS + 1):
+        house.ask(number)
+        late += house.spent != number * rho  # nothing has come yet, and it must be paid for
+        counted += house.deliver(house.sent[-len(NAMES) :])[0]
+    yield true("a round is charged before a device can hear of it", not late, samples=ROUNDS)
+    yield true("every answer counts", counted == ROUNDS * len(NAMES), samples=counted)
+    asked, signed = message(house.round, 999)
+    refused = house.store.open_round(
+        Asked(b"none", b"none", asked, signed, rho), ROUNDS * rho + rho / 2
+    )
+    yield true("a round that the budget has no room for is not opened", bool(refused), samples=1)
+    other = asked._replace(guarantee=asked.guarantee._replace(neighbours="another promise"))
+    try:
+        house.store.open_round(
+            Asked(b"odd", b"odd", other, signed, rho / 4), ROUNDS * rho + rho / 2
+        )
+        added = True
+    except OperatorFault:
+        added = False
+    yield true("prices of different promises are not added up", not added, samples=1)
+    try:
+        house.store.open_round(Asked(b"none", b"none", asked, signed, rho), 1001 * rho)
+        raised = True
+    except OperatorFault:
+        raised = False
+    yield true("a budget does not grow once something is charged to it", not raised, samples=1)
+
+
+def _replayed(house: House, effort: Effort) -> Iterator[Claim]:
+    """Yield what every frame gets that comes again: at once, late, shuffled, over a start."""
+    spent, rng, counted, refused, tries = house.spent, effort.tape("replayed"), 0, 0, 0
+    for start in range(2):
+        if start:
+            house.restart()
+        for _ in range(4):
+            shuffled = sorted(house.sent, key=lambda one: rng.below(1 << 30))
+            for messages in (shuffled, [one for one in shuffled for _ in range(2)]):
+                found = house.deliver(messages)
+                counted, refused, tries = (
+                    counted + found[0],
+                    refused + found[2],
+                    tries + sum(found),
+                )
+    yield at_most(
+        "no frame counts twice, whenever and however often it comes, over a restart too",
+        0,
+        counted,
+        unit="answers",
+        samples=tries,
+    )
+    yield true("a frame that comes again is absorbed and not charged", not refused, samples=tries)
+    yield true("and it costs nothing", house.spent == spent, samples=tries)
+
+
+def _doubled(house: House, rho: Fraction) -> Iterator[Claim]:
+    """Yield what becomes of other bytes under counters that were used, or that lie behind."""
+    spent, device = house.spent, house.devices[0]
+    report = device.opened(house.sent[-len(NAMES)].payload)
+    forged, kept = [], len(house.store.refused(1000))
+    for epoch, seq in ((report.epoch, report.seq), (report.epoch, 0), (0, 10**6)):
+        other = report._replace(epoch=epoch, seq=seq, payload=[0, report.payload[1] + 1])
+        forged.append(signed(device, other))
+    counted = 0
+    for start in range(2):
+        if start:
+            house.restart()
+        for one in forged:
+            counted += house.deliver([one])[0]
+    yield at_most(
+        "no other bytes count under counters that were used, or that lie behind the newest",
+        0,
+        counted,
+        unit="answers",
+        samples=2 * len(forged),
+    )
+    found = house.store.refused(1000)
+    letters = found[: len(found) - kept]
+    raised = house.store.alarms()
+    yield true(
+        "counters that go back, or come twice, are an alarm that is kept",
+        len(raised) == 1 and all(times >= len(forged) for _, times in raised.values()),
+        samples=len(forged),
+    )
+    yield true(
+        "what is refused is kept as evidence, once and with a reason",
+        len(letters) == len(forged)
+        and all(letter.why for letter in letters)
+        and {letter.frame for letter in letters} == {one.payload for one in forged},
+        samples=len(letters),
+    )
+    yield true(
+        "a second answer is charged to its device, once for each of its frames",
+        house.spent == spent + rho * len(forged),
+        samples=len(forged),
+        detail=f"{(house.spent - spent) / rho} prices for {len(forged)} frames",
+    )
+
+
+def _behind(house: House) -> Claim:
+    """A frame from before the last one must not count after a restart, whatever round it names."""
+    device = house.devices[0]
+    report = device.opened(house.sent[-len(NAMES)].payload)
+    house.ask(ROUNDS + 1)  # and nobody's answer comes
+    named = house.open.name if house.open is not None else b""
+    counted = 0
+    for seq in (5, 6, 7):  # of a boot before the first that came
+        house.restart()
+        other = report._replace(round=named, epoch=0, seq=seq, payload=[0, 1])
+        counted += house.deliver([signed(device, other)])[0]
+    return at_most(
+        "after a restart no frame counts whose counters lie behind, in a new round neither",
+        0,
+        counted,
+        unit="answers",
+        samples=3,
+    )

@@ -1,0 +1,406 @@
+"""Layers `keys`, `holders` and `streams`: what each key is for, who can take noise off, which noise serves what."""
+
+import gc
+import hmac
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from itertools import combinations
+from typing import Any
+
+from edge import entropy, keys, thermal
+from edge.host import rootkeys
+from edge.slots import COUNT
+
+from ..bench import SITE, SITE_KEY, Blocks, Device, listening, message, plans, replaced
+from ..claim import Claim, Effort, at_most, true
+
+# Layer: every key does one job, comes from the root as documented, and is forgotten in time.
+#
+# All derivations are done here anew with Python's own hmac, so a label, an order or a width that
+# changed in edge shows at once: as a stream that the key holder cannot repeat, or that two
+# readings share. What it cannot see: that HMAC-SHA256 is as good as random, which is assumed.
+
+LABELS = {
+    "mac": b"heatveil-mac-v1",
+    "config": b"heatveil-config-v1",
+    "state": b"heatveil-state-v1",
+    "link": b"heatveil-link-v1",
+    "chain": b"heatveil-chain-v1",
+}
+
+
+def keys_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what is to be said of the keys of one device."""
+    root, other = (effort.root("keys", i) for i in range(2))
+    room = plans(mechanism)[0]
+    yield _documented(root)
+    yield _apart(root, other)
+    yield _short_refused(root)
+    yield from _forgotten(room.round, root)
+
+
+def made(key: bytes, *parts: bytes) -> bytes:
+    """Return HMAC-SHA256, by Python's own module."""
+    return hmac.digest(key, b"".join(parts), "sha256")
+
+
+def _documented(root: bytes) -> Claim:
+    device = rootkeys.identity(SITE, "n", root, SITE_KEY, 0)
+    chain = made(root, LABELS["chain"])
+    third = made(made(chain, b"heatveil-ratchet-v1"), b"heatveil-ratchet-v1")
+    noise = made(third, b"heatveil-noise-v1")
+    wanted = {
+        "mac": (device.mac_key, made(root, LABELS["mac"])),
+        "config": (device.config_key, made(root, LABELS["config"])),
+        "state": (device.state_key, made(root, LABELS["state"])),
+        "link": (rootkeys.link_key(root), made(root, LABELS["link"])),
+        "id": (device.key_id, made(root, b"heatveil-id-v1")[:4]),
+        "first chain": (rootkeys.first_chain(root), chain),
+        "third chain": (rootkeys.chain_at(root, 3), third),
+        "epoch": (keys.epoch_key(third, 3), made(noise, (3).to_bytes(8, "big"))),
+    }
+    wrong = [name for name, (found, right) in wanted.items() if found != right]
+    return true(
+        "every key is HMAC-SHA256 of the root, or of the key before, and its own label",
+        not wrong,
+        samples=len(wanted),
+        detail=", ".join(wrong),
+    )
+
+
+def _apart(root: bytes, other: bytes) -> Claim:
+    made_of = [
+        one
+        for start in (root, other)
+        for one in (
+            rootkeys.mac_key(start),
+            rootkeys.config_key(start),
+            rootkeys.state_key(start),
+            rootkeys.link_key(start),
+            *(rootkeys.chain_at(start, epoch) for epoch in range(1, 6)),
+            *(keys.epoch_key(rootkeys.chain_at(start, epoch), epoch) for epoch in range(1, 6)),
+            *(keys.epoch_key(rootkeys.chain_at(start, 1), epoch) for epoch in range(2, 6)),
+            start,
+        )
+    ]
+    alike = sum(one == two for one, two in combinations(made_of, 2))
+    return true("no key does two jobs", not alike, samples=len(made_of), detail=f"{alike} alike")
+
+
+def _short_refused(root: bytes) -> Claim:
+    """Keys that are too short to be safe must be refused everywhere."""
+    short, taken = root[:31], []
+    uses: dict[str, Callable[[], Any]] = {
+        "mac key": lambda: rootkeys.mac_key(short),
+        "first chain": lambda: rootkeys.first_chain(short),
+        "noise": lambda: entropy.keyed(short, "n", 1, 1, 0),
+        "epoch": lambda: entropy.opened(short, "n", 1, 1, 0),
+        "sealed": lambda: entropy.sealed(short),
+        "site key": lambda: rootkeys.identity(SITE, "n", root, short, 0),
+    }
+    for name, use in uses.items():
+        try:
+            use()
+            taken.append(name)
+        except ValueError:
+            pass
+    return true("a short key is refused", not taken, samples=len(uses), detail=", ".join(taken))
+
+
+def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
+    """Yield what is left of old keys after some boots: in the slots, and in the memory."""
+    device, boots, left = Device(round, root, name="bench-1"), 5, []
+    for boot in range(1, boots + 1):
+        if boot > 1:
+            device.boot()
+        kept = b"".join(device.slots.read(i) for i in range(COUNT))
+        held = _reachable(device.node) | _reachable(device.budget)
+        old = [(e, rootkeys.chain_at(root, e)) for e in range(1, boot)]
+        for where, bytes_held in (("slot", [kept]), ("memory", held)):
+            if any(root in one for one in bytes_held):
+                left.append(f"the root in its {where} at boot {boot}")
+            for epoch, chain in old:
+                wanted = (chain, keys.epoch_key(chain, epoch))
+                if any(key in one for key in wanted for one in bytes_held):
+                    left.append(f"a key of boot {epoch} in its {where} at boot {boot}")
+    yield true(
+        "after each boot the keys of earlier boots, and the root, are nowhere on the device",
+        not left,
+        samples=boots,
+        detail="; ".join(left[:3]),
+    )
+    chains = [rootkeys.chain_at(root, epoch) for epoch in range(1, boots + 2)]
+    yield true(
+        "each boot has the chain key of its number",
+        device.budget.epoch == boots and device.budget.chain == chains[boots - 1],
+        samples=boots,
+    )
+
+
+def _reachable(thing: Any, depth: int = 6) -> set[bytes]:
+    """Return every bytes object that can be reached from a device, modules left out."""
+    found, edge_of_it, seen = set(), [thing], set()
+    for _ in range(depth):
+        nearby = [one for one in gc.get_referents(*edge_of_it) if id(one) not in seen]
+        seen |= {id(one) for one in nearby}
+        found |= {bytes(one) for one in nearby if isinstance(one, bytes | bytearray)}
+        edge_of_it = [one for one in nearby if not isinstance(one, type | type(gc))]
+    return found
+
+
+# Layer: who holds the root opens a keyholder device, and no sealed one.
+#
+# What it cannot see: whether the host that enrolled a sealed device has really forgotten its
+# root, and whether a board's own entropy is any good.
+
+FRAMES = 12
+
+
+def holders_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what a host can repeat of what devices of each kind draw."""
+    root, asked = effort.root("holders"), mechanism.subject.asked
+    modes = dict(asked.modes(plans(mechanism)[0].round))
+    yield from _sealed(root)
+    yield _of_the_system(modes["sealed"], root)
+    if "keyholder" not in modes:
+        yield _held_refused(modes["sealed"], root)
+        return
+    yield at_most(
+        "no frame of a sealed device opens with its root key",
+        0,
+        _unveiled(modes["sealed"], root),
+        unit="frames",
+        samples=FRAMES,
+    )
+    yield true(
+        "every frame of a keyholder device opens with its root key, to the exact readings",
+        _unveiled(modes["keyholder"], root) == FRAMES,
+        samples=FRAMES,
+    )
+
+
+def _of_the_system(round: Any, root: bytes) -> Claim:
+    """Who has a sealed device's root, readings and Rounds must still not know what it drew.
+
+    All of these are the same here, and the system's entropy alone differs: from one system to
+    another nothing of the answers may follow, and with the same one all of it must.
+    """
+
+    def said(system: bytes) -> list[Any]:
+        with replaced(entropy, "os_entropy", lambda size: (system * size)[:size]):
+            device = Device(round, root)
+            signed = [message(round, number)[1] for number in range(1, FRAMES + 1)]
+            return [device.opened(device.answer(one, device.seen(1))).payload for one in signed]
+
+    one, again, other = said(b"one"), said(b"one"), said(b"other")
+    return true(
+        "what a sealed device draws follows from its system's entropy, and not from its root key",
+        one == again and one != other,
+        samples=FRAMES,
+    )
+
+
+def _held_refused(round: Any, root: bytes) -> Claim:
+    """Answers that a key holder could tell the true ones by are not given at all."""
+    device = Device(round, root, mode="keyholder")
+    answered = [
+        device.answer(message(round, number)[1], device.seen(number))
+        for number in range(1, FRAMES + 1)
+    ]
+    return true(
+        "a device whose key somebody holds answers nothing, and is charged nothing",
+        answered == [None] * FRAMES and not device.budget.spent,
+        samples=FRAMES,
+    )
+
+
+def _sealed(root: bytes) -> Iterator[Claim]:
+    """Yield what a host could repeat of a sealed device's noise: nothing."""
+
+    def drawn(chain: bytes, boot: bytes, system: bytes) -> int:
+        with replaced(entropy, "os_entropy", lambda size: (system * size)[:size]):
+            bits: int = entropy.sealed(chain, boot).bits(128)
+        return bits
+
+    other = made(root, b"another")
+    streams = [
+        drawn(chain, boot, system)
+        for chain in (root, other)
+        for boot in (bytes(7) + b"\1", bytes(7) + b"\2")
+        for system in (b"\0", b"\1", b"system")
+    ]
+    yield true(
+        "a sealed device's noise depends on its key, its boot and the system's entropy, each",
+        len(set(streams)) == len(streams),
+        samples=len(streams),
+    )
+    with replaced(entropy, "os_entropy", lambda size: b""):
+        try:
+            entropy.sealed(root)
+            careless = True
+        except ValueError:
+            careless = False
+    yield true("a sealed device without a system's entropy is refused", not careless, samples=1)
+
+
+def _unveiled(asked: Any, root: bytes) -> int:
+    """Return how many of some frames open with all that a host could have kept: the root."""
+    sensors, opened = asked.params[0], 0
+    device = Device(asked, root, sensors=sensors)
+    for number in range(1, FRAMES + 1):
+        readings = [number * sensor % 7 for sensor in range(sensors)]
+        planned, signed = message(asked, number)
+        report = device.opened(device.answer(signed, readings))
+        chain = rootkeys.chain_at(root, report.epoch)
+        for stream in (
+            entropy.keyed(chain, device.identity.name, report.epoch, report.seq, 0),
+            entropy.Stream(chain, b""),
+            entropy.Tape(chain),
+        ):
+            found = thermal.unveil(planned, report.payload, stream)
+            opened += list(found.values) == readings
+    return opened
+
+
+# Layer: a stream of noise belongs to one reading, and no two readings share one.
+#
+# The stream of a reading is computed anew here, by Python's own hmac, and each of the things that
+# name a reading is changed by itself: another device, boot, message, sensor or key must be another
+# stream. The blocks that real devices draw are listened to, over reboots and repeated Rounds. What
+# it cannot see: what happens when power fails in the middle, for which there is the layer `crash`.
+
+NAMES = ("a", "b", "ab", "a" * 255, "a\0", "room-1", "room-11")
+COUNTERS = (0, 1, 2, 255, 256, 257, 65535, 65536, 1 << 32, (1 << 48) - 1)
+CHANNELS = (0, 1, 2, 255, 256, 65535)
+ROUNDS = 24
+LEAST_BITS = 16  # that a draw of a hundred grains and more takes, far below its mean
+# Devices of one root that differ by name, or by name and sensors.
+TWINS = (("twin-1", 0), ("twin-2", 0), ("twin-3", 2))
+
+
+def streams_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what is to be said of streams, first by name and then as devices draw them."""
+    chain, other = (effort.root("stream", i) for i in range(2))
+    yield _as_documented(chain, effort)
+    yield _complete(chain, other)
+    yield _continues(chain)
+    yield _uniform(effort)
+    asked = mechanism.subject.asked
+    for mode, round in asked.modes(plans(mechanism)[0].round):
+        yield from _devices(round, mode, asked.SENSORS, chain)
+        if mode == "sealed":
+            yield from _devices(round, mode, asked.SENSORS, chain, " without a system's entropy")
+
+
+def _as_documented(chain: bytes, effort: Effort) -> Claim:
+    rng, wrong, cases = effort.tape("documented"), 0, 40
+    for _ in range(cases):
+        name = NAMES[rng.below(len(NAMES))]
+        epoch, seq = (COUNTERS[rng.below(len(COUNTERS))] for _ in range(2))
+        channel = CHANNELS[rng.below(len(CHANNELS))]
+        label, stamp = b"heatveil-noise-v1", epoch.to_bytes(8, "big")
+        key = made(made(chain, label), stamp)
+        prefix = bytes([len(name)]) + name.encode() + stamp + seq.to_bytes(8, "big")
+        prefix += channel.to_bytes(2, "big")
+        blocks = [made(key, label, prefix, i.to_bytes(4, "big")) for i in range(3)]
+        stream = entropy.keyed(chain, name, epoch, seq, channel)
+        found = b"".join(stream.bits(8).to_bytes(1, "big") for _ in range(96))
+        again = entropy.opened(key, name, epoch, seq, channel).bits(768).to_bytes(96, "big")
+        wrong += found != b"".join(blocks) or again != found
+    return true(
+        "a stream is HMAC-SHA256 of its key, its reading's full name and a counter, bit by bit",
+        not wrong,
+        samples=cases,
+    )
+
+
+def _complete(chain: bytes, other: bytes) -> Claim:
+    """All that names a reading must be in its stream, and no two names run into one."""
+    heads: dict[int, tuple[Any, ...]] = {}
+    alike = []
+    readings = [
+        (key, name, epoch, seq, channel)
+        for key in (chain, other)
+        for name in NAMES
+        for epoch in COUNTERS
+        for seq in COUNTERS
+        for channel in CHANNELS[:2]
+    ] + [(chain, "a", 1, 1, channel) for channel in CHANNELS[2:]]
+    for reading in readings:
+        head = entropy.keyed(*reading).bits(128)
+        if head in heads:
+            alike.append(f"{heads[head][1:]} and {reading[1:]}")
+        heads[head] = reading
+    return at_most(
+        "another key, device, boot, message or sensor is another stream",
+        0,
+        len(alike),
+        unit="streams shared",
+        samples=len(readings),
+        detail="; ".join(alike[:2]),
+    )
+
+
+def _continues(chain: bytes) -> Claim:
+    """A stream must never come back to where it was: its own counter goes on."""
+    blocks = 3000
+    stream = entropy.keyed(chain, "a", 1, 1, 0)
+    found = {stream.bits(256) for _ in range(blocks)}
+    return true("no block of a stream comes again", len(found) == blocks, samples=blocks)
+
+
+def _uniform(effort: Effort) -> Claim:
+    """A remainder in place of a rejection would favour small numbers: exact, bit by bit."""
+    wrong, cases = 0, 2000
+    rng, bits = (entropy.Tape(b"uniform") for _ in range(2))
+    sizes = effort.tape("sizes")
+    for _ in range(cases):
+        n = 1 + sizes.bits(1 + sizes.bits(5) + sizes.bits(5))  # of up to 63 bits
+        width = (n - 1).bit_length()
+        while (value := bits.bits(width)) >= n:
+            pass
+        wrong += rng.below(n) != value
+    return true(
+        "below(n) rejects what is too large, and never folds it over", not wrong, samples=cases
+    )
+
+
+def _devices(
+    asked: Any, mode: str, sensors: int, root: bytes, system: str = ""
+) -> Iterator[Claim]:
+    """Yield what devices of one root draw, over two boots and Rounds asked thrice."""
+    twins = TWINS[:1] if system else TWINS  # a dead system and one root are one sealed device
+    dead = replaced(entropy, "os_entropy", bytes) if system else nullcontext()
+    with listening() as blocks, dead:
+        devices = [Device(asked, root, name=name, sensors=sensors, first=at) for name, at in twins]
+        for boot in range(2):
+            for device in devices if boot else ():
+                device.boot()
+            _asked(devices, asked, boot, blocks)
+    of = f"a {mode} device{system}"
+    yield at_most(
+        f"no block of noise of {of} serves two frames, two boots or two devices",
+        0,
+        blocks.twice,
+        unit="blocks",
+        samples=len(blocks.published),
+    )
+    frames = len(twins) * 2 * ROUNDS
+    yield true(
+        f"every frame of {of} is made of noise of its own",
+        len(blocks.frames) == frames
+        and not blocks.bare
+        and 256 * blocks.count >= LEAST_BITS * sensors * frames,
+        samples=blocks.count,
+        detail=f"{blocks.bare} of {len(blocks.frames)} frames had no number drawn for them",
+    )
+
+
+def _asked(devices: list[Device], round: Any, boot: int, blocks: Blocks) -> None:
+    for number in range(1, ROUNDS + 1):
+        _, signed = message(round, boot * ROUNDS + number)
+        for device in devices:
+            for reading in range(3):
+                frame = device.answer(signed, device.seen(number + reading))
+                if frame is not None:
+                    blocks.publish(frame)

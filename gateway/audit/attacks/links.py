@@ -1,0 +1,229 @@
+"""Layer: nothing is said to a broker that has not shown who it is.
+
+Brokers of our own are put before the gateway's and the device's TLS: the right one, and one with
+a stranger's certificate, one made for another host, one that has expired, one that speaks no TLS.
+Only the first may be spoken to. What it cannot see: a board's own TLS library, and an authority
+that signs for others.
+"""
+
+import json
+import os
+import socket
+import ssl
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from structlog.testing import capture_logs
+
+from edge import tls
+
+from ...brokers import certificates, dynamic, mosquitto
+from ...mqtt import access
+from ...mqtt.pump import Pump
+from ...mqtt.service import Link
+from ...operating import Mqtt
+from ..claim import Claim, Effort, at_most, true
+
+# What a broker of one's own is told: no strangers, no clear text, each under its own name.
+#
+# Layer `links`, second part. It reads what `heatveil broker init` writes, the access list and the
+# file of dynamic security. What it cannot see: what mosquitto makes of it.
+
+DEVICES = ("one", "two")
+ASKED = "heatveil/1/audit/round/#"  # what all devices may hear, and nobody but the gateway say
+SENT = ("write", "publishClientSend")
+KINDS = ("publishClientSend", "publishClientReceive", "subscribe")
+Rule = tuple[str, str, str]  # who, what with, which topics
+
+
+def told() -> Claim:
+    """Return whether its configuration and its rights keep everybody to what is theirs."""
+    words = ("audit", Path("/x"), ["broker.example"], 8883, "nobody")
+    by_files = _lines(mosquitto.configuration(*words))
+    by_plugin = _lines(mosquitto.configuration(*words, Path("/p.so")))
+    safe = {"allow_anonymous false", "certfile /x/server.pem"}
+    closed = safe | {"password_file /x/passwords", "acl_file /x/acl"} <= by_files
+    closed &= safe | {"plugin_opt_config_file /x/dynamic-security.json"} <= by_plugin
+    for lines in (by_files, by_plugin):
+        closed &= sum(line.startswith("listener") for line in lines) == 1
+    everybody = dict.fromkeys(("gateway", *DEVICES), "?")
+    held = json.loads(dynamic.file("audit", "gateway", everybody, "ha"))
+    closed &= not any(held["defaultACLAccess"][kind] for kind in KINDS)
+    rules = [*_listed(), *_roles(held)]
+    wide = [" ".join(rule) for rule in rules if not _theirs(*rule)]
+    seen = {rule[0] for rule in rules}
+    return true(
+        "a broker of one's own knows nobody without a password, and keeps each to its own topics",
+        closed and not wide and seen == {*DEVICES, "gateway"},
+        samples=len(rules),
+        detail="; ".join(wide[:3]),
+    )
+
+
+def _theirs(who: str, how: str, topic: str) -> bool:
+    """Return whether a right is one that its holder may have."""
+    if who == "gateway":
+        return True
+    own = f"heatveil/1/audit/{who}/"
+    return topic.startswith(own) or (topic == ASKED and how not in SENT)
+
+
+def _lines(text: str) -> set[str]:
+    return {line.strip() for line in text.splitlines()}
+
+
+def _listed() -> Iterator[Rule]:
+    """Yield the rules of the access list, each under the name that it stands under."""
+    who = "everybody"
+    for line in mosquitto.access_list("audit", "gateway", DEVICES).splitlines():
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if words[0] == "user":
+            who = words[1]
+        else:
+            yield who if words[0] == "topic" else "everybody", words[1], words[-1]
+
+
+def _roles(held: dict[str, Any]) -> Iterator[Rule]:
+    """Yield what the roles of dynamic security allow, under the names that have them."""
+    roles = {role["rolename"]: role["acls"] for role in held["roles"]}
+    for client in held["clients"]:
+        for role in client["roles"]:
+            for acl in roles[role["rolename"]]:
+                if acl["allow"]:
+                    yield client["username"], acl["acltype"], acl["topic"]
+
+
+HOST = "broker.example"
+HELLO_S = 5.0
+
+
+class Broker(NamedTuple):
+    """A broker that somebody could put in our way."""
+
+    name: str
+    trusted: bool
+    pair: certificates.Pair
+
+
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield whom the gateway and a device speak to."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, now = Path(name), datetime.now(UTC)
+        ours, others = (certificates.authority(one, now) for one in ("ours", "others"))
+        old = now - timedelta(days=4000)
+        ways = (
+            Broker("ours", True, certificates.server([HOST], ours, now)),
+            Broker("a stranger's", False, certificates.server([HOST], others, now)),
+            Broker("for another host", False, certificates.server(["other.example"], ours, now)),
+            Broker("expired", False, certificates.server([HOST], ours, old)),
+        )
+        ca_file = folder / "ca.pem"
+        ca_file.write_bytes(ours.certificate)
+        gateway: Any = access.tls(Mqtt(host=HOST, ca_file=ca_file))
+        anybody: Any = access.tls(Mqtt(host=HOST))
+        device = tls.context(HOST, ours.certificate)
+        yield _spoken_to(
+            "the gateway speaks to a broker with the right certificate, and to no other",
+            ways,
+            lambda sock: gateway.wrap_socket(sock, server_hostname=HOST),
+        )
+        yield _spoken_to(
+            "a device speaks to a broker with the right certificate, and to no other",
+            ways,
+            device.wrap_socket,
+        )
+        yield _spoken_to(
+            "a gateway without an authority of its own speaks to no broker of a private one",
+            [broker._replace(trusted=False) for broker in ways],
+            lambda sock: anybody.wrap_socket(sock, server_hostname=HOST),
+        )
+    yield _clear()
+    yield _unasked()
+    yield told()
+
+
+def _spoken_to(sentence: str, ways: Any, wrap: Callable[[socket.socket], Any]) -> Claim:
+    wrong = [broker.name for broker in ways if _agreed(broker.pair, wrap) != broker.trusted]
+    return at_most(
+        sentence,
+        0,
+        len(wrong),
+        unit="brokers",
+        samples=len(ways),
+        detail=", ".join(wrong),
+    )
+
+
+def _agreed(pair: certificates.Pair, wrap: Callable[[socket.socket], Any]) -> bool:
+    """Return whether a client of this kind goes on with a server that shows this certificate."""
+    here, there = socket.socketpair()
+    server = threading.Thread(target=_serve, args=(pair, there), daemon=True)
+    server.start()
+    here.settimeout(HELLO_S)
+    try:
+        spoken = wrap(here)
+        spoken.close()
+        agreed = True
+    except (OSError, ValueError):  # a Door says ValueError
+        agreed = False
+    finally:
+        here.close()
+        server.join(HELLO_S)
+    return agreed
+
+
+def _serve(pair: certificates.Pair, sock: socket.socket) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        whole = Path(folder) / "whole.pem"
+        with open(os.open(whole, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+            file.write(pair.certificate + pair.key)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(whole)
+    sock.settimeout(HELLO_S)
+    with suppress(OSError), sock, context.wrap_socket(sock, server_side=True) as spoken:
+        spoken.recv(1)
+
+
+def _clear() -> Claim:
+    """A link by default must begin in TLS: the first byte that it says is a handshake's."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, capture_logs():
+        listening.settimeout(HELLO_S)
+        pump = Pump("audit")
+        link = Link(Mqtt(port=listening.getsockname()[1]), "audit", pump)
+        try:
+            came, _ = listening.accept()
+            with came:
+                came.settimeout(HELLO_S)
+                first = came.recv(1)
+        finally:
+            link.close(0)
+            pump.close()
+    return true(
+        "a link whose deployment says nothing of it says nothing in the clear",
+        first == b"\x16",
+        samples=1,
+        detail=f"its first byte is {first.hex()}",
+    )
+
+
+def _unasked() -> Claim:
+    """Without TLS a device may speak only where that was asked for, by name."""
+    taken = []
+    for host, authority in ((HOST, None), (HOST, b""), ("", b"x")):
+        with suppress(ValueError):
+            tls.context(host, authority)
+            taken.append(f"{host!r} with {authority!r}")
+    insecure = [Mqtt().insecure, access.tls(Mqtt()) is None]
+    return true(
+        "a connection that is not verified has to be asked for: insecure = true",
+        not taken and not any(insecure) and tls.context(HOST, None, insecure=True) is None,
+        samples=5,
+        detail="; ".join(taken),
+    )

@@ -1,0 +1,102 @@
+"""Devices that draw their answers: what they say beside them, and how often, is heard.
+
+Every mistake is one that a device or who enrols it could make; the layer must name it.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import recovery.disk_audit
+from edge import disk_half, node, place
+from edge.disk_limits import enrolled
+from gateway.audit.attacks import side_channels
+from gateway.audit.claim import Effort
+from gateway.mechanisms import Mechanism, named
+
+LINE = dict(recovery.disk_audit.rooms())["line"]
+
+
+def places(**changed: Any) -> Mechanism:
+    """Return the mechanism with one room, and some of what the audit knows of it changed."""
+    known = {name: getattr(recovery.disk_audit, name) for name in dir(recovery.disk_audit)}
+    subject: Any = SimpleNamespace(**known | {"rooms": lambda: [("line", LINE)]} | changed)
+    return named("disk")._replace(subject=subject)
+
+
+def failed(mechanism: Mechanism) -> list[str]:
+    return [
+        claim.sentence
+        for claim in side_channels.spoken_claims(mechanism, Effort())
+        if not claim.holds
+    ]
+
+
+def test_devices_as_they_are_say_nothing_beside_their_answers() -> None:
+    """The control of all that follows."""
+    assert failed(places()) == []
+
+
+def test_a_device_enrolled_for_more_than_was_promised_is_found() -> None:
+    """One answer more than epsilon is for."""
+
+    def generous(round: Any, answers: int) -> Any:
+        num, den = round.params[3:5]
+        return enrolled(num, den, answers + 1)
+
+    assert any("adds up to epsilon" in words for words in failed(places(limits=generous)))
+
+
+def test_a_device_that_answers_any_epsilon_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks must not decide how much is told."""
+    monkeypatch.setattr(disk_half.disk_limits, "exceeds", lambda limits, num, den: False)
+
+    assert any("asks for more than a device may give" in one for one in failed(places()))
+
+
+def test_an_answer_made_anew_when_asked_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fresh draws of one Round would be averaged: the place would show."""
+    whole = node.Node.answer
+
+    def anew(self: Any, message: bytes, read: Any, *more: Any) -> Any:
+        self._name = self._round = None
+        self._budget.round = -1
+        return whole(self, message, read, *more)
+
+    monkeypatch.setattr(node.Node, "answer", anew)
+
+    assert any("asked again" in one for one in failed(places()))
+
+
+def test_words_that_follow_the_place_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A helpful message that names a place outside the grid."""
+    whole = place.veil
+
+    def telling(round: Any, reading: Any, drawn: Any) -> Any:
+        if not 0 <= reading.values[0] < round.grid.shape[0]:
+            raise ValueError("the place is outside the grid")
+        return whole(round, reading, drawn)
+
+    monkeypatch.setattr(disk_half.Half, "veil", staticmethod(telling))
+
+    assert any("wherever a device is" in one for one in failed(places()))
+
+
+@pytest.mark.long
+def test_a_device_that_draws_with_a_third_less_noise_is_found() -> None:
+    """Two of three of its answers would be near by, where the Round says less."""
+    found = places()
+    round = found.plan(LINE, ())
+    stated = recovery.disk_audit.stated(round)
+
+    def flatter(round: Any) -> Any:
+        return lambda reading: {
+            answer: weight if weight == round.params[1] else 2 * weight // 3
+            for answer, weight in stated(reading).items()
+        }
+
+    claims = list(side_channels.wagered(places(stated=flatter), Effort(full=True)))
+
+    assert [claim.holds for claim in claims] == [False]
+    assert all(claim.holds for claim in side_channels.wagered(found, Effort(full=True)))
