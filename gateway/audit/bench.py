@@ -1,4 +1,4 @@
-"""Real devices on a bench, the Rounds and scenes that they are asked about, and who listens to them.
+"""Real devices on a bench: what they are asked, what they see, and who listens to them.
 
 Nothing of a device is imitated here. A device is enrolled as any other, keeps its budget in its
 slots, gets Rounds as signed messages and answers with signed frames, which are opened with the
@@ -24,12 +24,6 @@ from edge.slots import Ram
 
 from ..mechanisms import named
 from .claim import Effort
-
-# Real devices on a bench: what the audit's layers ask, boot and listen to.
-#
-# Nothing of a device is imitated here. A device is enrolled as any other, keeps its budget in two
-# slots, gets Rounds as signed messages and answers with signed frames, which are opened with the
-# gateway's half of its keys and folded by the mechanism's own release.
 
 SITE, SITE_KEY = "audit", bytes(range(64, 96))
 Whole = NDArray[np.int64]
@@ -159,12 +153,6 @@ def releases(
     return np.array(rows, dtype=np.int64)
 
 
-# Two scenes of a room, as far apart as is good to measure, and what is released of both.
-#
-# The scenes are the two neighbours that are hardest to hide, their difference stretched: noise is
-# added, so a stretched difference must be told apart exactly as well as the promise says, and no
-# better, and 20,000 samples a side then catch a sigma that is 10 % off.
-
 Floats = NDArray[np.float64]
 
 STRETCH = 2.5  # sigmas apart; far above, as many samples as there are could prove no more
@@ -172,7 +160,12 @@ BOOTS = 2
 
 
 class Scenes(NamedTuple):
-    """A Round, two neighbours, and how far apart the promise lets them be."""
+    """A Round, two neighbours, and how far apart the promise lets them be.
+
+    The scenes are the two neighbours that are hardest to hide, their difference stretched: noise
+    is added, so a stretched difference must be told apart exactly as well as the promise says, and
+    no better, and 20,000 samples a side then catch a sigma that is 10 % off.
+    """
 
     name: str
     round: Any
@@ -288,18 +281,17 @@ def see(
     )
 
 
-# Who listens at the one door for random bits: every block of noise, and what it was made for.
-#
-# A stream of noise is HMAC-SHA256 over a prefix and a counter. While a Blocks is open it hears the
-# input of every HMAC that edge.entropy computes, so that a block which serves two frames cannot
-# hide behind numbers that only look random. It counts the numbers drawn as well: a block holds
-# many small ones, and a frame for which none was drawn is made of another one's.
-
 Block = tuple[bytes, bytes]  # key, and prefix with counter
 
 
 class Blocks:
-    """The blocks of noise computed, and those that went into a frame which was published."""
+    """The blocks of noise computed, and those that went into a frame which was published.
+
+    A stream of noise is HMAC-SHA256 over a prefix and a counter. While a Blocks is open it hears
+    the input of every HMAC that edge.entropy computes, so that a block which serves two frames
+    cannot hide behind numbers that only look random. It counts the numbers drawn as well: a block
+    holds many small ones, and a frame for which none was drawn is made of another one's.
+    """
 
     def __init__(self) -> None:
         self.fresh: set[Block] = set()  # computed since the last frame was published

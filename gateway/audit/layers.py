@@ -1,4 +1,4 @@
-"""The table of layers: one line each, and the audit runs them all over all mechanisms."""
+"""The table of layers, and the audit that runs them all over all mechanisms."""
 
 import math
 import sys
@@ -35,8 +35,6 @@ from .attacks import (
     wire,
 )
 from .claim import FALSE_ALARM, WHOLE, Claim, Effort, at_most, true
-
-# What each layer is about, for a reader who knows buildings and not this program.
 
 # What could be wrong where a layer finds something, in one sentence.
 GUIDE: dict[str, str] = {
@@ -189,12 +187,6 @@ LAYERS: tuple[Layer, ...] = (
 )
 
 
-# Every layer over every mechanism, in two processes, and what is to be said of the whole.
-#
-# A layer that breaks off has not shown what it was to show, so that is a claim that fails. The
-# runner adds claims of its own: that every mechanism of the table brings its subject, that a
-# layer called each of its verbs, and that false alarms are as rare as they must be.
-
 VERBS = ("plan", "report", "release", "recover")
 PROCESSES = 2
 
@@ -213,6 +205,10 @@ def audit(
     told: Callable[[str], None] = lambda stage: None,
 ) -> list[Claim]:
     """Return all claims, in the order of the tables.
+
+    A layer that breaks off has not shown what it was to show, so that is a claim that fails. The
+    runner adds claims of its own: that every mechanism of the table brings its subject, that a
+    layer called each of its verbs, and that false alarms are as rare as they must be.
 
     Args:
         told: takes a sentence on how far it is.

@@ -1,1 +1,1 @@
-"""What is reckoned, enumerated and searched: the samplers' laws, the accountant, the most a move changes."""
+"""What is reckoned, enumerated and searched: no device is asked, or one alone."""

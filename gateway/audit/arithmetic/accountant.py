@@ -1,4 +1,4 @@
-"""Layers `accountant` and `price`: privacy reckoned by another path, and the noise that it asks for."""
+"""Layers `accountant` and `price`: privacy and noise, reckoned by another path."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -130,12 +130,6 @@ def _least(cost: Callable[[Decimal], Decimal]) -> Decimal:
         return at((low + high) / 2)
 
 
-# Layer: the accountant, held against the same formulas by another path, and its sums.
-#
-# It sees a number below the truth, one needlessly far above it, a sum that loses a fraction, and
-# a formula that is accepted where it is not private. It cannot see whether what is counted is
-# what is sent; the other layers look at that.
-
 NEAR = 1 + 1e-6  # how far above the truth the accountant may be
 TRUSTED = Decimal("1e-40")  # less than this the other path's digits do not tell either
 EPSILONS = ("0.1", "1", "8")
@@ -147,7 +141,13 @@ Pair = tuple[float, Decimal, str]  # ours, the other path's, where
 
 
 def accountant_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
-    """Yield that no answer is on the wrong side of the truth, nor far from it; then the sums."""
+    """Yield that no answer is on the wrong side of the truth, nor far from it; then the sums.
+
+    The accountant, held against the same formulas by another path, and its sums. It sees a number
+    below the truth, one needlessly far above it, a sum that loses a fraction, and a formula that
+    is accepted where it is not private. It cannot see whether what is counted is what is sent; the
+    other layers look at that.
+    """
     epsilons = EPSILONS + MORE_EPSILONS if effort.full else EPSILONS
     deltas = DELTAS + MORE_DELTAS if effort.full else DELTAS
     grid = [(e, d) for e in epsilons for d in deltas]
@@ -291,13 +291,6 @@ def _delta(epsilon: str, sigma: float) -> Decimal:
     return decimal_delta(epsilon, 1 / Decimal(sigma))
 
 
-# Layer: the noise of a round is what its promise asks for, to the last grain squared.
-#
-# The least variance is found by another path, in eighty digits, from the sensitivity that the
-# round states a price for. It sees a variance that is rounded down, a factor of the wrong formula
-# or of a wrong number of readings, and noise for nothing. It cannot see whether the sensitivity
-# is right; `sensitivity` looks at that.
-
 # One in a thousand of sigma makes up for whole numbers, see `recovery.settle`.
 DISCRETE = Decimal("1.001")
 # The accountant is held to a millionth; here an epsilon may have been rounded up to a ratio.
@@ -306,7 +299,14 @@ TIMES = (*range(1, 65), 96, 100, 365, 1000, 1440)  # readings that one promise i
 
 
 def price_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield, for each room, that there is noise enough, and not more."""
+    """Yield, for each room, that there is noise enough, and not more.
+
+    The noise of a round is what its promise asks for, to the last grain squared. The least
+    variance is found by another path, in eighty digits, from the sensitivity that the round states
+    a price for. It sees a variance that is rounded down, a factor of the wrong formula or of a
+    wrong number of readings, and noise for nothing. It cannot see whether the sensitivity is
+    right; `sensitivity` looks at that.
+    """
     for name, query in mechanism.subject.rooms():
         round = mechanism.plan(query, ())
         family, (num, den) = mechanism.subject.noise(round)

@@ -96,22 +96,21 @@ class Family:
         )
 
 
-# Layer `finite`, second part: answers by weight, too many numbers to a draw to try each.
-#
-# Every cell and every answer is looked at, with exact whole-number weights, in two ways: in the
-# mechanism's rooms through the whole of its `report`; and in families of many rounds through the
-# device's own two halves of it, the draw, which knows no reading, and the veil, which draws
-# nothing. It sees an answer that is too likely from somewhere, one that is missing, a law that is
-# not the one which maps are drawn with, and more reports than epsilon is for. Every number that
-# can be drawn is accounted for, in runs that provably answer alike (see `runs` and `span`).
-#
-# The sweeps are the same in quick and in full: nothing of them is inferred from a symmetry. That
-# an answer moves with its cell is what the veil does, and it is called for each cell and each
-# outcome.
-
-
 def weighed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what holds in each room, and in each family of rounds."""
+    """Yield what holds in each room, and in each family of rounds.
+
+    Answers by weight, too many numbers to a draw to try each. Every cell and every answer is
+    looked at, with exact whole-number weights, in two ways: in the mechanism's rooms through the
+    whole of its `report`; and in families of many rounds through the device's own two halves of
+    it, the draw, which knows no reading, and the veil, which draws nothing. It sees an answer that
+    is too likely from somewhere, one that is missing, a law that is not the one which maps are
+    drawn with, and more reports than epsilon is for. Every number that can be drawn is accounted
+    for, in runs that provably answer alike (see `runs` and `span`).
+
+    The sweeps are the same in quick and in full: nothing of them is inferred from a symmetry. That
+    an answer moves with its cell is what the veil does, and it is called for each cell and each
+    outcome.
+    """
     for name, query in mechanism.subject.rooms():
         yield from _room(name, query, mechanism, effort)
     for name, queries in mechanism.subject.sweeps(effort.full):

@@ -11,17 +11,17 @@ from edge.records import Release
 
 from ..claim import Claim, Effort, true
 
-# Layer: after the veil, nothing is drawn and no promise is lost.
-#
-# What is published must follow from the releases alone, and carry the promise that it was made
-# under. It sees a map that differs from one drawing to the next, one that changes its releases,
-# and one that states another promise. It cannot see whether the map is any good.
-
 ROOMS = 2  # a map takes its time; these are enough to see what depends on nothing but code
 
 
 def after_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield that a map is a function of its releases, under their promise."""
+    """Yield that a map is a function of its releases, under their promise.
+
+    After the veil, nothing is drawn and no promise is lost. What is published must follow from the
+    releases alone, and carry the promise that it was made under. It sees a map that differs from
+    one drawing to the next, one that changes its releases, and one that states another promise. It
+    cannot see whether the map is any good.
+    """
     rooms = list(mechanism.subject.rooms())
     for name, query in rooms if effort.full else rooms[:ROOMS]:
         round = mechanism.plan(query, ())
@@ -67,14 +67,13 @@ def _bits(result: Any) -> list[tuple[str, object]]:
     return [(name, v.tobytes() if isinstance(v, np.ndarray) else repr(v)) for name, v in values]
 
 
-# Layer: what a round states is made of whole numbers, and is there to be held to.
-#
-# It sees a float, a truth value or a missing promise in what is stored, signed and sent. It
-# cannot see whether the promise is true: that is what the other layers are for.
-
-
 def promise_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield one claim for each of the mechanism's rooms."""
+    """Yield one claim for each of the mechanism's rooms.
+
+    What a round states is made of whole numbers, and is there to be held to. It sees a float, a
+    truth value or a missing promise in what is stored, signed and sent. It cannot see whether the
+    promise is true: that is what the other layers are for.
+    """
     for name, query in mechanism.subject.rooms():
         round = mechanism.plan(query, ())
         faults = list(_not_whole(round))

@@ -20,19 +20,19 @@ from recovery.thermal_search import search
 from ..bench import Device, message
 from ..claim import Claim, Effort, at_most, true
 
-# Layer: from the steps of a converter to grains, on a device and in the simulator.
-#
-# The noise is made for readings that are rounded in one way: to steps first, then to grains, each
-# to the nearest. It sees another order, another rounding, or one that moves two readings further
-# apart than the noise is made for. It cannot see what a sensor does before its converter.
-
 STEPS = (Fraction(1, 4), Fraction(1, 10), Fraction(1, 16), Fraction(3, 7))  # in kelvin
 EXPONENTS = range(-3, 13)
 REACH = 150  # counts, up and down
 
 
 def counts_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
-    """Yield, for each converter, that every count becomes the grains that are planned for."""
+    """Yield, for each converter, that every count becomes the grains that are planned for.
+
+    From the steps of a converter to grains, on a device and in the simulator. The noise is made
+    for readings that are rounded in one way: to steps first, then to grains, each to the nearest.
+    It sees another order, another rounding, or one that moves two readings further apart than the
+    noise is made for. It cannot see what a sensor does before its converter.
+    """
     span = list(range(-REACH, REACH + 1))
     own = getattr(effort.own.query, "step", None) if effort.own else None
     for step in STEPS if own is None else {*STEPS, own}:
@@ -66,21 +66,21 @@ def too_far(grains: tuple[int, ...], size: Fraction) -> bool:
     return any((np.abs(sent[d:] - sent[:-d]) > -(-d * num // den)).any() for d in apart)
 
 
-# Layer: what a level that follows the readings gives away, and who can move it.
-#
-# Two worlds, as far apart as the search finds any: their levels are led apart by real followers,
-# one way as long as there is time, and then the worlds change places. It sees noise that is made
-# for readings alone, a level that is faster than planned, one that outlives its window, and one
-# that moves for a Round that is not answered. It cannot see worlds that part further by going back
-# and forth; `tests/edge/test_background` enumerates all of those that are small.
-
 READINGS = 5
 FINER = 4  # grains: the planned one, and those of a half, a quarter and an eighth
 ROOMS = ("insulated corridor", "open line, coarse converter", "obliquely to one sensor")
 
 
 def levels_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
-    """Yield what each room's levels give away, what others cost, and when a device's moves."""
+    """Yield what each room's levels give away, what others cost, and when a device's moves.
+
+    What a level that follows the readings gives away, and who can move it. Two worlds, as far
+    apart as the search finds any: their levels are led apart by real followers, one way as long as
+    there is time, and then the worlds change places. It sees noise that is made for readings
+    alone, a level that is faster than planned, one that outlives its window, and one that moves
+    for a Round that is not answered. It cannot see worlds that part further by going back and
+    forth; `tests/edge/test_background` enumerates all of those that are small.
+    """
     rooms = {name: query for name, query in thermal_audit.rooms() if name in ROOMS}
     if effort.own:
         rooms = {effort.own.name: replace(effort.own.query, background="recorded", slew=None)}

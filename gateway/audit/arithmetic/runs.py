@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, NoReturn
 # last. What each operation gives is what Python's own whole numbers give for every such d:
 #
 #     + k, - k      another shift: (d + s) + k = d + (s + k)
-#     < k           the same for all d where it is the same for the first and for the last, for d + s
+#     < k           the same for all d where it is the same for the first and the last, for d + s
 #                   grows with d; else it changes once, at d = k - s. So for the other comparisons
 #     // k, k > 0   rounding down keeps the order too: one quotient q for the first and the last is
 #                   one for all; else it changes first at d = (q + 1) k - s

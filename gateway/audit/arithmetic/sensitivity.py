@@ -1,4 +1,4 @@
-"""Layers `sensitivity` and `paths`: the most that one neighbour can change what is sent, by search."""
+"""Layers `sensitivity` and `paths`: the most that one neighbour can change, found by trying."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -26,16 +26,6 @@ from physics.rooms.respond import respond_day
 
 from ..claim import Claim, Effort, at_most
 
-# Layer: two paths in a modelled room that differ by more than its noise was made for.
-#
-# Rooms are drawn at random, with walls that end freely, meet or are thinner than a cell of the
-# map, with doors that move and with furniture, and two paths are looked for that are seen apart as
-# well as can be. They are of any places that people may be in, not of nodes or middles, and a hair
-# within the protected distance of each other by a way through air. Each pair of paths that is
-# found is then run forward, as the simulated room lives through it. It sees a bound that forgets a
-# side of a wall, a door's leaf, a place between nodes or a lag. It cannot see a pair of paths that
-# it did not try, nor heat that the true room moves otherwise than the model does.
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Pairs: TypeAlias = tuple[Floats, Floats]  # places of the one and of the other, (pairs, 2)
@@ -58,7 +48,17 @@ class Found(NamedTuple):
 
 
 def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
-    """Yield that no paths pass the bound, in rooms at random and in the sample."""
+    """Yield that no paths pass the bound, in rooms at random and in the sample.
+
+    Two paths in a modelled room that differ by more than its noise was made for. Rooms are drawn
+    at random, with walls that end freely, meet or are thinner than a cell of the map, with doors
+    that move and with furniture, and two paths are looked for that are seen apart as well as can
+    be. They are of any places that people may be in, not of nodes or middles, and a hair within
+    the protected distance of each other by a way through air. Each pair of paths that is found is
+    then run forward, as the simulated room lives through it. It sees a bound that forgets a side
+    of a wall, a door's leaf, a place between nodes or a lag. It cannot see a pair of paths that it
+    did not try, nor heat that the true room moves otherwise than the model does.
+    """
     world = np.random.default_rng(effort.tape("paths").bits(63))
     starts = effort.pick(2, 20)
     if effort.own is not None:
@@ -339,19 +339,18 @@ def _door(wall: Wall, minutes: int, world: np.random.Generator) -> Door | None:
     return Door(at, 0.6, 40.0, ((60.0 * moves[0], 60.0 * moves[1]),))
 
 
-# Layer: the most that one neighbour can change what is sent, found by trying.
-#
-# The subject brings a search that shares nothing with the code that plans. It sees noise scaled
-# to one sensor, to the wrong spread, walls, distance or intensity, a converter left out, a last
-# column dropped or a first one taken for its neighbour; and noise that is far too much, which
-# nobody needs. It cannot see a move that it did not try, nor whether noise of the right scale has
-# the right law.
-
 WASTE = 1.02  # noise made for so much more than anything found is noise for nothing
 
 
 def sensitivity_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield, for each room, that no neighbours differ more than was priced, nor far less."""
+    """Yield, for each room, that no neighbours differ more than was priced, nor far less.
+
+    The most that one neighbour can change what is sent, found by trying. The subject brings a
+    search that shares nothing with the code that plans. It sees noise scaled to one sensor, to the
+    wrong spread, walls, distance or intensity, a converter left out, a last column dropped or a
+    first one taken for its neighbour; and noise that is far too much, which nobody needs. It
+    cannot see a move that it did not try, nor whether noise of the right scale has the right law.
+    """
     yield _felt()
     for name, query in mechanism.subject.rooms():
         round = mechanism.plan(query, ())

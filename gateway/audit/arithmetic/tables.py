@@ -112,8 +112,6 @@ def ends(part: Any) -> Iterator[tuple[int, int]]:
             yield value, sum(value >= one for one in known)
 
 
-# Arrays of the layer `tables`: what a device with many readings adds to them, and refuses.
-
 ANSWERS = 2**20  # of a key, with noise from tables
 ROUNDS, SENSORS = 6, 16
 

@@ -25,13 +25,6 @@ from ..bench import Blocks, Device, asked_of, listening, message, plans
 from ..claim import Claim, Effort, at_most, true
 from .power import Flash, PowerCut, live
 
-# Layer `crash`, second part: slots that cannot both be true are not believed, and are kept.
-#
-# Somebody who has the flash in hand, or a flash that is worn, can leave anything there. A device
-# that finds its slots cut short, forged, of another device, or telling two stories must give up
-# its key and leave them as they are; so must one that finds a single slot, which may be an old
-# copy. What it cannot see: two slots put back together to one true day, with the third one lost.
-
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda kept: b"",
     "erased": lambda kept: b"\xff" * len(kept),
@@ -49,7 +42,14 @@ BACK: dict[str, Callable[[Any], Any]] = {
 
 
 def contradicted_claims(round: Any, root: bytes) -> Iterator[Claim]:
-    """Yield which contradictions are believed, and whether what was found is left as it was."""
+    """Yield which contradictions are believed, and whether what was found is left as it was.
+
+    Slots that cannot both be true are not believed, and are kept. Somebody who has the flash in
+    hand, or a flash that is worn, can leave anything there. A device that finds its slots cut
+    short, forged, of another device, or telling two stories must give up its key and leave them as
+    they are; so must one that finds a single slot, which may be an old copy. What it cannot see:
+    two slots put back together to one true day, with the third one lost.
+    """
     yield _kept(round, root)
     believed, touched, looked = [], [], 0
     for name, slots in _stories(round, root):
@@ -141,16 +141,15 @@ def _turned(kept: bytes, at: int) -> bytes:
     return kept[:at] + bytes([kept[at] ^ 1]) + kept[at + 1 :]
 
 
-# Somebody who remembers what a device really answered, and holds every start of it to that.
-#
-# Prices are reckoned here in exact fractions and limits compared in kelvin, not by the device's
-# own arithmetic; noise is known by its blocks.
-
 ANSWERS = 45  # that the budget of one device is for
 
 
 class Witness:
-    """One device on a flash, and what really came of it."""
+    """One device on a flash, and what really came of it.
+
+    Prices are reckoned here in exact fractions and limits compared in kelvin, not by the device's
+    own arithmetic; noise is known by its blocks.
+    """
 
     def __init__(self, round: Any, root: bytes, flash: Flash, blocks: Blocks) -> None:
         price = asked_of(round).cost(round, Device(round, root).limits)

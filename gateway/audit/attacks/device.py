@@ -135,18 +135,16 @@ def misfit(noise: Floats, sigma: float, cells: int) -> tuple[float, int]:
     return float(chi2.sf(statistic, len(chances) - 1)), len(chances)
 
 
-# What the noise of frames is, once what was read is taken off: its size, its law, its company.
-#
-# The audit knows the readings, so it sees the noise itself, and far smaller faults than anybody
-# outside could. Each claim is about noise that was promised to be independent discrete Gaussians
-# of one sigma, and fails by bad luck with chance alpha at most.
-
 CELLS = 40  # of the goodness of fit, fewer where there are few draws
 _LEAST = 1e-9  # of the promised variance: noise that is not there has no ratio
 
 
 def noise_claims(name: str, noise: Floats, sigma: float, alpha: float) -> Iterator[Claim]:
     """Yield what is to be said of noise.
+
+    The audit knows the readings, so it sees the noise itself, and far smaller faults than anybody
+    outside could. Each claim is about noise that was promised to be independent discrete Gaussians
+    of one sigma, and fails by bad luck with chance alpha at most.
 
     Args:
         name: of the room, for the sentences.

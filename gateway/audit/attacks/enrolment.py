@@ -24,13 +24,6 @@ from ..arithmetic import accountant
 from ..bench import Device, exact_mu, message, replaced
 from ..claim import Claim, Effort, at_most, true
 
-# Layer: enrolling leaves keys where they belong, and devices with just the budget promised.
-#
-# A deployment is enrolled by the operator's own command, once for each mode, while the roots that
-# are made are noted. Then every file is searched for keys that must not be in it, and the devices
-# are started from their files and asked until they fall silent. What it cannot see: a host whose
-# memory or disk keeps what was deleted, and a file that is handed on.
-
 READINGS, SENSORS, MORE = 4, 3, 6
 KEYS = 16  # of one sensor, that what is set aside of delta for noise from tables pays for
 DEPLOYMENT = """
@@ -54,7 +47,14 @@ name = "audit"
 
 
 def enrolment_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield where keys are, and what devices answer, after enrolling in each mode."""
+    """Yield where keys are, and what devices answer, after enrolling in each mode.
+
+    Enrolling leaves keys where they belong, and devices with just the budget promised. A
+    deployment is enrolled by the operator's own command, once for each mode, while the roots that
+    are made are noted. Then every file is searched for keys that must not be in it, and the
+    devices are started from their files and asked until they fall silent. What it cannot see: a
+    host whose memory or disk keeps what was deleted, and a file that is handed on.
+    """
     for mode in ("sealed", "keyholder"):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -213,19 +213,12 @@ def _keys(mechanism: Any, path: Path, folder: Path) -> Claim:
     )
 
 
-# An operator's own deployment, audited in place of the rooms that the audit brings.
-#
-# Layer `deployment` besides: what its devices were enrolled with keeps the promise. Real devices
-# answer under those very limits until they are silent for good, and what they answered is held
-# against epsilon. What it cannot see: whether the room, the sensors and the people are as the file
-# says.
-
 TRIES = 24  # backgrounds for each move that is kept
 CELLS = 6  # across and down, of those that a finite mechanism's answers are enumerated for
 
 
 class Own(NamedTuple):
-    """One deployment: what it asks, and what its devices hold.
+    """One deployment, audited in place of the audit's rooms: what it asks, what its devices hold.
 
     held: the different limits of its devices; of those that would be enrolled, if none are.
     plan: the file of its room, if it has one.
@@ -310,7 +303,12 @@ def _ways(plan: Path, grid: Any) -> tuple[Any, ...]:
 
 
 def deployment_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what devices of this deployment can give away in all."""
+    """Yield what devices of this deployment can give away in all.
+
+    What its devices were enrolled with keeps the promise: real devices answer under those very
+    limits until they are silent for good, and what they answered is held against epsilon. What it
+    cannot see: whether the room, the sensors and the people are as the file says.
+    """
     ((name, query),), subject = mechanism.subject.rooms(), mechanism.subject
     round, times = mechanism.plan(query, ()), subject.readings(query)
     for place, limits in enumerate(effort.own.held):

@@ -26,14 +26,13 @@ from ...storage.store import Store
 from ..bench import SITE, SITE_KEY, Device, message, plans
 from ..claim import Claim, Effort, at_most, true
 
-# A gateway's memory and judgement with real devices before it: judge, store and ledger.
-#
-# The store is a file on a disk; the broker between is left out, and what it could do with messages
-# is done by hand.
-
 
 class House:
-    """A gateway's memory and judgement, with real devices before it."""
+    """A gateway's memory and judgement, with real devices before it.
+
+    The store is a file on a disk; the broker between is left out, and what it could do with
+    messages is done by hand.
+    """
 
     def __init__(self, folder: Path, round: Any, devices: Sequence[Device]) -> None:
         self.folder, self.round, self.devices = folder, round, devices
@@ -108,15 +107,14 @@ def signed(device: Device, report: Any) -> Message:
     return Message(topic_of(device), frame, (1, 1))
 
 
-# Layer `gateway`, second part: answers that no device gives, signed with the key of one.
-#
-# Somebody who has stolen a device's key can say anything in its name. What counts then is an
-# answer that the device might have given, and one of them; for other sensors, for none, or beyond
-# what can be drawn nothing counts. What it cannot see: an answer that was chosen, and not drawn.
-
-
 def impossible_claims(house: House, number: int) -> Iterator[Claim]:
-    """Yield whether they count in the Round of this number, and whether another's answer does."""
+    """Yield whether they count in the Round of this number, and whether another's answer does.
+
+    Somebody who has stolen a device's key can say anything in its name. What counts then is an
+    answer that the device might have given, and one of them; for other sensors, for none, or
+    beyond what can be drawn nothing counts. What it cannot see: an answer that was chosen, and not
+    drawn.
+    """
     honest, device = house.devices
     counted = 0
     payloads = device.asked.impossible(house.round, device.identity.sensor)

@@ -19,17 +19,6 @@ import edge
 
 from ..claim import Claim, Effort, true
 
-# One script that draws a keyed device's noise, and its key holder's, on any Python.
-#
-# The device goes the device's way: its budget steps the chain key on at each boot, and gives
-# each of its readings a stream. The key holder goes the holder's way: from the root key to the
-# key of each boot by itself, and to the same streams from that. What a side prints, a digest of
-# every chunk of values, is the same line by line, on CPython and on every board, or readings are
-# lost.
-#
-# The script imports `edge` alone and is plain text, because the Pythons that run it are other
-# programs: MicroPython's ports as well as this one.
-
 Side = Literal["device", "holder"]
 
 NOISE_SCRIPT = """
@@ -85,6 +74,15 @@ def source(
     side: Side, sigma: int, *, boot: int, readings: int, chunk: int, values: int = 1
 ) -> str:
     """Return a script that prints a line for each chunk of the noise values of one boot.
+
+    The device goes the device's way: its budget steps the chain key on at each boot, and gives
+    each of its readings a stream. The key holder goes the holder's way: from the root key to the
+    key of each boot by itself, and to the same streams from that. What a side prints, a digest of
+    every chunk of values, is the same line by line, on CPython and on every board, or readings are
+    lost.
+
+    The script imports `edge` alone and is plain text, because the Pythons that run it are other
+    programs: MicroPython's ports as well as this one.
 
     A line is: values so far, digest of the chunk's values, HMAC blocks so far, microseconds so
     far. All but the last are the same wherever it runs. A million values at once are too many for

@@ -1,4 +1,4 @@
-"""Layers `keys`, `holders` and `streams`: what each key is for, who can take noise off, which noise serves what."""
+"""Layers `keys`, `holders` and `streams`: what a key is for, and which noise is made of it."""
 
 import gc
 import hmac
@@ -14,12 +14,6 @@ from edge.slots import COUNT
 from ..bench import SITE, SITE_KEY, Blocks, Device, listening, message, plans, replaced
 from ..claim import Claim, Effort, at_most, true
 
-# Layer: every key does one job, comes from the root as documented, and is forgotten in time.
-#
-# All derivations are done here anew with Python's own hmac, so a label, an order or a width that
-# changed in edge shows at once: as a stream that the key holder cannot repeat, or that two
-# readings share. What it cannot see: that HMAC-SHA256 is as good as random, which is assumed.
-
 LABELS = {
     "mac": b"heatveil-mac-v1",
     "config": b"heatveil-config-v1",
@@ -30,7 +24,13 @@ LABELS = {
 
 
 def keys_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what is to be said of the keys of one device."""
+    """Yield what is to be said of the keys of one device.
+
+    Every key does one job, comes from the root as documented, and is forgotten in time. All
+    derivations are done here anew with Python's own hmac, so a label, an order or a width that
+    changed in edge shows at once: as a stream that the key holder cannot repeat, or that two
+    readings share. What it cannot see: that HMAC-SHA256 is as good as random, which is assumed.
+    """
     root, other = (effort.root("keys", i) for i in range(2))
     room = plans(mechanism)[0]
     yield _documented(root)
@@ -148,16 +148,16 @@ def _reachable(thing: Any, depth: int = 6) -> set[bytes]:
     return found
 
 
-# Layer: who holds the root opens a keyholder device, and no sealed one.
-#
-# What it cannot see: whether the host that enrolled a sealed device has really forgotten its
-# root, and whether a board's own entropy is any good.
-
 FRAMES = 12
 
 
 def holders_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what a host can repeat of what devices of each kind draw."""
+    """Yield what a host can repeat of what devices of each kind draw.
+
+    Who holds the root opens a keyholder device, and no sealed one. What it cannot see: whether the
+    host that enrolled a sealed device has really forgotten its root, and whether a board's own
+    entropy is any good.
+    """
     root, asked = effort.root("holders"), mechanism.subject.asked
     modes = dict(asked.modes(plans(mechanism)[0].round))
     yield from _sealed(root)
@@ -262,13 +262,6 @@ def _unveiled(asked: Any, root: bytes) -> int:
     return opened
 
 
-# Layer: a stream of noise belongs to one reading, and no two readings share one.
-#
-# The stream of a reading is computed anew here, by Python's own hmac, and each of the things that
-# name a reading is changed by itself: another device, boot, message, sensor or key must be another
-# stream. The blocks that real devices draw are listened to, over reboots and repeated Rounds. What
-# it cannot see: what happens when power fails in the middle, for which there is the layer `crash`.
-
 NAMES = ("a", "b", "ab", "a" * 255, "a\0", "room-1", "room-11")
 COUNTERS = (0, 1, 2, 255, 256, 257, 65535, 65536, 1 << 32, (1 << 48) - 1)
 CHANNELS = (0, 1, 2, 255, 256, 65535)
@@ -279,7 +272,14 @@ TWINS = (("twin-1", 0), ("twin-2", 0), ("twin-3", 2))
 
 
 def streams_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what is to be said of streams, first by name and then as devices draw them."""
+    """Yield what is to be said of streams, first by name and then as devices draw them.
+
+    A stream of noise belongs to one reading, and no two readings share one. The stream of a
+    reading is computed anew here, by Python's own hmac, and each of the things that name a reading
+    is changed by itself: another device, boot, message, sensor or key must be another stream. The
+    blocks that real devices draw are listened to, over reboots and repeated Rounds. What it cannot
+    see: what happens when power fails in the middle, for which there is the layer `crash`.
+    """
     chain, other = (effort.root("stream", i) for i in range(2))
     yield _as_documented(chain, effort)
     yield _complete(chain, other)

@@ -1,4 +1,4 @@
-"""A budget on a flash that loses its power, or its mind, watched by somebody who remembers everything."""
+"""Budgets on a flash that loses its power at any write, and who remembers what they answered."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,11 +14,6 @@ from edge.limits import Limits, price
 from edge.slots import COUNT
 from edge.tightening import looser
 
-# Three slots on a flash that loses its power, or its mind, at a chosen write.
-#
-# What a power cut leaves of a write is anything between nothing and all of it: the new bytes up to
-# some place, and then the old ones, none, erased ones or noise. What was not flushed vanishes.
-
 ERASED = b"\xff"
 ENDINGS = ("old", "none", "erased", "noise")
 
@@ -29,6 +24,10 @@ class PowerCut(BaseException):
 
 class Flash:
     """Slots as `edge.slots` wants them, kept through any number of power cuts.
+
+    What a power cut leaves of a write is anything between nothing and all of it: the new bytes up
+    to some place, and then the old ones, none, erased ones or noise. What was not flushed
+    vanishes.
 
     kept is what is on the medium. writes counts the writes begun. `fuse` is how many more of
     them are whole before the one in which the power fails; below 0, it does not fail. `drops`
@@ -91,11 +90,6 @@ class Unflushed:
             raise PowerCut
         self._flash.fuse -= 1
 
-
-# Devices that lose their power again and again, watched by somebody who remembers everything.
-#
-# A device boots, answers and tightens its limits; at a random write, at a random byte, the power
-# fails. The Witness remembers what was really answered and holds the device to it.
 
 MOST_WRITES = 12  # before a power cut: some six boots, leases or tightenings
 LEASE = 3
@@ -162,6 +156,9 @@ class Seen:
 
 def live(cuts: int, seed: bytes, start: Start | None = None, spite: int = 0) -> Seen:
     """Return what was seen of devices that lost their power `cuts` times in all.
+
+    A device boots, answers and tightens its limits; at a random write, at a random byte, the power
+    fails. The Witness remembers what was really answered and holds the device to it.
 
     start(flash, state key) makes their budget. spite is how many per cent of the starts find
     their slots spoilt beyond what a power cut does; only then may a device be lost.

@@ -1,4 +1,12 @@
-"""Layer `attack`: no sequence of attacks gets more out of a device than was promised, nor out of a gateway."""
+"""Layer: no sequence of attacks gets more out of a device than was promised, nor out of a gateway.
+
+The other layers try one danger at a time; here they come one after the other, drawn at random
+and as written down: sensors that fail, Rounds forged under a number that is paid for, power that
+is cut at a write, a sleep whose memory is lost, a slot put back to an older day, a clock that is
+turned, limits, messages that come again. Each life is led twice, by devices that read different
+things: nothing that is seen of them may differ. What it cannot see: both slots, or the memory of
+a sleep, put back to one true day, which no device can know of.
+"""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -21,12 +29,6 @@ from ..claim import Claim, Effort, at_most, true
 from .gateway import House, topic_of
 from .power import Flash, PowerCut
 
-# One device under attack, and what somebody sees of it who writes everything down.
-#
-# He has the site's key and the flash in hand, cuts the power when he likes and turns the clock.
-# What may come of that is reckoned here from outside: prices in exact fractions, noise by its
-# blocks, and nothing by the device's own word but what it says that it has spent.
-
 LEASE = 8  # answers that are paid for at a time, and numbers that may come again after a cut
 
 
@@ -48,6 +50,10 @@ class Memory:
 
 class Besieged:
     """A device on a flash, and all that was seen of it.
+
+    He has the site's key and the flash in hand, cuts the power when he likes and turns the clock.
+    What may come of that is reckoned here from outside: prices in exact fractions, noise by its
+    blocks, and nothing by the device's own word but what it says that it has spent.
 
     faults: what must not have been. looks: what is to be seen from outside, act by act; it must be
     the same whatever the sensor reads. frames: each, and the signed Round that it answers.
@@ -190,8 +196,6 @@ class Besieged:
         if not holds:
             self.faults.append(fault)
 
-
-# Who attacks one device, act by act: what they do is drawn, and never from what a sensor read.
 
 WRITES = 6  # before a power cut, at most
 RUBBISH: tuple[Any, ...] = (0.5, 1e12 + 0.5, 7.0, float("inf"), -1e9, float("nan"), "7", None)
@@ -347,15 +351,6 @@ class Siege:
         if not holds:
             self.life.faults.append(fault)
 
-
-# Layer: no sequence of attacks gets more out of a device than was promised, nor out of a gateway.
-#
-# The other layers try one danger at a time; here they come one after the other, drawn at random
-# and as written down: sensors that fail, Rounds forged under a number that is paid for, power that
-# is cut at a write, a sleep whose memory is lost, a slot put back to an older day, a clock that is
-# turned, limits, messages that come again. Each life is led twice, by devices that read different
-# things: nothing that is seen of them may differ. What it cannot see: both slots, or the memory of
-# a sleep, put back to one true day, which no device can know of.
 
 ANSWERS = 45  # that the budget of one device is for
 ACTS = 45  # of one life drawn at random

@@ -15,19 +15,19 @@ from ...virtual.dialogue import Dialogue
 from ..bench import Device, asked_of, listening, message, plans, replaced
 from ..claim import Claim, Effort, at_most, true
 
-# Layer: the time at which a frame leaves tells nothing of its noise or its reading.
-#
-# How long a draw takes tells how large the noise is. So noise must be there before the reading is
-# taken, and a frame must leave at a tick fixed when its Round came. On a clock of our own, draws
-# here take as long as their noise is large, longer than a tick even. What it cannot see: what the
-# time on a real board, its radio or its power line gives away.
-
 TICK_MS = 100
 ROUNDS = 40
 
 
 def moments_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield when devices draw, read and send."""
+    """Yield when devices draw, read and send.
+
+    The time at which a frame leaves tells nothing of its noise or its reading. How long a draw
+    takes tells how large the noise is. So noise must be there before the reading is taken, and a
+    frame must leave at a tick fixed when its Round came. On a clock of our own, draws here take as
+    long as their noise is large, longer than a tick even. What it cannot see: what the time on a
+    real board, its radio or its power line gives away.
+    """
     round = plans(mechanism)[0].round._replace(number=1)
     root = effort.root("moments")
     for mode, asked in mechanism.subject.asked.modes(round):
@@ -147,18 +147,17 @@ def _said(round: Any, root: bytes, mode: str) -> Claim:
     )
 
 
-# Layer `spoken`, second part: how often real devices answer near by, against the exact chance.
-#
-# What is counted is whether an answer is one that the reading makes likelier than another reading
-# does: how often that is so is a binomial, whose tails are exact. It sees a device that draws with
-# other weights than the Round's by a tenth. Exact laws are the business of `weighed`; this is the
-# whole way, from keys to frames.
-
 TRIES = 600
 
 
 def wagered(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield, for each room with more than one answer, how often devices answered near by."""
+    """Yield, for each room with more than one answer, how often devices answered near by.
+
+    What is counted is whether an answer is one that the reading makes likelier than another
+    reading does: how often that is so is a binomial, whose tails are exact. It sees a device that
+    draws with other weights than the Round's by a tenth. Exact laws are the business of `weighed`;
+    this is the whole way, from keys to frames.
+    """
     subject, tries = mechanism.subject, effort.pick(TRIES, 20 * TRIES)
     for name, query in subject.rooms():
         round = mechanism.plan(query, ())
@@ -188,16 +187,6 @@ def wagered(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         )
 
 
-# Layer: a device that draws its answer says nothing beside it, and answers no more than it may.
-#
-# Real devices with budgets, which answer signed Rounds with signed frames. It sees lengths or
-# words that follow what a device was told, an answer made anew when it is asked again, Rounds of
-# too large an epsilon that are answered, and epsilons that add up to too much. It cannot see what
-# somebody adds to a device beside `edge`.
-#
-# A sealed device mixes the system's own entropy in, so how often it answered near by differs from
-# run to run.
-
 ANSWERS = 6  # of a device's life
 NO_PLACES: tuple[Any, ...] = (
     None,
@@ -213,7 +202,17 @@ NO_PLACES += ((1 << 127, 0), ("2", "1"), (None, 0), (), "7", (1, 2, 3))
 
 
 def spoken_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what devices say in each room, and how often."""
+    """Yield what devices say in each room, and how often.
+
+    A device that draws its answer says nothing beside it, and answers no more than it may. Real
+    devices with budgets, which answer signed Rounds with signed frames. It sees lengths or words
+    that follow what a device was told, an answer made anew when it is asked again, Rounds of too
+    large an epsilon that are answered, and epsilons that add up to too much. It cannot see what
+    somebody adds to a device beside `edge`.
+
+    A sealed device mixes the system's own entropy in, so how often it answered near by differs
+    from run to run.
+    """
     subject = mechanism.subject
     root = effort.root("spoken")
     for name, query in subject.rooms():
@@ -333,11 +332,6 @@ def _refused(name: str, subject: Any, round: Any, root: bytes) -> Claim:
     )
 
 
-# Layer: the length and the words of a device tell nothing of its noise or its reading.
-#
-# Devices of one key that see different things are held side by side: nothing may differ but the
-# sums themselves. What it cannot see: what somebody adds to a device's firmware beside `edge`.
-
 INFINITE, NO_NUMBER = float("inf"), float("nan")
 NO_READINGS: tuple[Any, ...] = (
     None,
@@ -355,7 +349,12 @@ NO_READINGS += (("21",), (None,), (True,), (1 << 127,), (-(1 << 127),), (), "7")
 
 
 def words_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what devices say that see different things, or rubbish, or draw huge noise."""
+    """Yield what devices say that see different things, or rubbish, or draw huge noise.
+
+    The length and the words of a device tell nothing of its noise or its reading. Devices of one
+    key that see different things are held side by side: nothing may differ but the sums
+    themselves. What it cannot see: what somebody adds to a device's firmware beside `edge`.
+    """
     round = plans(mechanism)[0].round
     root = effort.root("words")
     for wide in (0, 1 << 20):  # frames of 16 bits a number, and of 32

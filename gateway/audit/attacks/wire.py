@@ -16,18 +16,17 @@ from ..arithmetic.finite import Family, enumerate_weights
 from ..bench import SITE, SITE_KEY, Device, asked_of, message, plans
 from ..claim import Claim, Effort, at_most, true
 
-# Layer: limits that come over the air can only raise privacy.
-#
-# Limits are drawn at random, signed with the right key as if it had been stolen, and given to a
-# real device. Whatever it takes must be at least as private as what it had; that is reckoned anew,
-# by what the mechanism's subject says, in exact fractions. What it cannot see: a message of a kind
-# that it does not know.
-
 FEW = 1 << 40  # nano-rho of budget
 
 
 def limits_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what devices take of limits."""
+    """Yield what devices take of limits.
+
+    Limits that come over the air can only raise privacy. Limits are drawn at random, signed with
+    the right key as if it had been stolen, and given to a real device. Whatever it takes must be
+    at least as private as what it had; that is reckoned anew, by what the mechanism's subject
+    says, in exact fractions. What it cannot see: a message of a kind that it does not know.
+    """
     for room in plans(mechanism)[:2]:
         root = effort.root("bounded", room.name)
         yield from _limits(room.name, room.round, root, effort)
@@ -69,12 +68,6 @@ def _limits(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Clai
     yield true(f"{name}: a device says why it does not take limits", not unsaid, samples=tries)
 
 
-# Layer: every bit of every message is signed, for its topic and its key alone.
-#
-# Each bit of a frame, a Round and a limits message is turned, each message is cut, put on another
-# topic and signed with every other key of the house: none may be believed. The MAC is computed
-# anew by Python's own hmac. What it cannot see: who has stolen a key.
-
 MAC_BYTES = 16
 
 
@@ -89,7 +82,13 @@ class Kind(NamedTuple):
 
 
 def wire_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what is to be said of the three kinds of message."""
+    """Yield what is to be said of the three kinds of message.
+
+    Every bit of every message is signed, for its topic and its key alone. Each bit of a frame, a
+    Round and a limits message is turned, each message is cut, put on another topic and signed with
+    every other key of the house: none may be believed. The MAC is computed anew by Python's own
+    hmac. What it cannot see: who has stolen a key.
+    """
     round = plans(mechanism)[0].round
     root = effort.root("signed")
     device = Device(round, root, sensors=asked_of(round).SENSORS)
@@ -186,18 +185,18 @@ def _unpackable(round: Any) -> Claim:
     return true("nothing packs a Reading", not sent, samples=len(packs))
 
 
-# Layer `rounds`, second part: a device that a Round's noise is not made for does not answer it.
-#
-# A converter with coarser steps moves readings further than the noise hides, and answers that come
-# faster than the limits say are more than were meant. What it cannot see: a converter that has
-# other steps than the device was told.
-
 STEPS = tuple(map(Fraction, ("1/64", "1/32", "1/16", "1/48", "3/32", "1/10", "1/9", "1/8", "1")))
 PACE_MS = 5000
 
 
 def suited_claims(name: str, round: Any, root: bytes) -> Iterator[Claim]:
-    """Yield what devices answer that have a converter, and how fast any does."""
+    """Yield what devices answer that have a converter, and how fast any does.
+
+    A device that a Round's noise is not made for does not answer it. A converter with coarser
+    steps moves readings further than the noise hides, and answers that come faster than the limits
+    say are more than were meant. What it cannot see: a converter that has other steps than the
+    device was told.
+    """
     if asked_of(round).CONVERTED:
         yield from _converters(name, round, root)
     yield _paced(name, round, root)
@@ -256,22 +255,22 @@ def _paced(name: str, round: Any, root: bytes) -> Claim:
     )
 
 
-# Layer: no Round, whoever signed it, makes a device less private.
-#
-# Rounds are drawn at random, most of them worse than the one that was planned, signed with the
-# site's key as if it had been stolen, and given to a real device. It may answer those alone that
-# its limits let through, and must charge each in full; what that is is reckoned anew, in exact
-# fractions. Now and then its sensor fails once the answer is paid for, and the next Rounds bear
-# the number of the one that has none yet. Where answers can be enumerated, those to Rounds that
-# were answered are. What it cannot see: a Round that asks for what no rule here speaks of.
-
 LAWS = 60  # answered Rounds whose every answer is looked at, where that can be done
 LEASE = 8  # answers that a power cut may cost, and so the most Rounds that are asked anew
 AGAIN = 8  # times at most that a number is answered, however often the power is cut
 
 
 def rounds_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what devices answer."""
+    """Yield what devices answer.
+
+    No Round, whoever signed it, makes a device less private. Rounds are drawn at random, most of
+    them worse than the one that was planned, signed with the site's key as if it had been stolen,
+    and given to a real device. It may answer those alone that its limits let through, and must
+    charge each in full; what that is is reckoned anew, in exact fractions. Now and then its sensor
+    fails once the answer is paid for, and the next Rounds bear the number of the one that has none
+    yet. Where answers can be enumerated, those to Rounds that were answered are. What it cannot
+    see: a Round that asks for what no rule here speaks of.
+    """
     rooms = plans(mechanism)
     for room in rooms if len(rooms) < 4 else (*rooms[:2], *rooms[-2:]):
         root = effort.root("forged", room.name)
