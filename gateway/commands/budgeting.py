@@ -18,12 +18,20 @@ PARTS = {
     "noise": "drawing the noise",
     "frame": "packing and sending",
     "start": "waking up",
+    "hold": "holding the frame until its tick",
     "rest": "resting until the next",
 }
 
 MEASURED = ["noise_ms", "bytes.frame", "bytes.packet", "memory.running", "memory.running_mpy"]
 MEASURED += ["memory.table", "memory.load_source", "memory.load_mpy"]
-ESTIMATED = ["awake_s", "sleepless_s", "bytes.day", "memory.flash_source", "memory.flash_mpy"]
+ESTIMATED = [
+    "awake_s",
+    "tick_ms",
+    "sleepless_s",
+    "bytes.day",
+    "memory.flash_source",
+    "memory.flash_mpy",
+]
 ESTIMATED += ["memory.erasures_year", "energy"]
 
 
@@ -110,7 +118,7 @@ def _lines(found: Needs, promised: int | None) -> Iterable[str]:
         yield f"          {share:5.1f} %  {PARTS[name]}"
     yield (
         f"time      {found.noise_ms:.3g} ms to draw the noise ({_drawn(plan)}), "
-        f"{found.awake_s:.3g} s awake for an answer (estimated)"
+        f"{found.awake_s:.3g} s awake for an answer, its tick at {found.tick_ms} ms (estimated)"
     )
     yield (
         f"memory    {_kb(memory.running)} of heap running, {_kb(memory.running_mpy)} from .mpy; "
@@ -141,6 +149,7 @@ def _plain(found: Needs, promised: int | None) -> dict[str, Any]:
     return {
         "plan": found.plan._asdict() | {"own": dict(found.plan.own)},
         "sleepless_s": found.sleepless_s,
+        "tick_ms": found.tick_ms,
         "noise_ms": found.noise_ms,
         "awake_s": found.awake_s,
         "bytes": found.bytes._asdict(),

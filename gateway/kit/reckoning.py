@@ -5,18 +5,22 @@ on the table in `figures`, whose energies are estimates: trust how two plans com
 your own board before you promise anybody a year.
 """
 
+import math
 from typing import NamedTuple
 
 from edge import thermal, wire
 from edge.host.post import REPORT_BYTES
+from edge.limits import Limits
 from edge.records import Grid, Guarantee, Report, Round
+from edge.slots import COUNT
 
 from ..faults import OperatorFault
 from .asked import DAY_S, Plan, checked, draw_ms, tables
-from .figures import Sensor
+from .figures import SENSORS, TELL, Sensor
 
 CLAMP = 8000  # grains: 31 K either way in grains of 2**-8 K
 KEY = bytes(wire.MAC_BYTES * 2)
+MARGIN, TICK_MS = 2, 100  # the longest answer fits so often into a tick, which is so many of these
 
 
 class Bytes(NamedTuple):
@@ -25,6 +29,13 @@ class Bytes(NamedTuple):
     frame: int
     packet: int
     day: int
+
+
+class Took(NamedTuple):
+    """What was measured on a board: its sensor opened and read, its slots written."""
+
+    sensor_ms: float
+    slots_ms: float
 
 
 class Memory(NamedTuple):
@@ -53,11 +64,13 @@ class Energy(NamedTuple):
 class Needs(NamedTuple):
     """The whole answer.
 
+    tick_ms: as `tick_ms` says.
     sleepless_s: how long a sleeping board would be awake for an answer, where that is longer than
     from one to the next, so that the plan was reckoned as one that never sleeps; or 0.
     """
 
     plan: Plan
+    tick_ms: int
     noise_ms: float
     awake_s: float
     bytes: Bytes
@@ -81,7 +94,40 @@ def needs(plan: Plan) -> Needs:
         sleepless_s, plan = awake_s, plan._replace(sleeps=False)
         energy, awake_s = _energy(plan, sensor, noise_ms)
     air = _air(plan, frame)
-    return Needs(plan, noise_ms, awake_s, air, _memory(plan), energy, sleepless_s)
+    tick = tick_ms(plan)
+    return Needs(plan, tick, noise_ms, awake_s, air, _memory(plan), energy, sleepless_s)
+
+
+def of_device(mechanism: str, driver: str, readings: int, limits: Limits) -> Plan:
+    """Return the plan of a device whose answers take as long as any: by the exact sampler."""
+    sensor = driver if mechanism == thermal.NAME else TELL[0]
+    return Plan(sensor, readings, DAY_S, limits.variance, 1.0)
+
+
+def answer_ms(plan: Plan, took: Took | None = None) -> float:
+    """Return how long an answer takes at the most, in milliseconds.
+
+    Its sensor has to be opened anew, a lease is paid for in all slots, and no noise lies ready.
+
+    Args:
+        took: what was measured, which counts where it is more than the figures say. Of a sensor
+            of one's own nothing else is known.
+    """
+    known = SENSORS.get(plan.sensor)
+    sensor_ms = 1000 * (known.opens_s + known.converts_s) if known else 0.0
+    slots_ms = COUNT * plan.figure("slot_ms")
+    if took is not None:
+        sensor_ms, slots_ms = max(sensor_ms, took.sensor_ms), max(slots_ms, took.slots_ms)
+    return sensor_ms + slots_ms + plan.readings * draw_ms(plan) + _pack_ms(plan)
+
+
+def tick_ms(plan: Plan, took: Took | None = None) -> int:
+    """Return the tick of a device, in milliseconds: its longest answer twice, in whole hundreds.
+
+    Twice, for the figures are those of another board, and draws are not all alike. A frame that
+    was not there by then goes out a tick later, and tells that its draw was a long one.
+    """
+    return TICK_MS * math.ceil(MARGIN * answer_ms(plan, took) / TICK_MS)
 
 
 def _frame(plan: Plan) -> int:
@@ -150,17 +196,23 @@ def _memory(plan: Plan) -> Memory:
     )
 
 
+def _pack_ms(plan: Plan) -> float:
+    return plan.figure("pack_ms") * max(plan.readings, 1) / 64
+
+
 def _energy(plan: Plan, sensor: Sensor, noise_ms: float) -> tuple[Energy, float]:
     """Return charge and days, and how long a board is awake for an answer."""
-    work_s = (noise_ms + plan.figure("pack_ms") * max(plan.readings, 1) / 64) / 1000
+    work_s = (noise_ms + _pack_ms(plan)) / 1000
+    held_s = tick_ms(plan) / 1000 - work_s - sensor.converts_s if plan.sleeps else 0.0
     radio_s = plan.figure("publish_ms") / 1000
     parts = {
         "noise": noise_ms / 1000 * plan.figure("awake_ma"),
         "sensor": sensor.converts_s * (sensor.active_ma + plan.figure("awake_ma")),
         "frame": (work_s - noise_ms / 1000) * plan.figure("awake_ma")
         + radio_s * plan.figure("radio_ma"),
+        "hold": held_s * plan.figure("listen_ma"),
     }
-    awake_s = work_s + sensor.converts_s + radio_s
+    awake_s = work_s + sensor.converts_s + held_s + radio_s
     if plan.sleeps:
         joined_s = plan.figure("join_s") + (plan.figure("handshake_s") if plan.tls else 0)
         parts["join"] = joined_s * plan.figure("radio_ma")

@@ -1,6 +1,7 @@
 """`heatveil budget`: what it says, held against frames that a real node makes."""
 
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from gateway.brokers.broker import embedded
 from gateway.faults import OperatorFault
+from gateway.kit import reckoning
 from gateway.kit.asked import Plan
 from gateway.kit.figures import FIGURES, SENSORS, heap_kb
 from gateway.kit.reckoning import Needs, needs
@@ -76,12 +78,27 @@ def test_the_laws_of_a_battery() -> None:
     assert twice == pytest.approx(2 * needs(PLAN).energy.days, rel=0.01)
 
 
+def test_a_tick_is_twice_the_longest_answer() -> None:
+    """An emulated RP2040 answers within 215 ms, and draws an array's noise for 553."""
+    held = limits.Limits(1, 8, 1, 250_000, 10**12, 0)
+    single = reckoning.of_device("thermal", "tmp117", 1, held)
+    array = reckoning.of_device("thermal", "amg8833", 64, held)
+    widest = array._replace(variance=(1 << 62) - 1)
+    slow, quick = reckoning.Took(900, 300), reckoning.Took(1, 1)
+
+    assert reckoning.tick_ms(single) >= 2 * 215
+    assert reckoning.tick_ms(array) == 100 * math.ceil(2 * (300 + 100 + 3 * 60 + 553 + 4.2) / 100)
+    assert reckoning.tick_ms(array, slow) >= 2 * (900 + 300 + 553)
+    assert reckoning.tick_ms(array, quick) == reckoning.tick_ms(array)
+    assert reckoning.tick_ms(widest) < 5000  # of a config that says none
+
+
 def test_its_parts_are_the_whole() -> None:
-    """By hand: asleep for an hour at a milliampere, and nothing else but what waking costs."""
+    """By hand: asleep for an hour at a milliampere, and waking, and 1.2 s till the tick."""
     found = needs(FAR._replace(own={"sleep_ma": 1.0})).energy
 
     assert sum(found.parts.values()) == pytest.approx(found.answer_mas)
-    assert found.answer_mas == pytest.approx(3600 + 282.7, rel=0.002)
+    assert found.answer_mas == pytest.approx(3600 + 330.1, rel=0.002)
     assert found.day_mah == pytest.approx(24 * found.answer_mas / 3600)
 
 
