@@ -6,7 +6,8 @@
     wifi     ssid, password; country of two letters, if the board must know it. None: a cable
     driver   name, one of `drivers` or `places`; empty, counts of the empty room; and the pins that
              it has
-    tick_ms  how long a tick is, 100 if not said; longer than the sensor takes, and than a draw
+    tick_ms  how long a tick is, twice an answer as `heatveil provision` has it; if not said 5000,
+             longer than any board's (`ticker`)
     wake_s   asleep so long between answers, 0 (never) if not said
     led      a pin's number or name; the board's own light if not said
     tables   true: an array may draw noise from tables, if a Round asks; false if not said
@@ -111,7 +112,7 @@ def checked(body, path=PLACE):
         raise fault(path, "has several sensors or tables, and tells a place", "of one sensor")
     for word, least, most in (("sensor", 0, 65535), ("sensors", 1, 1024)):
         _between(told, word, least, most, path)
-    for word, usual, least, most in (("tick_ms", 100, 10, 60000), ("wake_s", 0, 0, 86400)):
+    for word, usual, least, most in (("tick_ms", 5000, 10, 60000), ("wake_s", 0, 0, 86400)):
         told[word] = usual if told[word] is None else told[word]
         _between(told, word, least, most, path)
     link = _words(told["link"], LINK, {"ca": str}, path, "link.")

@@ -13,6 +13,7 @@ from ..enrolment.enrol import Device, Devices
 from ..kit import ailments, interpreter, reaching, selftest, sensing, state, still
 from ..kit.board import Board, BoardFault
 from ..kit.boardfile import THERMAL
+from ..kit.reckoning import answer_ms, of_device, tick_ms
 
 CLOCK = 2025  # a year before this one was never set
 
@@ -80,7 +81,7 @@ def _looked(
     except BoardFault as fault:
         faults.append(str(fault))
     if not there.config:
-        told["sensor"], told["sensor_how"] = sensing.looked(board)
+        told["sensor"], told["sensor_how"], _ = sensing.looked(board)
         if told["sensor"]:
             faults.append(f"its sensor: {told['sensor']}")
             if there.word == "ready":
@@ -102,6 +103,14 @@ def _of_state(there: state.State, devices: Devices | None, who: Device | None) -
     faults = [there.config] if there.config else []
     if there.lost:
         faults.append(f"{there.lost}: heatveil rotate {there.name} --keys")
+    if there.limits is not None and there.tick_ms:
+        plan = of_device(there.mechanism, there.driver, there.sensors, there.limits)
+        if there.tick_ms < tick_ms(plan):
+            faults.append(
+                f"its tick is {there.tick_ms} ms and an answer takes up to {answer_ms(plan):.0f}: "
+                "when its frames go out tells something of their noise. heatveil provision "
+                "gives it a longer one"
+            )
     if there.word == "exhausted":
         faults.append(
             "its budget is spent, for the life of its key; it stays silent, and new keys are "

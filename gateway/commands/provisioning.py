@@ -60,6 +60,7 @@ def provision(
         would = would_be(path, deployment, name, *which)
         if told is not None:  # before the board is asked, for that would stop what it does
             suited(deployment, would, told)
+            settings.check_tick(would, told)
         with still.looked_at(board):
             own_there = told if told is not None else settings.of_board(board)
             if told is None:
@@ -76,6 +77,7 @@ def provision(
     held = moved(deployment, held)
     if told is not None:
         suited(deployment, held, told)
+        settings.check_tick(held, told)
     seen = handing.provisioned(board, Kit(held, told, files, otherwise), say)
     started(board, deployment, held.identity, seen.epoch, wait_s, say)
 

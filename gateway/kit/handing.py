@@ -21,6 +21,7 @@ from . import (
     modules,
     parts,
     selftest,
+    sensing,
     settings,
     state,
     still,
@@ -30,6 +31,7 @@ from .board import Board, get, listed, remove
 from .boardfile import Held
 from .copying import copied, replaced
 from .interpreter import Found
+from .reckoning import Took
 
 Say = Callable[[str], None]
 
@@ -82,6 +84,11 @@ def provisioned(board: Board, kit: Kit, say: Say) -> state.State:
     config = settings.made(held, own)
     tried = trying.tried(board, held, config)
     say(f"sensor       {tried.wrong or tried.how}")
+    took = None if tried.took_ms is None else Took(tried.took_ms, sensing.slots_ms(board))
+    tick_ms = settings.tick_of(held, own, took)
+    config = settings.made(held, own | {"tick_ms": tick_ms})
+    here = f"its sensor took {took.sensor_ms} ms here, three slots {took.slots_ms}" if took else ""
+    say(f"tick         {tick_ms} ms; {here or 'as reckoned, nothing was measured'}")
     held = _slots(board, held, say)
     replaced(board, parts.CONFIG, config)
     say(f"config       {parts.CONFIG}, read back")

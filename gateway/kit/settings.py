@@ -2,7 +2,7 @@
 
 Keys and link come from the enrolment; the rest from the operator's own file, TOML:
 
-    tick_ms = 1000
+    wake_s = 600
     [driver]
     name = "ds18b20"
     pin = 4
@@ -14,7 +14,9 @@ Keys and link come from the enrolment; the rest from the operator's own file, TO
 Where the driver is `yours`, file = "mine.py" beside name is the one to be used; its path is taken
 from where the settings are. It goes to the board as sensors/yours.py, and is not in its config.
 
-It is held against the same reader that the board has, before anything is written there.
+It is held against the same reader that the board has, before anything is written there. Its tick
+(`tick_ms`) is as long as an answer needs, by the figures and by what is measured on the board; who
+says one may say a longer one.
 """
 
 import ast
@@ -25,7 +27,8 @@ from typing import Any
 from edge.board import config, drivers
 
 from ..faults import OperatorFault, suggestion, text_of
-from . import placing
+from . import placing, reckoning
+from .asked import Plan
 from .board import Board, BoardFault, get
 from .boardfile import Held
 from .parts import CONFIG
@@ -145,8 +148,40 @@ def of_board(board: Board) -> dict[str, Any]:
     return own
 
 
+def tick_of(held: Held, own: dict[str, Any], took: reckoning.Took | None = None) -> int:
+    """Return the tick of a board with these settings: theirs, or a longer one if it needs that.
+
+    Args:
+        took: what was measured there.
+    """
+    return max(own.get("tick_ms", 0), reckoning.tick_ms(_plan(held, own), took))
+
+
+def check_tick(held: Held, own: dict[str, Any]) -> None:
+    """Check that the operator's tick is long enough for an answer, if there is one.
+
+    Raises:
+        OperatorFault: it is shorter.
+    """
+    plan = _plan(held, own)
+    tick_ms, needed_ms = own.get("tick_ms"), reckoning.tick_ms(plan)
+    if tick_ms is not None and tick_ms < needed_ms:
+        raise OperatorFault(
+            f"tick_ms of the settings is {tick_ms} and an answer of {held.identity.name} takes up "
+            f"to {reckoning.answer_ms(plan):.0f} ms: its sensor opened and read, its budget "
+            "written, its noise drawn. A frame that is not there by its tick goes out a tick "
+            f"later, and that tells something of the noise. Leave tick_ms out: it is {needed_ms} "
+            "then, twice as long as an answer, or what is measured on the board"
+        )
+
+
+def _plan(held: Held, own: dict[str, Any]) -> Plan:
+    count, limits = held.identity.sensors, held.limits
+    return reckoning.of_device(held.mechanism, own["driver"]["name"], count, limits)
+
+
 def made(held: Held, own: dict[str, Any]) -> bytes:
-    """Return the bytes of a board's file.
+    """Return the bytes of a board's file; its tick is long enough, whatever the settings say.
 
     Raises:
         OperatorFault: the board would refuse it.
@@ -158,8 +193,11 @@ def made(held: Held, own: dict[str, Any]) -> bytes:
     body |= {"link": held.link, **own, **held.more}
     if isinstance(driver := body.get("driver"), dict):
         body["driver"] = {key: item for key, item in driver.items() if key != "file"}
+    what = "what the board is to be told"
     try:
-        told = config.checked(body, "what the board is to be told")
+        told = config.checked(body, what)
+        body["tick_ms"] = tick_of(held, own)
+        config.checked(body, what)
     except ValueError as fault:
         raise OperatorFault(str(fault)) from None
     placing.check_driver(told, held)

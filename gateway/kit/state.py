@@ -39,6 +39,8 @@ else:
     print("key", hexlify(who.key_id).decode())
     print("driver", held.driver["name"])
     print("mechanism", held.mechanism)
+    print("sensors", who.sensors)
+    print("tick", held.tick_ms)
     print("shown", hexlify(compat.hmac_sha256(who.mac_key, unhexlify(%r))).decode())
     kept = copies.Copies(slots.Files(%r, "budget"), who.state_key)
     try:
@@ -69,7 +71,7 @@ except Exception:
 class State(NamedTuple):
     """What a board says. config and lost: why it has none, or ""; counter 0 where it is lost.
 
-    heap and flash: bytes that are free; -1 where it cannot say.
+    heap and flash: bytes that are free; -1 where it cannot say. tick_ms: 0 without a config.
     """
 
     config: str
@@ -90,6 +92,8 @@ class State(NamedTuple):
     heap: int
     flash: int
     clock: int
+    sensors: int = 1
+    tick_ms: int = 0
 
     @property
     def left(self) -> int:
@@ -174,4 +178,6 @@ def asked(board: Board, mac_key: bytes | None = None) -> State:
         heap=int(lines["heap"]),
         flash=int(lines["flash"]),
         clock=int(lines["clock"]),
+        sensors=int(lines.get("sensors", 1)),
+        tick_ms=int(lines.get("tick", 0)),
     )

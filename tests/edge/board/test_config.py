@@ -66,7 +66,7 @@ def test_a_right_file_is_read_whole(tmp_path: Path) -> None:
     assert found.link["port"] == 8883
     assert found.wifi == {"ssid": "ours", "password": "hunter3", "country": None}
     assert (found.driver["name"], found.driver["empty"]) == ("tmp117", 2700)
-    assert (found.tick_ms, found.wake_s, found.led) == (100, 0, None)
+    assert (found.tick_ms, found.wake_s, found.led) == (5000, 0, None)
 
 
 def test_the_file_that_a_host_writes_is_read(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests import processes, sites
 
 Ran = Callable[[Path, int], AbstractContextManager[int]]
 
-OWN = 'tick_ms = 1000\n[driver]\nname = "ds18b20"\npin = 4\nempty = 336\n'
+OWN = '[driver]\nname = "ds18b20"\npin = 4\nempty = 336\n'
 
 
 class Desk(NamedTuple):

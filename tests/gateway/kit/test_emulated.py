@@ -24,7 +24,7 @@ from tests import emulator, processes
 WITHIN_S = 90.0  # from bare to the gateway, where the machine is not shared
 WIFI = '[wifi]\nssid = "emulated"\npassword = "any"\n'
 # Its one-wire bus has nobody on it: what is looked at here is the way, and not the sensor.
-OWN = 'tick_ms = 1000\n[driver]\nname = "ds18b20"\npin = 4\n' + WIFI
+OWN = '[driver]\nname = "ds18b20"\npin = 4\n' + WIFI
 
 
 @pytest.fixture

@@ -45,6 +45,7 @@ def test_a_name_that_was_mistyped_is_not_enrolled(desk: Any, made: str) -> None:
         ('name = "tmp117"', ("--sensors", 2), "reads 1 sensors and attic is to have 2"),
         ('name = "ds18b20"\npin = 4\nroms = ["28ff641e8216041c"]', ("--sensors", 2), "reads 1"),
         ('name = "ds18b20"\npin = 4\nempty = "warm"', (), "empty"),
+        pytest.param('name = "ds18b20"\ntick_ms = 1900', (), "out: it is 2000 then", id="tick"),
     ],
 )
 def test_what_the_settings_say_is_held_against_the_deployment_first(
@@ -52,12 +53,13 @@ def test_what_the_settings_say_is_held_against_the_deployment_first(
 ) -> None:
     """A device that would refuse every round, or whose readings have no place, is none of ours."""
     assert desk.run("device", "remove", "node-4").status == 0
-    desk.own.write_text(f"[driver]\n{driver}\n")
+    name, _, tick = driver.partition("\ntick_ms")
+    desk.own.write_text(f"{tick and 'tick_ms' + tick}\n[driver]\n{name}\n")
     before = kept(desk)
     where = ("--board", f"folder:{desk.path.parent / 'bare'}", "--settings", desk.own)
     said = desk.run("provision", NAME, *where, *more)
     assert said.status == 1
-    assert says in said.err
+    assert says in " ".join(said.err.split())
     assert kept(desk) == before
 
 

@@ -285,10 +285,11 @@ def test_a_config_that_was_spoilt_is_not_made_right_by_a_new_checksum(desk) -> N
 def test_the_config_is_what_the_board_reads(desk) -> None:
     """Every word of it, and no other."""
     board = desk.board()
+    desk.own.write_text("tick_ms = 9000\n" + desk.own.read_text())
     provisioned(desk, board)
     body = json.loads(get(board, parts.CONFIG))
     assert body["driver"] == {"name": "ds18b20", "pin": 4, "empty": 336}
-    assert body["tick_ms"] == 1000
+    assert body["tick_ms"] == 9000
     assert "chain" not in body
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from edge.board import config
 from gateway.commands.provisioning import kept
 from gateway.enrolment import enrol
 from gateway.kit import copying, handing, parts, selftest, sensing, settings, state
@@ -190,6 +191,27 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
         seen = state.asked(desk.board(), new.identity.mac_key)
         assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
         assert (folder / parts.MAIN).exists()
+
+
+@pytest.mark.long
+def test_a_tick_follows_what_the_board_measured(desk: Any, folder: Path) -> None:
+    """How long a sensor of one's own takes nobody else knows; the doctor sees an old tick."""
+    driver = desk.own.with_name("mine.py")
+    driver.write_text(
+        "import time\nclass Sensor:\n    step, sensors = (1, 16), 1\n"
+        "    def __init__(self, device, empty=None):\n        time.sleep_ms(300)\n"
+        "    def read(self, params):\n        time.sleep_ms(200)\n        return [20]\n"
+    )
+    desk.own.write_text(f'[driver]\nname = "yours"\nfile = "{driver}"\npin = 26\n')
+    said = run(desk, folder, "provision", NAME, "--settings", desk.own)
+    assert said.status == 0, said.err
+    body = config.unpacked((folder / parts.CONFIG).read_bytes())
+    assert 1000 < body["tick_ms"] < 5000
+    assert f"{body['tick_ms']} ms; its sensor took 5" in said.out
+    assert not [*folder.glob("heatveil/trial*")]
+
+    (folder / parts.CONFIG).write_bytes(config.packed(body | {"tick_ms": 100}))
+    assert "its tick is 100 ms" in run(desk, folder, "doctor").out
 
 
 @pytest.mark.parametrize(

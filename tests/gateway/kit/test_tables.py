@@ -1,4 +1,4 @@
-"""A board of an array is told that it may draw from tables where its deployment asks for them."""
+"""What a board is told of an array: whether it may draw from tables, and how long its tick is."""
 
 from pathlib import Path
 from typing import Any
@@ -57,3 +57,15 @@ def test_a_board_that_would_refuse_tables_is_not_made(tmp_path: Path) -> None:
 
     with pytest.raises(OperatorFault, match="from tables, which this device was not set up for"):
         suiting.check(deployment, asked, held._replace(more={}), None)
+
+
+def test_a_tick_that_is_shorter_than_an_answer_is_refused(tmp_path: Path) -> None:
+    """One of an older config becomes longer; what somebody writes now is told to be wrong."""
+    held, path = enrolled(tmp_path, False)[2], tmp_path / "heatveil.json"
+    path.write_bytes(settings.made(held, OWN | {"tick_ms": 100}))
+    needed = load(str(path)).tick_ms
+    settings.check_tick(held, OWN | {"tick_ms": needed})
+
+    assert needed > 215  # what an emulated RP2040 takes for less
+    with pytest.raises(OperatorFault, match=f"settings is {needed - 1} and .*it is {needed} then"):
+        settings.check_tick(held, OWN | {"tick_ms": needed - 1})

@@ -79,6 +79,7 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
     desk: Any, folder: Path, tmp_path: Path
 ) -> None:
     """Its cable is pulled in the trial of other settings; the next command finds what it was."""
+    desk.own.write_text("tick_ms = 9000\n" + desk.own.read_text())  # whatever is measured
     provisioned(desk, desk.board())
     before, worked = (folder / parts.CONFIG).read_bytes(), tmp_path / "worked"
     shutil.copytree(folder, worked)
