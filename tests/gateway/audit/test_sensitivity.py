@@ -25,7 +25,7 @@ from gateway.mechanisms import Mechanism, named
 from physics.response import Response
 from physics.rooms.plan import lattice
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Side, Thermometers, Wall
-from physics.rooms.respond import respond_day
+from physics.rooms.respond import respond, respond_day
 from recovery import thermal, thermal_audit, thermal_noise
 from recovery.thermal_query import Query
 from recovery.thermal_search import search
@@ -58,7 +58,44 @@ ENDED = replace(
 )
 
 
-@pytest.fixture(scope="module", params=[PARTED, ENDED], ids=["parted", "ended"])
+# The same with thermometers that lag, and read at short steps.
+LAGGING = replace(
+    PARTED,
+    day=Clock(0.0, 1 / 12, 10.0),
+    doors=(),
+    thermometers=tuple(one._replace(kind="ds18b20") for one in PARTED.thermometers),
+)
+# Off a corridor three rooms, whose doors open one after the other.
+STAR = Room(
+    name="star",
+    size_m=(3.0, 2.0),
+    height_m=2.5,
+    cell_mm=100,
+    air=Air(0.013, 0.05, 3.0, 20.0, ((0.0, 20.0),)),
+    day=Clock(0.0, 1.5, 120.0),
+    sides={name: Side(0.05, ((0.0, 20.0),)) for name in SIDES},
+    walls=(
+        Wall((0.0, 1.05), (3.0, 1.05), 300.0, "insulation"),
+        Wall((1.0, 0.0), (1.0, 0.9), 100.0, "insulation"),
+        Wall((2.0, 0.0), (2.0, 0.9), 100.0, "insulation"),
+    ),
+    doors=tuple(
+        Door((0.5 + nth, 1.05), 0.4, 40.0, ((1800.0 * nth, 1800.0 * (nth + 1)),))
+        for nth in range(3)
+    ),
+    furniture=(),
+    thermometers=(
+        Thermometers(
+            "perfect",
+            (*tuple((0.25 + nth / 2, 0.2) for nth in range(6)), (0.5, 1.7), (2.5, 1.7)),
+        ),
+    ),
+)
+
+
+@pytest.fixture(
+    scope="module", params=[PARTED, ENDED, LAGGING], ids=["parted", "ended", "lagging"]
+)
 def case(request: pytest.FixtureRequest) -> tuple[Room, Response]:
     room: Room = request.param
     return room, respond_day(room, 0.2, [room.day.until_s], through_walls=False)
@@ -96,6 +133,22 @@ def test_who_goes_through_the_wall_shows_more_than_is_promised_on_foot() -> None
 
     assert sensitivity.longest(PARTED, made, PARTED.day.until_s, 2, world).joint <= 1
     assert sensitivity.longest(PARTED, wide, PARTED.day.until_s, 2, world).joint > 1.5
+
+
+@pytest.mark.long
+def test_where_doors_move_a_bound_for_doors_that_stand_is_passed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So the promise of a gateway's round says that none does, and PRIVACY by how much."""
+    monkeypatch.setattr(sensitivity, "PAIRS", 600)
+    until_s = STAR.day.until_s
+    stand = respond(STAR, 0.2, through_walls=False)
+    moved = respond_day(STAR, 0.2, [until_s], through_walls=False)
+    found = sensitivity.longest(STAR, stand, until_s, 2, np.random.default_rng(1))
+
+    assert stand.doors == "no door moving"
+    assert round(found.joint, 2) == 1.10
+    assert found.joint * stand.changes.joint[0] <= moved.changes.joint[0]
 
 
 ROOMS = dict(thermal_audit.rooms())
