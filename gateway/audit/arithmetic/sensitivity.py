@@ -297,7 +297,7 @@ def _lagging(room: Room, fields: Iterable[Floats]) -> Iterator[Floats]:
     """Yield what thermometers show of what is there step after step, sensors first."""
     lags_s = np.array([named(one.kind).lag_s for one in room.thermometers for _ in one.places_m])
     left = np.exp(-room.day.step_s / np.maximum(lags_s, 1e-9))
-    shown: Floats | float = 0.0
+    shown = np.zeros(1)
     for field in fields:
         kept = left.reshape(-1, *(1,) * (field.ndim - 1))
         shown = kept * shown + (1 - kept) * field
