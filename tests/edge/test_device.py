@@ -180,11 +180,11 @@ def test_no_older_frame_is_said_while_one_is_held_back(monkeypatch) -> None:
 
     async def play(broker: Broker, ring: Any) -> None:
         broker.on_message(ROUNDS, asked(1))
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.3)
         assert len(broker.leaf("data")) > 2, "it is not sent again and again"
         came.append(asyncio.get_running_loop().time())
         broker.on_message(ROUNDS, asked(2))
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.3)
 
     after = [at - came[0] for at, leaf, _ in lived(play).said if at > came[0] + 0.01]
 
