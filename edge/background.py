@@ -19,7 +19,7 @@ The bound is reached: rise in one world and fall in the other, then change place
 So the promise rests on where a level begins. It begins at 0, the recorded and public empty room:
 when the device starts, so after every power cut too, with a new key, with another grain, and after
 `answers` answers, as many as share the promise. Those moments are public. Were it never to begin
-again, whoever was here last week would show in what is sent today. `recovery.following` makes
+again, whoever was here last week would show in what is sent today. `recovery.thermal.noise` makes
 the noise for it, and `limits` hold the device to that noise.
 
 It moves once for each Round that is answered (`node` sees to it): not for one that is refused, nor

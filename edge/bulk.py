@@ -10,7 +10,7 @@ alone. In the life of a key a device answers no number more than `budget.BEHIND`
 power cut its slots say a greater one than after the last, and none that is so much smaller than
 what was answered. So sensors together are never further from exact noise than
 sensors ROUNDS BEHIND SLACK in total variation, whatever they are asked, and however often their
-power is cut. `recovery.thermal_tables` charges that.
+power is cut. `recovery.thermal.guarantee` charges that.
 """
 
 from . import veil

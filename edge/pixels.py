@@ -3,7 +3,7 @@
 The baseline is recorded once, when nobody is there, and is public: taking a constant away
 brings no two frames nearer or further apart, so it costs no privacy. A baseline that follows
 the room by itself, a running mean or the frame's own median, would be made of private
-readings, and so is left to whoever draws the map: see `recovery.frames`.
+readings, and so is left to whoever draws the map: see `recovery.thermal.frames`.
 """
 
 from .records import whole

@@ -13,8 +13,8 @@ the Integers", Section 3; the bound here needs only Poisson's summation.
 # whole j of exp(-(j - c z)**2 / 2 v), which is the same for every z but for a part of
 # 2 exp(-2 pi**2 v) (Poisson's summation). As b**4 is at most num / (5 den), var y is at least
 # sqrt(5 NARROW) - 5 = 50, so v at least 4.5 and that part under 2**-126: less than one digit of
-# any table. `slack` is that of all tables and a digit for each sum. `recovery.sampled` computes
-# it in fractions.
+# any table. `slack` is that of all tables and a digit for each sum. `recovery.noise.tables`
+# computes it in fractions.
 #
 # With 84 bits it is at most 2**-74 for every whole variance up to WIDEST, which `bulk` counts on.
 # Four sums by 11 bring WIDEST below 5 STEP**4 = 73205, and from there two more are enough (a

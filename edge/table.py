@@ -3,7 +3,7 @@
     P(z) proportional to exp(-z**2 den / (2 num)),  num/den the variance in whole numbers
 
 `slack` bounds how far the law of the table is from this one, as total variation of one sample:
-whoever promises privacy adds it to delta (`recovery.tabled`).
+whoever promises privacy adds it to delta (`recovery.noise.tables`).
 """
 
 # What follows are comments, for they take no memory of a board.

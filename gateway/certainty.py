@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recovery.heatmap import Heatmap
-from recovery.uncertainty import Band, Credible, Verdict
+from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 
 # Digits after the point: a millionth is less than anybody can be sure of, and a chance of
 # twenty digits for each of four thousand cells would double what the broker keeps.

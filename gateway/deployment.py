@@ -101,7 +101,7 @@ class Heat(Section):
 class Sensors(Section):
     """The thermometers, evenly spaced, their converter's step and own noise in kelvin.
 
-    And how the room's own warmth is taken from what they read: see `recovery.backgrounds`.
+    And how the room's own warmth is taken from what they read: see `recovery.thermal.query`.
     """
 
     count: Shape

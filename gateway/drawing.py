@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import structlog
 
 from edge.host import post
-from recovery.heatmap import Heatmap, Unresolved
+from recovery.maps.heatmap import Heatmap, Unresolved
 
 from . import telling
 from .deployment import Deployment, Room

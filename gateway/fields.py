@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from recovery.estimators.table import ESTIMATORS
-from recovery.ratio import Ratio, parse_ratio
+from recovery.noise import Ratio, parse_ratio
 
 
 def _ratio(given: Any) -> Any:

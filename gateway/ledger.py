@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from recovery.zcdp import zcdp_epsilon
+from recovery.noise.gaussian import zcdp_epsilon
 
 from .currency import RHO, Unit
 

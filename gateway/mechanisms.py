@@ -1,7 +1,7 @@
 """The table of mechanisms, and the whole protocol in five lines.
 
-A mechanism is two modules of one name: `edge/<name>.py` runs on the device and
-`recovery/<name>.py` where the analyst is. There is no base class; the two protocols
+A mechanism has two halves of one name: `edge/<name>.py` runs on the device and
+`recovery/<name>/` where the analyst is. There is no base class; the two protocols
 below say what such a module must offer, and the table is an annotated tuple, so that a
 missing verb is found before anything runs. No mechanism knows another.
 """
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 import edge.disk
 import edge.thermal
 import recovery.disk
-import recovery.disk_audit
+import recovery.disk.cases
 import recovery.thermal
-import recovery.thermal_audit
+import recovery.thermal.cases
 
 from .audit.subject import Subject
 from .faults import OperatorFault, suggestion
@@ -31,7 +31,7 @@ class DeviceHalf(Protocol):
 
 
 class AnalystHalf(Protocol):
-    """What `recovery/<name>.py` offers."""
+    """What `recovery/<name>/` offers."""
 
     def plan(self, query: Any, releases: Any) -> Any: ...
 
@@ -62,8 +62,8 @@ def joined(device: DeviceHalf, analyst: AnalystHalf, subject: Subject | None) ->
 
 
 MECHANISMS: tuple[Mechanism, ...] = (
-    joined(edge.thermal, recovery.thermal, recovery.thermal_audit),
-    joined(edge.disk, recovery.disk, recovery.disk_audit),
+    joined(edge.thermal, recovery.thermal, recovery.thermal.cases),
+    joined(edge.disk, recovery.disk, recovery.disk.cases),
 )
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recovery.heatmap import Heatmap, Unresolved
+from recovery.maps.heatmap import Heatmap, Unresolved
 
 from .faults import OperatorFault
 

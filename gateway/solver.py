@@ -20,9 +20,8 @@ from typing import Any
 
 import structlog
 
-from recovery.ahead import load
-from recovery.compiled import on_compiling
-from recovery.heatmap import Heatmap, Unresolved
+from recovery.kernels import load, on_compiling
+from recovery.maps.heatmap import Heatmap, Unresolved
 
 from . import logs
 from .roomfile import Cleared, Vacancy

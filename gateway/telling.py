@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from recovery.guarantee import to_json
-from recovery.heatmap import Heatmap, Unresolved
+from recovery.maps.guarantee import to_json
+from recovery.maps.heatmap import Heatmap, Unresolved
 
 from .certainty import told
 from .deployment import Deployment

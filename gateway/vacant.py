@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.records import Release
-from recovery.vacancy import Belief, Empty, faded, judged, unlearnt
+from recovery.thermal.vacancy import Belief, Empty, faded, judged, unlearnt
 
 from .outdoors import outdoors
 from .roomfile import Cleared, Vacancy

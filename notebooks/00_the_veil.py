@@ -27,10 +27,10 @@ from physics.places import cell_places, sensor_places
 from physics.scenes import Scene
 from physics.sensors import grains
 from recovery.distance import earth_movers
-from recovery.guarantee import sentences
+from recovery.maps.guarantee import sentences
 from recovery.sparse import minimise_l1
 from recovery.thermal import Query, calibration, operator
-from recovery.thermal_curve import curve, presence
+from recovery.thermal.curve import curve, presence
 
 corridor = Grid(shape=(100, 1), cell_mm=100)
 query = Query(

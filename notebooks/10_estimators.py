@@ -27,7 +27,7 @@ from physics.sensitivity import sensitivity
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import ESTIMATORS, estimate
-from recovery.paper import paper_sigma
+from recovery.noise.gaussian import paper_sigma
 
 CELLS, SENSORS = 100, 50
 PLACES = np.arange(1, CELLS + 1) / CELLS

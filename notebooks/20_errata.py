@@ -29,8 +29,7 @@ from scipy.stats import chi2
 from physics.kernel import forward, heat_kernel
 from physics.sensitivity import moves, sensitivity
 from recovery.distance import earth_movers
-from recovery.gaussian import gaussian_delta, gaussian_sigma
-from recovery.paper import paper_delivers, paper_sigma
+from recovery.noise.gaussian import gaussian_delta, gaussian_sigma, paper_delivers, paper_sigma
 from recovery.proofs.bounds import corollary_10, theorem_9
 from recovery.proofs.le_cam import lower_bound
 from recovery.sparse import minimise_l1

@@ -40,8 +40,7 @@ from physics.sensitivity import sensitivity
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
-from recovery.gaussian import gaussian_epsilon, gaussian_sigma
-from recovery.zcdp import zcdp_epsilon
+from recovery.noise.gaussian import gaussian_epsilon, gaussian_sigma, zcdp_epsilon
 
 CELLS = np.arange(1, 101) / 100
 SENSORS = np.arange(1, 51) / 50

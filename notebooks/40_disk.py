@@ -45,9 +45,8 @@ from physics.points import histogram, mnormal, normal, szipf
 from recovery.disk import Query, plan
 from recovery.disk.channel import channel_of
 from recovery.disk.estimators import estimate
-from recovery.range_queries import errors, workload
-from recovery.ranges import shares
-from recovery.transport.far_off import far_off
+from recovery.distance import far_off
+from recovery.score.ranges import errors, shares, workload
 
 SIDE = 24
 GRID = Grid((SIDE, SIDE), 250_000)  # six kilometres of a made city, in cells of 250 m

@@ -3,6 +3,6 @@
 Begin here: `recovery.thermal` (plan and recover), `recovery.estimators.table` (every way to a
 map by its name), `recovery.sparse` (the least heat: `minimise_l1`, `minimise_l1_many`,
 `prepare`), `recovery.distance` (how far maps are apart), `recovery.proofs` and
-`recovery.bayes.yardstick` (what can be proved about one), `recovery.calibrate` (from epsilon and
-delta to noise).
+`recovery.bayes.yardstick` (what can be proved about one), `recovery.noise.calibrate` (from
+epsilon and delta to noise).
 """

@@ -323,7 +323,7 @@ def _of_the_whole(
 ) -> Iterator[Claim]:
     mark: dict[str, Any] = {"layer": WHOLE, "seed": effort.seed, "samples": 1}
     for mechanism in mechanisms:
-        sentence = f"{mechanism.name} brings recovery/{mechanism.name}_audit, to be audited by"
+        sentence = f"{mechanism.name} brings recovery/{mechanism.name}/cases, to be audited by"
         yield true(sentence, mechanism.subject is not None, mechanism=mechanism.name, **mark)
         if len(layers) < len(LAYERS):
             continue  # a part of the audit need not touch everything

@@ -1,4 +1,4 @@
-"""What the audit must know of a mechanism, which brings it as `recovery/<name>_audit.py`.
+"""What the audit must know of a mechanism, which brings it as `recovery/<name>/cases.py`.
 
 Two kinds. A mechanism that adds noise is judged by its sensitivity and by the law of the noise;
 a finite one by the probability of each answer to each input, all of them enumerated, value by

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.records import Guarantee, Release, Round
-from recovery.heatmap import Heatmap, Unresolved
+from recovery.maps.heatmap import Heatmap, Unresolved
 
 from .outputs import Writer
 from .stages import Stage

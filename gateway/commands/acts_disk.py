@@ -10,7 +10,7 @@ from edge import disk
 from edge.records import Release, Round
 from recovery.disk.query import Query
 from recovery.distance import sliced
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
 
 from ..serves.disk import in_words
 from . import choices_disk, published_disk

@@ -10,7 +10,7 @@ import numpy as np
 from edge import thermal
 from edge.records import Release
 from physics.places import sensor_places
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query
 
 from . import choices, published_thermal

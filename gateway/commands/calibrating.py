@@ -6,17 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recovery.guarantee import ratio_text
+from recovery.maps.guarantee import ratio_text
 from recovery.thermal import Query, calibration
-from recovery.thermal_converter import (
-    BLIND,
-    Converter,
-    converter,
-    finer_step,
-    larger_epsilon,
-)
-from recovery.thermal_noise import room
-from recovery.thermal_reach import spread_fault, too_long
+from recovery.thermal.curve import BLIND, Converter, converter, finer_step, larger_epsilon
+from recovery.thermal.noise import room, spread_fault, too_long
 
 from ..faults import OperatorFault
 from .calibrating_lines import lines

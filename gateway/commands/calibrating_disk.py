@@ -11,8 +11,8 @@ from edge.records import Report
 from recovery.disk import Query
 from recovery.disk.query import epsilon_of_one, scheme_of
 from recovery.disk.round import refusal, refused, steps_of, total_of
-from recovery.guarantee import ratio_text
-from recovery.ratio import Ratio
+from recovery.maps.guarantee import ratio_text
+from recovery.noise import Ratio
 
 from ..serves.disk import in_words
 from .calibrating import Calibrated

@@ -6,7 +6,7 @@ What is promised or gained is rounded up to the digits that are printed, never d
 import math
 from typing import Any
 
-from recovery.guarantee import ratio_text, upward
+from recovery.maps.guarantee import ratio_text, upward
 
 from .disk_lines import part
 

@@ -5,7 +5,7 @@ Prices and promises are rounded up to the digits that are printed, never down.
 
 from typing import Any
 
-from recovery.guarantee import ratio_text, upward
+from recovery.maps.guarantee import ratio_text, upward
 from recovery.thermal import Query
 
 from .calibrating_map import map_line

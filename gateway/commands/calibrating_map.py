@@ -20,11 +20,11 @@ from physics.scenes import random_sources
 from physics.sensors import PointSensors, grains
 from recovery import thermal
 from recovery.distance import earth_movers
-from recovery.following import follower
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query
-from recovery.thermal_query import standing_room, unknown_physics
-from recovery.thermal_seen import sensors_m
+from recovery.thermal.noise import follower
+from recovery.thermal.query import standing_room, unknown_physics
+from recovery.thermal.seen import sensors_m
 
 from .choices import first_round, undrawn
 from .stages import Stage

@@ -46,16 +46,14 @@ from typing import Any
 from edge.limits import NANO
 from edge.thermal import bits, params_of
 from recovery import thermal
-from recovery.ratio import check_ratio
-from recovery.settle import exact_epsilon
+from recovery.noise import check_ratio
+from recovery.noise.calibrate import exact_epsilon
+from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query
-from recovery.thermal_converter import Converter
-from recovery.thermal_curve import curve, presence
-from recovery.thermal_promise import really_given
-from recovery.thermal_query import cell_m, protected_cells
-from recovery.thermal_tables import exact_delta, held
-from recovery.thermal_what_if import what_if
-from recovery.zcdp import zcdp_epsilon
+from recovery.thermal.curve import Converter, curve, presence
+from recovery.thermal.guarantee import exact_delta, held, really_given
+from recovery.thermal.query import cell_m, protected_cells
+from recovery.thermal.what_if import what_if
 
 from .calibrating_map import tried
 from .choices import first_round

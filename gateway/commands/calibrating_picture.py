@@ -10,10 +10,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
-from recovery.guarantee import ratio_text, upward
+from recovery.maps.guarantee import ratio_text, upward
 from recovery.thermal import Query
-from recovery.thermal_curve import curve
-from recovery.thermal_query import cell_m
+from recovery.thermal.curve import curve
+from recovery.thermal.query import cell_m
 
 from .colours import FAINT, FOUND, SENT, TRUE
 

@@ -3,9 +3,9 @@
 import math
 from typing import Any
 
-from recovery.guarantee import upward
+from recovery.maps.guarantee import upward
 from recovery.thermal import Query
-from recovery.thermal_query import cell_m
+from recovery.thermal.query import cell_m
 
 SURE = "over 0.9999"
 

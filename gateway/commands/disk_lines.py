@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from recovery.guarantee import upward
-from recovery.heatmap import Heatmap
+from recovery.maps.guarantee import upward
+from recovery.maps.heatmap import Heatmap
 
 from .act import Floats, Found, Numbers, Played
 from .guessing import Guesses

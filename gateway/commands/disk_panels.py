@@ -8,7 +8,7 @@ import numpy as np
 from edge.disk import outer
 from edge.records import Release
 from recovery.disk.round import domain_of
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
 
 from ..serves.disk import in_words
 from .act import Floats, Found

@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from recovery.guarantee import sentences
+from recovery.maps.guarantee import sentences
 
 from .. import config as deployments
 from ..deployment import Deployment

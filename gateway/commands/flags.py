@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from recovery.estimators.names import HOMES
+from recovery.estimators import HOMES
 
 from .flags_given import check_file as check_file
 from .flags_given import check_frames as check_frames

@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from recovery.guarantee import from_json
+from recovery.maps.guarantee import from_json
 
 from .. import config, logs, mechanisms
 from ..deployment import Deployment

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from recovery.guarantee import ratio_text
+from recovery.maps.guarantee import ratio_text
 
 from .. import config
 from ..currency import Unit

@@ -16,7 +16,7 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from physics.places import cell_places, is_plane, length_m
-from recovery.uncertainty import Band, Credible, Verdict
+from recovery.maps.heatmap import Band, Credible, Verdict
 
 from .colours import FAINT, FOUND, SENT, TRUE
 from .surepanel import draw_band, draw_chances, draw_hills

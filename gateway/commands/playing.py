@@ -11,7 +11,7 @@ import numpy as np
 from edge import wire
 from edge.entropy import Tape, sealed
 from edge.records import Report
-from recovery.heatmap import Heatmap, to_npz
+from recovery.maps.heatmap import Heatmap, to_npz
 
 from .. import mechanisms
 from ..certainty import told

@@ -4,12 +4,12 @@ from typing import Any
 
 from edge.records import Guarantee
 from recovery import thermal
-from recovery.guarantee import ratio_text, sentences, upward
+from recovery.maps.guarantee import ratio_text, sentences, upward
 from recovery.thermal import Query
-from recovery.thermal_curve import curve
-from recovery.thermal_noise import as_printed
-from recovery.thermal_promise import really_given
-from recovery.thermal_query import cell_m, protected_cells
+from recovery.thermal.curve import curve
+from recovery.thermal.guarantee import really_given
+from recovery.thermal.noise import as_printed
+from recovery.thermal.query import cell_m, protected_cells
 
 # Instead of the trust that a play names: where readings come from, a table of them does not say.
 ELSEWHERE = (

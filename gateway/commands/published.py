@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from edge.records import Grid, Release
-from recovery.guarantee import to_json
+from recovery.maps.guarantee import to_json
 
 from ..faults import OperatorFault
 from . import acts

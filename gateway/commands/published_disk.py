@@ -11,7 +11,7 @@ from typing import Any
 from edge import disk
 from edge.records import Release, Round
 from recovery.disk.query import Query
-from recovery.guarantee import from_json
+from recovery.maps.guarantee import from_json
 
 
 def written(query: Query) -> Sequence[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from edge import thermal
 from edge.records import Release, Round
 from edge.thermal import PARAMS, Params, params_of
-from recovery.guarantee import from_json
+from recovery.maps.guarantee import from_json
 from recovery.thermal import Query
 
 from ..faults import OperatorFault

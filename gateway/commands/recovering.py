@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from recovery.heatmap import Heatmap, to_npz
+from recovery.maps.heatmap import Heatmap, to_npz
 from recovery.thermal import Query
 
 from .. import mechanisms

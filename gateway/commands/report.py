@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from edge.thermal import params_of
-from recovery.thermal_query import cell_m
+from recovery.thermal.query import cell_m
 
 from ..certainty import heard as certainty
 from .audience import Audience

@@ -7,7 +7,7 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any, Literal
 
-from recovery.ratio import Ratio, parse_ratio
+from recovery.noise import Ratio, parse_ratio
 
 from ..faults import OperatorFault, suggestion
 

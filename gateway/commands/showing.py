@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from edge.records import Release
-from recovery.guarantee import from_json
-from recovery.heatmap import Heatmap, Unresolved, to_npz
+from recovery.maps.guarantee import from_json
+from recovery.maps.heatmap import Heatmap, Unresolved, to_npz
 
 from .. import certainty, config, mechanisms
 from ..deployment import Deployment

@@ -15,10 +15,10 @@ from edge.thermal import params_of
 from physics.places import is_plane, length_m
 from physics.scenes import Scene, from_sources_file, random_sources
 from physics.sensors import PointSensors, grains
-from recovery.following import follower
 from recovery.thermal import Query
-from recovery.thermal_query import standing_room
-from recovery.thermal_seen import sensors_m
+from recovery.thermal.noise import follower
+from recovery.thermal.query import standing_room
+from recovery.thermal.seen import sensors_m
 
 from ..faults import OperatorFault
 

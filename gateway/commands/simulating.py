@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recovery.estimators.names import HOMES
+from recovery.estimators import HOMES
 
 from ..faults import OperatorFault
 from . import flags

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from physics.fleet import Fleet
-from recovery.following import follower
 from recovery.thermal import Query
+from recovery.thermal.noise import follower
 
 from ..deployment import Deployment
 from ..faults import OperatorFault

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from edge.thermal import params_of
 from physics.places import cell_places
-from recovery.heatmap import Heatmap, Unresolved
+from recovery.maps.heatmap import Heatmap, Unresolved
 
 from .sureness import sure_lines
 

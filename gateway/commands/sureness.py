@@ -3,9 +3,8 @@
 import numpy as np
 
 from physics.places import cell_places
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Credible, Heatmap, Verdict
 from recovery.proofs.certified import certified_distance
-from recovery.uncertainty import Credible, Verdict
 
 
 def number_line(credible: Credible) -> str:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from recovery.uncertainty import Band, Credible
+from recovery.maps.heatmap import Band, Credible
 
 from .colours import FAINT, FOUND, TRUE
 

@@ -8,8 +8,8 @@ from edge.thermal import params_of
 from physics.places import cell_places
 from recovery.bayes.yardstick import Yardstick, bayes_yardstick, regret
 from recovery.thermal import operator
-from recovery.thermal_query import cell_m, standing_room
-from recovery.thermal_seen import deviation
+from recovery.thermal.query import cell_m, standing_room
+from recovery.thermal.seen import deviation
 
 from .simulated import Room
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from edge import limits
 from edge.bulk import ARRAY
-from recovery.gaussian import gaussian_epsilon
-from recovery.ratio import check_ratio
-from recovery.settle import DISCRETE
+from recovery.noise import check_ratio
+from recovery.noise.calibrate import DISCRETE
+from recovery.noise.gaussian import gaussian_epsilon
 from recovery.thermal import Query, calibration
-from recovery.thermal_tables import exact_delta
+from recovery.thermal.guarantee import exact_delta
 
 from ..faults import OperatorFault
 

@@ -1,7 +1,7 @@
 """How many keys each sensor has had under one promise, so that there are no more than it counts.
 
 A promise over noise from tables sets a part of delta aside for so many keys of each device in one
-window (`recovery.thermal_tables.KEYS`). Whoever enrols the same sensor once more in the same
+window (`recovery.thermal.guarantee.KEYS`). Whoever enrols the same sensor once more in the same
 folder goes on with the same promise, so the keys of that sensor are counted, whatever the device
 that reads it is called, and one too many is not made. The count is on the disk before the key is:
 one that never came to a board has counted all the same.

@@ -15,9 +15,9 @@ from typing import Any
 from edge import thermal, wire
 from edge.entropy import Tape, sealed
 from edge.records import Report
-from recovery.frames import recover
-from recovery.heatmap import Heatmap, to_npz
+from recovery.maps.heatmap import Heatmap, to_npz
 from recovery.thermal import Query
+from recovery.thermal.frames import recover
 
 from .. import mechanisms
 from ..commands import choices

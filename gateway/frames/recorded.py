@@ -14,7 +14,7 @@ from edge.pixels import above, baseline
 from edge.records import Reading
 from edge.thermal import params_of
 from physics.scenes import from_frames_file
-from recovery.blur import Blur, fit_blur
+from recovery.thermal.frames import Blur, fit_blur
 
 from ..faults import OperatorFault
 

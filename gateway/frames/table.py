@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recovery.distance import earth_movers
-from recovery.heatmap import Unresolved
+from recovery.maps.heatmap import Unresolved
+from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query, calibration
-from recovery.zcdp import zcdp_epsilon
 
 from .recorded import Recorded
 from .veiled import Drawn, drawn

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recovery.guarantee import sentences
+from recovery.maps.guarantee import sentences
 from recovery.thermal import Query, calibration, operator
-from recovery.thermal_curve import curve
-from recovery.thermal_query import protected_cells
+from recovery.thermal.curve import curve
+from recovery.thermal.query import protected_cells
 
 from ..commands.summary import found_lines
 from .recorded import Clips, Recorded

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from edge import thermal
 from edge.records import Release
 from edge.thermal import params_of
-from recovery.frames import people, recover
-from recovery.heatmap import Heatmap, Unresolved
+from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, plan
+from recovery.thermal.frames import people, recover
 
 from ..commands.choices import undrawn
 from .recorded import Recorded

@@ -21,10 +21,10 @@ from recovery.disk.channel import Channel, channel_of
 from recovery.disk.estimators import estimate
 from recovery.disk.query import Query
 from recovery.disk.round import disk_round
-from recovery.peers import krr, mdsw, oue, sem_geo_i
+from recovery.noise import Ratio
+from recovery.peers import frequency_oracles, mdsw, sem_geo_i
 from recovery.peers.local_privacy import distances
-from recovery.peers.sem_calibration import size_for
-from recovery.ratio import Ratio
+from recovery.peers.sem_geo_i import size_for
 
 from .privacy import of_disk
 
@@ -113,14 +113,14 @@ def randomised(people: Whole, setting: Setting, world: np.random.Generator) -> F
     """Return the map of k-ary randomised response, which is a disk round of no reach."""
     round_, _ = planned("krr", setting._replace(radius=None, estimator=""))
     counts = count_many(round_, people, world)
-    return krr.estimate(counts, math.log(round_.params[2] / round_.params[1]))
+    return frequency_oracles.estimate_krr(counts, math.log(round_.params[2] / round_.params[1]))
 
 
 def unary(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
     """Return the map of optimised unary encoding."""
     epsilon = setting.epsilon[0] / setting.epsilon[1]
     ones = oue_crowd.count_many(people, epsilon, world)
-    return oue.estimate(ones, int(people.sum()), epsilon)
+    return frequency_oracles.estimate_oue(ones, int(people.sum()), epsilon)
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from recovery.ratio import Ratio
+from recovery.noise import Ratio
 
 from .people import CITY, SYNTHETIC
 from .privacy import privacy

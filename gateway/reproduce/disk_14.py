@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from edge.records import Grid
-from recovery.ratio import Ratio
-from recovery.transport.far_off import far_off
+from recovery.distance import far_off
+from recovery.noise import Ratio
 
 from .contenders import AUTO
 from .curves import ratio, whole

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from edge.records import Grid
 from recovery.disk.channel import Channel
 from recovery.disk.query import Query
-from recovery.peers import mdsw, oue, sem_geo_i
+from recovery.peers import frequency_oracles, mdsw, sem_geo_i
 from recovery.peers.local_privacy import distances, local_privacy, worst_log_ratio
 
 # A channel with more entries is not written out for the sake of a column of a table.
@@ -67,7 +67,7 @@ def privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) -> Priv
         matrix = mdsw.matrix(axes[0], axes[1], split)
         return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix), LOCAL)
     if name == "OUE":
-        return Privacy(oue.local_privacy(away, value), value, LOCAL)
+        return Privacy(frequency_oracles.local_privacy(away, value), value, LOCAL)
     size, _, table = calibrated(shape, epsilon)
     same = of_disk(planned("dam", Setting(shape, epsilon, estimator=""))[1])
     worst = sem_geo_i.worst_log_ratio(table, size)

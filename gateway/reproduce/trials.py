@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from edge.records import Grid
-from recovery.ratio import Ratio
-from recovery.transport.far_off import far_off
+from recovery.distance import far_off
+from recovery.noise import Ratio
 
 from ..faults import OperatorFault
 from .contenders import Setting, recovered

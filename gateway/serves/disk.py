@@ -10,7 +10,7 @@ from edge.disk_limits import promised
 from edge.records import Release
 from recovery.disk.query import Query, epsilon_of_one, scheme_of
 from recovery.disk.round import disk_round, domain_of
-from recovery.guarantee import ratio_text, sentences, upward
+from recovery.maps.guarantee import ratio_text, sentences, upward
 
 from ..deployment import Deployment
 from ..enrolment.capped import capped, check_capped, remaining, tighter_cap

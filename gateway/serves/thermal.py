@@ -9,8 +9,8 @@ from edge.records import Release
 from edge.thermal import params_of
 from edge.tightening import looser
 from recovery.thermal import Query
-from recovery.thermal_query import cell_m
-from recovery.thermal_tables import KEYS, priced_delta
+from recovery.thermal.guarantee import KEYS, priced_delta
+from recovery.thermal.query import cell_m
 
 from ..deployment import Deployment
 from ..enrolment.granting import check_held, check_tables, granted, unspent

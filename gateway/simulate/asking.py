@@ -11,9 +11,9 @@ from edge.pixels import above
 from edge.records import Reading
 from edge.thermal import params_of
 from physics.instruments.records import FINEST
-from recovery.following import follower
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query
+from recovery.thermal.noise import follower
 
 from ..commands.stages import Stage
 from ..mechanisms import Mechanism

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recovery.guarantee import to_json
+from recovery.maps.guarantee import to_json
 
 from ..faults import OperatorFault
 from .records import Counts, Played

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from physics.instruments.records import Counts as Counts
+from recovery.maps.heatmap import Credible, Verdict
 from recovery.thermal import Query
-from recovery.uncertainty import Credible, Verdict
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from physics.rooms import model
 from physics.rooms.day import Day
 from physics.rooms.day import day as day_of
 from recovery.distance import earth_movers
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query
 
 from .. import mechanisms

@@ -14,8 +14,8 @@ from physics.fleet import Fleet
 from physics.instruments.levels import complete
 from physics.rooms.day import day
 from physics.rooms.records import Room
-from recovery.following import follower
 from recovery.thermal import Query
+from recovery.thermal.noise import follower
 
 from ..faults import OperatorFault
 from .clocks import clock, seconds

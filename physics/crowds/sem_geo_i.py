@@ -52,7 +52,7 @@ def report_many(
     if not 1 <= size <= count:
         raise ValueError(
             f"sets are of {size} cells but must have 1 to {count}: no more are on the grid. "
-            "Give a size that recovery.peers.sem_calibration finds."
+            "Give a size that recovery.peers.sem_geo_i finds."
         )
     answers = np.empty((len(at), size), np.int64)
     answers[:, 0] = _drawn(table, at, world)

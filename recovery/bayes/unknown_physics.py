@@ -17,15 +17,183 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.check import check
-from ..estimators.record import Estimate, Seen
-from .conditional import Conditional, conditional, together
-from .digits import with_digits
-from .drift import Drift, drift
-from .physics_grid import HOPELESS, Explored, explore
-from .room_physics import Physics
+from ..estimators.posterior import along_a_line, countable, in_a_plane
+from ..estimators.record import Estimate, Seen, check, with_digits
+from .chain import Draws, from_draws, sample_posterior
+from .exact import Exact, Listed, Scores, exact_posterior, listed, scores
+from .line import CURVES, possible_curves
+from .room_physics import HOPELESS, Explored, Physics, explore
+
+# The posterior of the sources at one physics, and what those of many physics come to.
+#
+# Exact where all sets of sources can be weighed, and draws of it elsewhere: of more sources, or of
+# sources that are not equally warm.
 
 Floats = NDArray[np.float64]
+
+_GOLDEN = (5**0.5 - 1) / 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditional:
+    """What the readings say of the sources if the physics is this.
+
+    Args:
+        log_evidence: logarithm of the readings' density over that without any source.
+        heat: the mean of the posterior, (cells,).
+        posterior: along a line its sums, in a plane every set; or draws of it.
+        decided: what decided between the sets, where they were all weighed.
+    """
+
+    log_evidence: float
+    heat: Floats
+    posterior: Exact | Listed | Draws
+    decided: Scores | None = None
+
+
+def conditional(seen: Seen) -> Conditional:
+    """Return the posterior of the sources, with the operator and the noise as they are given.
+
+    Raises:
+        ValueError: there are too many cells or sources for either way.
+    """
+    prior, cells = seen.prior, seen.operator.shape[1]
+    if countable(seen):
+        found = scores(seen.operator, seen.readings, seen.sigma, prior.warmest)
+        if seen.places.shape[1] == 1:
+            exact = exact_posterior(found, prior.fewest, prior.most, seen.open)
+            return Conditional(exact.log_evidence, exact.present * prior.warmest, exact, found)
+        every = listed(found, prior.fewest, prior.most, seen.open)
+        return Conditional(every.log_evidence, every.present(cells) * prior.warmest, every)
+    draws = sample_posterior(seen)
+    there = draws.cells >= 0
+    heat = np.bincount(draws.cells[there], draws.powers[there], cells)
+    nothing = -float(np.square(seen.readings / seen.sigma).sum()) / 2
+    return Conditional(draws.log_evidence - nothing, heat / len(draws.cells), draws)
+
+
+def together(seen: Seen, parts: list[Conditional], chances: Floats) -> Estimate:
+    """Return the map of least expected distance, each part being true with its chance.
+
+    Args:
+        seen: with the operator and the readings that the residual is of.
+        parts: at some physics each, of the same cells and prior.
+        chances: (parts,), adding to 1.
+    """
+    exact = [part.posterior for part in parts if isinstance(part.posterior, Exact)]
+    every = [part.posterior for part in parts if isinstance(part.posterior, Listed)]
+    draws = [part.posterior for part in parts if isinstance(part.posterior, Draws)]
+    if draws:
+        return from_draws(seen, pooled(draws, chances))
+    if every:
+        # All of them list the same sets in the same order.
+        mean = np.asarray(chances @ np.array([part.chances for part in every]))
+        return in_a_plane(seen, replace(every[0], chances=mean))
+    return along_a_line(seen, mixed(exact, chances), curves(seen, parts, chances))
+
+
+def curves(seen: Seen, parts: list[Conditional], chances: Floats) -> Floats:
+    """Return cumulative shares that stand for all parts, (curves, cells), along a line.
+
+    Of each part so many as its chance deserves, among scenes with a source.
+    """
+    some = chances * [1 - part.posterior.numbers[0] for part in parts]
+    counts = np.diff(np.rint(np.cumsum(some) / max(some.sum(), 1e-300) * CURVES), prepend=0)
+    made = [
+        possible_curves(part.decided, part.posterior, seen.open, int(count), turn * _GOLDEN % 1)
+        for turn, (part, count) in enumerate(zip(parts, counts, strict=True), 1)
+        if count and isinstance(part.posterior, Exact) and part.decided is not None
+    ]
+    return np.vstack(made) if made else np.zeros((0, seen.operator.shape[1]))
+
+
+def mixed(parts: list[Exact], chances: Floats) -> Exact:
+    """Return the posterior that has each of the others with its chance."""
+    numbers = np.asarray(chances @ np.array([part.numbers for part in parts]))
+    orders = []
+    for number, chance in enumerate(numbers):
+        shares = [part.numbers[number] for part in parts] * chances
+        order = np.tensordot(shares, np.array([part.orders[number] for part in parts]), 1)
+        orders.append(order / chance if chance > 0 else order)
+    return replace(parts[0], numbers=numbers, orders=tuple(orders))
+
+
+def pooled(parts: list[Draws], chances: Floats) -> Draws:
+    """Return draws of all parts, so many of each as its chance deserves, none of them twice."""
+    count = min(
+        len(part.cells) / max(chance, 1e-9) for part, chance in zip(parts, chances, strict=True)
+    )
+    ends = np.floor(np.cumsum(chances) * count + 1e-9).astype(int)
+    cells, powers = [], []
+    for part, many in zip(parts, np.diff(ends, prepend=0), strict=True):
+        taken = np.linspace(0, len(part.cells), many, endpoint=False).astype(int)
+        cells.append(part.cells[taken])
+        powers.append(part.powers[taken])
+    return replace(parts[0], cells=np.concatenate(cells), powers=np.concatenate(powers))
+
+
+# Sensors that drift together: an offset that all share, and a slope across the room.
+#
+# What is not known of the drift is noise that all sensors have in common. With basis D, whose
+# columns are the drift of one deviation, in units of each sensor's own noise,
+#
+#     covariance = I + D D',   D = U S W',   covariance**(-1/2) = I - U (1 - (1 + S**2)**(-1/2)) U'
+#
+# so drift is taken out by a handful of products, and what is left has unit noise again.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drift:
+    """What is taken out of readings and operator before anything is inferred.
+
+    Args:
+        basis: D, (sensors, 1 + axes), in kelvin: the offset, then a slope for each axis.
+        sigma: deviation of each sensor's own noise, in kelvin.
+    """
+
+    basis: Floats
+    sigma: float
+
+    def whitened(self, seen: Floats) -> Floats:
+        """Return readings or operator, sensors first, with noise as if no sensor drifted."""
+        if not self.basis.any():
+            return seen
+        left, sizes, _ = np.linalg.svd(self.basis / self.sigma, full_matrices=False)
+        # 1 - 1 / sqrt(1 + S**2), without losing its digits where S is small.
+        root = np.sqrt(1 + sizes**2)
+        less = sizes**2 / (root * (1 + root))
+        return np.asarray(
+            seen
+            - left
+            @ (less[:, None] * (left.T @ seen.reshape(len(seen), -1))).reshape(-1, *seen.shape[1:])
+        )
+
+    def expected(self, residual: Floats) -> Floats:
+        """Return the drift's terms that a residual, (sensors,), speaks for, (1 + axes,).
+
+        In deviations, so that basis @ terms is the drift.
+
+        The mean of a Gaussian given what it was seen to add up to: (D'D + sigma**2)**-1 D'r.
+        """
+        inner = self.basis.T @ self.basis + self.sigma**2 * np.eye(self.basis.shape[1])
+        return np.asarray(np.linalg.solve(inner, self.basis.T @ residual))
+
+
+def drift(sensors: Floats, offset: float, slope: float, sigma: float) -> Drift:
+    """Return the drift of sensors at these places.
+
+    Args:
+        sensors: where they stand, (sensors, axes).
+        offset: deviation of what all of them are off by, in kelvin; 0 for none.
+        slope: deviation of how much more the sensor at one end is off than the one at the
+            other, in kelvin, along each axis; 0 for none.
+        sigma: deviation of each sensor's own noise, in kelvin.
+    """
+    lowest, highest = sensors.min(axis=0), sensors.max(axis=0)
+    wide = np.where(highest > lowest, highest - lowest, 1.0)
+    across = (sensors - (lowest + highest) / 2) / wide
+    return Drift(np.column_stack([np.full(len(sensors), offset), slope * across]), sigma)
+
 
 # A wall that loses more than this is one at the baseline.
 _FINITE = 1e12

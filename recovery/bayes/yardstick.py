@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..sequence import normals, uniforms
-from .enumerate import Scores, exact_posterior, scores
-from .listed import listed
-from .median import expected_distance, median, shares
+from .exact import Scores, exact_posterior, listed, scores
+from .line import expected_distance, median, shares
 from .medoid import medoid
 
 Floats = NDArray[np.float64]

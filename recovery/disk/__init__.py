@@ -25,8 +25,8 @@ from edge.disk import NAME as NAME
 from edge.disk import outer
 from edge.records import Guarantee, Release, Round
 
-from ..heatmap import Heatmap, Unresolved
-from ..ratio import lowest
+from ..maps.heatmap import Heatmap, Unresolved
+from ..noise import lowest
 from .channel import channel_of
 from .query import Query as Query
 from .query import epsilon_of_one

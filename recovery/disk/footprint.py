@@ -317,7 +317,7 @@ def footprint_ratio(epsilon: float) -> float:
 # points. Where the best reach is 1 or 2 the true cell is best left out, and at 2 the corners: 2 to
 # 5 % of W2, or nothing where cells are many. From reach 3 on a hole gained nothing beyond noise.
 #
-# Measured by `tests/bench/bench_wave.py`, with the reach of `recovery.disk.choice` beside the
+# Measured by `tests/bench/bench_wave.py`, with the reach of `recovery.disk.query` beside the
 # printed radius and the printed stopping rule: by how many hundredths W2 is smaller, geometric
 # mean over six sets of points (at 15 x 15 from epsilon 3.5 eight), 95 % of the mean of 20 runs; of
 # fewer where stated. W2 goes with the fourth root of the variance, so a tenth of it is worth half
@@ -346,7 +346,7 @@ def footprint_ratio(epsilon: float) -> float:
 #     15 x 15    3.5                                9.0 ± 2.0     6.0 ± 2.9
 #     15 x 15    5                                 -2.4 ± 1.7    -5.4 ± 1.4
 #
-# so where it reaches as far as the printed disk, `choice` takes DAM-NS instead.
+# so where it reaches as far as the printed disk, `query` takes DAM-NS instead.
 #
 # It is not nearer on every map: at epsilon 5 DAM-NS is nearer by 4 to 9 % on even and gently
 # sloping ones. With the estimator "auto" the gains at 10 x 10 and epsilon 3.5 are 9.9 ± 4.2 and

@@ -5,24 +5,27 @@ enumeration of all sets of sources where they are few and equally warm, and by a
 Nothing beats it on average over scenes drawn from its prior; where the prior is wrong, as with
 sources that fade when they were said to be equal, it can be far off and sure of itself.
 
-Source: Bayes' rule; the median in `recovery.bayes.median`, the medoid in `recovery.bayes.medoid`.
+Source: Bayes' rule; the median in `recovery.bayes.line`, the medoid in `recovery.bayes.medoid`.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bayes.digits import labelled, with_digits
-from ..bayes.enumerate import MOST, SETS_MAX, Exact, exact_posterior, scores, sets_of
-from ..bayes.listed import LISTED_MAX, Listed, listed
-from ..bayes.median import expected_distance, median, shares
+from ..bayes.exact import (
+    LISTED_MAX,
+    MOST,
+    SETS_MAX,
+    Exact,
+    Listed,
+    exact_posterior,
+    listed,
+    scores,
+    sets_of,
+)
+from ..bayes.line import expected_distance, median, possible_curves, shares, whole_band
 from ..bayes.medoid import medoid
-from ..bayes.possible_curves import possible_curves
-from ..bayes.whole_band import whole_band
-from ..uncertainty import Credible
-from .check import check
-from .record import Estimate, Seen
-
-NAME = "posterior"
+from ..maps.heatmap import Credible
+from .record import Estimate, Seen, check, labelled, with_digits
 
 Floats = NDArray[np.float64]
 

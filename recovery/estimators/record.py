@@ -1,11 +1,12 @@
 """What every estimator is given, and what it returns."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..uncertainty import Credible
+from ..maps.heatmap import Credible
 
 Floats = NDArray[np.float64]
 
@@ -104,3 +105,187 @@ class Estimate:
     credible: Credible | None = None
     gap: float = float("nan")
     estimator: str = ""
+
+
+# What double precision can weigh.
+#
+# Scenes are told apart by differences of squares in deviations of the noise. Where noise is below
+# a ten-millionth of what is read, those squares are above 1e14 and their last digit is as large
+# as the differences: every weight would be rounding.
+
+# Noise below this share of what is read leaves the weights no digits.
+_QUIET = 1e-7
+# Readings so many times above all that the prior allows are a fault, or in another unit.
+_ABSURD = 1e6
+
+
+def with_digits(seen: Seen) -> Seen:
+    """Return the same readings, with as much noise as leaves the weights of scenes their digits.
+
+    More noise than there is says less than could be said, and nothing that is not so.
+
+    Raises:
+        ValueError: readings a million times above what the prior's sources and noise can come to.
+    """
+    loudest = seen.prior.warmest * float(np.abs(seen.operator).max())
+    read = float(np.abs(seen.readings).max())
+    most = seen.prior.most * loudest + seen.sigma
+    if not read <= _ABSURD * most or not math.isfinite(most):
+        raise ValueError(
+            f"a reading is {read:.3g} but {seen.prior.most} sources of "
+            f"{seen.prior.warmest:g} and the noise come to {most:.3g} at most: no scene that the "
+            "prior allows is near, and none could be told from another. Check the unit of the "
+            "readings and of the operator, or leave that sensor out."
+        )
+    least = _QUIET * math.sqrt(len(seen.readings)) * max(loudest, read)
+    return replace(seen, sigma=least) if seen.sigma < least else seen
+
+
+def labelled(estimate: Estimate, seen: Seen, weighed: Seen) -> Estimate:
+    """Return the estimate with a status that says if more noise was reckoned with.
+
+    Args:
+        estimate: what came of it.
+        seen: the readings as they are.
+        weighed: the same with the noise that was reckoned with.
+    """
+    if estimate.status != "optimal" or weighed.sigma <= seen.sigma:
+        return estimate
+    status = f"inaccurate: weighed as if noise were {weighed.sigma:.2g}, for want of digits"
+    return replace(estimate, status=status)
+
+
+# What readings must be before any estimator looks at them.
+
+
+def check(seen: Seen) -> None:
+    """Refuse readings that do not fit their operator, or numbers without a meaning.
+
+    Raises:
+        ValueError: a shape does not fit, a number is not finite or out of range, no cell is
+            open, or fewer are than the prior has sources.
+    """
+    sensors, cells = _shapes(seen)
+    numbers = (seen.operator, seen.readings, seen.places)
+    if not all(np.isfinite(part).all() for part in numbers):
+        raise ValueError(
+            f"an entry of the operator, of the {sensors} readings or of the places is NaN or "
+            "infinite but all must be finite: one bad number would spoil the whole map. Leave "
+            "that sensor's row and reading out."
+        )
+    for name, value, good, needed in (
+        ("sigma", seen.sigma, 0 < seen.sigma < math.inf, "positive and finite"),
+        ("upper", seen.upper, 0 < seen.upper < math.inf, "positive and finite"),
+        ("failure", seen.failure, 0 < seen.failure < 1, "between 0 and 1"),
+        ("level", seen.level, 0 < seen.level < 1, "between 0 and 1"),
+    ):
+        if not good:
+            raise ValueError(
+                f"{name} is {value!r} but must be {needed}, or neither the map nor its error "
+                "would mean anything. Correct it."
+            )
+    free = cells if seen.open is None else int(np.count_nonzero(seen.open))
+    if free < max(1, seen.prior.fewest):
+        raise ValueError(
+            f"{free} of {cells} cells are open but the prior has {seen.prior.fewest} sources or "
+            "more, each in a cell of its own: there is no place for them. Open cells, or lower "
+            "the fewest."
+        )
+    if not seen.operator[:, slice(None) if seen.open is None else seen.open].any():
+        raise ValueError(
+            f"the operator is 0 in all its {sensors} rows, in every open cell, but heat must be "
+            "felt somewhere: such readings say nothing of any cell. Check the spread and the unit "
+            "of its lengths, or open the cells that sensors reach."
+        )
+
+
+def _shapes(seen: Seen) -> tuple[int, int]:
+    """Return (sensors, cells), or refuse arrays that do not fit each other."""
+    cells = math.prod(seen.shape)
+    if not isinstance(seen.operator, np.ndarray):
+        raise ValueError(
+            f"the operator is a {type(seen.operator).__name__} but estimators need an array, "
+            "(sensors, cells): they look at single columns. Use its dense(), or "
+            "recovery.sparse.minimise_l1, which takes planes that are never formed."
+        )
+    good = (
+        seen.operator.ndim == 2
+        and seen.operator.size > 0
+        and seen.operator.shape[1] == cells
+        and seen.readings.shape == seen.operator.shape[:1]
+        and seen.places.ndim == 2
+        and len(seen.places) == cells
+        and seen.places.shape[1] in (1, 2)
+        and (seen.open is None or (seen.open.shape == (cells,) and seen.open.dtype == np.bool_))
+    )
+    if not good:
+        raise ValueError(
+            f"the operator has shape {seen.operator.shape}, the readings {seen.readings.shape}, "
+            f"the places {seen.places.shape} and the cells {seen.shape}, open "
+            f"{None if seen.open is None else seen.open.shape}, but (sensors, cells), (sensors,), "
+            "(cells, 1 or 2), (rows, columns) and bool (cells,) are needed: each sensor has one "
+            "row and one reading. Leave silent sensors out of both."
+        )
+    if seen.places.shape[1] == 1 and (np.diff(seen.places[:, 0]) <= 0).any():
+        raise ValueError(
+            "the places along the line do not rise but must: shares of heat are added up from "
+            "the first cell to the last. Sort the cells, and the operator's columns with them."
+        )
+    return seen.operator.shape[0], cells
+
+
+# What a prior says of the heat of each cell before any reading: mean, square and product.
+
+# Where it is not known whether all are equally warm, they go from this share of the warmest up.
+COOLEST = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Expectations over the prior; the same for every cell and every two cells.
+
+    Args:
+        mean: of the heat of a cell.
+        square: of its square.
+        product: of the heats of two different cells.
+    """
+
+    mean: float
+    square: float
+    product: float
+
+
+def moments(prior: Prior, cells: int) -> Moments:
+    """Return the moments of the heat of so many open cells.
+
+    >>> moments(Prior(2, 2), 100)
+    Moments(mean=0.02, square=0.02, product=0.00020202020202020202)
+    """
+    numbers = np.arange(prior.fewest, min(prior.most, cells) + 1)
+    singles, pairs = float(numbers.mean()), float((numbers * (numbers - 1)).mean())
+    models = [_power(prior.warmest, low) for low in lows(prior)]
+    power = float(np.mean([mean for mean, _ in models]))
+    # Powers are independent if it is known whether they are equal: else one tells of another.
+    both = float(np.mean([mean**2 for mean, _ in models]))
+    square = float(np.mean([square for _, square in models]))
+    ways = cells * (cells - 1)
+    return Moments(
+        singles * power / cells, singles * square / cells, pairs * both / ways if ways else 0.0
+    )
+
+
+def lows(prior: Prior) -> tuple[float, ...]:
+    """Return the coolest source of each model that the prior holds to be as likely as another."""
+    if prior.coolest is None:
+        return prior.warmest, COOLEST * prior.warmest
+    return (prior.coolest,)
+
+
+def power(prior: Prior) -> float:
+    """Return the mean heat of a source."""
+    return float(np.mean([_power(prior.warmest, low)[0] for low in lows(prior)]))
+
+
+def _power(high: float, low: float) -> tuple[float, float]:
+    """Return mean and mean square of what is even between two bounds."""
+    return (low + high) / 2, (low**2 + low * high + high**2) / 3

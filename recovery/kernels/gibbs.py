@@ -1,6 +1,6 @@
 """One source's cell drawn given all others, scene by scene.
 
-The same draw as the lines over a whole crowd in `recovery.bayes.single`, which are the faster
+The same draw as the lines over a whole crowd in `recovery.bayes.moves`, which are the faster
 ones where nothing is compiled; here no scene waits for another, and what has no chance is not
 exponentiated.
 """

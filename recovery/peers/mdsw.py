@@ -30,7 +30,7 @@ from ..disk.channel import Channel
 from ..disk.em import Fit
 from ..disk.estimators import estimate as estimate_line
 from ..disk.query import Query
-from ..ratio import Ratio, lowest
+from ..noise import Ratio, lowest
 from .local_privacy import both, either
 
 Floats = NDArray[np.float64]

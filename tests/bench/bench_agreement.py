@@ -14,8 +14,7 @@ from collections import Counter
 import numpy as np
 
 from physics.kernel import forward
-from recovery.l1.printed import by_clarabel
-from recovery.l1.solution import Solution
+from recovery.l1.cone import Solution, by_clarabel
 from recovery.sparse import minimise_l1, prepare
 
 SIZES = [(40, 25), (100, 50), (30, 60), (200, 20), (60, 60), (400, 200), (700, 40), (1000, 500)]

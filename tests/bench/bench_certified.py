@@ -10,7 +10,7 @@ import numpy as np
 
 from physics.kernel import forward
 from physics.sensitivity import sensitivity
-from recovery.paper import paper_sigma
+from recovery.noise.gaussian import paper_sigma
 from recovery.proofs.certified import certified_band
 
 CELLS, SENSORS, SPREAD, DELTA, LEVEL = 100, 50, 0.05, 0.1, 0.9

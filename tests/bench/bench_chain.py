@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from physics.kernel import forward
-from recovery.bayes.chain import estimate_by_chain, sample_posterior
-from recovery.bayes.draws import cumulative_shares, from_draws
+from recovery.bayes.chain import cumulative_shares, estimate_by_chain, from_draws, sample_posterior
 from recovery.bayes.room_physics import Physics
 from recovery.bayes.unknown_physics import estimate_jointly
-from recovery.compiled import compiled
 from recovery.distance import earth_movers
 from recovery.estimators import posterior
 from recovery.estimators.record import Prior, Seen
-from recovery.kernels import gibbs
+from recovery.kernels import compiled, gibbs
 
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from gateway.commands.corridor import deployment, people
 from gateway.commands.simulated import Room
 from gateway.mechanisms import named, play
 from recovery.distance import earth_movers
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
 
 LONG_M = 20.0
 

@@ -21,8 +21,8 @@ from empty_days import HEAD, Round, calm, drawn, living, releases, row, score, w
 
 from gateway import config
 from gateway.simulate.rooms import room_of
-from recovery import vacancy
-from recovery.vacancy import Belief, Empty
+from recovery.thermal import vacancy
+from recovery.thermal.vacancy import Belief, Empty
 
 OFFICE = Path(__file__).parents[2] / "physics" / "rooms" / "office.toml"
 MOMENTS_S = [3600 * hour for hour in (7.5, 9.0, 10.5, 12.0, 13.5, 15.0, 16.5, 18.0)]

@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from physics.kernel import forward
 from physics.operators.lowrank import forward_lowrank
 from recovery.l1 import directions
-from recovery.l1.printed import by_clarabel
+from recovery.l1.cone import by_clarabel
 from recovery.sparse import Prepared, minimise_l1, minimise_l1_many, prepare
 
 matplotlib.use("Agg")

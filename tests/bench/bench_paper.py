@@ -17,7 +17,7 @@ from edge.thermal import Params
 from gateway.mechanisms import named, play
 from physics.sensors import grains
 from recovery.distance import earth_movers
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query, operator
 
 PAPER = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1), (1, 10))

@@ -46,11 +46,12 @@ from recovery.disk.estimators import estimate
 from recovery.disk.query import Query
 from recovery.disk.round import disk_round
 from recovery.distance import wasserstein2
-from recovery.peers import krr as krr_peer
+from recovery.peers import frequency_oracles as krr_peer
+from recovery.peers import frequency_oracles as oue_peer
 from recovery.peers import mdsw as mdsw_peer
-from recovery.peers import oue as oue_peer
-from recovery.peers import sem_calibration, sem_privacy
+from recovery.peers import sem_geo_i as sem_calibration
 from recovery.peers import sem_geo_i as sem_peer
+from recovery.peers import sem_geo_i as sem_privacy
 from recovery.peers.local_privacy import blind, distances, local_privacy, worst_log_ratio
 
 DATA = {"normal": (normal, 300_000), "szipf": (szipf, 100_000), "mnormal": (mnormal, 300_000)}
@@ -105,7 +106,7 @@ def a_krr(side: int, epsilon: Fraction, away: np.ndarray) -> Mechanism:
     return Mechanism(
         "k-rr",
         lambda users, world: disk.count_many(round, users, world),
-        lambda counts: krr_peer.estimate(counts, log_ratio),
+        lambda counts: krr_peer.estimate_krr(counts, log_ratio),
         local_privacy(matrix, away),
         worst_log_ratio(matrix),
     )
@@ -117,7 +118,7 @@ def an_oue(epsilon: Fraction, away: np.ndarray) -> Mechanism:
     return Mechanism(
         "oue",
         lambda users, world: (oue.count_many(users, one, world), int(users.sum())),
-        lambda seen: oue_peer.estimate(seen[0], seen[1], one),
+        lambda seen: oue_peer.estimate_oue(seen[0], seen[1], one),
         oue_peer.local_privacy(away, one),
         one,
     )

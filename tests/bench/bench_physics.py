@@ -21,7 +21,7 @@ from recovery.bayes.room_physics import Physics
 from recovery.bayes.unknown_physics import estimate_jointly
 from recovery.estimators import posterior
 from recovery.estimators.record import Prior, Seen
-from recovery.gaussian import gaussian_sigma
+from recovery.noise.gaussian import gaussian_sigma
 
 CELLS, SENSORS = np.arange(1, 101) / 100, np.arange(1, 51) / 50
 SHORT, STATED, LONG = 0.025, 0.05, 0.1

@@ -18,8 +18,8 @@ from gateway.simulate.reading import read_day
 from gateway.simulate.rooms import seen_by
 from physics.rooms.day import Day, day
 from physics.rooms.records import Course, Room
-from recovery import vacancy
 from recovery.distance import earth_movers
+from recovery.thermal import vacancy
 
 # A Monday on the clock here.
 MIDNIGHT_S = datetime(2026, 1, 12).astimezone().timestamp()

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import pytest
 
 from edge.background import Follower
-from recovery.following import carry
+from recovery.thermal.noise import carry
 
 
 def furthest(slew: Fraction, apart: int, exponent: int, answers: int, reach: int) -> list[int]:

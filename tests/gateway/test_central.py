@@ -26,7 +26,7 @@ from gateway.mechanisms import Mechanism, named
 from gateway.outbox import Outbox
 from gateway.rounds import OpenRound
 from gateway.storage.store import Store
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
 
 SITE, ROUNDS, TRUTH = "central", 40, 1000
 

@@ -15,8 +15,7 @@ from gateway.certainty import heard, told
 from gateway.commands.once import drawn as on_terminal
 from gateway.commands.showing import drawn as shown
 from gateway.commands.sureness import sure_lines
-from recovery.heatmap import Heatmap
-from recovery.uncertainty import Band, Credible, Verdict
+from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 
 PROMISE = Guarantee((1, 1), (1, 100_000), (1, 50), "one", "local", "a day", "presence")
 RISING = np.array([1 / 3, 2 / 3, 1.0])

@@ -11,7 +11,7 @@ from gateway import config
 from gateway.faults import OperatorFault
 from gateway.mqtt import access
 from gateway.operating import Mqtt
-from recovery.thermal_query import cell_m
+from recovery.thermal.query import cell_m
 
 
 def written(tmp_path: Path, text: str) -> Path:

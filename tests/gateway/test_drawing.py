@@ -9,7 +9,7 @@ import pytest
 
 from edge.records import Release
 from gateway.drawing import Turnout, drawn
-from recovery.heatmap import Heatmap, Unresolved
+from recovery.maps.heatmap import Heatmap, Unresolved
 
 
 class Solver:

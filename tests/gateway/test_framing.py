@@ -11,7 +11,7 @@ from gateway.commands.playing import Files
 from gateway.faults import OperatorFault
 from gateway.frames.play import Asked, play_frames
 from gateway.frames.recorded import Clips
-from recovery.heatmap import from_npz
+from recovery.maps.heatmap import from_npz
 
 DOORWAY, CEILING = "grideye8x8_doorway.npz", "grideye8x8_ceiling.npz"
 

@@ -22,7 +22,7 @@ from gateway.commands.choices import first_round, query
 from gateway.operating import Mqtt
 from gateway.serving import Service
 from gateway.web.feed import Feed
-from recovery.guarantee import to_json
+from recovery.maps.guarantee import to_json
 from tests import processes, sites
 
 PROGRAM = Path(sys.executable).with_name("heatveil")

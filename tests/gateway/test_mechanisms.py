@@ -9,8 +9,8 @@ from edge.entropy import Tape
 from edge.records import Grid, Reading
 from gateway.faults import OperatorFault
 from gateway.mechanisms import MECHANISMS, Mechanism, named, play
-from recovery.guarantee import sentences
-from recovery.heatmap import Heatmap
+from recovery.maps.guarantee import sentences
+from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recovery.heatmap import from_npz
+from recovery.maps.heatmap import from_npz
 
 PAPER = ("--cells", 100, "--sensors", 50, "--spread", 0.05)
 KEYS = {

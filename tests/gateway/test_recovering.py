@@ -12,7 +12,7 @@ import pytest
 from gateway.commands.choices import query
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
-from recovery.heatmap import Unresolved, from_npz
+from recovery.maps.heatmap import Unresolved, from_npz
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from gateway.faults import OperatorFault
 from gateway.solver import Solver
 from gateway.terms import check_terms, terms
 from physics.response import Response
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
 from recovery.thermal import plan
 
 ROOM = """

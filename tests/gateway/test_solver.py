@@ -18,7 +18,7 @@ from edge.records import Grid
 from gateway import solver as solvers
 from gateway.mechanisms import named
 from gateway.solver import Solver
-from recovery.heatmap import Heatmap, Unresolved
+from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query
 from tests import processes
 
@@ -180,7 +180,7 @@ from multiprocessing.connection import Connection
 from types import SimpleNamespace
 from gateway import mechanisms, solver
 from numba.core import dispatcher
-from recovery.compiled import compiled
+from recovery.kernels import compiled
 
 sys.path.insert(0, sys.argv[1])
 import slow_for_a_test

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from edge.records import Grid
 from physics import kernel
 from physics.kernel import forward, heat_kernel
-from recovery.thermal_query import Query
+from recovery.thermal.query import Query
 
 
 @pytest.mark.parametrize("spread", [1e-6, 0.05, 0.5, 40.0])

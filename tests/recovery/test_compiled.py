@@ -9,8 +9,34 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from recovery import compiled, kernels
+from recovery import kernels
 from tests import processes
+
+# What is loaded ahead is what a map wants, or its first one would be late.
+
+SCRIPT = """
+import sys
+from edge.records import Grid, Release
+from recovery import thermal; from recovery import kernels as ahead
+query = thermal.Query(Grid((20, 1), 0), (10,), 0.05, (1, 1), (1, 1000), 0.1)
+release = Release(thermal.plan(query, []), [0] * 10, 10)
+if sys.argv[1] == "ahead":
+    ahead.load()
+before = {name for name in sys.modules if name.startswith("scipy.")}
+print(type(thermal.recover(query, [release])).__name__)
+print(len({name for name in sys.modules if name.startswith("scipy.")} - before) > 20)
+"""
+
+
+@pytest.mark.long
+def test_a_map_loads_hardly_anything_more() -> None:
+    """With a control: without it, the first map loads a good part of scipy."""
+    for words, more in ((["ahead"], "False"), (["late"], "True")):
+        ran = processes.run(
+            [sys.executable, "-c", SCRIPT, *words], capture_output=True, text=True, check=False
+        )
+        assert ran.stdout.split()[1:] == [more], ran.stdout + ran.stderr
+
 
 KERNELS = sorted(Path(kernels.__path__[0]).glob("[!_]*.py"))
 SOURCE = """import numpy as np
@@ -43,12 +69,12 @@ def test_the_twin_is_compiled_and_the_original_is_not(kernel: ModuleType) -> Non
     pytest.importorskip("numba")
     values = np.arange(5.0)
 
-    twin = compiled.compiled(kernel)
+    twin = kernels.compiled(kernel)
 
     assert twin.total(values) == kernel.total(values) == 30
     assert len(twin.total.signatures) == 1
     assert not hasattr(kernel.total, "signatures")
-    assert compiled.tier(kernel, worth=False) is twin  # loaded already, so it costs nothing
+    assert kernels.tier(kernel, worth=False) is twin  # loaded already, so it costs nothing
 
 
 @pytest.mark.long
@@ -58,8 +84,8 @@ def test_a_compilation_is_told_of_and_the_loading_of_what_was_kept_is_not(tmp_pa
     (tmp_path / "squares_for_a_test.py").write_text(SOURCE)
     line = (
         "import sys, numpy; sys.path.insert(0, sys.argv[1]); import squares_for_a_test as plain; "
-        "from recovery import compiled; compiled.on_compiling(print); "
-        "compiled.compiled(plain).total(numpy.arange(5.0))"
+        "from recovery import kernels; kernels.on_compiling(print); "
+        "kernels.compiled(plain).total(numpy.arange(5.0))"
     )
 
     said = [
@@ -75,8 +101,8 @@ def test_a_compilation_is_told_of_and_the_loading_of_what_was_kept_is_not(tmp_pa
 def test_small_work_does_not_load_a_compiler() -> None:
     """A command that draws one map must not wait for one."""
     line = (
-        "import sys; from recovery import compiled, kernels; import recovery.sequence as plain; "
-        "assert compiled.tier(plain, worth=False) is plain; assert 'numba' not in sys.modules"
+        "import sys; from recovery import kernels; import recovery.sequence as plain; "
+        "assert kernels.tier(plain, worth=False) is plain; assert 'numba' not in sys.modules"
     )
 
     assert processes.run([sys.executable, "-c", line]).returncode == 0
@@ -85,9 +111,9 @@ def test_small_work_does_not_load_a_compiler() -> None:
 def test_it_can_be_switched_off() -> None:
     """As it is where numba is not installed."""
     line = (
-        "from recovery import compiled; import recovery.sequence as plain; "
-        "assert not compiled.available(); assert compiled.compiled(plain) is plain; "
-        "assert compiled.tier(plain, worth=True) is plain"
+        "from recovery import kernels; import recovery.sequence as plain; "
+        "assert not kernels.available(); assert kernels.compiled(plain) is plain; "
+        "assert kernels.tier(plain, worth=True) is plain"
     )
 
     done = processes.run(

@@ -14,10 +14,14 @@ from edge.records import Grid
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from physics.sensitivity import moves, sensitivity
-from recovery.gaussian import gaussian_epsilon, gaussian_sigma
-from recovery.paper import paper_delivers, paper_sigma
-from recovery.whole import shifts, whole_square
-from recovery.zcdp import zcdp_rho
+from recovery.noise.gaussian import (
+    gaussian_epsilon,
+    gaussian_sigma,
+    paper_delivers,
+    paper_sigma,
+    zcdp_rho,
+)
+from recovery.noise.whole import shifts, whole_square
 
 DELTA = 1e-5
 

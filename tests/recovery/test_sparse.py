@@ -11,7 +11,7 @@ from scipy.optimize import lsq_linear, minimize
 
 from physics.kernel import forward
 from physics.operators.lowrank import LowRank, forward_lowrank
-from recovery.l1 import printed
+from recovery.l1 import cone
 from recovery.l1.cone import least_l1
 from recovery.sparse import minimise_l1, minimise_l1_many, prepare
 
@@ -86,8 +86,8 @@ def test_what_a_solver_says_is_not_believed_but_proved(
         found = least_l1(operator, readings, inner * radius, upper)
         return replace(found, heat=less * found.heat, multipliers=times * found.multipliers)
 
-    monkeypatch.setattr(printed, "least_l1", solver)
-    found = printed.by_clarabel(prepare(operator), readings, radius, np.ones(1))
+    monkeypatch.setattr(cone, "least_l1", solver)
+    found = cone.by_clarabel(prepare(operator), readings, radius, np.ones(1))
 
     assert found.status == status
 

@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 
 from edge.limits import NANO, Limits, price
-from recovery.calibrate import calibrate
-from recovery.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
-from recovery.paper import paper_sigma
-from recovery.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
+from recovery.noise.calibrate import calibrate
+from recovery.noise.gaussian import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_sigma,
+    paper_sigma,
+    zcdp_delta,
+    zcdp_epsilon,
+    zcdp_rho,
+)
 
 from ...ledger import Charge, Ledger
 from ..claim import Claim, Effort, at_most, true
@@ -291,7 +297,7 @@ def _delta(epsilon: str, sigma: float) -> Decimal:
     return decimal_delta(epsilon, 1 / Decimal(sigma))
 
 
-# One in a thousand of sigma makes up for whole numbers, see `recovery.settle`.
+# One in a thousand of sigma makes up for whole numbers, see `recovery.noise.calibrate`.
 DISCRETE = Decimal("1.001")
 # The accountant is held to a millionth; here an epsilon may have been rounded up to a ratio.
 ROUNDED_UP = Decimal("1.005")

@@ -12,10 +12,10 @@ from edge import pixels
 from edge.background import Follower
 from edge.thermal import params_of
 from physics.sensors import grains
-from recovery import thermal, thermal_audit
-from recovery.following import follower
-from recovery.thermal import Query
-from recovery.thermal_search import search
+from recovery import thermal
+from recovery.thermal import Query, cases
+from recovery.thermal.noise import follower
+from recovery.thermal.search import search
 
 from ..bench import Device, message
 from ..claim import Claim, Effort, at_most, true
@@ -81,7 +81,7 @@ def levels_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     for a Round that is not answered. It cannot see worlds that part further by going back and
     forth; `tests/edge/test_background` enumerates all of those that are small.
     """
-    rooms = {name: query for name, query in thermal_audit.rooms() if name in ROOMS}
+    rooms = {name: query for name, query in cases.rooms() if name in ROOMS}
     if effort.own:
         rooms = {effort.own.name: replace(effort.own.query, background="recorded", slew=None)}
     for name, query in rooms.items():
@@ -113,7 +113,7 @@ def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
     yield at_most(
         f"{name}: no two worlds change what is sent, less levels that follow, by more than the "
         "noise is made for",
-        math.sqrt(thermal_audit.promised(round)),
+        math.sqrt(cases.promised(round)),
         math.sqrt(most),
         unit="grains",
         samples=found.tried,
@@ -121,7 +121,7 @@ def _led_apart(name: str, plain: Query, effort: Effort) -> Iterator[Claim]:
     )
     yield at_most(
         f"{name}: nor where Rounds ask in other grains than those that led the levels apart",
-        math.sqrt(thermal_audit.promised(round)),
+        math.sqrt(cases.promised(round)),
         math.sqrt(mixed),
         unit="grains",
         samples=FINER**2,

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from edge.records import Grid
 from physics.crowds.oue import count_many
 from physics.points import cells_of
-from recovery.peers.oue import chances, unbiased
+from recovery.peers.frequency_oracles import oue_chances, unbiased
 
 from .walks import Walks
 
@@ -75,7 +75,7 @@ def _heard(counts: Whole, epsilon: float, world: np.random.Generator) -> Floats:
     if not reports:
         return np.zeros(len(counts))
     ones = count_many(counts, epsilon, world).astype(float)
-    return reports * unbiased(ones, float(reports), *chances(epsilon))
+    return reports * unbiased(ones, float(reports), *oue_chances(epsilon))
 
 
 def _quantile(heard: Floats) -> int:

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from recovery.ratio import Ratio
+from recovery.noise import Ratio
 
 from ..contenders import Setting, recovered
 from ..people import counted

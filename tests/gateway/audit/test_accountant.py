@@ -17,7 +17,7 @@ from edge.records import Guarantee
 from gateway import ledger
 from gateway.audit.arithmetic import accountant
 from gateway.audit.claim import Effort
-from recovery import calibrate, paper
+from recovery.noise import calibrate, gaussian
 
 GRID = [("0.1", "0.00001"), ("1", "0.00001"), ("1", "0.000000001"), ("8", "0.01")]
 
@@ -106,10 +106,10 @@ def test_a_formula_that_is_accepted_where_it_fails_is_found(
     assert accountant.refused(grid).holds
     for module in (accountant, calibrate):
         monkeypatch.setattr(module, "paper_sigma", dwork_roth)
-    monkeypatch.setattr("recovery.settle.gaussian_epsilon", lambda *given: 0.5)
+    monkeypatch.setattr("recovery.noise.calibrate.gaussian_epsilon", lambda *given: 0.5)
 
     assert not accountant.refused([(40.0, 0.01), (10.0, 1e-5)]).holds
-    assert paper.paper_sigma is not dwork_roth
+    assert gaussian.paper_sigma is not dwork_roth
 
 
 def test_a_ledger_that_loses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

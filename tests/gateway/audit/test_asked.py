@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import recovery.disk_audit as places
+import recovery.disk.cases as places
 from edge import disk_limits
 from edge.entropy import Tape
 from gateway.audit.bench import Device, message

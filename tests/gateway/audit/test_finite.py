@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import recovery.disk_audit
+import recovery.disk.cases
 from edge import disk
 from edge.records import Grid, Guarantee, Release, Round
 from gateway.audit.arithmetic import exact, finite
@@ -111,12 +111,12 @@ def test_what_cannot_be_followed_is_not_passed(monkeypatch: pytest.MonkeyPatch) 
 #
 # The mistakes are made in the device's half or in the plan, as somebody would make them.
 
-QUERIES = dict(recovery.disk_audit.rooms())
+QUERIES = dict(recovery.disk.cases.rooms())
 
 
 def places(**changed: Any) -> Mechanism:
     """Return the mechanism with some of its verbs, or of what the audit knows, changed."""
-    known = {name: getattr(recovery.disk_audit, name) for name in dir(recovery.disk_audit)}
+    known = {name: getattr(recovery.disk.cases, name) for name in dir(recovery.disk.cases)}
     known["sweeps"] = lambda full: ()
     verbs: dict[str, Any] = {"plan": plan, "report": disk.report, "release": disk.release}
     for name, value in changed.items():
@@ -143,7 +143,7 @@ def weights(change: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Any:
 
 def test_places_as_they_are_keep_their_promise_everywhere() -> None:
     """Every room, and a family that is enumerated through the draw and the veil."""
-    family = [next(iter(recovery.disk_audit.sweeps(False)))]
+    family = [next(iter(recovery.disk.cases.sweeps(False)))]
     family = [(family[0][0], family[0][1][:30])]
 
     assert weighed_failed(places(sweeps=lambda full: family)) == []
@@ -154,7 +154,7 @@ def test_every_scheme_side_radius_and_epsilon_is_in_the_quick_sweep() -> None:
     """All sides to 8, all radii to 10, five epsilons, six schemes; krr knows no radius."""
     swept = {
         (query.grid.shape, query.radius, query.epsilon, query.scheme)
-        for _, queries in recovery.disk_audit.sweeps(False)
+        for _, queries in recovery.disk.cases.sweeps(False)
         for query in queries
     }
     wanted = {
@@ -168,7 +168,7 @@ def test_every_scheme_side_radius_and_epsilon_is_in_the_quick_sweep() -> None:
     assert wanted <= swept
     assert swept < {
         (query.grid.shape, query.radius, query.epsilon, query.scheme)
-        for _, queries in recovery.disk_audit.sweeps(True)
+        for _, queries in recovery.disk.cases.sweeps(True)
         for query in queries
     }
 
@@ -234,7 +234,7 @@ def test_an_answer_that_costs_less_than_it_tells_is_found() -> None:
     """Two reports of all of epsilon each, under a promise for both together."""
 
     def spent(round: Any) -> Any:
-        return 2 * recovery.disk_audit.spent(round)
+        return 2 * recovery.disk.cases.spent(round)
 
     assert weighed_failed(places(spent=spent), "no more than epsilon, all together")
     assert weighed_failed(places(spent=spent), "priced at no less")

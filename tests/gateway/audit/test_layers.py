@@ -87,7 +87,7 @@ def test_a_mechanism_without_a_subject_fails() -> None:
     bare = THERMAL._replace(name="bare", subject=None)
     found = audit([bare], [layer(lambda m, e: [true("a promise", True, samples=1)])], Effort())
 
-    assert any("brings recovery/bare_audit" in sentence for sentence in failed(found))
+    assert any("brings recovery/bare/cases" in sentence for sentence in failed(found))
 
 
 def test_a_layer_looks_at_the_kinds_that_it_is_for() -> None:

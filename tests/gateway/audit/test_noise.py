@@ -20,8 +20,8 @@ from edge.records import Release
 from gateway.audit.arithmetic import noise, promise
 from gateway.audit.claim import Claim, Effort
 from gateway.mechanisms import Mechanism, named
-from recovery import thermal_audit
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
+from recovery.thermal import cases
 
 # What the noise gives away, held against dp_accounting, which shares no line with us.
 
@@ -103,12 +103,12 @@ def test_a_grid_that_would_blur_the_bound_is_refused() -> None:
         noise.together([1000], 1.0)
 
 
-ROOMS = dict(thermal_audit.rooms())
+ROOMS = dict(cases.rooms())
 FEW, HALL = "few sensors, key holder", "hall with warm sources, three readings"
 
 
 def planted(room: str = FEW, **verbs: Any) -> Mechanism:
-    subject: Any = SimpleNamespace(**vars(thermal_audit))
+    subject: Any = SimpleNamespace(**vars(cases))
     subject.rooms = lambda: [(room, ROOMS[room])]
     return named("thermal")._replace(subject=subject, **verbs)
 

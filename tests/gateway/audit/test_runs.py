@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import recovery.disk_audit
+import recovery.disk.cases
 from edge.disk import Table, draw
 from edge.records import Grid
 from gateway.audit.arithmetic.runs import Span, SplitError, weigh
@@ -144,7 +144,7 @@ def test_one_number_alone_that_is_answered_otherwise_is_found(value: int) -> Non
 def test_the_device_s_own_draw_has_the_law_that_each_number_gives() -> None:
     """Small weights, so that all of the numbers can be tried: every scheme, lines and a square."""
     for shape in ((3, 3), (5, 1), (1, 4), (4, 2), (1, 1)):
-        for scheme in (*recovery.disk_audit.RADIAL, "krr"):
+        for scheme in (*recovery.disk.cases.RADIAL, "krr"):
             radius = None if scheme == "krr" else 2
             query = Query(Grid(shape, 0), (2, 1), scheme=scheme, radius=radius)
             made = plan(query, ())

@@ -26,9 +26,10 @@ from physics.response import Response
 from physics.rooms.plan import lattice
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Side, Thermometers, Wall
 from physics.rooms.respond import respond, respond_day
-from recovery import thermal, thermal_audit, thermal_noise
-from recovery.thermal_query import Query
-from recovery.thermal_search import search
+from recovery import thermal
+from recovery.thermal import cases, noise
+from recovery.thermal.query import Query
+from recovery.thermal.search import search
 
 # The search for paths that are seen apart: none passes the bound, and half of it is passed.
 
@@ -151,7 +152,7 @@ def test_where_doors_move_a_bound_for_doors_that_stand_is_passed(
     assert found.joint * stand.changes.joint[0] <= moved.changes.joint[0]
 
 
-ROOMS = dict(thermal_audit.rooms())
+ROOMS = dict(cases.rooms())
 CORRIDOR, COARSE = "insulated corridor", "open line, coarse converter"
 PAPER, HALL = "unit interval of the paper", "hall with warm sources, three readings"
 FEW, CORNER = "few sensors, key holder", "sensor in the corner"
@@ -159,7 +160,7 @@ FEW, CORNER = "few sensors, key holder", "sensor in the corner"
 
 def planted(plan: Callable[[Query], Round], room: str) -> Mechanism:
     """Return the thermal mechanism with another plan, to be audited in one room."""
-    subject: Any = SimpleNamespace(**vars(thermal_audit))
+    subject: Any = SimpleNamespace(**vars(cases))
     subject.rooms = lambda: [(room, ROOMS[room])]
     return named("thermal")._replace(plan=lambda query, releases: plan(query), subject=subject)
 
@@ -224,12 +225,12 @@ def test_noise_for_another_world_is_rejected(room: str, fields: dict[str, Any]) 
 
 def test_the_stated_spread_alone_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Warmth that had longer to spread reaches sparse sensors from more cells."""
-    monkeypatch.setattr(thermal_noise, "as_printed", lambda query: True)
-    thermal_noise.calibration.cache_clear()
+    monkeypatch.setattr(noise, "as_printed", lambda query: True)
+    noise.calibration.cache_clear()
     try:
         assert any("by more than the noise" in sentence for sentence in failed(right, FEW))
     finally:
-        thermal_noise.calibration.cache_clear()
+        noise.calibration.cache_clear()
 
 
 @pytest.mark.parametrize("part", [Fraction(1, 50), Fraction(9, 10), Fraction(98, 100)])

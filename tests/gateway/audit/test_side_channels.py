@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-import recovery.disk_audit
+import recovery.disk.cases
 from edge import disk_half, node, place
 from edge.disk_limits import enrolled
 from gateway.audit.attacks import side_channels
 from gateway.audit.claim import Effort
 from gateway.mechanisms import Mechanism, named
 
-LINE = dict(recovery.disk_audit.rooms())["line"]
+LINE = dict(recovery.disk.cases.rooms())["line"]
 
 
 def places(**changed: Any) -> Mechanism:
     """Return the mechanism with one room, and some of what the audit knows of it changed."""
-    known = {name: getattr(recovery.disk_audit, name) for name in dir(recovery.disk_audit)}
+    known = {name: getattr(recovery.disk.cases, name) for name in dir(recovery.disk.cases)}
     subject: Any = SimpleNamespace(**known | {"rooms": lambda: [("line", LINE)]} | changed)
     return named("disk")._replace(subject=subject)
 
@@ -88,7 +88,7 @@ def test_a_device_that_draws_with_a_third_less_noise_is_found() -> None:
     """Two of three of its answers would be near by, where the Round says less."""
     found = places()
     round = found.plan(LINE, ())
-    stated = recovery.disk_audit.stated(round)
+    stated = recovery.disk.cases.stated(round)
 
     def flatter(round: Any) -> Any:
         return lambda reading: {

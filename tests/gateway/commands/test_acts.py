@@ -13,7 +13,7 @@ from gateway.commands import acts
 from gateway.commands.act import Act, Inputs
 from gateway.commands.asking import play
 from gateway.mechanisms import MECHANISMS
-from recovery.heatmap import from_npz
+from recovery.maps.heatmap import from_npz
 
 ACTS = pytest.mark.parametrize("act", acts.ACTS, ids=lambda act: act.name)
 SEEN = {

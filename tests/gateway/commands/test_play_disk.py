@@ -12,7 +12,7 @@ import pytest
 from edge.disk import Table
 from gateway.commands.choices_disk import query
 from recovery.disk import plan
-from recovery.heatmap import from_npz
+from recovery.maps.heatmap import from_npz
 
 KEYS = {
     *("emd_l1", "emd_l2", "w2", "w2_cells", "similarity", "pearson", "kl", "mse"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recovery.heatmap import from_npz
+from recovery.maps.heatmap import from_npz
 
 SCENES = [
     ("thermal", "--sources-random", 2, "--cells", 100, "--sensors", 50, "--spread", 0.05),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recovery.heatmap import from_npz
+from recovery.maps.heatmap import from_npz
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from gateway import config
 from gateway.commands import showing
 from gateway.faults import OperatorFault
-from recovery.heatmap import Unresolved
+from recovery.maps.heatmap import Unresolved
 
 Heatveil = Callable[..., Any]
 

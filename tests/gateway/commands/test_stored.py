@@ -13,7 +13,7 @@ import pytest
 
 from gateway import config
 from gateway.commands.mosaic import BARS, mosaic
-from recovery.heatmap import from_npz
+from recovery.maps.heatmap import from_npz
 
 Heatveil = Callable[..., Any]
 

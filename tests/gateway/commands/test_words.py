@@ -7,7 +7,7 @@ import pytest
 from edge.records import Grid, Guarantee
 from gateway.commands import once, showing
 from gateway.serves.table import SERVES
-from recovery.heatmap import Unresolved
+from recovery.maps.heatmap import Unresolved
 
 PROMISE = Guarantee((1, 1), None, None, "any two cells", "local", "one report", "presence")
 

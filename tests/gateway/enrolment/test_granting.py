@@ -17,8 +17,8 @@ from edge.slots import Ram
 from gateway.enrolment import granting
 from gateway.enrolment.granting import granted, worth
 from gateway.faults import OperatorFault
+from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query, plan
-from recovery.zcdp import zcdp_epsilon
 
 ROOT, SITE_KEY = bytes(32), bytes(range(32))
 QUERY = Query(

@@ -9,7 +9,7 @@ from gateway import config
 from gateway.enrolment import enrol, keycount
 from gateway.faults import OperatorFault
 from gateway.rounds import Place
-from recovery.thermal_tables import KEYS
+from recovery.thermal.guarantee import KEYS
 from tests import sites
 
 Heatveil = Any

@@ -21,7 +21,7 @@ from gateway.operating import Mqtt
 from gateway.serving import Service
 from gateway.simulate.scene import Scene
 from gateway.virtual.nodes import Nodes
-from recovery.heatmap import Unresolved
+from recovery.maps.heatmap import Unresolved
 from tests import processes
 
 PROGRAM = Path(sys.executable).with_name("heatveil")

@@ -14,7 +14,7 @@ from gateway.enrolment.enrol import load_devices
 from gateway.operating import Mqtt
 from gateway.storage.places import Database
 from recovery.disk import NAME, recover
-from recovery.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap
 from tests.gateway.workers.town import Town, killed_in_mid_round, town
 from tests.waiting import eventually
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from physics.crowds.oue import count_many, report_many, risen
-from recovery.peers.oue import chances
+from recovery.peers.frequency_oracles import oue_chances
 
 
 def test_the_worst_ratio_is_epsilon() -> None:
@@ -25,7 +25,7 @@ def test_the_worst_ratio_is_epsilon() -> None:
 
     assert sum(chance(bits, 0) for bits in strings) == pytest.approx(1)
     assert math.log(worst) == pytest.approx(epsilon)
-    assert chances(epsilon) == pytest.approx((stays, errs))
+    assert oue_chances(epsilon) == pytest.approx((stays, errs))
 
 
 def test_bits_rise_as_often_as_they_should() -> None:

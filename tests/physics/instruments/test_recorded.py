@@ -10,7 +10,7 @@ from physics.instruments.chain import Instruments
 from physics.instruments.people import people_seen
 from physics.instruments.presets import preset
 from physics.instruments.records import Preset
-from recovery.blur import fit_blur
+from recovery.thermal.frames import fit_blur
 
 
 def counted(one: Preset, times: np.ndarray, sensors: int) -> np.ndarray:

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import truncnorm
 
-from recovery.bayes.bounded import at_share, log_mass, rough_mass
+from recovery.bayes.moves import at_share, log_mass, rough_mass
 
 # Inside, on a bound, flat, far out in either tail.
 LAWS = [(3.0, 5.0), (0.0, 4.0), (1e-6, 1e-9), (900.0, 500.0), (-300.0, 40.0), (5.0, 1e4)]

@@ -10,11 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from physics.kernel import forward
-from recovery.bayes.chain import sample_posterior
-from recovery.bayes.draws import cumulative_shares, from_draws
-from recovery.compiled import compiled
+from recovery.bayes.chain import cumulative_shares, from_draws, sample_posterior
 from recovery.estimators.record import Prior, Seen
-from recovery.kernels import gibbs
+from recovery.kernels import compiled, gibbs
 
 Floats = NDArray[np.float64]
 

@@ -7,8 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from physics.kernel import forward
-from recovery.bayes.chain import estimate_by_chain, sample_posterior
-from recovery.bayes.draws import Draws, cumulative_shares, from_draws
+from recovery.bayes.chain import (
+    Draws,
+    cumulative_shares,
+    estimate_by_chain,
+    from_draws,
+    sample_posterior,
+)
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
 

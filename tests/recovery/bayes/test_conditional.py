@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 
 from physics.kernel import forward
-from recovery.bayes.conditional import Conditional, conditional, curves, mixed, pooled, together
-from recovery.bayes.draws import Draws
-from recovery.bayes.enumerate import Exact
+from recovery.bayes.chain import Draws
+from recovery.bayes.exact import Exact
+from recovery.bayes.unknown_physics import (
+    Conditional,
+    conditional,
+    curves,
+    mixed,
+    pooled,
+    together,
+)
 from recovery.estimators.record import Prior, Seen
 
 CELLS, SENSORS = np.arange(1, 21) / 20, np.arange(1, 13) / 12

@@ -7,11 +7,10 @@ import pytest
 from numpy.typing import NDArray
 
 from physics.kernel import forward
-from recovery.bayes.bounded import log_mass
-from recovery.bayes.digits import labelled, with_digits
+from recovery.bayes.moves import log_mass
 from recovery.bayes.room_physics import Physics
 from recovery.bayes.unknown_physics import estimate_jointly
-from recovery.estimators.record import Prior, Seen
+from recovery.estimators.record import Prior, Seen, labelled, with_digits
 from recovery.estimators.table import estimate
 
 CELLS, SENSORS = np.arange(1, 41) / 40, np.arange(1, 26) / 25

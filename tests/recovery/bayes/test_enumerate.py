@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from physics.kernel import forward
-from recovery.bayes.enumerate import Exact, exact_posterior, scores, sets_of
-from recovery.bayes.listed import listed
+from recovery.bayes.exact import Exact, exact_posterior, listed, scores, sets_of
 
 CELLS = 13
 SENSORS = np.arange(1, 11) / 10

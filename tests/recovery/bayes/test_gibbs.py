@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from physics.kernel import forward
-from recovery.bayes import difference, pair, single
-from recovery.bayes.chain import sample_posterior
-from recovery.bayes.draws import Draws
-from recovery.compiled import available, compiled
+from recovery.bayes import moves
+from recovery.bayes.chain import Draws, sample_posterior
 from recovery.estimators.record import Prior, Seen
-from recovery.kernels import gibbs
+from recovery.kernels import available, compiled, gibbs
 
 _SIDE = np.arange(1, 5) / 4
 _PLACES = np.stack(np.meshgrid(_SIDE, _SIDE, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -21,7 +19,7 @@ _OPERATOR = np.kron(*[forward(_SIDE, np.arange(1, 5) / 4, 0.03)] * 2)
 def _draws(
     monkeypatch: pytest.MonkeyPatch, kernel: ModuleType | SimpleNamespace, prior: Prior, line: bool
 ) -> Draws:
-    for module in (single, pair, difference):
+    for module in (moves, moves, moves):
         monkeypatch.setattr(module, "tier", lambda _, worth: kernel)
     world = np.random.default_rng(3)
     heat = np.zeros(16)

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import linprog
 
 from physics.kernel import forward
-from recovery.bayes.enumerate import Exact, exact_posterior, scores
-from recovery.bayes.median import band, expected_distance, median, quantile, shares
+from recovery.bayes.exact import Exact, exact_posterior, scores
+from recovery.bayes.line import band, expected_distance, median, quantile, shares
 from recovery.distance import earth_movers
 
 CELLS = 9

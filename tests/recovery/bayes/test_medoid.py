@@ -8,10 +8,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from physics.kernel import forward
-from recovery.bayes.enumerate import scores
-from recovery.bayes.listed import listed
-from recovery.bayes.matching import distances, plans
-from recovery.bayes.medoid import medoid
+from recovery.bayes.exact import listed, scores
+from recovery.bayes.medoid import distances, medoid, plans
 
 SIDE = 6
 PLACES = np.stack(np.divmod(np.arange(SIDE * SIDE), SIDE), axis=1)[:, ::-1] / SIDE

@@ -12,10 +12,10 @@ from physics.kernel import forward
 from physics.kernels.robin import forward_robin
 from physics.places import cell_places, length_m, sensor_places
 from physics.sensitivity import sensitivity
-from recovery.calibrate import calibrate
-from recovery.thermal_noise import calibration, room
-from recovery.thermal_query import Query, protected_cells
-from recovery.whole import reach, shifts, whole_square
+from recovery.noise.calibrate import calibrate
+from recovery.noise.whole import reach, shifts, whole_square
+from recovery.thermal.noise import calibration, room
+from recovery.thermal.query import Query, protected_cells
 
 LINE = Query(Grid((100, 1), 0), (50,), 0.025, (1, 1))
 SPARSE = Query(Grid((20, 1), 500), (6,), 0.05, (1, 1), walls="insulated", protect_distance_m=1.5)

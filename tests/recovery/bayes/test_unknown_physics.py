@@ -12,14 +12,12 @@ from scipy.stats import kstest, multivariate_normal, norm, truncnorm
 from physics.kernel import forward
 from physics.kernels.robin import forward_robin
 from physics.sensitivity import sensitivity
-from recovery.bayes import conditional
-from recovery.bayes.drift import drift
-from recovery.bayes.physics_grid import explore
-from recovery.bayes.room_physics import Physics
-from recovery.bayes.unknown_physics import Joint, estimate_jointly
+from recovery.bayes import unknown_physics
+from recovery.bayes.room_physics import Physics, explore
+from recovery.bayes.unknown_physics import Joint, drift, estimate_jointly
 from recovery.estimators import posterior
 from recovery.estimators.record import Floats, Prior, Seen
-from recovery.gaussian import gaussian_sigma
+from recovery.noise.gaussian import gaussian_sigma
 
 CELLS, SENSORS = np.arange(1, 101) / 100, np.arange(1, 51) / 50
 SHORT, STATED, LONG = 0.025, 0.05, 0.1
@@ -153,7 +151,7 @@ def test_draws_at_every_spread_come_to_what_enumeration_does(
     readings = real @ scene(2, world) + 0.15 * world.standard_normal(50)
     seen = seen_of(real, readings, 0.15, Prior(1, 3))
     exact = estimate_jointly(seen, Physics(SENSORS, (SHORT, LONG)))
-    monkeypatch.setattr(conditional, "countable", lambda seen: False)
+    monkeypatch.setattr(unknown_physics, "countable", lambda seen: False)
     drawn = estimate_jointly(seen, Physics(SENSORS, (SHORT, LONG)))
 
     assert drawn.log_evidence == pytest.approx(exact.log_evidence, abs=0.5)
@@ -185,7 +183,7 @@ def test_a_room_whose_spread_is_unknown_is_mapped(
     ladder = np.exp(np.linspace(math.log(0.01), math.log(0.04), 201)[1::2])
     chances, present, _, evidence, _ = brute(seen, physics, [(spread, 0.0) for spread in ladder])
     if not counted:
-        monkeypatch.setattr(conditional, "countable", lambda seen: False)
+        monkeypatch.setattr(unknown_physics, "countable", lambda seen: False)
     found, far = estimate_jointly(seen, physics), 1 if counted else 10
     credible = found.estimate.credible
 

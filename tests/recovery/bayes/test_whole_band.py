@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 
 from physics.kernel import forward
-from recovery.bayes.enumerate import Exact, Scores, exact_posterior, scores
-from recovery.bayes.listed import listed
-from recovery.bayes.median import band, median, shares
-from recovery.bayes.possible_curves import possible_curves
-from recovery.bayes.whole_band import band_of_draws, whole_band
+from recovery.bayes.exact import Exact, Scores, exact_posterior, listed, scores
+from recovery.bayes.line import band, band_of_draws, median, possible_curves, shares, whole_band
 
 CELLS = 30
 PLACES = np.arange(1, CELLS + 1) / CELLS

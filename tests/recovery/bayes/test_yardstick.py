@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from physics.kernel import forward
-from recovery.bayes.enumerate import exact_posterior, scores
-from recovery.bayes.median import median, shares
+from recovery.bayes.exact import exact_posterior, scores
+from recovery.bayes.line import median, shares
 from recovery.bayes.yardstick import Yardstick, bayes_yardstick, regret
 from recovery.distance import earth_movers
 

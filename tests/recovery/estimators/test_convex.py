@@ -9,10 +9,14 @@ import pytest
 from scipy.optimize import lsq_linear, nnls
 from scipy.stats import chi2
 
-from recovery.estimators import lasso, least_l1, least_l1_printed, quadratic, tikhonov
-from recovery.estimators import nnls as ours
-from recovery.estimators.bounded import bounded
-from recovery.estimators.ridged import ridged
+from recovery.estimators import least_l1, quadratic
+from recovery.estimators.least_l1 import estimate_as_printed
+from recovery.estimators.least_squares import (
+    estimate_by_lasso,
+    estimate_by_nnls,
+    estimate_by_tikhonov,
+)
+from recovery.estimators.quadratic import bounded, ridged
 from recovery.sparse import minimise_l1
 
 SEEDS = (1, 2, 3)
@@ -53,7 +57,7 @@ def test_the_lasso_is_cvxpys(line, plane) -> None:
                 seen.operator[:, slice(None) if seen.open is None else seen.open], axis=0
             ).max()
         )
-        found = lasso.estimate(seen)
+        found = estimate_by_lasso(seen)
         value = least(seen, price)
 
         assert found.status == "optimal"
@@ -68,7 +72,7 @@ def test_a_lasso_of_another_price_is_another(line) -> None:
     _, seen = line(1)
     price = seen.sigma * np.linalg.norm(seen.operator, axis=0).max()
 
-    assert objective(seen, lasso.estimate(seen), 1.1 * price) != pytest.approx(
+    assert objective(seen, estimate_by_lasso(seen), 1.1 * price) != pytest.approx(
         least(seen, 1.1 * price), rel=1e-6
     )
 
@@ -77,7 +81,7 @@ def test_the_nearest_heat_is_scipys_where_no_bound_binds(line, plane) -> None:
     """Lawson and Hanson's own algorithm, on the readings as they come."""
     for seen in scenes(line, plane):
         free = slice(None) if seen.open is None else seen.open
-        found = ours.estimate(replace(seen, upper=1e4))
+        found = estimate_by_nnls(replace(seen, upper=1e4))
 
         assert found.residual == pytest.approx(
             nnls(seen.operator[:, free], seen.readings)[1], rel=1e-6
@@ -88,7 +92,7 @@ def test_the_nearest_heat_keeps_to_the_most_of_a_cell(line) -> None:
     """Half of a source in a cell is all that may be there."""
     for seed in SEEDS:
         seen = replace(line(seed, sigma=0.02)[1], upper=0.2)
-        found = ours.estimate(seen)
+        found = estimate_by_nnls(seen)
 
         assert found.heat.max() <= 0.2
         assert objective(seen, found) == pytest.approx(least(seen), rel=1e-6)
@@ -99,7 +103,7 @@ def test_tikhonov_stands_at_the_discrepancy_and_is_the_least_there(line, plane) 
     kept = 0
     for seen in scenes(line, plane):
         radius = seen.sigma * math.sqrt(len(seen.readings))
-        found = tikhonov.estimate(seen)
+        found = estimate_by_tikhonov(seen)
         heat = cvxpy.Variable(seen.operator.shape[1])
         free = np.ones(heat.size) if seen.open is None else seen.open
         near = cvxpy.norm(seen.operator @ heat - seen.readings) <= radius
@@ -107,7 +111,7 @@ def test_tikhonov_stands_at_the_discrepancy_and_is_the_least_there(line, plane) 
         problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.norm(heat)), bounds)
         problem.solve(solver=cvxpy.CLARABEL)
         if problem.status == "infeasible":  # then it is the nearest heat
-            assert found.residual == pytest.approx(ours.estimate(seen).residual, rel=1e-4)
+            assert found.residual == pytest.approx(estimate_by_nnls(seen).residual, rel=1e-4)
             continue
         kept += 1
 
@@ -128,7 +132,7 @@ def test_l1_is_the_program_with_the_radius_of_the_quantile(line) -> None:
 def test_the_printed_radius_leaves_nothing_in_a_third_of_the_runs(line) -> None:
     """And says so; the quantile's fails as seldom as it is told to."""
     seen = [line(seed, sigma=0.3)[1] for seed in range(60)]
-    printed = [least_l1_printed.estimate(one).status.split(":")[0] for one in seen]
+    printed = [estimate_as_printed(one).status.split(":")[0] for one in seen]
     repaired = [least_l1.estimate(one).status.split(":")[0] for one in seen]
 
     assert 10 <= printed.count("infeasible") <= 30
@@ -155,8 +159,14 @@ def test_silence_is_no_estimate(line) -> None:
     """Readings of nothing but nought have no heat, and no estimator fails on them."""
     _, seen = line(1)
     silent = replace(seen, readings=np.zeros(len(seen.readings)))
-    for estimator in (lasso, ours, tikhonov, least_l1, least_l1_printed):
-        found = estimator.estimate(silent)
+    for estimate in (
+        estimate_by_lasso,
+        estimate_by_nnls,
+        estimate_by_tikhonov,
+        least_l1.estimate,
+        estimate_as_printed,
+    ):
+        found = estimate(silent)
 
         assert found.status.startswith("no estimate")
         assert not found.heat.any()
@@ -165,16 +175,16 @@ def test_silence_is_no_estimate(line) -> None:
 def test_a_solver_that_gives_up_is_not_believed(line, monkeypatch) -> None:
     """The gap is our own, so heat that is not the least says so; the other solver is asked."""
     _, seen = line(1)
-    best = lasso.estimate(seen)
+    best = estimate_by_lasso(seen)
 
     def worse(operator: np.ndarray, *_) -> np.ndarray:
         return np.full(operator.shape[1], 0.05)
 
     monkeypatch.setattr(quadratic, "bounded", worse)
-    assert lasso.estimate(seen).status == "optimal"
-    assert lasso.estimate(seen).heat == pytest.approx(best.heat, abs=1e-4)
+    assert estimate_by_lasso(seen).status == "optimal"
+    assert estimate_by_lasso(seen).heat == pytest.approx(best.heat, abs=1e-4)
     monkeypatch.setattr(quadratic, "_solve", worse)
-    assert lasso.estimate(seen).status.startswith("inaccurate")
+    assert estimate_by_lasso(seen).status.startswith("inaccurate")
 
 
 @pytest.mark.long
@@ -235,8 +245,8 @@ def test_equal_columns_and_none_are_no_trouble_for_the_active_set() -> None:
 def test_another_unit_of_heat_or_warmth_changes_nothing(line, scale: float) -> None:
     """Microkelvin or megajoules: the map is the same one."""
     _, seen = line(2)
-    for estimator in (lasso, ours, tikhonov):
-        found = estimator.estimate(seen)
+    for estimate in (estimate_by_lasso, estimate_by_nnls, estimate_by_tikhonov):
+        found = estimate(seen)
         warmer = replace(
             seen,
             operator=scale * seen.operator,
@@ -245,5 +255,5 @@ def test_another_unit_of_heat_or_warmth_changes_nothing(line, scale: float) -> N
         )
         other = replace(seen, operator=seen.operator / scale, upper=seen.upper * scale)
 
-        assert estimator.estimate(warmer).heat == pytest.approx(found.heat, abs=1e-3)
-        assert estimator.estimate(other).heat / scale == pytest.approx(found.heat, abs=1e-3)
+        assert estimate(warmer).heat == pytest.approx(found.heat, abs=1e-3)
+        assert estimate(other).heat / scale == pytest.approx(found.heat, abs=1e-3)

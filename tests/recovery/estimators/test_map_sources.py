@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, minimize
 
-from recovery.estimators import best_set, map_sources
+from recovery.estimators import map_sources
 from recovery.estimators.record import Prior
 
 
@@ -50,15 +50,17 @@ def test_the_exact_search_beats_what_exchanges_find_and_is_never_beaten() -> Non
         cross = world.normal(size=(11, 11))
         cross, gain, number = cross + cross.T, world.normal(size=11), seed % 5 + 1
         sets = list(combinations(range(11), number))
-        values = [best_set.worth(gain, cross, one) for one in sets]
-        roughly = best_set.exchanged(gain, cross, number)
-        failed += best_set.worth(gain, cross, roughly) < max(values) - 1e-9
+        values = [map_sources.worth(gain, cross, one) for one in sets]
+        roughly = map_sources.exchanged(gain, cross, number)
+        failed += map_sources.worth(gain, cross, roughly) < max(values) - 1e-9
 
-        assert best_set.exact(gain, cross, number) == sets[int(np.argmax(values))]
+        assert map_sources.exact(gain, cross, number) == sets[int(np.argmax(values))]
         for out in roughly:  # and no exchange of one betters what exchanges end with
             for cell in set(range(11)) - set(roughly):
                 other = tuple(sorted((set(roughly) - {out}) | {cell}))
-                assert best_set.worth(gain, cross, other) <= best_set.worth(gain, cross, roughly)
+                assert map_sources.worth(gain, cross, other) <= map_sources.worth(
+                    gain, cross, roughly
+                )
     assert failed > 0
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recovery.estimators import mixture
+from recovery.estimators import atoms
 from recovery.estimators.record import Prior
 
 
@@ -19,11 +19,11 @@ def test_every_step_raises_the_likelihood(line, monkeypatch: pytest.MonkeyPatch)
         _, seen = line(seed, 3, sigma=0.3)
         hits = np.maximum(seen.readings, 0)
         logs = np.log(seen.operator / seen.operator.sum(axis=0))
-        start = mixture.spread_out(seen.places, 3)
+        start = atoms.spread_out(seen.places, 3)
         values = []
         for steps in range(8):
-            monkeypatch.setattr(mixture, "_STEPS", steps)
-            values.append(likelihood(logs, hits, mixture.located(logs, hits, start)))
+            monkeypatch.setattr(atoms, "_STEPS", steps)
+            values.append(likelihood(logs, hits, atoms.located(logs, hits, start)))
 
         assert np.diff(values).min() >= -1e-9
         assert values[-1] > values[0]
@@ -35,7 +35,10 @@ def test_one_source_is_where_the_likelihood_is_highest(line, plane) -> None:
         shares = seen.operator / seen.operator.sum(axis=0)
         values = np.maximum(seen.readings, 0) @ np.log(np.maximum(shares, 1e-12))
 
-        assert mixture.estimate(seen).heat.argmax() == np.where(seen.open, values, -1e9).argmax()
+        assert (
+            atoms.estimate_by_mixture(seen).heat.argmax()
+            == np.where(seen.open, values, -1e9).argmax()
+        )
 
 
 def test_sources_far_apart_are_found_without_noise() -> None:
@@ -46,7 +49,9 @@ def test_sources_far_apart_are_found_without_noise() -> None:
     places = np.arange(1, 41) / 40
     operator = forward(places, np.arange(1, 26) / 25, 0.002)
     readings = operator[:, 1] + operator[:, 30]
-    found = mixture.estimate(Seen(operator, readings, 1e-3, places[:, None], (1, 40), Prior(2, 2)))
+    found = atoms.estimate_by_mixture(
+        Seen(operator, readings, 1e-3, places[:, None], (1, 40), Prior(2, 2))
+    )
 
     assert np.flatnonzero(found.heat).tolist() == [1, 30]
 
@@ -54,7 +59,7 @@ def test_sources_far_apart_are_found_without_noise() -> None:
 def test_the_number_is_found_where_it_is_not_known(line) -> None:
     """Little noise: two sources are no longer one, nor are they three."""
     _, seen = line(5, 2, sigma=0.05)
-    found = mixture.estimate(replace(seen, prior=Prior(0, 4)))
+    found = atoms.estimate_by_mixture(replace(seen, prior=Prior(0, 4)))
 
     assert found.heat.sum() == pytest.approx(2)
 
@@ -63,14 +68,14 @@ def test_cold_sensors_are_refused(line) -> None:
     """A mixture's shapes are chances."""
     _, seen = line(1)
     with pytest.raises(ValueError, match="shapes are chances"):
-        mixture.estimate(replace(seen, operator=-seen.operator))
+        atoms.estimate_by_mixture(replace(seen, operator=-seen.operator))
 
 
 def test_starts_are_spread_over_the_cells(line, plane) -> None:
     """No cell is farther from its start than the cells' own width allows."""
     for seen in (line(1)[1], plane(1)[1]):
         for number in (1, 2, 5):
-            starts = seen.places[mixture.spread_out(seen.places, number)]
+            starts = seen.places[atoms.spread_out(seen.places, number)]
             far = np.linalg.norm(seen.places[:, None] - starts, axis=2).min(axis=1).max()
 
             assert far <= (1.5 if seen.places.shape[1] == 2 else 0.75) / number ** (

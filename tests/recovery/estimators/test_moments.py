@@ -8,9 +8,9 @@ import cvxpy
 import numpy as np
 import pytest
 
-from recovery.estimators import lmmse, maximum_entropy
-from recovery.estimators.moments import moments, power
-from recovery.estimators.record import Prior
+from recovery.estimators import atoms
+from recovery.estimators.atoms import estimate_by_entropy, estimate_by_lmmse
+from recovery.estimators.record import Prior, moments, power
 from recovery.estimators.small import small
 
 
@@ -61,7 +61,7 @@ def test_no_other_linear_estimate_has_a_smaller_error(line, plane, prior: Prior)
         second += seen.sigma**2 * np.eye(len(second))
         best = mean + both @ np.linalg.solve(second, seen.readings - expected)
 
-        assert lmmse.linear(seen, small(seen)) == pytest.approx(best, abs=1e-9)
+        assert atoms.linear(seen, small(seen)) == pytest.approx(best, abs=1e-9)
 
 
 def test_a_known_number_is_the_number_of_atoms(line) -> None:
@@ -69,8 +69,8 @@ def test_a_known_number_is_the_number_of_atoms(line) -> None:
     for seed in range(20):
         for sources in (1, 2, 4):
             _, seen = line(seed, sources, furniture=True, power=0.7)
-            for estimator in (lmmse, maximum_entropy):
-                heat = estimator.estimate(seen).heat
+            for estimate in (estimate_by_lmmse, estimate_by_entropy):
+                heat = estimate(seen).heat
 
                 assert heat.sum() == pytest.approx(0.7 * sources)
                 assert (heat / 0.7).round(9) == pytest.approx(np.round(heat / 0.7))
@@ -80,7 +80,7 @@ def test_a_known_number_is_the_number_of_atoms(line) -> None:
 def test_atoms_stand_where_the_gathered_heat_first_passes_their_level(line) -> None:
     """Heat below nothing takes back what was passed, and moves no atom."""
     _, seen = line(1, cells=5, sensors=5)
-    gathered = lmmse.atoms(seen, np.array([0.6, 0.6, -0.8, 0.6, 1.0]))
+    gathered = atoms.atoms(seen, np.array([0.6, 0.6, -0.8, 0.6, 1.0]))
 
     assert gathered == pytest.approx([1.0, 0.0, 0.0, 0.0, 1.0])
 
@@ -90,7 +90,7 @@ def test_atoms_are_as_many_as_the_prior_allows(line, total: float, number: int) 
     """However little heat the linear estimate has, or however much; its total is kept."""
     _, seen = line(1, cells=40)
     seen = replace(seen, prior=Prior(2, 4))
-    gathered = lmmse.atoms(seen, np.full(40, total / 40))
+    gathered = atoms.atoms(seen, np.full(40, total / 40))
 
     assert np.count_nonzero(gathered) == number
     assert gathered.sum() == pytest.approx(total)
@@ -101,9 +101,9 @@ def test_an_unknown_number_is_told_by_the_total(line) -> None:
     for sources in (1, 2, 3, 4):
         heat, seen = line(sources, sources, sigma=0.02)
         seen = replace(seen, prior=Prior(0, 6))
-        for estimator in (lmmse, maximum_entropy):
-            assert np.count_nonzero(estimator.estimate(seen).heat) >= sources - 1
-            assert estimator.estimate(seen).heat.sum() == pytest.approx(sources, abs=0.2)
+        for estimate in (estimate_by_lmmse, estimate_by_entropy):
+            assert np.count_nonzero(estimate(seen).heat) >= sources - 1
+            assert estimate(seen).heat.sum() == pytest.approx(sources, abs=0.2)
         assert heat.sum() == sources
 
 
@@ -111,11 +111,11 @@ def test_one_source_without_noise_is_found(line, plane) -> None:
     """To the cell; and in a plane the hill is highest about there."""
     for seed in range(10):
         heat, seen = line(seed, 1, sigma=1e-3)
-        assert abs(lmmse.estimate(seen).heat.argmax() - heat.argmax()) <= 1
-        assert abs(maximum_entropy.estimate(seen).heat.argmax() - heat.argmax()) <= 1
+        assert abs(estimate_by_lmmse(seen).heat.argmax() - heat.argmax()) <= 1
+        assert abs(estimate_by_entropy(seen).heat.argmax() - heat.argmax()) <= 1
         heat, seen = plane(seed, 1, sigma=1e-3)
-        for estimator in (lmmse, maximum_entropy):
-            top = seen.places[estimator.estimate(seen).heat.argmax()]
+        for estimate in (estimate_by_lmmse, estimate_by_entropy):
+            top = seen.places[estimate(seen).heat.argmax()]
             assert np.abs(top - seen.places[heat.argmax()]).max() <= 0.2
 
 
@@ -137,7 +137,7 @@ def test_the_surprise_is_the_least_that_cvxpy_finds(line, plane) -> None:
             columns = seen.operator[:, free] / seen.sigma
             number, cells = seen.prior.most, columns.shape[1]
             made = small(seen)
-            shares, gap = maximum_entropy.least_surprise(
+            shares, gap = atoms.least_surprise(
                 made.operator / seen.sigma, made.readings / seen.sigma, number
             )
             heat = cvxpy.Variable(cells)
@@ -157,8 +157,8 @@ def test_heat_below_nothing_is_none(line) -> None:
     """Where no source is possible and the readings are cold, there is no estimate."""
     _, seen = line(1)
     cold = replace(seen, readings=-np.abs(seen.readings) - 5, prior=Prior(0, 4))
-    for estimator in (lmmse, maximum_entropy):
-        found = estimator.estimate(cold)
+    for estimate in (estimate_by_lmmse, estimate_by_entropy):
+        found = estimate(cold)
 
         assert not found.heat.any()
         assert found.status.startswith("no estimate")

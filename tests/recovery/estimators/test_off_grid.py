@@ -8,8 +8,8 @@ import pytest
 
 from physics.kernel import forward
 from recovery.distance import earth_movers
-from recovery.estimators import bregman, frank_wolfe, lasso, least_l1_printed, quadratic
-from recovery.estimators.between import around, grid, shared_out, splines
+from recovery.estimators import frank_wolfe, least_l1, least_squares, quadratic
+from recovery.estimators.frank_wolfe import around, grid, shared_out, splines
 from recovery.estimators.small import small
 
 
@@ -20,7 +20,10 @@ def test_bregman_ends_within_the_printed_radius_about_where_the_printed_program_
     answered = 0
     for seed in range(12):
         for seen in (line(seed, furniture=True)[1], plane(seed, furniture=True)[1]):
-            found, printed = bregman.estimate(seen), least_l1_printed.estimate(seen)
+            found, printed = (
+                least_squares.estimate_by_bregman(seen),
+                least_l1.estimate_as_printed(seen),
+            )
             radius = seen.sigma * math.sqrt(len(seen.readings))
 
             assert found.status.split(":")[0] == printed.status.split(":")[0]
@@ -37,11 +40,14 @@ def test_a_dearer_price_comes_nearer_to_the_printed_program(line, monkeypatch) -
     """The iteration's theorem: what it has too much of vanishes as the price grows."""
     more = []
     for dear in (2.0, 20.0, 200.0):
-        monkeypatch.setattr(bregman, "_DEAR", dear)
+        monkeypatch.setattr(least_squares, "_DEAR", dear)
         over = 0.0
         for seed in range(8):
             _, seen = line(seed)
-            found, printed = bregman.estimate(seen), least_l1_printed.estimate(seen)
+            found, printed = (
+                least_squares.estimate_by_bregman(seen),
+                least_l1.estimate_as_printed(seen),
+            )
             if found.status == "optimal":
                 over += found.heat.sum() - printed.heat.sum()
         more.append(over)
@@ -88,7 +94,7 @@ def test_it_draws_what_the_lasso_draws(line, plane) -> None:
             (plane(seed, furniture=True)[1], 1 / 8),
         ):
             found = frank_wolfe.estimate(seen)
-            other = lasso.estimate(replace(seen, upper=100.0))
+            other = least_squares.estimate_by_lasso(replace(seen, upper=100.0))
             places = seen.places if seen.places.shape[1] == 2 else seen.places[:, 0]
             shape = (1, -1) if places.ndim == 1 else seen.shape
             away = earth_movers(
@@ -170,4 +176,4 @@ def test_silence_needs_no_atoms(line) -> None:
     silent = replace(seen, readings=np.zeros(len(seen.readings)))
 
     assert frank_wolfe.estimate(silent).status.startswith("no estimate")
-    assert bregman.estimate(silent).status.startswith("no estimate")
+    assert least_squares.estimate_by_bregman(silent).status.startswith("no estimate")

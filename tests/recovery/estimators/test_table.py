@@ -11,10 +11,9 @@ from scipy.stats import norm
 from physics.kernel import forward
 from physics.operators.separable import forward_separable
 from recovery.distance import earth_movers
-from recovery.estimators import choose
-from recovery.estimators.blind import undetermined
+from recovery.estimators import table
 from recovery.estimators.record import Prior, Seen
-from recovery.estimators.table import ESTIMATORS, estimate
+from recovery.estimators.table import ESTIMATORS, estimate, undetermined
 from tests import processes
 
 
@@ -123,15 +122,6 @@ def test_another_name_is_refused_with_those_there_are(line) -> None:
         estimate("lass0", line(1)[1])
 
 
-def test_the_names_are_those_of_the_modules() -> None:
-    """NAME in the file, and the table's key."""
-    for name in ESTIMATORS:
-        (home,) = ESTIMATORS[name].args
-        module = __import__(f"recovery.estimators.{home}", fromlist=["NAME"])
-
-        assert name == module.NAME
-
-
 def test_listing_the_names_loads_no_solver() -> None:
     """A query is checked against them on every start of the command."""
     script = "import sys, recovery.estimators.table; print(*sys.modules)"
@@ -155,7 +145,7 @@ def test_listing_the_names_loads_no_solver() -> None:
 def test_the_choice_goes_by_sources_cells_and_noise(line, prior, cells, sigma, name, why) -> None:
     """And says so."""
     _, seen = line(1, 2, cells=cells, sensors=5)
-    chosen, because = choose.choose(replace(seen, prior=prior, sigma=sigma))
+    chosen, because = table.choose(replace(seen, prior=prior, sigma=sigma))
 
     assert chosen == name
     assert why in because

@@ -9,9 +9,8 @@ from scipy.optimize import linprog, lsq_linear
 
 from physics.kernel import forward
 from physics.operators.lowrank import forward_lowrank
-from recovery.compiled import compiled
-from recovery.kernels import active_set
-from recovery.l1.printed import by_clarabel
+from recovery.kernels import active_set, compiled
+from recovery.l1.cone import by_clarabel
 from recovery.sparse import minimise_l1, minimise_l1_many, prepare
 
 SIZES = [(40, 25), (100, 50), (30, 60), (200, 20), (60, 60), (700, 40)]

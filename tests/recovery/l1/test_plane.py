@@ -7,10 +7,8 @@ import pytest
 
 from physics.operators.lowrank import forward_lowrank
 from physics.operators.separable import Separable, forward_separable
-from recovery.compiled import compiled
-from recovery.kernels import active_set
-from recovery.l1.directions import prepare
-from recovery.l1.plane import reduce_plane
+from recovery.kernels import active_set, compiled
+from recovery.l1.directions import prepare, reduce_plane
 
 world = np.random.default_rng(11)
 

@@ -14,9 +14,9 @@ from recovery.disk.em import em, gain_of
 from recovery.disk.query import Query, Scheme
 from recovery.disk.round import disk_round
 from recovery.distance import wasserstein2
-from recovery.peers import krr, oue, sem_geo_i
+from recovery.peers import frequency_oracles, sem_geo_i
 from recovery.peers.local_privacy import distances, local_privacy, worst_log_ratio
-from recovery.peers.sem_calibration import size_for
+from recovery.peers.sem_geo_i import size_for
 
 PROMISE = Guarantee((7, 2), None, (49, 8), "cells", "local", "report", "presence")
 POINTS = {"normal": (normal, 300_000), "szipf": (szipf, 100_000), "mnormal": (mnormal, 300_000)}
@@ -47,13 +47,13 @@ def of_the_disk(users: np.ndarray, epsilon: tuple[int, int], seed: int) -> float
 def of_krr(users: np.ndarray, epsilon: tuple[int, int], seed: int) -> float:
     round = a_round(len(users), epsilon, "krr")
     counts = disk.count_many(round, users, np.random.default_rng(seed))
-    return far_off(users, krr.estimate(counts, epsilon[0] / epsilon[1]))
+    return far_off(users, frequency_oracles.estimate_krr(counts, epsilon[0] / epsilon[1]))
 
 
 def of_bits(users: np.ndarray, epsilon: tuple[int, int], seed: int) -> float:
     one = epsilon[0] / epsilon[1]
     ones = bits_many(users, one, np.random.default_rng(seed))
-    return far_off(users, oue.estimate(ones, int(users.sum()), one))
+    return far_off(users, frequency_oracles.estimate_oue(ones, int(users.sum()), one))
 
 
 @pytest.mark.parametrize("name", POINTS)

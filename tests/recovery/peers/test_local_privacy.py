@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from recovery.peers import krr
+from recovery.peers import frequency_oracles
 from recovery.peers.local_privacy import (
     blind,
     both,
@@ -56,15 +56,15 @@ def test_saying_nothing_is_the_most_and_saying_all_is_nought() -> None:
 
     assert local_privacy(np.full((5, 16), 0.2), away) == pytest.approx(blind(away))
     assert local_privacy(np.eye(16), away) == pytest.approx(0)
-    assert 0 < local_privacy(krr.matrix(16, 2.0), away) < blind(away)
+    assert 0 < local_privacy(frequency_oracles.matrix(16, 2.0), away) < blind(away)
 
 
 def test_randomised_response_has_a_closed_form() -> None:
     """By hand: (2 p q + (n - 2) q^2) times the mean distance times n."""
-    away, (p, q) = distances(4, 4), krr.chances(16, 2.0)
+    away, (p, q) = distances(4, 4), frequency_oracles.krr_chances(16, 2.0)
     by_hand = (2 * p * q + 14 * q * q) * away.sum() / 16
 
-    assert local_privacy(krr.matrix(16, 2.0), away) == pytest.approx(by_hand)
+    assert local_privacy(frequency_oracles.matrix(16, 2.0), away) == pytest.approx(by_hand)
 
 
 def test_the_worst_ratio_sees_what_the_mean_does_not() -> None:

@@ -7,9 +7,22 @@ import numpy as np
 import pytest
 
 from physics.crowds.sem_geo_i import report_many
-from recovery.peers.local_privacy import distances, worst_log_ratio
-from recovery.peers.sem_geo_i import anchors, em, strict_exponent
+from recovery.peers.local_privacy import blind, distances, local_privacy, worst_log_ratio
+from recovery.peers.sem_geo_i import (
+    anchors,
+    em,
+    exact,
+    exponent_at_worst,
+    exponent_for,
+    least,
+    sampled,
+    size_for,
+    strict_exponent,
+    wished_size,
+)
 from recovery.peers.sem_geo_i import worst_log_ratio as set_ratio
+
+# SEM-Geo-I at the privacy of another mechanism, where there is such an exponent.
 
 AWAY = distances(3, 2)
 
@@ -19,6 +32,77 @@ def all_sets(away: np.ndarray, size: int, exponent: float) -> tuple[np.ndarray, 
     sets = np.array(list(combinations(range(len(away)), size)))
     weights = np.exp(-exponent * away)[:, sets].sum(axis=2).T
     return sets, weights / weights.sum(axis=0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_sampled_privacy_is_that_of_every_set(size: int) -> None:
+    """Three thousand draws of one fixed sequence, against the table of all sets."""
+    away = distances(5, 5)
+    for exponent in (0.2, 1.0, 3.0):
+        whole = local_privacy(all_sets(away, size, exponent)[1], away)
+
+        assert exact(away, exponent, size) == pytest.approx(whole)
+        assert sampled(away, exponent, size) == pytest.approx(whole, abs=0.03)
+
+    milder = sampled(away, 0.7, size)
+    assert milder != pytest.approx(exact(away, 1.0, size), abs=0.03)
+
+
+def test_sampled_sets_hold_no_cell_twice() -> None:
+    """There is one set of all cells; it tells nothing, at whatever exponent."""
+    assert sampled(AWAY, 2.0, 6) == pytest.approx(blind(AWAY))
+    assert sampled(AWAY, 2.0, 5) == pytest.approx(exact(AWAY, 2.0, 5), abs=0.01)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_no_exponent_comes_below_the_least(size: int) -> None:
+    """The floor of the module, reached at an exponent where only neighbours matter no more."""
+    away = distances(4, 4) if size < 5 else AWAY
+    whole = local_privacy(all_sets(away, size, 60.0)[1], away)
+
+    assert whole == pytest.approx(least(away, size))
+    assert exponent_for(away, least(away, size) * 0.99, size) is None
+
+
+def test_calibration_finds_the_exponent_it_began_with() -> None:
+    """Over all sets the very number comes back; sampled, one that is as private."""
+    away = distances(6, 6)
+    target = sampled(away, 0.9, 5)
+    found = exponent_for(away, target, 5)
+
+    assert exponent_for(away, exact(away, 0.9, 2), 2) == pytest.approx(0.9, rel=1e-6)
+    assert found == pytest.approx(0.9, rel=0.02)
+    assert sampled(away, found, 5) == pytest.approx(target, abs=2e-3)
+
+
+# What the disk of equal epsilon leaves an observer on 15 x 15 cells, printed by
+# tests/bench/bench_peers.py and enumerated in tests/recovery/peers/test_against_the_disk.py.
+@pytest.mark.long
+@pytest.mark.parametrize(("epsilon", "disk_privacy"), [(3.5, 5.156), (5.0, 4.117)])
+def test_on_fine_grids_only_pairs_have_a_solution(epsilon: float, disk_privacy: float) -> None:
+    """The paper's k = n / e^epsilon is 7 at epsilon 3.5, and has none."""
+    away = distances(15, 15)
+
+    assert wished_size(225, 3.5) == 7
+    assert all(least(away, size) > disk_privacy for size in (4, 5, 6, 7))
+    assert size_for(away, disk_privacy, epsilon)[0] == 2
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_at_the_strict_exponent_every_set_keeps_epsilon(size: int) -> None:
+    """All sets and all pairs of cells: epsilon, and no more than rounding above it."""
+    away = distances(4, 4)
+    found = exponent_at_worst(away, 3.5, size)
+
+    assert worst_log_ratio(all_sets(away, size, found)[1]) == pytest.approx(3.5, abs=1e-4)
+    with pytest.raises(ValueError, match="smaller sets"):
+        exponent_at_worst(AWAY, 1.0, 6)
+
+
+def test_what_tells_nothing_has_no_exponent() -> None:
+    """Equal privacy with an answer that tells nothing is no comparison."""
+    with pytest.raises(ValueError, match="tells nothing"):
+        size_for(AWAY, float(AWAY.mean()) * 1.01, 3.5)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])

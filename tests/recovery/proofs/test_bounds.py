@@ -8,8 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from physics.kernel import forward
-from recovery.proofs.bound_steps import farthest, weights_at
-from recovery.proofs.bounds import corollary_10, theorem_9
+from recovery.proofs.bounds import corollary_10, farthest, theorem_9, weights_at
 from recovery.sparse import minimise_l1
 
 CELLS, SENSORS = np.arange(1, 101) / 100, np.arange(1, 51) / 50

@@ -12,8 +12,13 @@ from scipy.stats import chi2
 
 from physics.kernel import forward
 from recovery.proofs import certified
-from recovery.proofs.certified import certified_band, certified_distance, directions
-from recovery.proofs.certified_program import Explaining, _proved
+from recovery.proofs.certified import (
+    Explaining,
+    _proved,
+    certified_band,
+    certified_distance,
+    directions,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from physics.kernel import forward
 from physics.sensitivity import sensitivity
-from recovery.paper import paper_sigma
+from recovery.noise.gaussian import paper_sigma
 from recovery.proofs.le_cam import lower_bound, two_points
 
 CELLS, SENSORS = np.arange(1, 101) / 100, np.arange(1, 51) / 50

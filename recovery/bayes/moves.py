@@ -1,0 +1,476 @@
+"""How scenes are moved: one source, two sources, or all sources of a scene at a time."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtri_exp
+
+from ..kernels import gibbs, tier
+from .crowd import MANY_CELLS, Crowd, pick
+
+# A normal law kept between two bounds, far out in its tails too.
+
+Floats = NDArray[np.float64]
+Bound = Floats | float
+
+# Below this a precision is nothing: the law is flat between its bounds.
+_FLAT = 1e-12
+# Between bounds that differ by less than this in the logarithm of the CDF it is level.
+_THIN = 1e-6
+
+
+def log_mass(slope: Floats, precision: Floats, low: Bound, high: Bound) -> Floats:
+    """Return the log of the integral of exp(slope w - precision w**2 / 2) over low..high.
+
+    Args:
+        slope, precision, low, high: of one shape, or broadcast to one; precision not negative.
+
+    >>> log_mass(np.zeros(1), np.zeros(1), np.zeros(1), np.full(1, np.e)).round(6)
+    array([1.])
+    """
+    middle, deviation, below, above, _ = _standard(slope, precision, low, high)
+    thick = above + np.log(-np.expm1(np.minimum(below - above, -_THIN)))
+    # Of bounds so near to each other the logarithms differ by their rounding: the law is level.
+    wide = (np.asarray(high) - low) / deviation
+    centre = (np.asarray(high) + low) / 2
+    level = np.log(wide / np.sqrt(2 * np.pi)) - 0.5 * np.square((centre - middle) / deviation)
+    share = np.where(below - above > -_THIN, level, thick)
+    return np.asarray(
+        share + np.log(deviation * np.sqrt(2 * np.pi)) + 0.5 * np.square(middle / deviation)
+    )
+
+
+def at_share(slope: Floats, precision: Floats, low: Bound, high: Bound, share: Floats) -> Floats:
+    """Return the value below which this share of the law lies: the inverse of its CDF.
+
+    Args:
+        slope, precision, low, high: as for `log_mass`.
+        share: between 0 and 1; even numbers there give draws of the law.
+    """
+    middle, deviation, below, above, turned = _standard(slope, precision, low, high)
+    part = np.where(turned, 1 - share, share)
+    reached = ndtri_exp(above + np.log(part + (1 - part) * np.exp(below - above)))
+    return np.asarray(np.clip(middle + deviation * np.where(turned, -reached, reached), low, high))
+
+
+def rough_mass(slope: Floats, precision: Floats, low: Bound, high: Bound) -> tuple[Floats, Floats]:
+    """Return about the same integral as (log of its peak, width), in ordinary arithmetic.
+
+    Within a third of `log_mass`, at a tenth of its cost: good enough to propose with. To each
+    side of the peak the law falls by its slope there and as a normal does, until the bound.
+    """
+    stiff = np.maximum(precision, _FLAT)
+    peak = np.clip(slope / stiff, low, high)
+    fall = np.abs(slope - stiff * peak) + np.sqrt(stiff * (2 / np.pi))
+    left, right = peak - low, high - peak
+    # A peak on a bound slopes towards it, one inside is level: one fall serves both sides.
+    width = left / (1 + left * fall) + right / (1 + right * fall)
+    return peak * (slope - 0.5 * stiff * peak), width
+
+
+def _standard(
+    slope: Floats, precision: Floats, low: Bound, high: Bound
+) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.bool_]]:
+    """Return mean, deviation, log-CDF at both bounds, and where the law was turned round.
+
+    Turned round, whatever lies in the upper tail lies in the lower one, where a log-CDF keeps
+    its digits.
+    """
+    stiff = np.maximum(precision, _FLAT)
+    deviation = 1 / np.sqrt(stiff)
+    middle = slope / stiff
+    first, last = (low - middle) / deviation, (high - middle) / deviation
+    turned = first > 0
+    first, last = np.where(turned, -last, first), np.where(turned, -first, last)
+    return middle, deviation, log_ndtr(first), log_ndtr(last), turned
+
+
+# All sources of a scene at once, shifted as two other scenes differ.
+#
+# At low noise scenes fit only if their sources shift together, in ways that the readings alone
+# decide. The difference of two other scenes is such a way: whatever joins the sources of all
+# scenes joins those of the proposed one.
+
+Whole = NDArray[np.int64]
+
+
+def shift_as_others_differ(crowd: Crowd, cool: float, scale: float) -> None:
+    """Propose each scene plus the difference of two of as many sources, or leave it.
+
+    Sources are told apart by their order along one direction, which must stay as it is: then
+    the way back is as likely, with the two scenes exchanged. One half of the scenes is shifted
+    as the other half differs, then the other, so that nobody steers by who moves.
+
+    Args:
+        cool: the power to which the likelihood is raised, 0 to 1.
+        scale: by how much of the difference, up to 1, rounded to cells.
+
+    Source: ter Braak 2006, differential evolution; Goodman and Weare 2010 for the halves.
+    """
+    rows, halves = crowd.rows, (crowd.rows[::2], crowd.rows[1::2])
+    heading = _heading(crowd)
+    kernel = tier(gibbs, worth=crowd.problem.cells > MANY_CELLS)
+    order = np.argsort(heading[crowd.cells], axis=1)
+    crowd.cells = crowd.cells[rows[:, None], order]
+    crowd.powers = crowd.powers[rows[:, None], order]
+    for moving, still in (halves, halves[::-1]):
+        even = crowd.even(3)[moving]
+        first, second, fits = _two(crowd.numbers, moving, still, even)
+        if kernel is gibbs:
+            _shift(crowd, heading, moving, first, second, fits, scale, cool, even[:, 2])
+        else:
+            problem = crowd.problem
+            kernel.shift_scenes(
+                *(crowd.cells, crowd.powers, crowd.residual, moving, first, second, fits),
+                *(problem.grid, problem.at, heading, problem.columns, problem.readings),
+                *(problem.low, problem.high, scale, cool, even[:, 2].copy()),
+            )
+
+
+def _shift(
+    crowd: Crowd,
+    heading: Floats,
+    moving: Whole,
+    first: Whole,
+    second: Whole,
+    fits: NDArray[np.bool_],
+    scale: float,
+    cool: float,
+    even: Floats,
+) -> None:
+    """Shift the moving scenes as two others differ, as `recovery.kernels.gibbs` does."""
+    cells, powers, allowed = _shifted(crowd, moving, first, second, scale)
+    apart = heading[cells[:, 1:]] > heading[cells[:, :-1]]
+    fits = fits & allowed & (apart | (cells[:, 1:] == crowd.problem.cells)).all(axis=1)
+    cells[~fits], powers[~fits] = crowd.cells[moving[~fits]], crowd.powers[moving[~fits]]
+    left = crowd.left(cells, powers)
+    worse = np.square(left).sum(axis=1) - np.square(crowd.residual[moving]).sum(axis=1)
+    taken = fits & (np.log(even) < -0.5 * cool * worse)
+    crowd.cells[moving[taken]], crowd.powers[moving[taken]] = cells[taken], powers[taken]
+    crowd.residual[moving[taken]] = left[taken]
+
+
+def _heading(crowd: Crowd) -> Floats:
+    """Return how far each cell is along one direction; infinitely far what is off.
+
+    Along a line there is one direction. In a plane each call has its own.
+    """
+    grid = crowd.problem.grid
+    angle = np.pi * crowd.even()[0]
+    way = np.array([0.0, 1.0]) if len(crowd.problem.at) == 1 else [np.sin(angle), np.cos(angle)]
+    return np.append(grid[:-1] @ way, np.inf)
+
+
+def _two(
+    numbers: Whole, moving: Whole, still: Whole, even: Floats
+) -> tuple[Whole, Whole, NDArray[np.bool_]]:
+    """Return two scenes of the half that stands still, of as many sources, and where there are."""
+    ranked = still[np.argsort(numbers[still], kind="stable")]
+    start = np.searchsorted(numbers[ranked], numbers[moving], "left")
+    count = np.searchsorted(numbers[ranked], numbers[moving], "right") - start
+    first = (even[:, 0] * count).astype(np.int64)
+    second = (even[:, 1] * np.maximum(count - 1, 0)).astype(np.int64)
+    second += second >= first
+    last = len(ranked) - 1
+    first, second = (
+        ranked[np.minimum(start + first, last)],
+        ranked[np.minimum(start + second, last)],
+    )
+    return first, second, (count >= 2) & (numbers[moving] > 0)
+
+
+def _shifted(
+    crowd: Crowd, moving: Whole, first: Whole, second: Whole, scale: float
+) -> tuple[Whole, Floats, NDArray[np.bool_]]:
+    """Return the proposed cells and powers, and where they are in cells and within bounds."""
+    problem, grid = crowd.problem, crowd.problem.grid
+    before, heat = crowd.cells[moving], crowd.powers[moving]
+    there = before < problem.cells
+    apart = grid[crowd.cells[first]] - grid[crowd.cells[second]]
+    apart = np.sign(apart) * np.floor(scale * np.abs(apart) + 0.5).astype(np.int64)
+    place = grid[before] + np.where(there[:, :, None], apart, 0)
+    size = np.array(problem.at.shape)
+    inside = ((place >= 0) & (place < size)).all(axis=2) | ~there
+    place = np.clip(place, 0, size - 1)
+    cells = np.where(there, problem.at[place[:, :, 0], place[:, :, 1]], problem.cells)
+    powers = heat
+    if problem.low < problem.high:
+        powers = heat + scale * np.where(there, crowd.powers[first] - crowd.powers[second], 0.0)
+        inside &= ((powers >= problem.low) & (powers <= problem.high)) | ~there
+    return cells, powers, (inside & (there == (cells < problem.cells))).all(axis=1)
+
+
+# How two sources of fixed joint heat can share it.
+
+# Of a power: sums of powers have lost no more digits than this.
+_ROUNDING = 1e-9
+
+
+class Share:
+    """How two sources of fixed joint heat share it: w_1 = heat / 2 + d, w_2 = heat / 2 - d."""
+
+    def __init__(self, crowd: Crowd, left: Floats, heat: Floats, cool: float) -> None:
+        self._problem = crowd.problem
+        self._left, self._heat, self._cool = left, heat, cool
+        low, high = crowd.problem.low, crowd.problem.high
+        even = np.minimum(heat / 2 - low, high - heat / 2)
+        # The most that d can be; two sources on their bounds leave nothing, and not less.
+        self._even = np.where(even > -_ROUNDING * high, np.maximum(even, 0.0), even)
+        self._least = _ROUNDING * high
+        self._known = low == high
+
+    def rough(self, ones: Whole, twos: Whole) -> tuple[Floats, Floats]:
+        """Return (scores, widths) of every pair, (scenes, ones, twos), about integrated over d."""
+        base, slope, stiff = self._terms(ones, twos)
+        if self._known:
+            return base, np.ones_like(base)
+        most = self._even[:, None, None]
+        peak, width = rough_mass(slope, stiff, -most, np.maximum(most, 1e-300))
+        width = width / (self._problem.high - self._problem.low)
+        return np.where(most >= 0, base + peak, -np.inf), width
+
+    def alone(self, ones: Whole) -> Floats:
+        """Return the score of one source that has all the heat, (scenes, ones)."""
+        heat = self._heat[:, None]
+        columns = self._problem.columns[ones]
+        slope = np.einsum("sar,sr->sa", columns, self._left)
+        stiff = np.square(columns).sum(axis=2)
+        scores = self._cool * heat * (slope - 0.5 * heat * stiff)
+        low, high = self._problem.low - self._least, self._problem.high + self._least
+        return np.where((low <= heat) & (heat <= high), scores, -np.inf)
+
+    def excess(self, one: Whole, two: Whole) -> Floats:
+        """Return log(exact / rough integral) of each scene's pair; 0 where one has it all."""
+        if self._known:
+            return np.zeros(len(one))
+        _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
+        most = np.maximum(self._even, self._least)
+        exact = log_mass(slope, stiff, -most, most)
+        peak, width = rough_mass(slope, stiff, -most, most)
+        return np.where(two < self._problem.cells, exact - peak - np.log(width), 0.0)
+
+    def draw(self, one: Whole, two: Whole, share: Floats) -> Floats:
+        """Return the first source's power."""
+        if self._known:
+            return self._heat / 2
+        _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
+        most = np.maximum(self._even, self._least)
+        drawn = self._heat / 2 + at_share(slope, stiff, -most, most, share)
+        return np.where(two < self._problem.cells, drawn, self._heat)
+
+    def _terms(self, ones: Whole, twos: Whole) -> tuple[Floats, Floats, Floats]:
+        """Return log-likelihood at d = 0, its slope and its curvature, (scenes, ones, twos)."""
+        first, second = self._problem.columns[ones], self._problem.columns[twos]
+        cross = first @ second.transpose(0, 2, 1)
+        half = self._heat[:, None, None] / 2
+        felt_one = first @ self._left[:, :, None]
+        felt_two = (second @ self._left[:, :, None]).transpose(0, 2, 1)
+        square_one = np.square(first).sum(axis=2)[:, :, None]
+        square_two = np.square(second).sum(axis=2)[:, None, :]
+        both = square_one + square_two
+        base = half * (felt_one + felt_two) - half**2 * (0.5 * both + cross)
+        slope = felt_one - felt_two - half * (square_one - square_two)
+        cool = self._cool
+        return cool * base, cool * slope, cool * (both - 2 * cross)
+
+
+# Two sources at a time: they slide along each other, split and merge.
+#
+# Two sources can move apart, or heat go from one to the other, and the readings hardly change,
+# where moving either by itself is forbidden. So both are drawn at once, from a few cells around
+# a centre near each, with the heat of both together as it was and its share integrated out.
+
+
+def redraw_two(crowd: Crowd, cool: float, merge: bool) -> None:
+    """Draw two sources' cells and powers given all others and the sum of the two powers.
+
+    The centres are drawn evenly from the cells near each source, so a pair is weighed with
+    the chance that it had of these centres. Merging takes one centre for both, and lets the
+    second source be off; else each has its own, and the number of sources stays. Where powers
+    are not known a rough integral proposes and the exact one accepts.
+
+    Args:
+        cool: the power to which the likelihood is raised, 0 to 1.
+        merge: whether two may become one, and one two; only where powers are not known.
+
+    Source: Green 1995, reversible jumps; the sum of powers is what a split conserves.
+    """
+    problem, rows, beyond = crowd.problem, crowd.rows, crowd.problem.cells
+    first, second, fits = _slots(crowd, merge)
+    one, two = crowd.cells[rows, first], crowd.cells[rows, second]
+    heat = crowd.powers[rows, first] + crowd.powers[rows, second]
+    around_one = _centred(crowd, one)
+    around_two = around_one if merge else _centred(crowd, two)
+    if merge:
+        # What a move leads to must lead back: a second source far off has no way to be off.
+        fits &= (two == beyond) | (around_one == two[:, None]).any(axis=1)
+    left = crowd.residual + crowd.powers[rows, first][:, None] * problem.columns[one]
+    left = left + crowd.powers[rows, second][:, None] * problem.columns[two]
+    others = crowd.cells.copy()
+    others[rows, first] = others[rows, second] = beyond
+    law = Share(crowd, left, heat, cool)
+    even = crowd.even(3)
+    within = around_one.shape[1]
+    size = within + 1 if merge else within
+    kernel = tier(gibbs, worth=problem.cells > MANY_CELLS)
+    if kernel is gibbs:
+        picked = _picked(crowd, law, others, around_one, around_two, merge, fits, even[:, 0])
+    else:
+        picked = np.zeros(len(rows), dtype=np.int64)
+        kernel.draw_pairs(
+            *(left, heat, problem.columns, crowd.counted, problem.room, others),
+            *(around_one, around_two, fits, merge, problem.low, problem.high, cool),
+            *(even[:, 0].copy(), picked),
+        )
+    new_one = around_one[rows, picked // size]
+    padded = np.concatenate([around_two, np.full((len(rows), 1), beyond)], axis=1)
+    new_two = padded[rows, np.where(picked % size == within, -1, picked % size)]
+    gain = law.excess(new_one, new_two) - law.excess(one, two)
+    moved = fits & (np.log(even[:, 1]) < gain)
+    new_one, new_two = np.where(moved, new_one, one), np.where(moved, new_two, two)
+    part = law.draw(new_one, new_two, even[:, 2])
+    heat_one = np.where(fits, part, crowd.powers[rows, first])
+    heat_two = np.where(fits, heat - part, crowd.powers[rows, second])
+    crowd.put(first, new_one, heat_one, left - heat_two[:, None] * problem.columns[new_two])
+    crowd.put(
+        second, new_two, heat_two, crowd.residual + heat_two[:, None] * problem.columns[new_two]
+    )
+
+
+def _picked(
+    crowd: Crowd,
+    law: Share,
+    others: Whole,
+    around_one: Whole,
+    around_two: Whole,
+    merge: bool,
+    fits: NDArray[np.bool_],
+    even: Floats,
+) -> Whole:
+    """Return which pair of cells each scene's sources go to, as `recovery.kernels.gibbs` does."""
+    beyond, room = crowd.problem.cells, crowd.problem.room
+    number = (others < beyond).sum(axis=1)
+    taken_one = _taken(around_one, others, beyond)
+    taken_two = taken_one if merge else _taken(around_two, others, beyond)
+
+    scores, widths = law.rough(around_one, around_two)
+    scores -= room[around_one][:, :, None]
+    if merge:
+        scores += (crowd.counted[number + 2] - np.log(number + 2))[:, None, None]
+    else:
+        scores -= room[around_two][:, None, :]
+    same = around_one[:, :, None] == around_two[:, None, :]
+    scores[taken_one[:, :, None] | taken_two[:, None, :] | same] = -np.inf
+    if merge:
+        alone = law.alone(around_one) - room[around_one]
+        alone += (crowd.counted[number + 1] - np.log(number + 1))[:, None]
+        alone[taken_one] = -np.inf
+        scores = np.concatenate([scores, alone[:, :, None]], axis=2)
+        widths = np.concatenate([widths, np.ones_like(alone)[:, :, None]], axis=2)
+    # A scene that is left alone may have no pair at all to choose from.
+    scores[~fits] = 0.0
+    return pick(scores.reshape(len(fits), -1), even, widths.reshape(len(fits), -1))
+
+
+def _slots(crowd: Crowd, merge: bool) -> tuple[Whole, Whole, NDArray[np.bool_]]:
+    """Return two slots of each scene, and in which scenes there are any.
+
+    The first is on, evenly chosen; the second too, or where sources merge any other slot.
+    """
+    number = crowd.numbers
+    order = np.argsort(crowd.cells == crowd.problem.cells, axis=1, kind="stable")
+    rank = (crowd.even() * number).astype(np.int64)
+    others = np.maximum((crowd.cells.shape[1] if merge else number) - 1, 0)
+    after = (crowd.even() * others).astype(np.int64)
+    after = np.minimum(after + (after >= rank), crowd.cells.shape[1] - 1)
+    first, second = order[crowd.rows, rank], order[crowd.rows, after]
+    return first, second, (number >= (1 if merge else 2)) & (first != second)
+
+
+def _centred(crowd: Crowd, cells: Whole) -> Whole:
+    """Return the cells around a centre that is evenly drawn from those near each cell."""
+    near = crowd.problem.near
+    sizes = (near[cells] < crowd.problem.cells).sum(axis=1)
+    centre = near[cells, (crowd.even() * sizes).astype(np.int64)]
+    return near[centre]
+
+
+def _taken(around: Whole, others: Whole, beyond: int) -> NDArray[np.bool_]:
+    """Return where another source stands already, or there is no cell."""
+    return np.asarray((around == beyond) | (around[:, :, None] == others[:, None, :]).any(axis=2))
+
+
+# One source at a time, drawn from all the cells given the others: Gibbs sampling.
+
+
+def redraw_one(crowd: Crowd, slot: int, cool: float) -> None:
+    """Draw the slot's cell, or that it is off, and its power, given all other slots.
+
+    With what is left of the readings once the slot is off, a source of power w in cell j adds
+    cool (w h_j - w**2 g_j / 2) to the log-likelihood. Where the power is not known it is
+    integrated out; the cell is proposed with the rough integral and accepted with the exact
+    one, as Metropolis and Hastings do, and the power then drawn exactly.
+
+    Args:
+        cool: the power to which the likelihood is raised, 0 to 1.
+
+    Source: Geman and Geman 1984; Liu 1996, "Metropolized independent sampling".
+    """
+    problem = crowd.problem
+    which = np.full(len(crowd.rows), slot)
+    left = crowd.without(which)
+    slopes = cool * (left @ problem.columns[:-1].T)
+    stiff = cool * problem.squares
+    even = crowd.even(3)
+    kernel = tier(gibbs, worth=problem.cells > MANY_CELLS)
+    if kernel is gibbs:
+        chosen = _drawn(crowd, slot, slopes, stiff, even[:, 0])
+    else:
+        chosen = np.empty(len(even), dtype=np.int64)
+        bounds = (problem.low, problem.high)
+        first = np.ascontiguousarray(even[:, 0])
+        kernel.draw_cells(slopes, stiff, crowd.cells, slot, crowd.counted, *bounds, first, chosen)
+    if problem.low < problem.high:
+        before = crowd.cells[:, slot]
+        gain = _excess(crowd, slopes, stiff, chosen) - _excess(crowd, slopes, stiff, before)
+        chosen = np.where(np.log(even[:, 1]) < gain, chosen, before)
+    crowd.put(which, chosen, _powers(crowd, slopes, stiff, chosen, even[:, 2]), left)
+
+
+def _drawn(crowd: Crowd, slot: int, slopes: Floats, stiff: Floats, even: Floats) -> Whole:
+    """Return each scene's cell for the slot, as `recovery.kernels.gibbs` does."""
+    problem = crowd.problem
+    others = crowd.cells.copy()
+    others[:, slot] = problem.cells
+    number = (others < problem.cells).sum(axis=1)
+    scores = np.empty((len(number), problem.cells + 1))
+    widths = None
+    if problem.low == problem.high:
+        scores[:, :-1] = problem.high * slopes - 0.5 * problem.high**2 * stiff
+    else:
+        widths = np.ones_like(scores)
+        scores[:, :-1], widths[:, :-1] = rough_mass(slopes, stiff, problem.low, problem.high)
+        widths[:, :-1] /= problem.high - problem.low
+    scores[:, :-1] += crowd.counted[number + 1][:, None]
+    scores[crowd.rows[:, None], others] = -np.inf
+    scores[:, -1] = crowd.counted[number]
+    return pick(scores, even, widths)
+
+
+def _powers(crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole, even: Floats) -> Floats:
+    """Return a power for a source in each scene's cell; none where it is off."""
+    problem = crowd.problem
+    drawn = np.full(len(cells), problem.high)
+    if problem.low < problem.high:
+        inside = np.minimum(cells, problem.cells - 1)
+        slope = slopes[crowd.rows, inside]
+        drawn = at_share(slope, stiff[inside], problem.low, problem.high, even)
+    return np.where(cells < problem.cells, drawn, 0.0)
+
+
+def _excess(crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole) -> Floats:
+    """Return log(exact / rough integral) at each scene's cell; 0 where the source is off."""
+    problem = crowd.problem
+    inside = np.minimum(cells, problem.cells - 1)
+    law = (slopes[crowd.rows, inside], stiff[inside], problem.low, problem.high)
+    peak, width = rough_mass(*law)
+    return np.where(cells < problem.cells, log_mass(*law) - peak - np.log(width), 0.0)

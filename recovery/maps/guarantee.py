@@ -1,0 +1,97 @@
+"""The promise that travels with every map: to JSON and back, and in plain words."""
+
+import json
+import math
+from decimal import ROUND_CEILING, Context, Decimal
+
+from edge.records import Guarantee
+
+from ..noise import Ratio
+
+_RATIOS = ("epsilon", "delta", "rho")
+
+
+def to_json(guarantee: Guarantee) -> str:
+    """Return the promise as a JSON object, each ratio a list of two whole numbers or null.
+
+    >>> promise = Guarantee((1, 2), None, None, "one", "local", "one reading", "presence")
+    >>> from_json(to_json(promise)) == promise
+    True
+    """
+    return json.dumps(guarantee._asdict())
+
+
+def from_json(text: str) -> Guarantee:
+    """Return the promise that `to_json` wrote.
+
+    Raises:
+        ValueError: the text is not such an object, or a ratio is not a pair.
+    """
+    try:
+        fields = json.loads(text)
+        ratios = {name: _pair(fields[name]) for name in _RATIOS}
+        return Guarantee(**{**fields, **ratios})
+    except (ValueError, TypeError, KeyError) as fault:
+        raise ValueError(
+            f"the guarantee reads {text[:80]!r} but must be a JSON object with "
+            f"{', '.join(Guarantee._fields)}: a map without its promise is not shown. "
+            "Take the file from heatveil itself."
+        ) from fault
+
+
+def sentences(guarantee: Guarantee) -> list[str]:
+    """Return the promise in sentences for somebody who manages a building."""
+    return [
+        f"Protected: {guarantee.neighbours}.",
+        *_strength(guarantee.epsilon, guarantee.delta),
+        f"This holds for {guarantee.unit}.",
+        f"Trust needed: {guarantee.trust}.",
+        f"Not protected: {guarantee.unprotected}.",
+    ]
+
+
+def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
+    """Return what epsilon and delta mean for somebody who guesses."""
+    if epsilon is None:
+        return []
+    value = epsilon[0] / epsilon[1]
+    # Above this the promise is empty, and so would be a factor with fifty digits.
+    factor = f"{math.exp(value):.3g}" if value < 50 else f"10 to the {value / math.log(10):.0f}"
+    return [
+        f"Whatever the sensors send moves the odds of a guess between two such cases by a "
+        f"factor of at most {factor} (epsilon {ratio_text(epsilon)})"
+        + (f", but for a chance of {ratio_text(delta)} (delta)." if delta else "."),
+    ]
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """Return a ratio as one writes it.
+
+    >>> ratio_text((1, 2)), ratio_text((4, 1))
+    ('1/2', '4')
+    """
+    return str(ratio[0]) if ratio[1] == 1 else f"{ratio[0]}/{ratio[1]}"
+
+
+def upward(value: float, digits: int = 3) -> str:
+    """Return a number with so many digits, never one that is too small.
+
+    What is priced or promised is printed so. A billionth is let go of: the answers of
+    `recovery.noise.gaussian` are that much above the truth.
+
+    >>> upward(0.13341), upward(8.0), upward(1.3e-8, 2), upward(0.0)
+    ('0.134', '8', '1.3e-08', '0')
+    """
+    if not 0 < value < math.inf:
+        return f"{value:g}"
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{float(context.create_decimal(Decimal(value * (1 - 1e-9)))):.{digits}g}"
+
+
+def _pair(value: list[int] | None) -> Ratio | None:
+    if value is None:
+        return None
+    num, den = value
+    if type(num) is not int or type(den) is not int:
+        raise TypeError("a ratio is two whole numbers")
+    return num, den

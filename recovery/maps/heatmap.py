@@ -1,0 +1,270 @@
+"""What recovery returns: a map of where the heat was, or the reason why there is none."""
+
+import math
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Grid, Guarantee
+
+from .guarantee import from_json, to_json
+
+# How sure a map is: bands around its cumulative shares, and the chance of every cell.
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """Between what the cumulative share of heat lies, along a line.
+
+    Args:
+        level: the chance that it does, 0.9 for nine in ten; what chance is over is said by
+            who made the band.
+        low, high: (cells,), of the share of all heat in this cell and those before it; both
+            rise from 0 towards 1.
+
+    Raises:
+        ValueError: the bounds have other shapes, fall somewhere, or change sides.
+    """
+
+    level: float
+    low: Floats
+    high: Floats
+
+    def __post_init__(self) -> None:
+        same = self.low.ndim == 1 and self.low.shape == self.high.shape
+        rising = same and all(
+            (np.diff(bound) >= -1e-9).all() and bound.min() >= -1e-9 and bound.max() <= 1 + 1e-9
+            for bound in (self.low, self.high)
+        )
+        if not (rising and (self.low <= self.high + 1e-9).all() and 0 < self.level < 1):
+            raise ValueError(
+                f"the band at level {self.level} has bounds of shapes {self.low.shape} and "
+                f"{self.high.shape} but needs two that rise from 0 to 1, the lower one first: "
+                "a cumulative share can do nothing else. Make both monotone."
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Credible:
+    """What a posterior says: right as often as it says, if the prior is right.
+
+    Args:
+        level: of the band, and of what is made of the other numbers.
+        present: (rows, columns), the chance that at least one source stands in the cell.
+        numbers: (most + 1,), the chance of each number of sources, from none upwards.
+        band: around the whole cumulative share at once, if there is a source at all; None in a
+            plane. Where few shares are possible no band has just this chance, and the nearest
+            is taken, below it or above. Sampled at low noise, with up to eight sources of
+            unknown warmth, it held 83 of 100 whole curves where it said 90.
+        expected_error: the distance that the map has from the truth, on average over the
+            posterior, in the unit of the places; NaN where it was not computed.
+    """
+
+    level: float
+    present: Floats
+    numbers: Floats
+    band: Band | None = None
+    expected_error: float = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the readings of a map can be, if what its query says is so.
+
+    Args:
+        level: "fits", or "assumptions" where they contradict what the query assumes.
+        why: what is wrong, a sentence without its full stop; empty where nothing is.
+    """
+
+    level: str
+    why: str = ""
+
+    @property
+    def fits(self) -> bool:
+        return self.level == "fits"
+
+
+def to_arrays(
+    credible: Credible | None, certified: Band | None, verdict: Verdict | None
+) -> dict[str, Any]:
+    """Return what there is of all three, by the names that a map's archive gives them."""
+    found: dict[str, Any] = {}
+    if verdict is not None:
+        found["verdict"] = np.array([verdict.level, verdict.why])
+    if credible is not None:
+        found["present"], found["numbers"] = credible.present, credible.numbers
+        found["credible_level"] = np.array(credible.level)
+        found["expected_error"] = np.array(credible.expected_error)
+        if credible.band is not None:
+            found["credible"] = np.stack([credible.band.low, credible.band.high])
+    if certified is not None:
+        found["certified"] = np.stack([certified.low, certified.high])
+        found["certified_level"] = np.array(certified.level)
+    return found
+
+
+def from_arrays(
+    found: Mapping[str, Any],
+) -> tuple[Credible | None, Band | None, Verdict | None]:
+    """Return what `to_arrays` was given; other names are left alone.
+
+    Raises:
+        ValueError: a band is none.
+        KeyError: a part of one is missing.
+    """
+    credible, certified = None, None
+    if "credible_level" in found:
+        level = float(found["credible_level"])
+        band = Band(level, *found["credible"]) if "credible" in found else None
+        error = float(found["expected_error"])
+        credible = Credible(level, found["present"], found["numbers"], band, error)
+    if "certified_level" in found:
+        certified = Band(float(found["certified_level"]), *found["certified"])
+    verdict = Verdict(*map(str, found["verdict"])) if "verdict" in found else None
+    return credible, certified, verdict
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heatmap:
+    """Where the heat was: shares of cells that add to one, and the promise they were had under.
+
+    Args:
+        estimator: by which name of `recovery.estimators` it was drawn, and `why` by that one
+            where the choice was left open.
+        credible: how sure the map is if sources are as the query says; None where the
+            estimator has no opinion.
+        certified: between what the cumulative share lies along a line, for any heat that the
+            query allows, at least as often as its level says; None where there is none.
+        verdict: whether the readings can be, if the query is right; None where that was not
+            looked at. A map whose readings contradict its query says nothing of how sure it is:
+            then there is neither `credible` nor `certified`.
+        sd: how far each cell's share is from the truth, as a standard deviation; None where
+            that is not known.
+        nobody: the chance that nobody is there; None where that was not asked.
+
+    Raises:
+        ValueError: the mass has not the grid's shape, is negative or does not add to one; the
+            deviations have another shape, or are negative; or it says how sure it is of what it
+            contradicts.
+    """
+
+    grid: Grid
+    mass: Floats  # (rows, columns), not negative, adds to one
+    guarantee: Guarantee
+    total: float  # all the heat of the map, in the unit of the sources; 0 for no estimate
+    status: str  # how the map was had, in words; "optimal" when nothing needs saying
+    estimator: str = ""
+    why: str = ""
+    credible: Credible | None = None
+    certified: Band | None = None
+    verdict: Verdict | None = None
+    sd: Floats | None = None  # (rows, columns), not negative
+    nobody: float | None = None
+
+    def __post_init__(self) -> None:
+        columns, rows = self.grid.shape
+        good = self.mass.shape == (rows, columns) and bool((self.mass >= 0).all())
+        if not (good and abs(float(self.mass.sum()) - 1) < 1e-9 and self.total >= 0):
+            raise ValueError(
+                f"the mass has shape {self.mass.shape} and adds to {float(self.mass.sum()):g} "
+                f"but must be ({rows}, {columns}), nowhere negative, and add to 1: a map says "
+                "where, and its total how much. Divide by the sum."
+            )
+        if self.sd is not None and not (self.sd.shape == self.mass.shape and (self.sd >= 0).all()):
+            raise ValueError(
+                f"the deviations have shape {self.sd.shape} but must be ({rows}, {columns}) and "
+                "nowhere negative: each cell's share has one of its own. Give none where they are "
+                "not known."
+            )
+        if self.contradicted and (self.credible is not None or self.certified is not None):
+            raise ValueError(
+                "the map says how sure it is but its verdict is that its query is wrong, and what "
+                "it could say of itself stands on that query. Leave credible and certified out."
+            )
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the readings cannot be, if what the query says is so."""
+        return self.verdict is not None and not self.verdict.fits
+
+    @property
+    def expected_error(self) -> float | None:
+        """How far the map expects to be from the truth; None where it cannot say."""
+        error = math.nan if self.credible is None else self.credible.expected_error
+        return error if math.isfinite(error) and self.total else None
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """No map: no heat at all within the bounds explains the readings as well as was asked."""
+
+    grid: Grid
+    guarantee: Guarantee
+    least_residual: float  # how near the readings can be come, in their unit; inf if unknown
+    radius: float  # how near was asked
+    why: str  # a sentence: what is wrong and what would help
+
+
+def to_npz(heatmap: Heatmap, path: str | Path) -> None:
+    """Write the map as numpy's archive: `mass`, and `guarantee` as JSON; all or nothing.
+
+    Source: the file that `heatveil play --out` promises.
+    """
+    half = Path(f"{path}.part")
+    deviations: dict[str, Any] = {} if heatmap.sd is None else {"sd": heatmap.sd}
+    try:
+        with half.open("wb") as file:
+            np.savez_compressed(
+                file,
+                mass=heatmap.mass,
+                guarantee=np.array(to_json(heatmap.guarantee)),
+                cell_mm=np.array(heatmap.grid.cell_mm),
+                total=np.array(heatmap.total),
+                status=np.array(heatmap.status),
+                estimator=np.array(heatmap.estimator),
+                why=np.array(heatmap.why),
+                **to_arrays(heatmap.credible, heatmap.certified, heatmap.verdict),
+                **deviations,
+            )
+        os.replace(half, path)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def from_npz(path: str | Path) -> Heatmap:
+    """Return the map that `to_npz` wrote.
+
+    Raises:
+        ValueError: the file is not such an archive.
+        OSError: it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            mass = np.array(archive["mass"], dtype=np.float64)
+            rows, columns = mass.shape
+            return Heatmap(
+                Grid((columns, rows), int(archive["cell_mm"])),
+                mass,
+                from_json(str(archive["guarantee"])),
+                float(archive["total"]),
+                str(archive["status"]),
+                # What older maps had not.
+                str(archive.get("estimator", "")),
+                str(archive.get("why", "")),
+                *from_arrays({name: archive[name] for name in archive.files}),
+                sd=np.array(archive["sd"], dtype=np.float64) if "sd" in archive.files else None,
+            )
+    except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as fault:
+        raise ValueError(
+            f"{path} is no map of heatveil ({fault}) but must be an archive with mass and "
+            "guarantee: anything else cannot say what it promises. Write it with "
+            "heatveil play --out."
+        ) from fault

@@ -1,0 +1,100 @@
+"""From epsilon and delta to whole-number noise; here, what both may be.
+
+They are ratios of whole numbers, so that every device reads the same ones.
+"""
+
+import math
+import re
+from fractions import Fraction
+
+Ratio = tuple[int, int]
+
+# A message to a device holds whole numbers of 64 bits.
+_PART_MAX = 2**63
+
+_WRITTEN = re.compile(r"([0-9]{1,19})(?:/([0-9]{1,19}))?")
+# Short enough that both parts of the ratio that is meant fit into 64 bits.
+_DECIMAL = re.compile(r"[0-9]{0,6}\.[0-9]{1,12}|[0-9](\.[0-9]{1,5})?[eE]-[0-9]", re.ASCII)
+
+
+def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
+    """Return the ratio that the text writes, in lowest terms.
+
+    Args:
+        text: two positive whole numbers with a stroke between, or one alone.
+        name: what the ratio is for, to be named in the error.
+
+    Raises:
+        ValueError: anything else, above all a decimal fraction; it offers the ratio meant.
+
+    >>> parse_ratio("1/2"), parse_ratio("10/4"), parse_ratio("3")
+    ((1, 2), (5, 2), (3, 1))
+    """
+    match = _WRITTEN.fullmatch(text.strip())
+    num, den = (int(match[1]), int(match[2] or 1)) if match else (0, 0)
+    if not (0 < num < _PART_MAX and 0 < den < _PART_MAX):
+        raise ValueError(
+            f"{name} {text!r} is not a ratio of positive whole numbers; write {_meant(text)}, "
+            "so that every device computes the same noise"
+        )
+    return lowest((num, den))
+
+
+def _meant(text: str) -> str:
+    """Return the ratio that a decimal means, or what ratios look like.
+
+    >>> _meant("0.001"), _meant("half")
+    ('1/1000', '1/2 for a half')
+    """
+    decimal = _DECIMAL.fullmatch(text.strip())
+    meant = Fraction(text.strip()) if decimal else Fraction(0)
+    return f"{meant.numerator}/{meant.denominator}" if meant > 0 else "1/2 for a half"
+
+
+def lowest(ratio: Ratio) -> Ratio:
+    """Return the same ratio in lowest terms.
+
+    >>> lowest((10, 4))
+    (5, 2)
+    """
+    shared = math.gcd(*ratio)
+    return ratio[0] // shared, ratio[1] // shared
+
+
+def check_ratio(ratio: object, name: str) -> float:
+    """Return the value of a ratio of positive whole numbers.
+
+    Raises:
+        ValueError: it is a float, has another shape, or is not positive.
+
+    >>> check_ratio((1, 2), "epsilon")
+    0.5
+    """
+    if (
+        not isinstance(ratio, tuple)
+        or len(ratio) != 2
+        or not all(type(part) is int and 0 < part < _PART_MAX for part in ratio)
+    ):
+        raise ValueError(
+            f"{name} is {ratio!r} but must be a pair (num, den) of positive whole numbers below "
+            "2**63: a float has no one value on every device. Write (1, 2) for a half."
+        )
+    return ratio[0] / ratio[1]
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a delta outside (0, 1) with a ValueError."""
+    if not 0 < delta < 1:
+        raise ValueError(
+            f"delta is {delta:g} but must lie between 0 and 1, both excluded: it is the chance "
+            "that the promise fails. 1/100000 is customary."
+        )
+
+
+def check_epsilon(epsilon: float, lowest: float) -> None:
+    """Refuse an epsilon below the lowest, or none at all, with a ValueError."""
+    if not lowest <= epsilon < math.inf:
+        raise ValueError(
+            f"epsilon is {epsilon:g} but must be {'positive' if lowest else 'at least 0'} and "
+            "finite: it bounds how far the odds of a guess may move. 1/1 is customary."
+        )

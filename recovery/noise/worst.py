@@ -1,0 +1,286 @@
+"""The most that what is sent can change, at every spread that a room can meet.
+
+The whole numbers that are sent jump while heat spreads, so the worst of them need not be where
+the temperatures change most, nor at any spread that was tried. Between two spreads each
+sensor's change is bounded by the larger of its two, and by a little more where it may bend; a
+stretch that this bound allows to be the worst is halved, until the bound is hardly above what
+was found. It is the bound that comes out, so the answer is never too small.
+"""
+
+import heapq
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Grid
+from physics.kernel import Walls, forward
+from physics.places import cell_places, length_m, sensor_places
+from physics.sensitivity import moves, sensitivity
+
+from .whole import bounded, reach, whole_square
+
+# The spreads at which a move of one source is felt most.
+#
+# A query states the shortest spread that the room can meet, for heat that had longer to spread
+# is mostly felt less. Where sensors are sparse it is felt more: heat that stood between two of
+# them reaches both. The noise must be enough at every spread from the stated one upwards.
+#
+# Source: for the line without walls the change g(r) - g(r + c) of one sensor falls for ever
+# once the spread is above r**2 / 6, in the plane above r**2 / 8, so the search ends at length**2.
+# Between insulated walls the slowest mode alone is left by then, but what a source adds to may
+# still rise towards an even room, by one part in ten thousand. At four times as much it does not.
+
+Floats = NDArray[np.float64]
+
+_RUNG = 1.12  # between neighbours of the first search
+# About its peak the logarithm of what is felt falls by at most so much times the square of the
+# logarithm of the spread: by 3/4 along a line and by 1 in a plane, where log g'(r) has second
+# derivatives of -3/2 and -2. Between walls, which bring in mirror images, it is not proved:
+# there searches at hundreds of spreads in hundreds of rooms found nothing above the bound.
+BENDS = 3.0
+_LEFT = 1e-7  # of a peak: the search ends when no more than this can hide between two spreads
+_SPLITS, _ROUNDS = 4, 8
+_EVEN = 4  # times length**2: the slowest mode is e**(-4 pi**2), which floats hardly hold
+
+
+class Room(NamedTuple):
+    """Where warmth is hidden: its cells and sensors, and how far heat has spread at the least."""
+
+    grid: Grid
+    sensors: tuple[int, ...]  # evenly spread
+    spread_m2: float
+    walls: Walls
+
+    def operator(self, spread_m2: float | None = None) -> Floats:
+        """Return A, (sensors, cells), at the stated spread or at another."""
+        places = cell_places(self.grid), sensor_places(self.sensors, self.grid)
+        spread = self.spread_m2 if spread_m2 is None else spread_m2
+        return forward(*places, spread, self.walls, length_m(self.grid))
+
+
+class Felt(NamedTuple):
+    """How much of a unit source all sensors together feel, at every spread that was looked at."""
+
+    spreads_m2: Floats  # (spreads,), growing, the first the stated one
+    moves: Floats  # (spreads, distances), l2 norms of what a move up to each distance changes
+    presence: Floats  # (spreads,), l2 norms of what a source that comes changes
+
+
+@lru_cache(maxsize=32)
+def felt(room: Room, cells: tuple[int, ...]) -> Felt:
+    """Return what is felt at the stated spread, at longer ones, and closely about the worst.
+
+    Where a spread cannot be the worst of a distance, its entry is an upper bound.
+
+    Args:
+        cells: distances, in cells, growing.
+    """
+    longest_m2 = float(np.max(length_m(room.grid))) ** 2
+    if room.walls == "insulated":
+        longest_m2 *= _EVEN
+    rungs = max(0, math.ceil(math.log(longest_m2 / room.spread_m2) / math.log(_RUNG)))
+    spreads: Floats = room.spread_m2 * _RUNG ** np.arange(rungs + 1.0)
+    rows: Floats = np.zeros((0, len(cells) + 1))
+    for more in range(_ROUNDS):
+        best = rows.max(axis=0, initial=0.0)
+        for spread in spreads[len(rows) :]:
+            row = _row(room.operator(spread), room.grid.shape, cells, best)
+            rows, best = np.vstack([rows, row]), np.maximum(best, row)
+        order = np.argsort(spreads)
+        spreads, rows = spreads[order], rows[order]
+        gaps = _gaps(spreads, rows)
+        if not len(gaps) or more == _ROUNDS - 1:
+            break
+        parts = np.arange(1, _SPLITS) / _SPLITS
+        between = spreads[gaps, None] * (spreads[gaps + 1] / spreads[gaps])[:, None] ** parts
+        spreads = np.append(spreads, between)
+    for part in (spreads, rows):
+        part.setflags(write=False)  # shared by every caller
+    return Felt(spreads, rows[:, :-1], rows[:, -1])
+
+
+@lru_cache(maxsize=32)
+def warmest(room: Room) -> float:
+    """Return the most that a sensor feels of a unit source, at the stated spread or later.
+
+    Between two of the spreads that are looked at a peak rises by less than one in a hundred:
+    about it the logarithm bends by 1/2 along a line, by 1 in a plane. So that much is added
+    where the stated spread is not the one that is felt most.
+    """
+    felt_most = [float(room.operator(spread).max()) for spread in _rungs(room)]
+    return max(felt_most[0], *(1.01 * peak for peak in felt_most[1:] if peak > felt_most[0]), 0.0)
+
+
+def _rungs(room: Room) -> Floats:
+    longest_m2 = float(np.max(length_m(room.grid))) ** 2
+    rungs = max(0, math.ceil(math.log(longest_m2 / room.spread_m2) / math.log(_RUNG)))
+    return np.asarray(room.spread_m2 * _RUNG ** np.arange(rungs + 1.0))
+
+
+def _row(operator: Floats, shape: tuple[int, int], cells: tuple[int, ...], best: Floats) -> Floats:
+    """Return what moves up to each distance change, and in the end what presence does."""
+    presence = float(np.sqrt(np.einsum("ij,ij->j", operator, operator).max()))
+    row, widest, done = np.empty(len(cells) + 1), 0.0, 0
+    for nth, distance in enumerate(cells):
+        # No move changes more than the two places together are felt.
+        if math.sqrt(2) * presence <= best[nth]:
+            row[nth:] = math.sqrt(2) * presence
+            break
+        for cell in reach(shape, distance)[done:]:
+            widest = max(widest, sensitivity(operator, cell, shape))
+        row[nth], done = widest, distance
+    row[-1] = presence
+    return row
+
+
+def _gaps(spreads: Floats, rows: Floats) -> NDArray[np.intp]:
+    """Return after which spreads a higher peak may hide, of any of the columns."""
+    with np.errstate(divide="ignore"):
+        height = np.log(np.maximum(rows, 1e-300))
+    wide = np.diff(np.log(spreads))[:, None]
+    apart = np.abs(np.diff(height, axis=0))
+    # A peak between two spreads is at most BENDS x**2 above the higher, x away from it.
+    away = np.maximum(0, (wide - apart / (BENDS * wide)) / 2)
+    peak = np.maximum(height[:-1], height[1:]) + BENDS * away**2
+    hidden = (away > 0) & (peak > height.max(axis=0) + _LEFT) & (rows.max(axis=0) > 0)
+    return np.flatnonzero(hidden.any(axis=1))
+
+
+PRESENCE = 0  # instead of a distance: a source that comes or goes
+
+_NEAR = 1.001  # of the squared sensitivity: noise is half a part in a thousand wider at the most
+_NARROW = 1e-5  # of the logarithm of the spread: a stretch is halved no further
+
+
+class Grains(NamedTuple):
+    """How a unit source's warmth becomes whole numbers."""
+
+    exponent: int  # a grain is 2**-exponent units
+    step: Fraction | None  # of the converter
+    intensity_max: float
+
+    def most(self, norms: Floats, sensors: int) -> Floats:
+        """Return what changes of these l2 norms come to at the most, squared in grains.
+
+        On one sensor x steps are rounded up to ceil(x), and then to grains. Their squares add
+        up to at most (|x| + sqrt(sensors))**2; and since ceil(x)**2 is 1 up to a step, and
+        beyond it at most 1 + 3 x**2, to at most sensors + 3 |x|**2, or to sensors where |x| is
+        within a step.
+        """
+        grain, root = 2.0**-self.exponent, math.sqrt(sensors)
+        unit = grain if self.step is None else float(self.step)
+        x = norms * self.intensity_max * (1 + 1e-9) / unit
+        counts = np.minimum(np.square(x + root), sensors + np.where(x > 1, 3 * np.square(x), 0))
+        if self.step is None or (self.step * Fraction(2) ** self.exponent).denominator == 1:
+            return np.asarray(counts * (unit / grain) ** 2)
+        return np.asarray(np.square(np.sqrt(counts) * (unit / grain) + root))
+
+
+class Stretch(NamedTuple):
+    """Spreads between two others; sorts by what it may come to, the most first."""
+
+    first: float  # minus the greatest of the bounds
+    low: float  # logarithms of the spreads
+    high: float
+    counted: bool  # whether the bounds are of the whole numbers at both ends
+    bound: Floats  # (distances,), nought where it does not matter any more
+
+    def looked_at(self) -> tuple[list[float], list[tuple[float, float]]]:
+        """Return at which points to count, and between which to bound."""
+        if not self.counted:
+            return [self.low, self.high], [(self.low, self.high)]
+        middle = (self.low + self.high) / 2
+        return [middle], [(self.low, middle), (middle, self.high)]
+
+
+def worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> list[int]:
+    """Return the greatest squared l2 norm of what moves up to each distance change, in grains.
+
+    Args:
+        cells: the distances, growing; or PRESENCE alone.
+
+    Raises:
+        ValueError: it is beyond what can be squared exactly, see `recovery.noise.whole`.
+    """
+    every, here = np.ones(len(cells), dtype=bool), room.operator()
+    # What is found somewhere is not too large, and what is answered not too small.
+    found = _squares(room, here, here, 0.0, cells, every, grains)
+    answer = found.copy()
+    queue = list(_stretches(room, cells, grains))
+    heapq.heapify(queue)
+    while queue:
+        stretch = heapq.heappop(queue)
+        wanted = stretch.bound > np.maximum.accumulate(answer)
+        if not wanted.any():
+            continue
+        points, parts = stretch.looked_at()
+        for point in points:
+            there = room.operator(math.exp(point))
+            found = np.maximum(found, _squares(room, there, there, 0.0, cells, wanted, grains))
+        for low, high in parts:
+            ends = room.operator(math.exp(low)), room.operator(math.exp(high))
+            bound = _squares(room, *ends, high - low, cells, wanted, grains)
+            done = (bound <= _NEAR * np.maximum.accumulate(found)) | (high - low < _NARROW)
+            answer = np.maximum(answer, np.where(done, bound, found))
+            left = np.where(done, 0.0, bound)
+            if left.any():
+                heapq.heappush(queue, Stretch(-float(left.max()), low, high, True, left))
+    return [int(square) for square in np.maximum.accumulate(answer)]
+
+
+def _stretches(room: Room, cells: tuple[int, ...], grains: Grains) -> Iterator[Stretch]:
+    """Yield what lies between two spreads that were tried, bounded by what is felt there."""
+    present, sensors = cells == (PRESENCE,), math.prod(room.sensors)
+    tried = felt(room, () if present else cells)
+    norms = tried.presence[:, None] if present else tried.moves
+    logs = np.log(tried.spreads_m2)
+    for nth, wide in enumerate(np.diff(logs)):
+        higher = np.maximum(norms[nth], norms[nth + 1]) * math.exp(BENDS * (wide / 2) ** 2)
+        bound = grains.most(higher, sensors)
+        yield Stretch(-float(bound.max()), logs[nth], logs[nth + 1], False, bound)
+
+
+def _squares(
+    room: Room,
+    one: Floats,
+    other: Floats,
+    wide: float,
+    cells: tuple[int, ...],
+    wanted: NDArray[np.bool_],
+    grains: Grains,
+) -> Floats:
+    """Return the squares of the larger of two operators' changes, for the wanted distances.
+
+    Each counts the moves longer than the distance before it; nought where it is not wanted.
+    """
+    warmest = max(float(one.max()), float(other.max()))
+    bent = grains.intensity_max * math.exp(BENDS * (wide / 2) ** 2)
+    squares = np.zeros(len(cells))
+    for nth in np.flatnonzero(wanted):
+        blocks = (
+            bounded(np.maximum(np.abs(a), np.abs(b)), bent, warmest)
+            for a, b in _changes(room, one, other, cells, int(nth))
+        )
+        squares[nth] = whole_square(blocks, grains.exponent, grains.step)
+    return squares
+
+
+def _changes(
+    room: Room, one: Floats, other: Floats, cells: tuple[int, ...], nth: int
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield what each of two operators changes by, move by move."""
+    if cells[nth] == PRESENCE:
+        yield one, other
+        return
+    shape = room.grid.shape
+    near = reach(shape, cells[nth - 1]).stop if nth else 1
+    for cell in range(near, reach(shape, cells[nth]).stop):
+        if one is other:
+            yield from ((block, block) for block in moves(one, cell, shape))
+        else:
+            yield from zip(moves(one, cell, shape), moves(other, cell, shape), strict=True)

@@ -1,0 +1,1 @@
+"""How far maps are apart, and shares of rectangles; `recovery.distance` is the front."""

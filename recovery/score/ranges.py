@@ -1,0 +1,236 @@
+"""How much of a map lies in a rectangle, and with what standard deviation.
+
+A rectangle is (x0, y0, x1, y1) in cells, half open, its edges anywhere in a cell: within a cell
+the mass is even. `in_cells` makes it from metres. Every answer takes four looks at
+one table of sums, however large the rectangle.
+
+The deviation of a sum of cells is NOT the root of the sum of their squares, unless cells err
+independently. A map recovered from blurred answers has neighbours that err against each other
+(what one cell gets too much the next gets too little), so the root is too large for most
+rectangles, and the cells of one map add to one, so for all of it the truth is 0. It may be too
+small as well, where cells err together, as within a kernel's width of a peak. Without the
+covariance of the cells nothing but `sd_most` is proven; with it `sd` is exact.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edge.records import Grid
+
+from ..sequence import uniforms
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """What rectangles hold, an entry for each."""
+
+    share: Floats  # (rectangles,), of the map's total
+    # As if the cells erred independently, but never above what is proven; exact where their
+    # covariance was given; None where the map has no deviations.
+    sd: Floats | None
+    sd_most: Floats | None  # however the cells err together
+
+
+def shares(
+    mass: ArrayLike,
+    rectangles: ArrayLike,
+    sd: ArrayLike | None = None,
+    covariance: ArrayLike | None = None,
+) -> Shares:
+    """Return the share of the map that is in each rectangle.
+
+    Args:
+        mass: (rows, columns), not negative.
+        rectangles: (rectangles, 4), x0, y0, x1, y1 in cells; what is outside the map holds
+            nothing.
+        sd: (rows, columns), the standard deviation of each cell's share.
+        covariance: (cells, cells) of the cells' shares, row by row.
+
+    Raises:
+        ValueError: shapes that disagree, a mass that is negative or nought in all, a rectangle
+            whose second corner is before its first, or a covariance that is none.
+
+    >>> shares([[1, 1], [1, 1]], [[0, 0, 1, 1], [0.5, 0, 2, 2]]).share
+    array([0.25, 0.75])
+    """
+    masses, boxes = _map(mass), boxes_of(rectangles)
+    share = _sums(masses / masses.sum(), boxes)
+    if covariance is not None:
+        exact = _exact(masses.shape, boxes, np.asarray(covariance, dtype=np.float64))
+        return Shares(share, exact, exact)
+    if sd is None:
+        return Shares(share, None, None)
+    deviations = np.asarray(sd, dtype=np.float64)
+    if deviations.shape != masses.shape or not (deviations >= 0).all():
+        raise ValueError(
+            f"the deviations have shape {deviations.shape} but must be {masses.shape}, one a "
+            "cell and none negative, or it is not known how sure each is. Take those of the map."
+        )
+    # A cell that is half inside counts with half of its deviation, so with a quarter of its
+    # square; coverage is a product over the axes.
+    across = _covered(boxes[:, 0], boxes[:, 2], masses.shape[1])
+    down = _covered(boxes[:, 1], boxes[:, 3], masses.shape[0])
+    square = np.einsum("ry,yx,rx->r", down**2, deviations**2, across**2, optimize=True)
+    within = np.einsum("ry,yx,rx->r", down, deviations, across, optimize=True)
+    # All shares add to one: what a rectangle has too much the rest of the map has too little.
+    most = np.clip(np.minimum(within, deviations.sum() - within), 0.0, None)
+    return Shares(share, np.minimum(np.sqrt(square), most), most)
+
+
+def _sums(mass: Floats, boxes: Floats) -> Floats:
+    """Return the mass of each box from summed areas, between cells by interpolation."""
+    rows, columns = mass.shape
+    table = np.zeros((rows + 1, columns + 1))
+    table[1:, 1:] = mass.cumsum(axis=0).cumsum(axis=1)
+
+    def below(x: Floats, y: Floats) -> Floats:
+        x, y = np.clip(x, 0, columns), np.clip(y, 0, rows)
+        left = np.minimum(x.astype(np.int64), columns - 1)
+        top = np.minimum(y.astype(np.int64), rows - 1)
+        u, v = x - left, y - top
+        upper = (1 - u) * table[top, left] + u * table[top, left + 1]
+        lower = (1 - u) * table[top + 1, left] + u * table[top + 1, left + 1]
+        return (1 - v) * upper + v * lower
+
+    x0, y0, x1, y1 = boxes.T
+    found = below(x1, y1) - below(x0, y1) - below(x1, y0) + below(x0, y0)
+    return np.clip(found, 0.0, None)  # rounding leaves an empty box a hair below nought
+
+
+def _exact(shape: tuple[int, ...], boxes: Floats, covariance: Floats) -> Floats:
+    cells = shape[0] * shape[1]
+    if covariance.shape != (cells, cells) or not np.allclose(covariance, covariance.T):
+        raise ValueError(
+            f"the covariance has shape {covariance.shape} but must be symmetric and ({cells}, "
+            f"{cells}), each cell with each, or no sum of cells has a deviation. Take the map's."
+        )
+    down = _covered(boxes[:, 1], boxes[:, 3], shape[0])
+    across = _covered(boxes[:, 0], boxes[:, 2], shape[1])
+    weights = (down[:, :, None] * across[:, None, :]).reshape(len(boxes), cells)
+    variance = np.einsum("rc,cd,rd->r", weights, covariance, weights, optimize=True)
+    return np.sqrt(np.clip(variance, 0.0, None))
+
+
+def _covered(start: Floats, stop: Floats, cells: int) -> Floats:
+    """Return how much of each cell of an axis a box covers, (boxes, cells)."""
+    edges = np.arange(cells)
+    return np.clip(
+        np.minimum(stop[:, None], edges + 1) - np.maximum(start[:, None], edges), 0.0, 1.0
+    )
+
+
+def _map(mass: ArrayLike) -> Floats:
+    masses = np.asarray(mass, dtype=np.float64)
+    if (
+        masses.ndim != 2
+        or not masses.size
+        or not masses.min() >= 0
+        or not 0 < masses.sum() < np.inf
+    ):
+        raise ValueError(
+            f"the map has shape {masses.shape} but must be (rows, columns) of masses, none "
+            "negative and some above nought: there is no share of nothing. Correct it first."
+        )
+    return masses
+
+
+def boxes_of(rectangles: ArrayLike) -> Floats:
+    """Return rectangles as (rectangles, 4), or refuse what are none."""
+    boxes = np.asarray(rectangles, dtype=np.float64)
+    if boxes.ndim == 1:
+        boxes = boxes[None]
+    good = boxes.ndim == 2 and boxes.shape[1] == 4 and bool(np.isfinite(boxes).all())
+    if not (good and (boxes[:, :2] <= boxes[:, 2:]).all()):
+        raise ValueError(
+            f"the rectangles have shape {boxes.shape} but must be (rectangles, 4), x0, y0, x1 and "
+            "y1 with the first corner before the second, or it is not known what is asked. Sort "
+            "the corners."
+        )
+    return boxes
+
+
+# Workloads of rectangles to ask a map about, and how far its answers are from the truth.
+
+
+class Errors(NamedTuple):
+    """How far answers are from the truth, each with its standard error over the rectangles."""
+
+    absolute: float  # mean of |answer - truth|
+    absolute_se: float
+    relative: float  # mean of |answer - truth| / max(truth, floor)
+    relative_se: float
+
+
+def in_cells(rectangles_m: ArrayLike, grid: Grid) -> Floats:
+    """Return rectangles in cells, (rectangles, 4), of those in metres (or on the unit square)."""
+    boxes = boxes_of(rectangles_m)
+    columns, rows = grid.shape
+    if grid.cell_mm:
+        return boxes * 1000 / grid.cell_mm
+    return boxes * np.array([columns, rows, columns, rows])
+
+
+def workload(grid: Grid, count: int, side: float | None = None, stream: int = 0) -> Floats:
+    """Return rectangles to ask about, (count, 4) in cells, the same for the same arguments.
+
+    Args:
+        side: of each rectangle, as a part of the grid's own sides, put anywhere inside; None
+            for corners on the lines between cells, every pair of columns and of rows equally
+            likely.
+        stream: which of the fixed sequences is walked; others are other workloads.
+
+    Raises:
+        ValueError: fewer than one rectangle, or a side that is not above 0 and at most 1.
+    """
+    if count < 1 or (side is not None and not 0 < side <= 1):
+        raise ValueError(
+            f"{count} rectangle(s) of side {side} were asked for but there must be at least one, "
+            "and its side above 0 and at most 1, the whole grid. Give other numbers."
+        )
+    columns, rows = grid.shape
+    drawn = uniforms(4 * count, stream).reshape(4, count)
+    axes = [
+        _edges(length, first, second, side)
+        for length, first, second in ((columns, *drawn[:2]), (rows, *drawn[2:]))
+    ]
+    return np.stack([axes[0][0], axes[1][0], axes[0][1], axes[1][1]], axis=1)
+
+
+def errors(truth: ArrayLike, answers: ArrayLike, floor: float = 1e-3) -> Errors:
+    """Return the mean absolute and the mean relative error of shares.
+
+    Args:
+        truth, answers: (rectangles,), shares.
+        floor: the least share that an error is divided by, because of an empty rectangle no
+            error is small; a thousandth is what papers on such queries take.
+    """
+    true, told = np.asarray(truth, dtype=np.float64), np.asarray(answers, dtype=np.float64)
+    if true.shape != told.shape or true.ndim != 1 or not len(true) or not floor > 0:
+        raise ValueError(
+            f"the shares have shapes {true.shape} and {told.shape} and the floor is {floor:g} but "
+            "each answer needs its truth, and the floor must be above 0. Ask both maps the same."
+        )
+    off = np.abs(told - true)
+    parts = off / np.maximum(true, floor)
+    root = len(off) ** 0.5
+    spread = [float(one.std(ddof=1)) / root if len(off) > 1 else np.inf for one in (off, parts)]
+    return Errors(float(off.mean()), spread[0], float(parts.mean()), spread[1])
+
+
+def _edges(
+    length: int, first: Floats, second: Floats, side: float | None
+) -> tuple[Floats, Floats]:
+    """Return where boxes start and stop on one axis."""
+    if side is not None:
+        start = first * (1 - side) * length
+        return start, start + side * length
+    here = np.floor(first * (length + 1))
+    # Any of the other lines, so that a pair is of two.
+    there = np.floor(second * length)
+    there += there >= here
+    return np.minimum(here, there), np.maximum(here, there)

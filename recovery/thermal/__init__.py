@@ -1,0 +1,233 @@
+"""Thermal readings, analyst half: plan the noise, and draw the map from what was blurred.
+
+Source: Gilbert and McMillan 2017, Section 3 and Algorithm 1.
+
+Differs from the paper:
+1. The least heat that explains the readings, "l1", is one estimator of many, and a weak one;
+   the others, and how one is chosen, are in `recovery.estimators`.
+2. Where no heat at all is the answer the paper divides nought by nought. Here the map is
+   uniform, its total 0, and its status says that it is no estimate.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from edge.bulk import BITS
+from edge.records import Guarantee, Release, Round
+from edge.refusals import EXPONENTS
+from edge.thermal import NAME as NAME
+from edge.thermal import Params, bits
+
+from ..estimators.record import COOLEST, Estimate, Seen
+from ..estimators.table import estimate
+from ..maps.heatmap import Band, Heatmap, Unresolved, Verdict
+from ..proofs.certified import certified_band, least_deviation
+from ..sparse import minimise_l1
+from .background import Levels
+from .guarantee import promise
+from .noise import as_printed, warmest_felt
+from .noise import calibration as calibration
+from .noise import operator as operator
+from .query import Query as Query
+from .query import unknown_physics
+from .seen import reach
+from .seen import seen as look
+from .seen import shared_params as shared_params
+
+# What the readings of a thermal map prove without a prior: a band, or that the query is wrong.
+#
+# It is proved for every heat whose total is within `totals`, with no more in one cell than the
+# warmest source has and none in furniture, standing in the middles of the cells, that has spread
+# as the query says, or has stood there as long as its room's response says and no longer. It needs
+# no number of sources and no law of their places.
+
+# More cells than this take seconds.
+_CELLS_MAX = 1000
+# How many readings may be called contradictory though the query is right, at the most.
+_FALSE_ALARMS = 0.01
+
+
+def totals(query: Query) -> tuple[float, float]:
+    """Return the least and the most heat of the whole room that the certificate is good for.
+
+    As few sources as there can be, but one, each as cool as it can be; and as many, each as warm.
+    Of a room with less heat, such as an empty one, or with more the certificate says nothing.
+    """
+    coolest = query.intensity_min or COOLEST * query.intensity_max
+    most = query.sources or query.sources_max
+    return (query.sources or 1) * coolest, most * query.intensity_max
+
+
+def certified(query: Query, seen: Seen) -> tuple[Band | None, Verdict | None]:
+    """Return between what the cumulative share of heat lies, and whether there is such a heat.
+
+    The band is None in a plane, and where no heat of such a total explains the readings. Both
+    are None where they would be slow; and for "l1-printed", whose deviation leaves out what
+    sensors and rounding add, so is too small.
+    """
+    rows, cells = seen.shape
+    if rows * cells > _CELLS_MAX or query.estimator == "l1-printed":
+        return None, None
+    upper = np.full(rows * cells, seen.upper)
+    if seen.open is not None:
+        upper[~seen.open.ravel()] = 0.0
+    heats = (seen.operator, seen.readings, seen.sigma)
+    least, most = totals(query)
+    if rows == 1:
+        band = certified_band(*heats, (least, most), upper, seen.level).band
+        if band is not None:
+            return band, Verdict("fits")
+    # An empty room is no contradiction, unless the query knows of sources.
+    total = least if query.sources else 0.0, min(most, float(upper.sum()))
+    off, chance = least_deviation(*heats, total, upper)
+    if chance >= _FALSE_ALARMS:
+        return None, Verdict("fits")
+    return None, Verdict(
+        "assumptions",
+        "the readings contradict what is stated of the room: no heat that this allows comes "
+        f"nearer to them than {off:.3g} deviations of the noise, and noise alone is that far off "
+        f"in less than one of {1 / _FALSE_ALARMS:.0f} rounds. More or warmer sources than "
+        "stated, another spread, walls, outside heat or a broken sensor can be the cause; how "
+        "far off the map is cannot be said",
+    )
+
+
+# Readings that lie farther from all heat than noise takes one in so many are of another world.
+_FAR = 1e-6
+
+
+def plan(query: Query, releases: Sequence[Release]) -> Round | None:
+    """Return the next Round of whole numbers, None when there are readings enough.
+
+    Raises:
+        ValueError: the noise that is asked for does not fit a device, or cannot be had.
+    """
+    if len(releases) >= query.readings:
+        return None
+    made = calibration(query)
+    if abs(made.exponent) > EXPONENTS:
+        raise ValueError(
+            f"the noise would be counted in grains of 2**{-made.exponent} K but a device takes "
+            f"2**-{EXPONENTS} to 2**{EXPONENTS}: others are none that a sensor has. Correct "
+            "intensity_max, or what else is huge or tiny."
+        )
+    # What every source at its warmest, and eight sigmas of a sensor's own noise, can reach.
+    # Below the baseline too: clamping there would bend the readings of a cold sensor.
+    one = float(operator(query).max()) if as_printed(query) else warmest_felt(query)
+    most = query.sources_max * query.intensity_max * one + query.background_k
+    reach = math.ceil(math.ldexp(most + 8 * query.sensor_noise, made.exponent)) + made.step
+    params = Params(
+        sensors=math.prod(query.sensors),
+        exponent=made.exponent,
+        low=-reach,
+        high=reach,
+        variance=made.variance,
+        step=made.step,
+        keyholder=int(query.keyholder),
+    )
+    asked = tuple(params) + (BITS,) * (query.sampler == "table")
+    planned = Round(len(releases) + 1, NAME, query.grid, asked, promise(query, made))
+    try:
+        bits(planned)
+    except ValueError as fault:
+        raise ValueError(
+            f"the readings reach {reach} grains and the noise's sigma {made.variance**0.5:.3g} "
+            "but a report holds numbers below 2**31: it would be cut. Ask for a "
+            f"{'larger' if made.variance > reach**2 else 'smaller'} epsilon, or lower "
+            "intensity_max or sources_max."
+        ) from fault
+    return planned
+
+
+def recover(
+    query: Query,
+    releases: Sequence[Release],
+    certify: bool = True,
+    levels: Levels | None = None,
+) -> Heatmap | Unresolved:
+    """Return the map that the query's estimator draws of the readings, or why there is none.
+
+    Args:
+        query: what was planned with; what it knows of the sources steers the estimator.
+        releases: of the same query, one a reading; silent sensors are None and left out.
+        certify: with the certified band and a verdict, where there can be one; it takes a tenth
+            of a second.
+        levels: of the room alone, as for `recovery.thermal.seen.seen`.
+
+    Raises:
+        ValueError: no release, or one that does not belong to the query, or an estimator that
+            cannot draw a map of such a room.
+    """
+    seen = look(query, releases, levels)
+    guarantee = releases[0].round.guarantee
+    if seen is None:
+        why = "no sensor was heard; wait for reports, or look at the sensors' link"
+        if query.background == "gateway":
+            why = "no sensor was heard yet both in the empty room and after it; wait for reports"
+        return Unresolved(query.grid, guarantee, math.inf, math.inf, why)
+    if unknown_physics(query):
+        # Loaded here alone: few queries need it, and every gateway starts with this file.
+        from .joint import jointly
+
+        return mapped(query, guarantee, jointly(query, releases, seen, levels))
+    if fault := _misfit(query, seen):
+        return Unresolved(query.grid, guarantee, *fault)
+    proved = certified(query, seen) if certify else (None, None)
+    return mapped(query, guarantee, estimate(query.estimator, seen), *proved)
+
+
+def mapped(
+    query: Query,
+    guarantee: Guarantee,
+    found: Estimate,
+    band: Band | None = None,
+    verdict: Verdict | None = None,
+) -> Heatmap:
+    """Return the map of an estimate, uniform where it says that there is none.
+
+    How sure the estimate is goes by the query, so it counts for nothing where that is wrong.
+    """
+    columns, rows = query.grid.shape
+    mass = np.full((rows, columns), 1 / (rows * columns))
+    total = float(found.heat.sum())
+    if total > 0:
+        mass = found.heat.reshape(rows, columns) / total
+    return Heatmap(
+        query.grid,
+        mass,
+        guarantee,
+        total,
+        found.status,
+        found.estimator or query.estimator,
+        found.why,
+        found.credible if verdict is None or verdict.fits else None,
+        band,
+        verdict,
+    )
+
+
+def _misfit(query: Query, seen: Seen) -> tuple[float, float, str] | None:
+    """Return least residual, radius and why, where no heat explains the readings.
+
+    The estimator "l1-printed" alone goes on: the paper's rule is to take what comes nearest.
+    """
+    if query.estimator == "l1-printed":
+        return None
+    # What promises a radius keeps to it; the others are only kept from a world that is not theirs.
+    radius = reach(seen, query.failure if query.estimator == "l1" else _FAR)
+    upper = seen.upper if seen.open is None else np.where(seen.open, seen.upper, 0.0)
+    nearest = minimise_l1(seen.operator, seen.readings, radius, upper)
+    if nearest.residual <= radius * (1 + 1e-6):
+        return None
+    return nearest.residual, radius, _why(nearest.residual, radius)
+
+
+def _why(residual: float, radius: float) -> str:
+    return (
+        f"no heat within the bounds comes nearer to the readings than {residual:.4g}, and "
+        f"the noise explains {radius:.4g}: by bad luck, or because the spread, the walls, the "
+        "greatest intensity or the sensors' own noise are set wrongly. Take another reading, "
+        "allow a smaller chance of failure, or check those settings"
+    )

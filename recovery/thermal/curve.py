@@ -1,0 +1,212 @@
+"""What a thermal query's noise hides and does not hide, each at the spread where it is felt most.
+
+The noise is made for the protected distance. Another distance, or a source that comes or goes,
+may be felt most at another spread, so each is looked for by itself.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ..noise import Ratio, check_ratio, lowest
+from ..noise.calibrate import Calibration, delivered, exact_epsilon, moved
+from ..noise.gaussian import ndtr
+from ..noise.whole import bounded, whole_square
+from ..noise.worst import PRESENCE, Grains, felt, worst_squares
+from .guarantee import exact_delta, held
+from .noise import (
+    as_printed,
+    calibration,
+    coming,
+    displacement,
+    most_sent,
+    operator,
+    room,
+    sent_square,
+)
+from .query import Query, protected_cells
+
+_SERIES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """How well two places up to so far apart are hidden from whoever sees all readings."""
+
+    cells: int
+    sensitivity: float  # of the temperatures, in units
+    epsilon: float
+    right: float  # chance that the best test tells them apart; 1/2 is a blind guess
+
+
+def distances(query: Query) -> tuple[int, ...]:
+    """Return the distances, in cells, that tell most: a series, the protected one, the room."""
+    if query.response is not None:
+        far = query.response.far_cells
+        return tuple(sorted({*far, protected_cells(query)}))
+    longest = max(query.grid.shape) - 1
+    own = min(protected_cells(query), longest)
+    return tuple(sorted({own, longest, *(d for d in _SERIES if d < longest)}))
+
+
+def curve(query: Query, cells: Iterable[int] | None = None) -> list[Distance]:
+    """Return how well the query's noise hides a move of up to each of these distances.
+
+    For all readings of the window together, by the exact curve of the Gaussian; none of the
+    numbers is smaller than the truth at any spread from the stated one up. Where noise is from
+    tables and delta does not pay for them so far, infinity: nothing is promised.
+
+    Args:
+        cells: the distances, growing; `distances(query)` by default.
+    """
+    made, asked = calibration(query), tuple(cells or distances(query))
+    delta = check_ratio(exact_delta(query), "delta")
+    continuous, squares = _changes(query, made, asked)
+    found = []
+    for distance, change, square in zip(asked, continuous, squares, strict=True):
+        epsilon = held(query, exact_epsilon(square, made.variance, made.readings, delta))
+        apart = math.sqrt(square * made.readings / made.variance)
+        found.append(Distance(distance, change, epsilon, ndtr(apart / 2)))
+    return found
+
+
+def presence(query: Query) -> float:
+    """Return the epsilon of a source that comes or goes, for all readings of the window.
+
+    Readings add up, so it is that of one more source beside any number of others, too.
+    """
+    made, delta = calibration(query), check_ratio(exact_delta(query), "delta")
+    square = presence_square(query, made)
+    return held(query, exact_epsilon(square, made.variance, made.readings, delta))
+
+
+def presence_square(query: Query, made: Calibration) -> int:
+    """Return how much a source that comes or goes changes what is sent, squared in grains."""
+    if query.response is not None:
+        found = most_sent(coming(query), made.exponent, query.step)
+        return sent_square(query, found, made.exponent)
+    if as_printed(query):
+        warmth = operator(query)
+        block = bounded(warmth, query.intensity_max, float(warmth.max()))
+        return sent_square(query, whole_square([block], made.exponent, query.step), made.exponent)
+    grains = Grains(made.exponent, query.step, query.intensity_max)
+    found = worst_squares(room(query), (PRESENCE,), grains)[0]
+    return sent_square(query, found, made.exponent)
+
+
+def given(query: Query, made: Calibration) -> float:
+    """Return the epsilon that this noise gives in the world of that query, at its delta.
+
+    Args:
+        query: the room, its sensors and sources as they really are, and the readings.
+        made: the noise, made for another world or for fewer readings.
+    """
+    changed = _changes(query, made, (protected_cells(query),))[1][0]
+    delta = check_ratio(exact_delta(query), "delta")
+    return held(query, delivered(changed, made.variance, query.readings, delta))
+
+
+def _changes(
+    query: Query, made: Calibration, cells: tuple[int, ...]
+) -> tuple[list[float], list[int]]:
+    """Return the most that moves up to each distance change: in kelvin, and squared in grains."""
+    if query.response is not None:
+        paths = [displacement(query, far) for far in cells]
+        squares = [most_sent(path, made.exponent, query.step) for path in paths]
+        return [path.joint for path in paths], _sent(query, squares, made)
+    if as_printed(query):
+        here = [
+            moved(operator(query), query.grid.shape, far, query.intensity_max, query.step, 1)
+            for far in cells
+        ]
+        squares = [one.square(made.exponent) for one in here]
+        return [one.continuous for one in here], _sent(query, squares, made)
+    continuous = query.intensity_max * felt(room(query), cells).moves.max(axis=0)
+    grains = Grains(made.exponent, query.step, query.intensity_max)
+    return continuous.tolist(), _sent(query, worst_squares(room(query), cells, grains), made)
+
+
+def _sent(query: Query, squares: list[int], made: Calibration) -> list[int]:
+    return [sent_square(query, square, made.exponent) for square in squares]
+
+
+# What a sensor's converter costs: noise for steps that may flip, where heat alone needs less.
+#
+# A converter's step can flip on all sensors at once, however little a source moves, and the noise
+# must hide that too. Where steps are coarse it hides everything: two places at the ends of the
+# room are then told apart no better than by tossing a coin, and no map is worth drawing.
+
+# A best test that is right less often than this has nothing to draw a map from.
+BLIND = 0.55
+# The step is to blame where the noise would be less than half as wide without it.
+_TO_BLAME = 2.0
+_TRIES = 40  # halvings of a step, doublings of an epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class Converter:
+    """What the step does to the noise, and what is left to be seen through it."""
+
+    inflation: float  # how many times as wide as without the step the noise is
+    right: float  # how often the best test of all readings tells the two ends of the room apart
+    right_without: float  # the same without the step
+
+    @property
+    def blinds(self) -> bool:
+        """Whether nothing can be seen, and the step is why."""
+        seen = self.right < BLIND <= self.right_without
+        return seen and self.inflation > _TO_BLAME
+
+
+def converter(query: Query) -> Converter:
+    """Return what the converter's step costs this query.
+
+    The test is between the two places in the room, or the two ends of it, that all sensors
+    together tell apart best, for the warmest source and the spread at which that is easiest:
+    whoever is blind there is blind everywhere.
+
+    Raises:
+        ValueError: the noise cannot be had.
+    """
+    with_step, without = calibration(query), calibration(replace(query, step=None))
+    if query.response is not None:
+        apart = displacement(query, query.response.far_cells[-1]).joint
+    else:
+        apart = query.intensity_max * float(felt(room(query), distances(query)).moves.max())
+    seen = apart * math.sqrt(query.readings) / 2
+    return Converter(
+        with_step.sigma / without.sigma,
+        ndtr(seen / with_step.sigma),
+        ndtr(seen / without.sigma),
+    )
+
+
+def finer_step(query: Query) -> Fraction | None:
+    """Return a step, the present one halved and halved, through which something can be seen."""
+    step = query.step
+    for _ in range(_TRIES if step is not None else 0):
+        step = step / 2 if step is not None else None
+        if _sees(replace(query, step=step)):
+            return step
+    return None
+
+
+def larger_epsilon(query: Query) -> Ratio | None:
+    """Return an epsilon, the present one doubled and doubled, at which something can be seen."""
+    num, den = query.epsilon
+    for _ in range(_TRIES):
+        num *= 2
+        asked = lowest((num, den))
+        if max(asked) >= 2**63:
+            break
+        if _sees(replace(query, epsilon=asked)):
+            return asked
+    return None
+
+
+def _sees(query: Query) -> bool:
+    try:
+        return not converter(query).blinds
+    except ValueError:  # what cannot be had is no advice
+        return False

@@ -1,0 +1,239 @@
+"""The promise of a thermal round, in whole numbers and in words."""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from edge.budget import BEHIND
+from edge.bulk import BITS, ROUNDS, SLACK
+from edge.records import Guarantee, Round
+from edge.sampler import Sampler
+from edge.veil import NAME, digits
+from physics.response import Response
+
+from ..maps.guarantee import ratio_text, upward
+from ..noise import Ratio, lowest
+from ..noise.calibrate import Calibration, delivered_delta, epsilon_of
+from ..noise.tables import exponential, slack
+from .query import Query, protected_cells
+
+# What noise from tables takes of a thermal promise: a hundredth of delta, set aside for it.
+#
+# A Round may ask devices to draw from tables (`edge.bulk`), whose law is a little off. Devices
+# hold to how little that is, and to how often, whatever they are asked: all sensors together are
+# within sensors ROUNDS BEHIND SLACK of exact noise in total variation, for the life of their keys.
+# KEYS of them are counted, one after the other, for a device that is enrolled again in the middle
+# of a window. So
+#
+#     noise is calibrated, and prices are reckoned, for 99/100 of delta;
+#     the rest must pay for that variation, (1 + exp(epsilon)) times (`recovery.noise.tables`),
+#
+# or the query is refused. As the second grows with epsilon, a promise for a longer way, which has
+# the larger epsilon, ends where the hundredth does: from there on nothing is promised, infinity.
+
+ASIDE = Fraction(1, 100)  # of delta
+KEYS = 16  # of a device, in one window
+_WIDE = 64  # of epsilon: beyond, one sensor's tables take all of delta, and fractions get long
+
+
+def exact_delta(query: Query) -> Ratio:
+    """Return the delta that noise is calibrated for; the query's is promised.
+
+    Raises:
+        ValueError: what is set aside does not pay for tables at this epsilon.
+    """
+    if query.sampler == "exact":
+        return query.delta
+    if query.readings > ROUNDS:
+        raise ValueError(
+            f"{query.readings} readings were asked for but a device gives no more than {ROUNDS} "
+            "with noise from tables: what that noise takes of delta is counted so far. Ask for "
+            'the exact sampler (sampler = "exact")'
+        )
+    asked = Fraction(*query.delta)
+    if taken(query, Fraction(*query.epsilon)) > ASIDE * asked:
+        raise ValueError(
+            f"noise from tables takes {float(taken(query, Fraction(*query.epsilon))):.2g} of "
+            f"delta {query.delta[0]}/{query.delta[1]} at epsilon {query.epsilon[0]}/"
+            f"{query.epsilon[1]} with {math.prod(query.sensors)} sensors, but {float(ASIDE):g} of "
+            "it is set aside for them, and what is promised is kept to the last digit. Ask for "
+            'the exact sampler (sampler = "exact"), or for a smaller epsilon'
+        )
+    return lowest(((1 - ASIDE) * asked).as_integer_ratio())
+
+
+def priced_delta(round: Round) -> float:
+    """Return the delta at which the prices of such Rounds add up to an epsilon."""
+    delta = Fraction(*round.guarantee.delta)
+    tables = round.mechanism == NAME and digits(round)
+    return float((1 - ASIDE) * delta if tables else delta)
+
+
+def taken(query: Query, epsilon: Fraction, windows: int = 1) -> Fraction:
+    """Return what tables take of delta at an epsilon, in so many windows."""
+    if epsilon > _WIDE:
+        return Fraction(1)
+    samples = windows * KEYS * ROUNDS * BEHIND * math.prod(query.sensors)
+    return (1 + exponential(epsilon)) * samples * Fraction(*SLACK)
+
+
+def held(query: Query, epsilon: float, windows: int = 1) -> float:
+    """Return an epsilon that was reckoned at `exact_delta`, infinity where delta is not kept.
+
+    Args:
+        windows: that it is for, one after the other.
+    """
+    if query.sampler == "exact" or math.isinf(epsilon):
+        return epsilon
+    aside = ASIDE * Fraction(*query.delta)
+    if taken(query, Fraction(epsilon), windows) > aside:
+        return math.inf
+    return epsilon
+
+
+@lru_cache(maxsize=64)
+def check_variance(variance: int) -> None:
+    """Check that tables of this variance are as near to their law as devices are trusted to be.
+
+    Raises:
+        ValueError: there are none, or they are not.
+    """
+    made: Any = Sampler(variance, 1, BITS)
+    found = slack(made)
+    if found > Fraction(*SLACK):
+        raise ValueError(
+            f"tables of variance {variance} are off by {float(found):.3g} a sample but at most "
+            f"{SLACK[0]}/{SLACK[1]} is paid for: the promise would not hold. Ask for the exact "
+            "sampler"
+        )
+
+
+_UNPROTECTED = (
+    "that somebody is there, how many they are and how warm; that a device exists and when it "
+    "speaks; and the further a source moves, the less of that is hidden"
+)
+
+_BEYOND = "; a stronger source; and what the true room does otherwise than its model"
+_WHICH_ROOM = "in which of the rooms that walls and shut doors part somebody is; "
+
+
+def promise(query: Query, made: Calibration) -> Guarantee:
+    """Return what a round of this query promises; true of the whole numbers really sent."""
+    return Guarantee(
+        epsilon=lowest(query.epsilon) if query.sigma is None else epsilon_of(made),
+        delta=lowest(query.delta),
+        rho=made.rho,
+        neighbours=_neighbours(query),
+        trust=_trust(query),
+        unit=_unit(query, made),
+        unprotected=_unprotected(query.response),
+    )
+
+
+def _unprotected(made: Response | None) -> str:
+    if made is None:
+        return _UNPROTECTED
+    return _WHICH_ROOM * (not made.through_walls) + _UNPROTECTED + _BEYOND
+
+
+def _neighbours(query: Query) -> str:
+    columns, rows = query.grid.shape
+    cells = protected_cells(query)
+    if query.grid.cell_mm:
+        far = f"at most {_exactly(cells * query.grid.cell_mm / 1000)} m"
+    else:
+        far = f"at most {cells} cell{'s' * (cells > 1)} of 1/{max(columns, rows)} of the room"
+    if query.response is not None:
+        return _in_room(query, query.response, far)
+    # The printed formula knows one spread; all other noise is enough for longer ones too.
+    least = "exactly" if query.calibration == "paper" and query.sigma is None else "at least"
+    spread = f"{_exactly(query.spread_m2)}{' m2' if query.grid.cell_mm else ''}"
+    walls = "there are no walls" if query.walls == "none" else "no heat passes the walls"
+    return (
+        f"one source moves by {far}, everything else the same, if no source is stronger than "
+        f"{_exactly(query.intensity_max)}, sources stand at cells' places, heat had a spread of "
+        f"{least} {spread}, {_converter(query)}and {walls}"
+    )
+
+
+def _in_room(query: Query, made: Response, far: str) -> str:
+    way = (
+        "through walls too"
+        if made.through_walls
+        else "on foot, never through a wall or through a door that is shut at that moment"
+    )
+    return (
+        f"the path of one source is displaced by {far} at every moment, {way}, "
+        "everything else the same, if no source gives off more than "
+        f"{_exactly(query.intensity_max)} W, "
+        f"{_converter(query)}and the room answers heat as the model of room {made.name} does, "
+        f"response {made.digest}, over the {_exactly(made.lasts_s / 3600)} h since it was empty "
+        f"and at its baseline, {made.doors}"
+    )
+
+
+def _exactly(value: float) -> str:
+    """Return a number with all digits that tell: rounded, it could promise what is not kept.
+
+    And promises that differ must read differently, for a database holds charges of one.
+
+    >>> _exactly(4.0), _exactly(0.1), _exactly(1.2345674)
+    ('4', '0.1', '1.2345674')
+    """
+    return f"{value:.15g}"
+
+
+def _converter(query: Query) -> str:
+    if query.step is None:
+        return ""
+    step = ratio_text(query.step.as_integer_ratio())
+    return f"converters show whole steps of {step}{' K' if query.grid.cell_mm else ''}, "
+
+
+def _trust(query: Query) -> str:
+    if query.keyholder:
+        return (
+            "local: each device blurs its own readings, for everybody who cannot break the "
+            "cipher (SIM-CDP); against the holder of the devices' keys nothing is promised"
+        )
+    return "local: each device blurs its own readings before they leave it, and nobody has a key"
+
+
+def _unit(query: Query, made: Calibration) -> str:
+    window = f"the window of {made.readings} reading{'s' * (made.readings > 1)} of every sensor"
+    window += _level(query)
+    if query.sampler == "table":
+        return f"{window} together, of noise from tables, which a part of delta pays for"
+    if query.calibration == "exact" or query.sigma is not None:
+        return f"{window} together"
+    epsilon, delta = really_given(query, made)
+    return (
+        f"{window} together; the noise is the paper's printed formula and really gives epsilon "
+        f"{upward(epsilon)} at delta {ratio_text(lowest(query.delta))}, or delta {upward(delta)} "
+        f"at epsilon {ratio_text(lowest(query.epsilon))}, at the stated spread alone and not at "
+        "longer ones"
+    )
+
+
+def _level(query: Query) -> str:
+    """Return what the readings are taken less, where that is no constant that all know."""
+    if query.slew is None:
+        return ""
+    slew = ratio_text(query.slew.as_integer_ratio()) + " K" * bool(query.grid.cell_mm)
+    return (
+        f", each less a level that follows them by at most {slew} an answer and begins "
+        "where it was recorded in the empty room, when a device starts and again after "
+        f"{query.readings} answers, all"
+    )
+
+
+def really_given(query: Query, made: Calibration) -> tuple[float, float]:
+    """Return the epsilon at the query's delta, and the delta at the epsilon that is promised.
+
+    The printed formula's label is neither; noise that was calibrated gives just what it says.
+    """
+    num, den = query.epsilon if query.sigma is None else epsilon_of(made)
+    asked = num / den
+    delta = delivered_delta(made.sensitivity_squared, made.variance, made.readings, asked)
+    return made.epsilon, delta + float(Fraction(*query.delta) - Fraction(*exact_delta(query)))

@@ -1,0 +1,320 @@
+"""The noise that a thermal query asks for: enough at its spread, and at every longer one."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.background import Follower
+from edge.refusals import EXPONENTS
+from physics.places import length_m
+from physics.response import Response
+
+from ..noise.calibrate import Calibration, Moved, check_scales, granted, moved, stated
+from ..noise.whole import Change
+from ..noise.whole import most_sent as most_sent
+from ..noise.worst import Grains, Room, felt, warmest, worst_squares
+from .guarantee import check_variance, exact_delta
+from .query import Query, protected_cells
+
+# What a level that follows the readings adds to the most that a move can change.
+#
+# A sensor's readings, D grains apart at the most, become D + c grains apart, with
+#
+#     c = min(round(a) - round(-a), D),   a = slew (readings - 1),
+#
+# which is about 2 a, for the last answer of a window, and less for those before it: proved in
+# `edge.background`. It holds for whoever is displaced at every moment, and another way at each, so
+# the level of every sensor may have parted by as much as it ever can while another sensor feels
+# the move of now. A device prices what it is asked in a finer grain by the square of the planned
+# one, and a rounds otherwise there: so c is the most of the planned grain and of all finer ones.
+# Over m sensors
+#
+#     sum (D + c)**2 <= S + 2 c sqrt(m S) + m c**2,   S = sum D**2,
+#
+# by Cauchy and Schwarz, and no D is larger than the root of S.
+
+
+def followed(change: Moved, slew: Fraction) -> Moved:
+    """Return what a move changes where a level follows: never less than it really can.
+
+    Args:
+        change: what it changes where the level is recorded.
+        slew: what the level moves by at the most at one answer, in the temperatures' unit.
+    """
+
+    def square(exponent: int) -> int:
+        way = furthest(slew, change.readings) * Fraction(2) ** exponent
+        return raised(change.square(exponent), change.sensors, way)
+
+    carried = min(2 * float(furthest(slew, change.readings)), change.counted)
+    counted = change.counted + math.sqrt(change.sensors) * carried
+    return replace(change, counted=counted, square=square)
+
+
+def sent_square(query: Query, square: int, exponent: int) -> int:
+    """Return the squared l2 norm of what is sent, in grains, of what readings change by."""
+    if query.slew is None:
+        return square
+    way = furthest(query.slew, query.readings) * Fraction(2) ** exponent
+    return raised(square, math.prod(query.sensors), way)
+
+
+def furthest(slew: Fraction, readings: int) -> Fraction:
+    """Return how far a level can get before the last of so many answers."""
+    return slew * (readings - 1)
+
+
+def raised(square: int, sensors: int, way: Fraction) -> int:
+    """Return the squared l2 norm of what is sent, in grains, where levels go so many grains.
+
+    Args:
+        square: the same where the level is recorded.
+
+    >>> raised(square=4, sensors=1, way=Fraction(1, 2)), raised(4, 1, Fraction(100))
+    (9, 16)
+    """
+    carried = carried_at_finer(math.isqrt(square), way)
+    if not carried:
+        return square
+    cross = math.ceil(4 * carried**2 * sensors * square)
+    return square + math.ceil(sensors * carried**2) + math.isqrt(cross - 1) + 1
+
+
+def carried_at_finer(apart: int, way: Fraction) -> Fraction:
+    """Return the most that `carry` comes to in this grain and any finer one, in this one.
+
+    >>> carry(9, Fraction(1, 4)), str(carried_at_finer(9, Fraction(1, 4)))
+    (0, '1/2')
+    """
+    most = 2 * way  # that it tends to as grains become fine
+    for finer in range(2 * EXPONENTS + 1):
+        if 2 * way + Fraction(1, 2**finer) <= most:
+            break
+        most = max(most, Fraction(carry(apart << finer, way * 2**finer), 2**finer))
+    return min(most, Fraction(apart))
+
+
+def carry(apart: int, way: Fraction) -> int:
+    """Return by how many grains levels can part.
+
+    Args:
+        apart: how many grains two readings of a sensor differ by, at the most.
+        way: how many grains a level can get from where it began, at the most.
+    """
+    half = Fraction(1, 2)  # rounded as on the device: a half goes up
+    return min(math.floor(way + half) - math.floor(half - way), apart)
+
+
+def follower(query: Query) -> Follower | None:
+    """Return what a device of this query takes its level from, None where that is recorded."""
+    if query.background != "following" or query.slew is None:
+        return None
+    return Follower(query.slew.as_integer_ratio(), query.readings)
+
+
+# What noise a room's own response asks for.
+#
+# The response bounds what readings may change by, and here it is scaled to the strongest source.
+
+Floats = NDArray[np.float64]
+
+# What solvers and sums lose of the response, many times over.
+_SLACK = 1e-9
+
+_UNFELT = (
+    "no sensor feels it when somebody in this room is elsewhere, so there is no map to draw. "
+    "Place sensors where people are."
+)
+
+
+def displacement(query: Query, cells: int) -> Change:
+    """Return what a source at its strongest changes by a path that is so many cells away.
+
+    Raises:
+        ValueError: the room's response does not tell of so far.
+    """
+    changes, nth = _of(query).changes, _of(query).within(cells)
+    return _scaled(query, float(changes.joint[nth]), changes.each[nth])
+
+
+def coming(query: Query) -> Change:
+    """Return what a source at its strongest changes by coming, wherever it goes."""
+    changes = _of(query).changes
+    return _scaled(query, changes.presence, changes.presence_each)
+
+
+def moved_in_room(query: Query, cells: int) -> Moved:
+    """Return what a displacement changes, for the noise to be scaled to.
+
+    Raises:
+        ValueError: a scale is not positive, or no sensor feels a displacement.
+    """
+    change = displacement(query, cells)
+    felt = change.joint if np.any(_of(query).changes.joint > 0) else 0.0
+    check_scales(cells, query.intensity_max, query.step, query.readings, felt, _UNFELT)
+    counted = change.joint
+    if query.step is not None:
+        # In steps of the converter, as if they were the grains.
+        steps = Change(change.joint / float(query.step), change.each / float(query.step))
+        counted = math.sqrt(most_sent(steps, 0, None)) * float(query.step)
+
+    def square(exponent: int) -> int:
+        return most_sent(change, exponent, query.step)
+
+    sensors, scales = math.prod(query.sensors), (query.intensity_max, query.step, query.readings)
+    return Moved(sensors, *scales, change.joint, counted, square)
+
+
+def _scaled(query: Query, joint: float, each: Floats) -> Change:
+    hair = _SLACK * _of(query).changes.presence
+    power = query.intensity_max
+    return Change(
+        power * (joint * (1 + _SLACK) + hair), np.asarray(power * (each * (1 + _SLACK) + hair))
+    )
+
+
+def _of(query: Query) -> Response:
+    if query.response is None:
+        raise ValueError(
+            "the query has no response but one is needed, for noise is scaled to it here. Give "
+            "response, or take the spread."
+        )
+    return query.response
+
+
+# Whether heat has come too short or too far for a map, and which spread would do.
+#
+# Heat that had a spread s has come about sqrt(s) far. Where that is nothing beside the gaps
+# between sensors no sensor feels it, and where it is more than the room all feel the same.
+
+# From a quarter of the gap, where a source between two sensors is felt by both, to a quarter
+# of the room, where walls have not yet evened out what it warms.
+_PART = 4
+
+
+def too_long(room: Room) -> bool:
+    """Say whether heat has gone further than the room is long."""
+    return math.sqrt(room.spread_m2) >= _sizes(room)[0]
+
+
+def spread_fault(room: Room) -> str:
+    """Return what is wrong with the spread of a room where no move of a source is felt."""
+    length, gap = _sizes(room)
+    unit = " m" if room.grid.cell_mm else ""
+    given = f"spread_m2 is {room.spread_m2:g}{unit and ' m2'}"
+    far = f"about {math.sqrt(room.spread_m2):.3g}{unit} far"
+    low, high = (gap / _PART) ** 2, max((length / _PART) ** 2, (gap / 2) ** 2)
+    would = f"a spread_m2 from {low:.2g} to {high:.2g}{unit and ' m2'}"
+    if too_long(room):
+        side = f"{length:g} m long" if unit else "of length 1, for no length in metres is given"
+        return (
+            f"{given}, so heat has come {far}, but the room is {side}: the heat has evened out, "
+            "and every sensor feels the same wherever its source stands, so there is no map to "
+            f"draw. Here {would} would do: it is diffusivity times the time the heat has had"
+            + ("." if unit else ", and give the room its length if that is in metres.")
+        )
+    return (
+        f"{given}, so heat has come {far}, but the sensors stand {gap:.3g}{unit} apart: no sensor "
+        f"feels any heat, so there is no map to draw. Here {would} would do: wait until heat "
+        "has spread so far, or place sensors nearer."
+    )
+
+
+def _sizes(room: Room) -> tuple[float, float]:
+    """Return how long the room is, and how far its sensors stand apart, each at the most."""
+    lengths = np.atleast_1d(np.asarray(length_m(room.grid), dtype=float))
+    return float(lengths.max()), float((lengths / np.asarray(room.sensors)).max())
+
+
+def room(query: Query) -> Room:
+    """Return where the query's warmth is hidden.
+
+    Raises:
+        ValueError: it is hidden in a room with a response of its own, which has no spread.
+    """
+    if query.response is not None:
+        raise ValueError(
+            f"the room {query.response.name} has a response of its own but a spread was asked "
+            "for: it has none, and another room's noise would not hide what this one shows. Take "
+            "`recovery.thermal.noise`."
+        )
+    return Room(query.grid, query.sensors, query.spread_m2, query.walls)
+
+
+@lru_cache(maxsize=8)
+def operator(query: Query) -> Floats:
+    """Return A, (sensors, cells): the warmth at each sensor of one unit of heat in each cell."""
+    if query.response is not None:
+        return query.response.operator
+    made = room(query).operator()
+    made.setflags(write=False)  # shared by every caller
+    return made
+
+
+def as_printed(query: Query) -> bool:
+    """Say whether the noise is the printed formula, which knows the stated spread alone."""
+    return query.calibration == "paper" and query.sigma is None
+
+
+@lru_cache(maxsize=64)  # whole-number answers, not operators: they take no room
+def calibration(query: Query) -> Calibration:
+    """Return the noise that the query asks for, enough at its spread and at every longer one.
+
+    Raises:
+        ValueError: the printed formula is asked for where it is not private, or tables where
+            delta does not pay for them.
+    """
+    if query.response is not None:
+        change = moved_in_room(query, protected_cells(query))
+    else:
+        change = _at_its_spread(query) if as_printed(query) else _at_every_spread(query)
+    if query.slew is not None:
+        change = followed(change, query.slew)
+    if query.sigma is not None:
+        return stated(change, query.sigma, query.delta)
+    made = granted(change, query.epsilon, exact_delta(query), query.calibration)
+    if query.sampler == "table":
+        check_variance(made.variance)
+    return made
+
+
+def warmest_felt(query: Query) -> float:
+    """Return the most that a sensor feels of a unit of heat, whenever and wherever that is."""
+    if query.response is not None:
+        return float(coming(query).each.max()) / query.intensity_max
+    return warmest(room(query))
+
+
+def _at_its_spread(query: Query) -> Moved:
+    cells, shape, unfelt = protected_cells(query), query.grid.shape, spread_fault(room(query))
+    scales = query.intensity_max, query.step, query.readings
+    return moved(operator(query), shape, cells, *scales, unfelt)
+
+
+def _at_every_spread(query: Query) -> Moved:
+    cells, here = (protected_cells(query),), room(query)
+    continuous = query.intensity_max * float(felt(here, cells).moves.max())
+    scales = cells[0], query.intensity_max, query.step, query.readings
+    check_scales(*scales, continuous, spread_fault(here))
+    counted = continuous
+    if query.step is not None:
+        # In steps of the converter, as if they were the grains.
+        steps = Grains(0, None, query.intensity_max / float(query.step))
+        counted = math.sqrt(worst_squares(here, cells, steps)[0]) * float(query.step)
+
+    def square(exponent: int) -> int:
+        return worst_squares(here, cells, Grains(exponent, query.step, query.intensity_max))[0]
+
+    return Moved(
+        math.prod(query.sensors),
+        query.intensity_max,
+        query.step,
+        query.readings,
+        continuous,
+        counted,
+        square,
+    )

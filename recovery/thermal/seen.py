@@ -1,0 +1,179 @@
+"""From releases to what an estimator is given: readings of equal blur, and what is known."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Release
+from edge.thermal import NAME, PARAMS, Params, params_of
+from physics.places import cell_places, sensor_places
+
+from ..estimators.least_l1 import chi_radius
+from ..estimators.record import Prior, Seen
+from .background import Levels, alike, empty
+from .noise import furthest, operator
+from .query import Query, standing_room
+
+Floats = NDArray[np.float64]
+
+
+def seen(query: Query, releases: Sequence[Release], levels: Levels | None = None) -> Seen | None:
+    """Return what the releases leave to an estimator; None where no sensor was heard.
+
+    Sensors that were silent are left out, and one that was heard less often, so is blurred
+    more, is weighed so that the noise is alike on all: see `background.alike`.
+
+    Args:
+        levels: of the room alone, to be taken away. Where the query leaves that to the gateway
+            and none are given, they are learnt from its first readings, known to be of nobody.
+
+    Raises:
+        ValueError: no release, or one that does not belong to the query.
+    """
+    params = shared_params(query, releases)
+    releases, levels = occupied(query, releases, levels)
+    blurred, times, heard = _heard(query, releases, levels)
+    if not heard.any():
+        return None
+    warmth = np.nansum(blurred, axis=0)[heard] / times[heard] * 2.0**-params.exponent
+    deviations = _deviations(query, params, times[heard])
+    if levels is not None:
+        warmth = warmth - levels.level_k[heard]
+        deviations = np.hypot(deviations, levels.error_k[heard])
+    typical = float(np.sqrt(np.mean(deviations**2)))
+    shared = None if levels is None or levels.shared_k is None else levels.shared_k[heard]
+    felt, warmth = alike((operator(query)[heard], warmth), typical, deviations, shared)
+    columns, rows = query.grid.shape
+    return Seen(
+        operator=felt,
+        readings=warmth,
+        sigma=typical,
+        places=np.asarray(cell_places(query.grid)).reshape(columns * rows, -1),
+        shape=(rows, columns),
+        prior=prior(query),
+        upper=query.intensity_max,
+        failure=query.failure,
+        level=query.level,
+        open=standing_room(query) if query.furniture or query.response is not None else None,
+    )
+
+
+def evenly(
+    query: Query, releases: Sequence[Release], weighed: Seen, levels: Levels | None = None
+) -> tuple[Seen, Floats]:
+    """Return the same without weights, and where the sensors are that were heard.
+
+    For who builds operators of his own: readings as they came, all taken for as blurred as the
+    one that is blurred most.
+
+    Args:
+        weighed: what `seen` made of these releases, and of these levels.
+    """
+    params = shared_params(query, releases)
+    releases, levels = occupied(query, releases, levels)
+    _, times, heard = _heard(query, releases, levels)
+    deviations = _deviations(query, params, times[heard])
+    if levels is not None:
+        deviations = np.hypot(deviations, levels.error_k[heard])
+    weights = weighed.sigma / deviations
+    plain = replace(
+        weighed,
+        operator=weighed.operator / weights[:, None],
+        readings=weighed.readings / weights,
+        sigma=weighed.sigma / float(weights.min()),
+    )
+    return plain, sensors_m(query)[heard]
+
+
+def sensors_m(query: Query) -> Floats:
+    """Return where the sensors are, (sensors,) along a line or (sensors, 2) in a plane."""
+    if query.response is not None:
+        return query.response.places_m
+    return np.asarray(sensor_places(query.sensors, query.grid))
+
+
+def prior(query: Query) -> Prior:
+    """Return what the query holds to be so of the sources before any reading."""
+    most = query.sources or min(query.sources_max, int(np.count_nonzero(standing_room(query))))
+    return Prior(query.sources or 0, most, query.intensity_max, query.intensity_min)
+
+
+def reach(seen: Seen, failure: float) -> float:
+    """Return how far readings lie from those of the true heat, but for this chance."""
+    return seen.sigma * chi_radius(len(seen.readings), failure)
+
+
+def deviation(query: Query, params: Params, times: int | None = None) -> float:
+    """Return the deviation of a sensor's mean over so many readings, all of them without."""
+    return float(_deviations(query, params, np.array([times or query.readings]))[0])
+
+
+def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Floats:
+    """Return the standard deviation of each sensor's mean, as the estimator believes it."""
+    grain = 2.0**-params.exponent
+    noise = params.variance * grain**2 / times
+    if query.estimator == "l1-printed":
+        return np.sqrt(noise)
+    # Rounding is the same in every reading of a still scene, so it does not average away.
+    steps = 0.0 if query.step is None else float(query.step)
+    # From the mean of who stood still a level that follows has taken up to so much.
+    taken = 0.0 if query.slew is None else float(furthest(query.slew, query.readings)) / 2
+    rounded = (grain**2 + steps**2) / 12 + taken**2 / 3
+    return np.sqrt(noise + query.sensor_noise**2 / times + rounded)
+
+
+def occupied(
+    query: Query, releases: Sequence[Release], levels: Levels | None
+) -> tuple[Sequence[Release], Levels | None]:
+    """Return the readings that the map is of, and the levels to be taken from them, if any.
+
+    Silent ones must be given too: those of the empty room are counted from the first.
+    """
+    if query.background != "gateway" or levels is not None:
+        return releases, levels
+    first = min(release.round.number for release in releases)
+    known = [one for one in releases if one.round.number < first + query.empty_readings]
+    rest = [one for one in releases if one.round.number >= first + query.empty_readings]
+    if not rest or not any(value is not None for one in known for value in one.values):
+        return [], None
+    return rest, empty(known, query.sensor_noise)
+
+
+def _heard(
+    query: Query, releases: Sequence[Release], levels: Levels | None
+) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the readings in grains, how often each sensor came, and whether its level did too."""
+    shape = len(releases), math.prod(query.sensors)
+    blurred = np.array([release.values for release in releases], dtype=np.float64).reshape(shape)
+    times = np.count_nonzero(~np.isnan(blurred), axis=0)
+    return blurred, times, (times > 0) & (levels is None or np.isfinite(levels.error_k))
+
+
+def shared_params(query: Query, releases: Sequence[Release]) -> Params:
+    """Return the whole numbers that all releases were made with, or refuse them."""
+    sensors = math.prod(query.sensors)
+    given = {(r.round.mechanism, r.round.grid, tuple(r.round.params)) for r in releases}
+    lengths = {len(release.values) for release in releases}
+    if len(given) != 1 or lengths != {sensors}:
+        raise ValueError(
+            f"the releases come of {len(given)} different plans with {sorted(lengths)} sensors "
+            f"but must share one plan with {sensors}: other noise or other sensors make another "
+            "map. Recover each plan's releases by themselves."
+        )
+    ((mechanism, grid, params),) = given
+    if (mechanism, grid, len(params)) != (NAME, query.grid, PARAMS + (query.sampler == "table")):
+        raise ValueError(
+            f"the releases are of {mechanism} on {grid} but the query is of {NAME} on "
+            f"{query.grid}: the map would be of another room. Recover with their own query."
+        )
+    for release in releases:
+        for sensor, value in enumerate(release.values):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise ValueError(
+                    f"sensor {sensor} released {value!r} but must release a whole number of "
+                    "grains, or None: nothing else passes the veil. Take the file as published."
+                )
+    return params_of(releases[0].round)

@@ -1,1 +1,0 @@
-"""Optimal transport between maps, a way a file; `recovery.distance` is its front."""

@@ -1,0 +1,199 @@
+"""Places, analyst half: what is promised, and a map of what was answered."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edge.disk import release, report
+from edge.entropy import Tape
+from edge.records import Grid, Reading, Release, Round
+from recovery.disk import Query, plan, recover, together
+from recovery.disk.channel import channel_of
+from recovery.maps.guarantee import sentences
+from recovery.maps.heatmap import Heatmap, Unresolved
+
+GRID = Grid((5, 4), 500)
+
+
+def first(query: Query) -> Round:
+    made = plan(query, ())
+    assert made is not None
+    return made
+
+
+def answered(query: Query, cells: list[tuple[int, int]], seed: bytes = b"tape") -> list[Release]:
+    """Return the releases of devices in these cells, as often as the query asks."""
+    rng, releases = Tape(seed), []
+    while made := plan(query, releases):
+        payloads = [report(made, Reading(sensor, cell), rng) for sensor, cell in enumerate(cells)]
+        releases.append(release(made, payloads, rng))
+    return releases
+
+
+def expected(query: Query, mass: np.ndarray, reports: int) -> Release:
+    """Return the release that so many reports have on average, in whole numbers."""
+    made = first(query)
+    law = channel_of(made).forward(mass)
+    counts = [round(float(chance) * reports) for chance in law.ravel()]
+    return Release(made, counts, sum(counts))
+
+
+def test_the_promise_is_in_whole_numbers_and_says_what_is_not_protected() -> None:
+    """Epsilon for all reports, rho for each: epsilon squared over two."""
+    promise = first(Query(GRID, (3, 1), readings=2)).guarantee
+
+    assert (promise.epsilon, promise.delta) == ((3, 1), None)
+    assert Fraction(*promise.rho) == Fraction(3, 2) ** 2 / 2
+    assert "any two cells" in promise.neighbours
+    assert promise.trust.startswith("local")
+    assert "2 reports of one device" in promise.unit
+    for open_to_all in ("answers, when", "who it is", "how many", "further reports", "for days"):
+        assert open_to_all in promise.unprotected
+    assert any("20.1" in line for line in sentences(promise))  # exp(3)
+
+
+def test_a_query_is_asked_as_often_as_it_promises_for() -> None:
+    """And never once more: epsilon is for so many reports."""
+    query = Query(GRID, (3, 1), readings=3)
+    releases = answered(query, [(0, 0)] * 5)
+
+    assert [one.round.number for one in releases] == [1, 2, 3]
+    assert plan(query, releases) is None
+    assert {one.round.params for one in releases} == {first(query).params}
+
+
+@pytest.mark.parametrize("scheme", ["dam", "dam-ns", "area", "huem", "krr"])
+def test_a_map_finds_where_most_are(scheme: Any) -> None:
+    """Two crowds in a hall, from what thousands answer on average."""
+    query = Query(GRID, (7, 2), scheme=scheme, radius=None if scheme == "krr" else 1)
+    mass = np.zeros((4, 5))
+    mass[0, 0], mass[3, 4] = 0.7, 0.3
+    found = recover(query, [expected(query, mass, 100_000)])
+
+    assert isinstance(found, Heatmap)
+    assert np.abs(found.mass - mass).sum() < 0.25
+    assert found.total == pytest.approx(100_000, abs=60)
+    assert found.sd is not None
+    assert found.sd.shape == mass.shape
+    assert found.guarantee == first(query).guarantee
+
+
+@pytest.mark.long
+def test_a_map_is_of_the_answers_of_all_rounds_together() -> None:
+    """Twice the reports, half the epsilon each: the counts are added."""
+    query = Query(GRID, (6, 1), readings=2)
+    releases = answered(query, [(1, 1)] * 40)
+    counts = together(query, releases)
+
+    assert counts.sum() == 80
+    assert (counts.ravel() == np.add(releases[0].values, releases[1].values)).all()
+    found = recover(query, releases)
+    assert isinstance(found, Heatmap)
+    assert found.total == 80
+
+
+def test_nobody_answering_is_no_map() -> None:
+    """An even map would look like a measurement."""
+    query = Query(GRID, (1, 1))
+    found = recover(query, answered(query, []))
+
+    assert isinstance(found, Unresolved)
+    assert "no device answered" in found.why
+    assert found.guarantee == first(query).guarantee
+
+
+def test_one_cell_and_radius_nought_are_maps_too() -> None:
+    """The first has nothing to hide, the second is randomised response."""
+    alone = recover(
+        Query(Grid((1, 1), 0), (1, 1)), answered(Query(Grid((1, 1), 0), (1, 1)), [(0, 0)])
+    )
+    query = Query(GRID, (8, 1), radius=0)
+    response = recover(query, answered(query, [(2, 3)] * 50))
+
+    assert isinstance(alone, Heatmap)
+    assert alone.mass == pytest.approx(1)
+    assert isinstance(response, Heatmap)
+    assert np.unravel_index(response.mass.argmax(), (4, 5)) == (3, 2)
+
+
+@pytest.mark.long
+@given(
+    st.tuples(st.integers(1, 7), st.integers(1, 7)),
+    st.sampled_from(["dam", "dam-ns", "area", "huem"]),
+    st.integers(0, 5),
+    st.data(),
+)
+@settings(max_examples=25, deadline=None)
+def test_any_oblong_grid_gives_a_map_of_its_shape(
+    shape: tuple[int, int], scheme: Any, radius: int, data: st.DataObject
+) -> None:
+    """Grids that are no squares, and reports from anywhere, outside too."""
+    query = Query(Grid(shape, 0), (2, 1), scheme=scheme, radius=radius)
+    cells = data.draw(
+        st.lists(st.tuples(st.integers(-3, 9), st.integers(-3, 9)), min_size=1, max_size=20)
+    )
+    found = recover(query, answered(query, cells))
+
+    assert isinstance(found, Heatmap)
+    assert found.mass.shape == shape[::-1]
+    assert found.mass.sum() == pytest.approx(1)
+    assert found.total == len(cells)
+
+
+def test_a_map_of_other_weights_is_refused() -> None:
+    """The same reports under a larger epsilon would be a sharper map, and a wrong one."""
+    asked, other = Query(GRID, (1, 1), radius=1), Query(GRID, (6, 1), radius=1)
+
+    with pytest.raises(ValueError, match="other weights are another channel"):
+        recover(asked, answered(other, [(1, 1)] * 10))
+
+
+def bent(which: str, one: Release) -> list[Release]:
+    made = one.round
+    larger = (*made.params[:2], made.params[2] + 1, *made.params[3:])
+    return {
+        "none": [],
+        "twice": [one, one],
+        "too many": [one._replace(round=made._replace(number=n)) for n in (1, 2, 3)],
+        "other weights": [one._replace(round=made._replace(params=larger))],
+        "other grid": [one._replace(round=made._replace(grid=Grid((4, 5), 500)))],
+        "other mechanism": [one._replace(round=made._replace(mechanism="thermal"))],
+        "other promise": [
+            one._replace(round=made._replace(guarantee=made.guarantee._replace(epsilon=(1, 9))))
+        ],
+        "cut short": [one._replace(values=one.values[:-1])],
+        "miscounted": [one._replace(reports=one.reports + 1)],
+        "a float": [one._replace(values=[float(value) for value in one.values])],
+        "negative": [one._replace(values=[-1, 1, *one.values[2:]])],
+        "none at all": [one._replace(values=[None, *one.values[1:]])],
+    }[which]
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        "none",
+        "twice",
+        "too many",
+        "other weights",
+        "other grid",
+        "other mechanism",
+        "other promise",
+        "cut short",
+        "miscounted",
+        "a float",
+        "negative",
+        "none at all",
+    ],
+)
+def test_releases_that_do_not_belong_to_the_query_are_refused(which: str) -> None:
+    """A map drawn with another channel is wrong, and looks like any other."""
+    query = Query(GRID, (6, 1), readings=2)
+    one = answered(query, [(1, 1)] * 10)[0]
+
+    with pytest.raises(ValueError, match="release"):
+        recover(query, bent(which, one))

@@ -1,0 +1,190 @@
+"""How sure a map is: held against how far maps really fall from the truth."""
+
+import numpy as np
+import pytest
+
+from edge.records import Grid, Release
+from physics.crowds.disk import count_many
+from physics.points import histogram, mnormal
+from recovery.disk import Query, estimators, plan, recover
+from recovery.disk.average_map import averaged
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.em import Fit, em_fast, gain_of
+from recovery.disk.estimators import ESTIMATORS, cell_sd, epsilon_of, estimate, expected_w2, misfit
+from recovery.distance import wasserstein2
+from recovery.maps.heatmap import Heatmap
+
+
+def disk(shape: tuple[int, int], radius: int = 2) -> Channel:
+    planned = plan(Query(Grid(shape, 1000), (2, 1), radius=radius), [])
+    assert planned is not None
+    return channel_of(planned)
+
+
+TRUTH = np.outer([1.0, 3.0, 6.0, 3.0, 2.0], [1.0, 2.0, 5.0, 4.0, 2.0, 1.0]) / 225
+CHANNEL = disk((6, 5))
+REPORTS = 20_000
+
+
+def answers(runs: int) -> np.ndarray:
+    """(runs, outer rows, outer columns)."""
+    law = CHANNEL.forward(TRUTH)
+    drawn = np.random.default_rng(8).multinomial(REPORTS, (law / law.sum()).ravel(), size=runs)
+    return np.asarray(drawn.reshape(runs, *law.shape))
+
+
+@pytest.mark.long
+def test_the_printed_method_falls_as_far_as_it_says() -> None:
+    """Against two hundred runs with the real truth, which the bootstrap never sees."""
+    gain = gain_of(2)
+    fits = [em_fast(CHANNEL, counts, gain=gain).mass for counts in answers(200)]
+    really = np.sqrt(np.square(np.array(fits) - TRUTH).mean(axis=0))
+    said = np.array([cell_sd(CHANNEL, fit, REPORTS) for fit in fits[:5]]).mean(axis=0)
+
+    assert np.sqrt(np.square(said / really).mean()) == pytest.approx(1, abs=0.2)
+    assert np.median(abs(np.log(said / really))) < 0.25
+    # Four times the users know twice as much: were the number of reports forgotten, it would show.
+    assert cell_sd(CHANNEL, fits[0], 4 * REPORTS).sum() < 0.7 * said.sum()
+
+
+def test_it_is_the_same_every_time_and_of_the_estimator_asked_for() -> None:
+    """The same answers give the same map and the same doubt, to the last bit."""
+    once, twice = (cell_sd(CHANNEL, TRUTH, 500) for _ in range(2))
+    ems = cell_sd(CHANNEL, TRUTH, 500, lambda ch, counts: estimate("ems", ch, counts, 2.0))
+
+    assert (once == twice).all()
+    assert not np.allclose(once, ems)
+
+
+@pytest.mark.long
+def test_the_distance_that_is_expected_is_the_one_that_comes() -> None:
+    """The score of the paper's figures, known without the truth, of the map that was drawn."""
+    hill = np.exp(-np.add.outer((np.arange(5) - 2.0) ** 2, (np.arange(6) - 3.0) ** 2) / 5)
+    hill /= hill.sum()
+    law = CHANNEL.forward(hill)
+    world = np.random.default_rng(9)
+    expected = {name: list[float]() for name in ESTIMATORS}
+    had = {name: list[float]() for name in ESTIMATORS}
+    for _ in range(8):
+        counts = world.multinomial(REPORTS, (law / law.sum()).ravel()).reshape(law.shape)
+        for name in ESTIMATORS:
+            found = estimate(name, CHANNEL, counts, 2.0).mass
+            expected[name].append(expected_w2(CHANNEL, counts, found))
+            had[name].append(wasserstein2(found, hill, normalise=True) * 6)
+
+    for name in ESTIMATORS:
+        assert np.mean(expected[name]) == pytest.approx(np.mean(had[name]), rel=0.2), name
+    # Of one estimator's map it says little of another's.
+    assert np.mean(had["ems"]) > 2 * np.mean(had["auto"])
+
+
+def test_epsilon_is_read_off_the_channel() -> None:
+    """The stopping rule needs it, and who has the channel has it."""
+    assert epsilon_of(CHANNEL) == pytest.approx(2, abs=1e-6)
+
+
+def test_nothing_is_known_of_nobody() -> None:
+    """No reports, no repetitions or no map: none of them has an sd."""
+    for mass, reports, repetitions in ((TRUTH, 0, 20), (TRUTH, 9, 1), (0 * TRUTH, 9, 20)):
+        with pytest.raises(ValueError, match="needed|mass"):
+            cell_sd(CHANNEL, mass, reports, repetitions=repetitions)
+    with pytest.raises(ValueError, match="no answers"):
+        expected_w2(CHANNEL, np.zeros(CHANNEL.support.shape), TRUTH)
+    with pytest.raises(ValueError, match="the map"):
+        expected_w2(CHANNEL, answers(1)[0], 0 * TRUTH)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("shape", [(6, 5), (9, 1), (1, 4), (1, 1)])
+def test_every_estimator_draws_a_map_of_every_shape(name: str, shape: tuple[int, int]) -> None:
+    """By its name, of a slope that any of them must find."""
+    channel = disk(shape, 1)
+    slope = 1.0 + np.add.outer(np.arange(channel.rows), 2 * np.arange(channel.columns))
+    slope /= slope.sum()
+    found = estimate(name, channel, np.round(1e5 * channel.forward(slope)), 2.0)
+
+    assert found.mass.shape == slope.shape
+    assert found.mass.sum() == pytest.approx(1)
+    assert found.status == "optimal"
+    assert abs(found.mass - slope).sum() / 2 < (0.3 if name == "ems" else 0.06)
+
+
+def test_no_other_name_and_no_other_epsilon() -> None:
+    """A name that is mistyped must not become the default."""
+    for name, epsilon in (("EM", 1.0), ("em", 0.0), ("em", float("nan")), ("auto", float("inf"))):
+        with pytest.raises(ValueError, match="must be"):
+            estimate(name, CHANNEL, np.zeros(CHANNEL.support.shape), epsilon)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("cells", "drawn"), [(20, "crowded"), (90, "no few crowded cells")])
+def test_where_no_smooth_map_fits_the_answers_are_believed(cells: int, drawn: str) -> None:
+    """Crowded cells lie between the places of a lattice: a few are found, for many there is EM."""
+    planned = plan(Query(Grid((32, 32), 0), (5, 1), scheme="wave", radius=4), [])
+    assert planned is not None
+    channel, world = channel_of(planned), np.random.default_rng(9)
+    people = np.zeros((32, 32), dtype=np.int64)
+    people.flat[world.choice(people.size, cells, replace=False)] = 1_000_000 // cells
+    counts, truth = count_many(planned, people, world), people / people.sum()
+    off = {
+        name: np.abs(estimate(name, channel, counts, 5.0).mass - truth).sum() / 2
+        for name in ("auto", "em", "map")
+    }
+    smooth = estimate("map", channel, counts, 5.0)
+
+    assert drawn in estimate("auto", channel, counts, 5.0).why
+    assert off["auto"] < off["em"] / 5 if cells == 20 else off["auto"] == off["em"]
+    assert off["em"] < off["map"] / 2
+    assert misfit(channel, counts, smooth.mass) > 100
+    assert abs(misfit(channel, counts, truth)) < 4
+    assert misfit(channel, 0 * counts, truth) == 0
+
+
+def test_what_auto_drew_by_em_is_repeated_by_em(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A smooth map that did not fit once is not fitted twenty times more for the deviations."""
+    query = Query(Grid((6, 5), 1000), (2, 1), radius=2)
+    planned = plan(query, [])
+    assert planned is not None
+    values = [int(count) for count in answers(1)[0].ravel()]
+    asked = []
+
+    def counted(channel: Channel, counts: np.ndarray, gain: float) -> Fit:
+        asked.append(counts)
+        return averaged(channel, counts, gain)
+
+    monkeypatch.setattr(estimators, "averaged", counted)
+    monkeypatch.setattr(estimators, "NO_FIT", -np.inf)
+    found = recover(query, [Release(planned, values, REPORTS)])
+
+    assert isinstance(found, Heatmap)
+    assert found.sd is not None
+    assert len(asked) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["em", "ems"])
+def test_large_maps_of_the_printed_methods_are_not_surer_than_they_may_be(name: str) -> None:
+    """Above 1,024 cells a few repetitions must do, and they may tell too much, not too little."""
+    query = Query(Grid((34, 34), 0), (7, 2), estimator=name)  # type: ignore[arg-type]
+    planned = plan(query, [])
+    assert planned is not None
+    world = np.random.default_rng(3)
+    people = histogram(mnormal(300_000, world), query.grid)
+    counts = count_many(planned, people, world)
+    found = recover(query, [Release(planned, [int(c) for c in counts.ravel()], 300_000)])
+
+    assert isinstance(found, Heatmap)
+    assert found.sd is not None
+    truth = people / people.sum()
+    held = truth > 0.2 / truth.size
+    score = ((found.mass - truth) / found.sd)[held]
+    assert (abs(score) < 1.645).mean() > 0.75
+    assert 0.5 < np.sqrt(np.square(score).mean()) < 1.5
+    # Told by its own map alone, a smoothed one is surer by far than it may be.
+    if name == "ems":
+        alone = cell_sd(
+            channel_of(planned), found.mass, 300_000, lambda ch, c: estimate("ems", ch, c, 3.5)
+        )
+        surer = ((found.mass - truth) / alone)[held]
+        assert (abs(surer) < 1.645).mean() < (abs(score) < 1.645).mean() - 0.15

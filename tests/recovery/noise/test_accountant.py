@@ -1,0 +1,192 @@
+"""The accountant against another one, over the whole range that anybody may ask for.
+
+Within one part in a million, and never below: an epsilon too small is a promise that is not
+kept, and a sigma too small is noise that does not keep it.
+"""
+
+import math
+from fractions import Fraction
+
+import dp_accounting
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.rdp import compute_epsilon
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recovery.noise.calibrate import delivered, delivered_delta, exact_epsilon
+from recovery.noise.gaussian import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_log_delta,
+    gaussian_sigma,
+    zcdp_delta,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+
+EPSILONS = np.geomspace(1e-3, 100, 16)
+DELTAS = np.geomspace(1e-12, 0.1, 12)
+MILLIONTH = 1e-6
+
+
+def near_and_not_below(ours: float, theirs: float) -> bool:
+    return theirs <= ours <= theirs * (1 + MILLIONTH)
+
+
+def test_sigma_is_another_accountants_and_never_below_it() -> None:
+    """From a promise that hides nearly all to one that hides nearly nothing."""
+    for epsilon in EPSILONS:
+        for delta in DELTAS:
+            theirs = dp_accounting.get_sigma_gaussian(epsilon, delta)
+
+            assert near_and_not_below(gaussian_sigma(epsilon, delta), theirs), (epsilon, delta)
+
+
+def test_epsilon_is_another_accountants_and_never_below_it() -> None:
+    """The other direction: noise is there, and what it promises is asked."""
+    for sigma in 1 / np.geomspace(1e-3, 30, 24):
+        for delta in DELTAS:
+            theirs = dp_accounting.get_epsilon_gaussian(sigma, delta)
+            # Where nearly nothing is promised both are a difference of almost equal numbers.
+            if theirs == 0 or theirs > 1e-3:
+                assert near_and_not_below(gaussian_epsilon(sigma, delta), theirs), (sigma, delta)
+
+
+def test_the_comparison_catches_the_last_digits() -> None:
+    """Its control: two parts in a million are seen on either side."""
+    theirs = dp_accounting.get_sigma_gaussian(1.0, 1e-5)
+
+    assert not near_and_not_below(gaussian_sigma(1.0, 1e-5) * (1 - 2 * MILLIONTH), theirs)
+    assert not near_and_not_below(gaussian_sigma(1.0, 1e-5) * (1 + 2 * MILLIONTH), theirs)
+
+
+def true_log_delta(epsilon: float, mu: float) -> mpmath.mpf:
+    """Return Balle and Wang's curve with eighty digits, as it is printed."""
+
+    def bell(x: mpmath.mpf) -> mpmath.mpf:
+        return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
+
+    far, wide = mpmath.mpf(epsilon), mpmath.mpf(mu)
+    near = bell(wide / 2 - far / wide)
+    return mpmath.log(near - mpmath.exp(far) * bell(-wide / 2 - far / wide))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.floats(-5, 6).map(lambda x: 10**x), st.floats(-4, 3).map(lambda x: 10**x))
+def test_floats_lose_less_than_is_set_against_them(epsilon: float, mu: float) -> None:
+    """The margin of every answer rests on this number: 1e-10 of the logarithm of delta."""
+    with mpmath.workdps(80):
+        truth = true_log_delta(epsilon, mu)
+        if truth > -700:  # below that a float holds no delta
+            assert abs(gaussian_log_delta(epsilon, mu) - truth) < 1e-10
+            assert mpmath.log(mpmath.mpf(gaussian_delta(epsilon, 1 / mu))) >= truth
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.floats(-3, 2).map(lambda x: 10**x), st.floats(-12, -1).map(lambda x: 10**x))
+def test_no_answer_is_below_the_truth(epsilon: float, delta: float) -> None:
+    """With eighty digits instead of sixteen: the promise is kept, not nearly kept."""
+    sigma = gaussian_sigma(epsilon, delta)
+    found = gaussian_epsilon(sigma, delta)
+    with mpmath.workdps(80):
+        asked = mpmath.log(mpmath.mpf(delta))
+
+        assert true_log_delta(epsilon, 1 / sigma) <= asked
+        assert found == 0 or true_log_delta(found, 1 / sigma) <= asked
+        assert true_log_delta(epsilon, (1 + MILLIONTH) / sigma) > asked
+
+
+@pytest.mark.long
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.floats(-4, 3).map(lambda x: 10**x), st.floats(-12, -1).map(lambda x: 10**x))
+def test_the_exchange_of_zcdp_is_never_below_the_formula(rho: float, delta: float) -> None:
+    """Corollary 13 with eighty digits, at the best of a great many orders."""
+    found = zcdp_epsilon(rho, delta)
+    with mpmath.workdps(80):
+        # The valley is where the derivative of the sum by alpha is nought.
+        price, log_delta = mpmath.mpf(rho), mpmath.log(mpmath.mpf(delta))
+
+        def cost(log_less: mpmath.mpf) -> mpmath.mpf:
+            less = mpmath.exp(log_less)
+            first = (1 + less) * price - (log_delta + mpmath.log1p(less)) / less
+            return first - mpmath.log1p(1 / less)
+
+        low, high = mpmath.mpf(-20), mpmath.mpf(60)
+        for _ in range(60):  # thirds, until the valley is known to ten digits, its floor to twenty
+            left, right = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (low, right) if cost(left) < cost(right) else (left, high)
+        least = max(cost(low), 0)
+
+        assert least <= found <= least * (1 + MILLIONTH) + 1e-13
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.floats(-3, 2).map(lambda x: 10**x), st.floats(-12, -1).map(lambda x: 10**x))
+def test_the_exchange_is_the_one_of_another_accountant(epsilon: float, delta: float) -> None:
+    """At its own orders, laid closely about the best: one part in a million, and not below."""
+    rho = zcdp_rho(epsilon, delta)
+    orders = 1 + np.geomspace(0.02, 1e8, 2001)
+    for _ in range(3):  # closer and closer about its own best
+        theirs, best = compute_epsilon(orders, rho * orders, delta)
+        orders = 1 + (best - 1) * np.geomspace(0.98, 1.02, 2001)
+
+    ours = zcdp_epsilon(rho, delta)
+    # Theirs is a minimum over a grid, which the valley's floor may lie a little below.
+    assert theirs * (1 - MILLIONTH) - 1e-12 <= ours <= theirs * (1 + MILLIONTH) + 1e-12
+    assert ours <= epsilon <= ours * (1 + 1e-9)
+    assert zcdp_delta(rho, epsilon) == pytest.approx(delta, rel=1e-8)
+
+
+@pytest.mark.parametrize("readings", [1, 2, 24, 144])
+@pytest.mark.parametrize("sigma", [0.5, 3.7306])
+def test_many_releases_cost_what_their_privacy_loss_says(readings: int, sigma: float) -> None:
+    """Distributions of privacy loss, composed: an accountant that knows no formula of ours."""
+    one = pld.from_gaussian_mechanism(sigma, value_discretization_interval=1e-3)
+    theirs = one.self_compose(readings).get_epsilon_for_delta(1e-5)
+    exact = gaussian_epsilon(sigma / math.sqrt(readings), 1e-5)
+
+    # Theirs is rounded up to its grid of losses.
+    assert exact == pytest.approx(theirs, rel=2e-6)
+    assert exact <= zcdp_epsilon(readings * 0.5 / sigma**2, 1e-5) <= 1.16 * exact
+
+
+# Sigma and what a move changes, in grains, from the least sigma that is allowed.
+@pytest.mark.parametrize(("sigma", "moved"), [(100, 27), (100, 60), (277, 74), (446, 200)])
+@pytest.mark.parametrize("readings", [1, 24])
+def test_whole_number_noise_costs_no_more_than_is_said(
+    sigma: int, moved: int, readings: int
+) -> None:
+    """The discrete Gaussian's own losses, rounded up, are still below what is said of them."""
+    one = pld.from_discrete_gaussian_mechanism(sigma, moved, value_discretization_interval=1e-4)
+    theirs = one.self_compose(readings).get_epsilon_for_delta(1e-5)
+    said = exact_epsilon(moved**2, sigma**2, readings, 1e-5)
+
+    assert theirs <= said <= 1.002 * theirs
+    assert said <= delivered(moved**2, sigma**2, readings, 1e-5)
+
+
+def test_the_comparison_of_whole_numbers_sees_one_per_cent_of_the_variance() -> None:
+    """Its control: a variance said to be one per cent larger than it is falls below."""
+    one = pld.from_discrete_gaussian_mechanism(100, 27, value_discretization_interval=1e-4)
+
+    assert exact_epsilon(27**2, 101 * 100, 1, 1e-5) < one.get_epsilon_for_delta(1e-5)
+
+
+@pytest.mark.parametrize("readings", [1, 24])
+def test_the_delta_of_an_epsilon_is_the_other_side_of_the_same_promise(readings: int) -> None:
+    """What really is given at a label can be said either way round, and must agree."""
+    square, variance = 313_804, 4_376_142 * readings
+    epsilon = delivered(square, variance, readings, 1e-5)
+
+    assert delivered_delta(square, variance, readings, epsilon) == pytest.approx(1e-5, rel=1e-6)
+
+
+def test_a_price_is_taken_as_the_exact_fraction_that_it_is() -> None:
+    """A ledger adds fractions; only at the very end is there a float, and it is not too small."""
+    third = Fraction(1, 3)
+
+    assert zcdp_epsilon(third, 1e-5) >= zcdp_epsilon(float(third), 1e-5) * (1 - 1e-15)
+    assert zcdp_epsilon(Fraction(0), 1e-5) == 0.0

@@ -1,0 +1,279 @@
+"""Noise for a deployment: published numbers, the exact law of whole-number noise, refusals."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import dp_accounting
+import numpy as np
+import pytest
+
+from edge.records import Grid
+from edge.thermal import Params
+from physics.kernel import forward
+from physics.places import cell_places, sensor_places
+from recovery.noise import Ratio
+from recovery.noise.calibrate import calibrate, epsilon_of
+from recovery.noise.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma, zcdp_epsilon
+from recovery.thermal import plan
+from recovery.thermal.curve import curve, presence
+from recovery.thermal.noise import calibration
+from recovery.thermal.query import Query
+
+LINE = Grid((100, 1), 0)
+PAPER = Query(LINE, (50,), 0.05, (1, 1))
+ROOM = forward(cell_places(LINE), sensor_places((50,), LINE), 0.05)
+CUSTOMARY: tuple[Ratio, Ratio] = ((1, 1), (1, 100000))
+
+
+def line(cells: int = 1, epsilon: Ratio = (1, 1), delta: Ratio = (1, 100000), **more):
+    return calibrate(ROOM, (100, 1), cells, epsilon, delta, **more)
+
+
+@pytest.mark.parametrize("epsilon", [(1, 2), (1, 1), (4, 1), (10, 1), (142, 1), (1000, 1)])
+@pytest.mark.parametrize("step", [None, Fraction(1, 16), Fraction(1, 100)])
+def test_the_noise_grants_what_was_asked_and_hardly_more(
+    epsilon: Ratio, step: Fraction | None
+) -> None:
+    """By another accountant, on the whole numbers; a variance one smaller would not do."""
+    made = line(epsilon=epsilon, step=step)
+    sigma = math.sqrt(made.variance / made.sensitivity_squared)
+
+    assert dp_accounting.get_epsilon_gaussian(sigma, 1e-5) <= epsilon[0] / epsilon[1]
+    assert made.epsilon <= epsilon[0] / epsilon[1]
+    # Rounded up to a whole variance and to a billionth of rho: one less of either breaks it.
+    less = Fraction(made.sensitivity_squared, 2 * (made.variance - 1))
+    rho = max(less, Fraction(math.ceil(10**9 * Fraction(*made.rho)) + 2, 10**9))
+    assert gaussian_epsilon(math.sqrt(0.5 / rho) / 1.001, 1e-5) > epsilon[0] / epsilon[1]
+
+
+def test_a_devices_ledger_lasts_as_long_as_the_promise() -> None:
+    """It counts in billionths and rounds up: so many answers must still be within epsilon."""
+    for epsilon, readings in [((1, 1), 1), ((1, 100), 1), ((8, 1), 24), ((1, 10), 1000)]:
+        made = line(epsilon=epsilon, readings=readings)
+        spent = Fraction(math.ceil(10**9 * Fraction(*made.rho)), 10**9) * readings
+        one, wide = readings == 1, math.sqrt(1 / (2 * spent))
+
+        asked = epsilon[0] / epsilon[1]
+        assert (
+            gaussian_epsilon(wide / 1.001, 1e-5) if one else zcdp_epsilon(spent, 1e-5)
+        ) <= asked
+    with pytest.raises(ValueError, match="could never answer"):
+        line(epsilon=(1, 1000), readings=1000)
+
+
+def test_whole_numbers_cost_at_most_two_per_cent() -> None:
+    """Beside the noise that real numbers would need: 3.7306 times 0.135897."""
+    made = line()
+
+    assert made.sensitivity == pytest.approx(0.135897, abs=1e-6)
+    assert 1 <= made.sigma / (3.7306 * 0.135897) <= 1.02 * 1.001
+    assert made.sigma == math.sqrt(made.variance) / 2**made.exponent
+    assert made.rho == (made.sensitivity_squared, 2 * made.variance)
+
+
+@pytest.mark.parametrize("epsilon", [(1, 10), (1, 1), (10, 1), (142, 1)])
+def test_the_noise_is_never_narrower_than_a_hundred_grains(epsilon: Ratio) -> None:
+    """Below that the discrete Gaussian leaves the curve it is calibrated by."""
+    assert line(epsilon=epsilon).variance >= 100**2
+
+
+def test_the_discrete_noise_has_its_margin() -> None:
+    """One in a thousand of sigma over what continuous noise would need."""
+    made = line()
+
+    assert made.variance >= 1.001**2 * gaussian_sigma(1.0, 1e-5) ** 2 * made.sensitivity_squared
+
+
+def test_several_readings_are_paid_for_together() -> None:
+    """The zCDP price of all of them, exactly in whole numbers, is within the promise."""
+    made = line(readings=24)
+    rho = Fraction(*made.rho) * 24
+
+    assert zcdp_epsilon(float(rho), 1e-5) <= 1
+    assert zcdp_epsilon(float(rho) * (1 + 1e-6), 1e-5) > 1
+    assert made.sigma / line().sigma == pytest.approx(math.sqrt(24) * 4.045 / 3.731, rel=2e-3)
+
+
+# The converter makes noise this many times wider, with one person's warmth after one minute
+# and after twenty in a corridor of 10 m; peaks of .09 K and 2 K.
+@pytest.mark.parametrize(
+    ("peak_kelvin", "step", "times"),
+    [
+        (0.09, Fraction(1, 128), 5.4),
+        (0.09, Fraction(1, 16), 44),
+        (0.09, Fraction(1, 4), 174),
+        (2.0, Fraction(1, 128), 1.1),
+        (2.0, Fraction(1, 16), 2.1),
+        (2.0, Fraction(1, 4), 8.4),
+    ],
+)
+def test_a_coarse_converter_costs_what_was_found(
+    peak_kelvin: float, step: Fraction, times: float
+) -> None:
+    """Steps of 1/16 K can flip on all sensors at once, however little a person moves."""
+    kelvin = peak_kelvin / ROOM.max()
+    coarse = line(intensity_max=kelvin, step=step)
+
+    assert coarse.sigma / line(intensity_max=kelvin).sigma == pytest.approx(times, rel=0.15)
+
+
+def test_a_longer_distance_covers_every_shorter_one() -> None:
+    """An operator whose far columns are alike must still hide the step between."""
+    operator = np.tile([[1.0, 0.0]], (3, 4))
+    near = calibrate(operator, (8, 1), 1, *CUSTOMARY)
+    far = calibrate(operator, (8, 1), 2, *CUSTOMARY)
+
+    assert far.sensitivity == near.sensitivity == pytest.approx(math.sqrt(3))
+    assert far.variance == near.variance
+
+
+def test_in_a_plane_oblique_moves_count() -> None:
+    """A source that moves two cells along each axis is within three cells."""
+    plane = Grid((8, 8), 0)
+    operator = forward(cell_places(plane), sensor_places((4, 4), plane), 0.02)
+    oblique = max(np.linalg.norm(operator[:, 9 * i] - operator[:, 9 * (i + 2)]) for i in range(6))
+
+    assert calibrate(operator, (8, 8), 3, *CUSTOMARY).sensitivity >= oblique
+
+
+@pytest.mark.parametrize(
+    ("cells", "ratio", "epsilon"),
+    [
+        (1, 1, 1),
+        (2, 2.00, 2.15),
+        (5, 4.99, 6.15),
+        (10, 9.9, 14.3),
+        (20, 19.4, 34.9),
+        (50, 40.9, 106),
+    ],
+)
+def test_the_promise_for_one_cell_says_little_about_ten(
+    cells: int, ratio: float, epsilon: float
+) -> None:
+    """The published curve, within the two per cent that whole numbers may cost."""
+    (found,) = curve(PAPER, (cells,))
+
+    assert found.sensitivity / 0.135897 == pytest.approx(ratio, rel=5e-3)
+    assert found.epsilon == pytest.approx(epsilon, rel=0.025)
+
+
+def test_the_curve_says_at_the_protected_distance_what_was_promised() -> None:
+    """Behind a coarse converter too, which is most of what a step of a person changes."""
+    coarse = replace(PAPER, step=Fraction(1, 4))
+    (found,) = curve(coarse, (1,))
+
+    assert found.epsilon == pytest.approx(calibration(coarse).epsilon, rel=1e-9)
+
+
+def test_the_curve_is_of_all_the_readings_together() -> None:
+    """By another accountant: four readings tell as much as one with half the noise."""
+    several = replace(PAPER, readings=4)
+    made, (found,) = calibration(several), curve(several, (1,))
+    sigma = math.sqrt(made.variance / (4 * made.sensitivity_squared))
+
+    assert found.epsilon == pytest.approx(
+        dp_accounting.get_epsilon_gaussian(sigma, 1e-5), rel=5e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "chances"), [("paper", (0.54, 0.69, 0.84)), ("exact", (0.68, 0.99, 1.00))]
+)
+def test_one_label_is_two_different_veils(method, chances: tuple[float, ...]) -> None:
+    """Epsilon 1 and delta 1/10: how often the best test tells 1, 5 and 10 cells apart."""
+    found = curve(replace(PAPER, delta=(1, 10), calibration=method), (1, 5, 10))
+
+    assert [step.right for step in found] == pytest.approx(chances, abs=0.006)
+
+
+def test_presence_is_public() -> None:
+    """At the noise that hides one cell, that somebody is there costs epsilon 139."""
+    for intensity in (1.0, 4.0):
+        assert presence(replace(PAPER, intensity_max=intensity)) == pytest.approx(139, rel=0.02)
+
+
+def test_the_printed_formula_says_what_it_really_gives() -> None:
+    """Sigma .6865 at the paper's own point, which is (0, 1/10)-private already."""
+    made = line(delta=(1, 10), method="paper")
+
+    assert made.sigma == pytest.approx(0.6865, abs=1e-4)
+    assert made.epsilon == 0.0
+    assert gaussian_delta(
+        1.0, math.sqrt(made.variance), math.sqrt(made.sensitivity_squared)
+    ) == pytest.approx(1.3e-8, rel=0.25)
+
+
+def test_the_printed_formula_is_refused_where_it_is_not_private() -> None:
+    """Beyond epsilon 39 at delta 1/10, and behind a coarse converter much earlier."""
+    with pytest.raises(ValueError, match="is not private"):
+        line(epsilon=(45, 1), delta=(1, 10), method="paper")
+    with pytest.raises(ValueError, match="is not private"):
+        line(delta=(1, 10), method="paper", step=Fraction(1, 1))
+    with pytest.raises(ValueError, match="accepted up to"):
+        line(delta=(1, 5), method="paper")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"epsilon": 0.5}, "epsilon is 0.5"),
+        ({"delta": 1e-5}, "delta is 1e-05"),
+        ({"delta": (1, 1)}, "delta is 1"),
+        ({"cells": 0}, "cells is 0"),
+        ({"readings": 0}, "readings 0"),
+        ({"step": Fraction(-1, 16)}, "step -1/16"),
+        ({"intensity_max": 0.0}, "intensity_max 0"),
+        ({"intensity_max": math.nan}, "intensity_max nan"),
+    ],
+)
+def test_bad_parameters_are_refused(change: dict, why: str) -> None:
+    """Each would otherwise become too little noise, or none."""
+    with pytest.raises(ValueError, match=why):
+        line(**change)
+
+
+def test_an_operator_that_feels_nothing_is_refused() -> None:
+    """Without a difference to hide there is no scale for the noise."""
+    with pytest.raises(ValueError, match="no sensor feels any heat"):
+        calibrate(np.zeros((3, 4)), (4, 1), 1, *CUSTOMARY)
+
+
+# Noise that is stated: its width is kept, and what it promises is found, not assumed.
+
+PLANNED = Query(grid=Grid((100, 1), 0), sensors=(50,), spread_m2=0.05, epsilon=(1, 1))
+
+
+@pytest.mark.parametrize("sigma", [(1, 10), (1, 2), (686, 1000)])
+def test_the_noise_is_as_wide_as_was_said(sigma: tuple[int, int]) -> None:
+    """The paper's figures 1 and 2 fix sigma; a device must draw just that."""
+    params = Params(*plan(replace(PLANNED, sigma=sigma), []).params)
+
+    variance = params.variance * Fraction(4) ** -params.exponent
+    assert Fraction(*sigma) ** 2 <= variance <= Fraction(*sigma) ** 2 * Fraction(10001, 10000)
+    assert math.isqrt(params.variance) >= 100
+
+
+def test_stating_the_noise_that_an_epsilon_needs_gives_that_epsilon_back() -> None:
+    """Both ways round the same law holds, so neither can promise more than the other."""
+    wished = calibration(PLANNED)
+    sigma = Fraction(wished.sigma).limit_denominator(10**6)
+    asked = replace(PLANNED, sigma=(sigma.numerator, sigma.denominator), epsilon=(99, 1))
+
+    assert calibration(asked).epsilon == pytest.approx(1, rel=2e-3)
+    promise = plan(asked, []).guarantee
+    assert 1 <= Fraction(*promise.epsilon) <= Fraction(1003, 1000)
+
+
+def test_a_promise_is_never_rounded_down() -> None:
+    """An epsilon printed too small would be a lie, however little."""
+    made = calibration(replace(PLANNED, sigma=(1, 10)))
+
+    assert made.epsilon <= Fraction(*epsilon_of(made)) <= made.epsilon + 0.001
+
+
+def test_less_noise_promises_less() -> None:
+    """A negative control: the epsilon is not the one asked for, whatever the noise."""
+    quiet, loud = (calibration(replace(PLANNED, sigma=sigma)) for sigma in [(1, 10), (2, 1)])
+
+    assert quiet.epsilon > 5 > 1 > loud.epsilon

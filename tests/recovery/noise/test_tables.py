@@ -1,0 +1,233 @@
+"""What a table's rounding costs: the bound against the full distance in 80 digits."""
+
+from collections import defaultdict
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from edge.entropy import Tape
+from edge.noise import dgauss
+from edge.sampler import Sampler
+from edge.table import LIMB, Table
+from recovery.noise.tables import charged, distance, exponential, left, slack, unmixed
+
+# The sum of two tables: its law in full against the exact one, in 80 digits.
+
+VARIANCES = [(625, 1, 56), (626, 1, 56), (10001, 4, 84), (3333, 1, 84), (80000, 1, 56)]
+
+
+def law_of(table: Table) -> dict[int, int]:
+    """Return how many of all drawn numbers, sign and all, give each value."""
+    whole, before, law = 2**table.bits, 0, defaultdict(int)
+    for k in range(len(table) + 1):
+        upto = table.threshold(k) if k < len(table) else whole
+        law[k] += upto - before
+        law[-k] += upto - before
+        before = upto
+    return law
+
+
+def total_variation(made: Sampler) -> mpmath.mpf:
+    """Return the distance from the exact law over all z: whole numbers, then 80 digits."""
+    mpmath.mp.dps = 80
+    laws, whole = [law_of(table) for _, table in made.parts], 1
+    law: dict[int, int] = {0: 1}
+    for (factor, table), part in zip(made.parts, laws, strict=True):
+        wider: dict[int, int] = defaultdict(int)
+        for z, weight in law.items():
+            for k, more in part.items():
+                wider[z + factor * k] += weight * more
+        law, whole = wider, whole * 2 ** (table.bits + 1)
+    assert sum(law.values()) == whole
+    num, den = made.variance
+    last = max(law) + 10
+    weights = [mpmath.exp(-mpmath.mpf(z * z * den) / (2 * num)) for z in range(last)]
+    over = 2 * mpmath.fsum(weights) - 1
+    off = [
+        abs(mpmath.mpf(law.get(z, 0)) / whole - weights[abs(z)] / over)
+        for z in range(-last + 1, last)
+    ]
+    return mpmath.fsum(off) / 2
+
+
+def as_mpf(value: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+@pytest.mark.parametrize(("num", "den", "bits"), VARIANCES)
+def test_the_slack_of_a_sum_is_proven(num: int, den: int, bits: int) -> None:
+    """The distance in full, below the bound in fractions, below the one that devices state."""
+    made = Sampler(num, den, bits)
+    truth, bound, stated = total_variation(made), slack(made), Fraction(*made.slack)
+
+    assert 0 < truth <= as_mpf(bound)
+    assert bound <= stated <= 10 * bound
+
+
+@pytest.mark.parametrize("bits", [56, 84, 112])
+@pytest.mark.parametrize("variance", [627, 16000, 250000, 1618796, 1 << 24, 1 << 40])
+def test_what_devices_state_is_never_too_little(variance: int, bits: int) -> None:
+    """Up to the widest, where a law is too long to be summed; the bound in fractions tells."""
+    made = Sampler(variance, 1, bits)
+
+    assert slack(made) <= Fraction(*made.slack) <= 20 * slack(made)
+
+
+def test_parts_that_do_not_mix_are_found() -> None:
+    """Too narrow a fine part leaves gaps: the full distance sees them, and the bound says so."""
+    made = Sampler(3333)
+    made.parts = [(1, Table(8)), (5, Table(3333 - 8, 25))]
+    truth = total_variation(made)
+
+    assert truth > 1e-4
+    with pytest.raises(ValueError, match="gaps"):
+        slack(made)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("fine", "factor", "coarse"), [(5, 1, 100), (6, 2, 30), (20, 3, 50)])
+def test_what_poisson_bounds_is_bounded(fine: int, factor: int, coarse: int) -> None:
+    """Coarse cases where the sum is visibly no Gaussian: the truth stays below, by little."""
+    mpmath.mp.dps = 40
+    last = 14 * (factor * int(coarse**0.5 + 1) + int(fine**0.5 + 1))
+    nearby, whole = 14 * int(coarse**0.5 + 1), fine + factor**2 * coarse
+    law = [
+        mpmath.fsum(
+            mpmath.exp(
+                -mpmath.mpf(j * j) / (2 * coarse) - mpmath.mpf((z - factor * j) ** 2) / (2 * fine)
+            )
+            for j in range(-nearby, nearby)
+        )
+        for z in range(last)
+    ]
+    gauss = [mpmath.exp(-mpmath.mpf(z * z) / (2 * whole)) for z in range(last)]
+    total, over = 2 * mpmath.fsum(law) - law[0], 2 * mpmath.fsum(gauss) - gauss[0]
+    off = [abs(a / total - b / over) for a, b in zip(law, gauss, strict=True)]
+    truth = mpmath.fsum(off) - off[0] / 2
+    bound = as_mpf(unmixed(Fraction(fine), factor, Fraction(coarse)))
+
+    assert truth <= bound <= 20 * truth
+
+
+def test_parts_of_another_variance_are_refused() -> None:
+    """The bound would be that of a noise that nobody planned."""
+    made = Sampler(3333)
+    made.variance = (3334, 1)
+
+    with pytest.raises(ValueError, match="promised"):
+        slack(made)
+
+
+TABLES = [(1, 1, 56), (9, 2, 56), (2500, 1, 56), (2500, 1, 84), (16000, 1, 56), (1, 1, 84)]
+
+
+def variation_of_table(made: Table) -> mpmath.mpf:
+    """Return the distance of the table's law from the exact one over all z, in 80 digits."""
+    mpmath.mp.dps = 80
+    num, den = made.variance
+    last = len(made) * 2 + 40
+    weights = [mpmath.exp(-mpmath.mpf(k * k * den) / (2 * num)) for k in range(last)]
+    whole = 2 * mpmath.fsum(weights) - 1
+    upto = [made.threshold(k) for k in range(len(made))] + [2**made.bits]
+    total = mpmath.mpf(0)
+    for k in range(last):
+        held = upto[k] - (upto[k - 1] if k else 0) if k < len(upto) else 0
+        # k and -k, the sign being exact
+        total += abs(mpmath.mpf(held) / 2**made.bits - weights[k] * (2 if k else 1) / whole)
+    return total / 2
+
+
+def fraction(value: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+@pytest.mark.parametrize(("num", "den", "bits"), TABLES)
+def test_the_slack_is_proven_and_not_far_off(num: int, den: int, bits: int) -> None:
+    """The distance in full, below the bound in fractions, below the one that devices state."""
+    made = Table(num, den, bits)
+    truth, bound, stated = variation_of_table(made), distance(made), Fraction(*made.slack)
+
+    assert truth <= fraction(bound) <= 1.1 * truth  # what lies beyond is bounded, not summed
+    assert bound <= stated <= 10 * bound
+
+
+def spoilt(made: Table, k: int, by: int) -> Table:
+    """Return the table with its k-th threshold moved by so many digits of the lowest limb."""
+    made.thresholds[k * (made.bits // LIMB)] += by
+    return made
+
+
+@pytest.mark.parametrize("k", [0, 10, 200])
+def test_one_threshold_off_is_found(k: int) -> None:
+    """By a two-thousandth of a billionth, which no sample would ever show."""
+    made = spoilt(Table(2500), k, 1000 if Table(2500).thresholds[2 * k] < 2**27 else -1000)
+
+    assert distance(made) > Fraction(*made.slack)
+
+
+def test_thresholds_that_fall_are_refused() -> None:
+    """Their differences would be chances below zero."""
+    made = Table(2500)
+    made.thresholds[2 * 30 + 1] = 0
+
+    with pytest.raises(ValueError, match="threshold 30"):
+        distance(made)
+
+
+def test_samples_have_the_moments_and_cells_of_the_exact_law() -> None:
+    """Drawn through the stream, not read off the thresholds; sign, zero and all."""
+    from scipy.stats import chisquare
+
+    made, out = Table(9), [0] * 40000
+    made.fill(out, Tape(b"cells"))
+    mpmath.mp.dps = 30
+    weights = {z: mpmath.exp(-mpmath.mpf(z * z) / 18) for z in range(-60, 61)}
+    whole = mpmath.fsum(weights.values())
+    cells = range(-10, 11)
+    seen = [out.count(z) for z in cells]
+    law = [float(weights[z] / whole) * len(out) for z in cells]
+    seen.append(len(out) - sum(seen))
+    law.append(len(out) - sum(law))
+    exact = [dgauss(9, 1, rng) for rng in [Tape(b"other")] for _ in range(4000)]
+
+    assert chisquare(seen, law).pvalue > 1e-6
+    assert chisquare([*seen[1:], seen[0]], law).pvalue < 1e-6  # shifted by one
+    assert abs(sum(z * z for z in exact) / 4000 - sum(z * z for z in out) / 40000) < 1.5
+
+
+@pytest.mark.parametrize(
+    "x", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(8), Fraction(50)]
+)
+def test_the_exponential_is_never_below(x: Fraction) -> None:
+    """Rounded down it would charge too little."""
+    mpmath.mp.dps = 80
+    truth = mpmath.exp(fraction(x))
+
+    assert truth <= fraction(exponential(x)) <= truth * (1 + mpmath.mpf(10) ** -15)
+
+
+def test_delta_pays_for_every_sample_on_both_sides() -> None:
+    """Once for the one neighbour and exp(epsilon) times for the other, a coupled pair of laws.
+
+    The worst case is a pair whose exact laws meet (epsilon, delta) with equality: the table may
+    add tau where the first has more, and take tau where the second has.
+    """
+    epsilon, delta, samples, slack = (8, 1), (1, 100000), 64000, (444, 2**57)
+    paid = Fraction(*charged(delta, epsilon, samples, slack)) - Fraction(*delta)
+    tau = samples * Fraction(*slack)
+
+    assert fraction(paid) >= fraction(tau) * (1 + mpmath.exp(8))
+    assert paid > 2981 * tau > samples * tau / 1000
+    kept = left((1, 1000), epsilon, samples, slack)
+    assert Fraction(*charged(kept, epsilon, samples, slack)) <= Fraction(1, 1000)
+
+
+def test_a_slack_that_eats_the_promise_is_refused() -> None:
+    """At epsilon 20 rounding of 56 bits is too coarse; more bits are the way out."""
+    with pytest.raises(ValueError, match="84 bits"):
+        left((1, 100000), (20, 1), 64000, Table(2500).slack)
+    with pytest.raises(ValueError, match="84 bits"):
+        charged((1, 100000), (40, 1), 64000, Table(2500).slack)
+
+    assert left((1, 100000), (20, 1), 64000, Table(2500, 1, 84).slack)

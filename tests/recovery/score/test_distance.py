@@ -1,0 +1,265 @@
+"""Distances between maps, against two other libraries and against laws."""
+
+import math
+
+import numpy as np
+import ot
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from scipy.stats import entropy, wasserstein_distance
+
+from recovery import kernels
+from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasserstein2
+from recovery.score.maps import pair, transport
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def two_maps(seed: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Two sparse random maps of total one."""
+    world = np.random.default_rng(seed)
+    p, q = (world.gamma(0.3, size=shape) * (world.random(shape) < 0.7) for _ in range(2))
+    p.flat[0] += 0.1
+    q.flat[-1] += 0.1
+    return p / p.sum(), q / q.sum()
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(seeds, st.integers(1, 60))
+def test_along_a_line_it_is_scipys_distance_wherever_the_cells_are(seed: int, cells: int) -> None:
+    """Positions may come in any order and at any spacing."""
+    p, q = two_maps(seed, (cells,))
+    places = np.random.default_rng(seed).normal(size=cells)
+
+    assert earth_movers(p, q, positions=places) == pytest.approx(
+        wasserstein_distance(places, places, p, q), abs=1e-12
+    )
+    assert wasserstein2(p, q, positions=places) ** 2 == pytest.approx(
+        ot.emd2_1d(places, places, p, q, metric="sqeuclidean"), abs=1e-12
+    )
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seeds, st.tuples(st.integers(2, 6), st.integers(2, 6)))
+def test_in_a_plane_it_is_the_network_simplex_of_another_library(
+    seed: int, shape: tuple[int, int]
+) -> None:
+    """Both ground distances and the squared one."""
+    p, q = two_maps(seed, shape)
+    y, x = np.divmod(np.arange(p.size), shape[1])
+    places = np.stack([x, y], axis=1) / max(shape)
+
+    for metric, name in (("l1", "cityblock"), ("l2", "euclidean")):
+        assert earth_movers(p, q, metric) == pytest.approx(
+            ot.emd2(p.ravel(), q.ravel(), cdist(places, places, name)), abs=1e-9
+        )
+    assert wasserstein2(p, q) ** 2 == pytest.approx(
+        ot.emd2(p.ravel(), q.ravel(), cdist(places, places, "sqeuclidean")), abs=1e-9
+    )
+
+
+def test_the_dust_that_a_solver_leaves_does_not_stop_the_plan() -> None:
+    """Masses far below a solver's tolerances are masses all the same."""
+    world = np.random.default_rng(0)
+    places = np.indices((8, 8)).reshape(2, -1).T / 8
+    for _ in range(60):
+        p, q = (10.0 ** world.uniform(-20, 0, 64) for _ in range(2))
+        p, q = p / p.sum(), q / q.sum()
+        ours = earth_movers(p.reshape(8, 8), q.reshape(8, 8))
+
+        assert transport(p, q, places, "cityblock") == pytest.approx(ours, abs=1e-12)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seeds)
+def test_it_is_a_metric(seed: int) -> None:
+    """Nought from a map to itself, the same both ways, and no detour is shorter."""
+    p, q = two_maps(seed, (20,))
+    r, _ = two_maps(seed + 1, (20,))
+
+    assert earth_movers(p, p) == 0.0
+    assert earth_movers(p, q) == pytest.approx(earth_movers(q, p))
+    assert earth_movers(p, q) <= earth_movers(p, r) + earth_movers(r, q) + 1e-12
+    assert earth_movers(p, q) <= wasserstein2(p, q) + 1e-12
+
+
+@pytest.mark.parametrize("shape", [(30,), (1, 30), (30, 1)])
+def test_a_map_moved_by_three_cells_is_three_cells_away(shape: tuple[int, ...]) -> None:
+    """The unit is the side of the map, whichever way a line of cells is laid."""
+    p = np.zeros(30)
+    p[[4, 9, 20]] = 0.2, 0.5, 0.3
+
+    moved = earth_movers(p.reshape(shape), np.roll(p, 3).reshape(shape))
+
+    assert moved == pytest.approx(3 / 30)
+
+
+def test_in_a_plane_the_two_ground_distances_differ_by_the_diagonal() -> None:
+    """One unit of mass over three and four cells: 7 steps or 5."""
+    p, q = np.zeros((2, 10, 10))
+    p[0, 0] = q[4, 3] = 1
+
+    assert earth_movers(p, q, "l1") == pytest.approx(0.7)
+    assert earth_movers(p, q, "l2") == pytest.approx(0.5)
+    assert wasserstein2(p, q) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("distance", [earth_movers, wasserstein2])
+def test_unequal_masses_are_refused_unless_shapes_are_to_be_compared(distance) -> None:
+    """A map of half the heat is not nearer or farther: it is another question."""
+    with pytest.raises(ValueError, match="must weigh the same"):
+        distance([1.0, 0.0], [0.0, 0.5])
+
+    assert distance([1.0, 0.0], [0.0, 0.5], normalise=True) == pytest.approx(0.5)
+
+
+def test_totals_may_differ_by_rounding_and_no_more() -> None:
+    """What a sum of other order leaves is evened out; a millionth is another heat."""
+    near = pair([1.0, 1.0], [2.0 + 1e-9, 0.0])
+
+    assert near.q.sum() == pytest.approx(near.p.sum(), rel=1e-15)
+    with pytest.raises(ValueError, match="must weigh the same"):
+        pair([1.0, 1.0], [2.0 + 2e-6, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "why"),
+    [
+        ([1.0], [0.5, 0.5], "must share one"),
+        ([], [], "must share one"),
+        ([[[1.0]]], [[[1.0]]], "must share one"),
+        ([1.0, math.nan], [0.5, 0.5], "masses must be at least 0"),
+        ([1.5, -0.5], [0.5, 0.5], "masses must be at least 0"),
+        ([math.inf, 0.0], [0.5, 0.5], "masses must be at least 0"),
+        ([0.0, 0.0], [0.0, 0.0], "more than 0"),
+    ],
+)
+def test_maps_that_make_no_sense_are_refused(p: list, q: list, why: str) -> None:
+    """Each would otherwise give a number, and nobody would know that it means nothing."""
+    for score in (earth_movers, wasserstein2, similarity, pearson, kl, mse):
+        with pytest.raises(ValueError, match=why):
+            score(p, q)
+
+
+def test_positions_that_do_not_fit_are_refused() -> None:
+    """One place a cell, and a real one."""
+    for positions in ([0.0], [0.0, math.nan], [[[0.0]], [[1.0]]]):
+        with pytest.raises(ValueError, match="must be 2 finite places"):
+            earth_movers([1.0, 0.0], [0.0, 1.0], positions=positions)
+
+
+def test_a_plane_too_large_for_the_exact_program_is_refused() -> None:
+    """Minutes of silence would look like a hang."""
+    p, q = np.random.default_rng(1).random((2, 256, 256))
+
+    with pytest.raises(ValueError, match="Sum the cells into larger ones"):
+        earth_movers(p, q, "l2", normalise=True)
+    with pytest.raises(ValueError, match="Sum the cells into larger ones"):
+        wasserstein2(p, q, normalise=True)
+
+
+def test_freely_placed_cells_are_refused_sooner() -> None:
+    """Where there is no grid, every pair of cells counts."""
+    world = np.random.default_rng(1)
+    p, q = world.random((2, 4400))
+
+    with pytest.raises(ValueError, match="Sum the cells into larger ones"):
+        earth_movers(p, q, positions=world.random((4400, 2)), normalise=True)
+
+
+def test_a_ground_that_nobody_knows_is_refused() -> None:
+    """A misspelled metric would otherwise be one of the others."""
+    with pytest.raises(ValueError, match="must be l1 or l2"):
+        earth_movers([[1.0]], [[1.0]], metric="l3")  # type: ignore[arg-type]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("metric", ["l1", "l2", "w2"])
+def test_a_map_moved_across_a_large_plane_is_as_far_as_it_was_moved(metric: str) -> None:
+    """Every mass goes the same way: no plan is cheaper than the way between the centres."""
+    world = np.random.default_rng(3)
+    heat = np.zeros((120, 120))
+    heat[10:80, 5:60] = world.random((70, 55))
+    heat /= heat.sum()
+    moved = np.roll(heat, (30, 40), axis=(0, 1))
+    distance = {
+        "l1": lambda: earth_movers(heat, moved, "l1"),
+        "l2": lambda: earth_movers(heat, moved, "l2"),
+        "w2": lambda: wasserstein2(heat, moved),
+    }[metric]
+
+    assert distance() == pytest.approx((70 if metric == "l1" else 50) / 120, abs=1e-9)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cells", [20, 32])
+@pytest.mark.parametrize("loaded", [False, True])
+def test_whichever_way_is_taken_the_answer_is_the_same(
+    cells: int, loaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """POT, the grid compiled, and the grid in plain Python."""
+    world = np.random.default_rng(cells)
+    p, q = world.gamma(0.2, size=(2, cells, cells))
+    p, q = p / p.sum(), q / q.sum()
+    places = np.indices((cells, cells)).reshape(2, -1).T / cells
+    monkeypatch.setattr("recovery.distance._on_grid", lambda maps: loaded)
+
+    for name, found in (
+        ("cityblock", earth_movers(p, q)),
+        ("euclidean", earth_movers(p, q, "l2")),
+        ("sqeuclidean", wasserstein2(p, q) ** 2),
+    ):
+        peer = ot.emd2(p.ravel(), q.ravel(), cdist(places, places, name), numItermax=10**7)
+        assert found == pytest.approx(peer, abs=1e-10)
+
+
+@pytest.mark.long
+def test_without_a_compiler_the_answers_are_the_same_and_the_hopeless_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The accelerator is no condition; a plain walk over noise would take minutes."""
+    world = np.random.default_rng(4)
+    rough, rough_too = world.random((2, 96, 96))
+    rough_too *= rough.sum() / rough_too.sum()
+    y, x = np.indices((40, 40)) / 40
+    p, q = np.exp(-9 * (x - 0.3) ** 2 - 5 * (y - 0.5) ** 2), np.exp(-7 * (x - 0.6) ** 2 - y)
+    q *= p.sum() / q.sum()
+    fast = earth_movers(p, q), earth_movers(p, q, "l2"), wasserstein2(p, q)
+    monkeypatch.setenv("HEATVEIL_COMPILED", "0")
+    monkeypatch.setattr("recovery.kernels._loaded", set())
+    kernels.compiled.cache_clear()
+    monkeypatch.setattr("recovery.score.grid._PATIENCE", 10**5)
+
+    plain = earth_movers(p, q), earth_movers(p, q, "l2"), wasserstein2(p, q)
+    with pytest.raises(ValueError, match=r"Install heatveil\[fast\]"):
+        earth_movers(rough, rough_too)
+    kernels.compiled.cache_clear()
+
+    assert plain == pytest.approx(fast, rel=1e-9)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seeds)
+def test_the_other_scores_are_the_usual_ones(seed: int) -> None:
+    """Overlap is one less total variation, correlation is numpy's, entropy scipy's."""
+    p, q = two_maps(seed, (5, 7))
+    full = (q + 0.1) / (q + 0.1).sum()
+
+    assert similarity(3 * p, q) == pytest.approx(1 - np.abs(p - q).sum() / 2)
+    assert pearson(p, q) == pytest.approx(np.corrcoef(p.ravel(), q.ravel())[0, 1])
+    assert kl(p, full) == pytest.approx(entropy(p.ravel(), full.ravel()), abs=1e-12)
+    assert mse(p, 2 * q) == pytest.approx(((p - q) ** 2).mean())
+
+
+def test_a_cell_that_the_estimate_misses_costs_thirty_six_nats() -> None:
+    """The order of the arguments matters: the truth comes first."""
+    assert kl([1, 0], [0, 1]) == pytest.approx(52 * math.log(2))
+    assert kl([0, 1], [1, 1]) == pytest.approx(math.log(2))
+    assert kl([1, 1], [1, 1]) == pytest.approx(0, abs=1e-14)
+
+
+def test_correlation_with_a_flat_map_does_not_exist() -> None:
+    """A score that does not apply is no number, never 0."""
+    assert math.isnan(pearson([0.1] * 7, [1, 2, 3, 4, 5, 6, 7]))

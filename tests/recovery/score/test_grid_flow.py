@@ -1,0 +1,152 @@
+"""The flow on a grid, against another library's plan, a linear program and its own prices."""
+
+import numpy as np
+import ot
+import pytest
+from scipy.optimize import linprog
+from scipy.spatial.distance import cdist
+
+from recovery import kernels
+from recovery.kernels import network_simplex
+from recovery.score.grid import Flow, finer_flow, grid_flow, quarter
+
+
+def smooth(world: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """A map of five round heaps, of total one."""
+    y, x = np.indices(shape) / max(shape)
+    heaps = [
+        world.random()
+        * np.exp(-((x - a) ** 2 + (y - b) ** 2) / 2 / world.uniform(0.03, 0.15) ** 2)
+        for a, b in world.random((5, 2))
+    ]
+    return sum(heaps) / np.sum(heaps)
+
+
+def surplus(kind: str, shape: tuple[int, int], seed: int = 0) -> np.ndarray:
+    """The difference of two maps of total one."""
+    world = np.random.default_rng(seed)
+    if kind == "smooth":
+        return smooth(world, shape) - smooth(world, shape)
+    p, q = world.random((2, *shape))
+    if kind == "sparse":
+        p, q = p * (p > 0.95), q * (q > 0.95)
+        p.flat[0] = q.flat[-1] = 1
+    return p / p.sum() - q / q.sum()
+
+
+def is_a_flow_of(flow: Flow, needed: np.ndarray) -> bool:
+    """Whether it brings away from every cell what the cell has too much."""
+    away = np.zeros(needed.shape)
+    away[:, :-1] += flow.right
+    away[:, 1:] -= flow.right
+    away[:-1] += flow.down
+    away[1:] -= flow.down
+    return bool(np.abs(away - needed).max() < 1e-13)
+
+
+def is_proved_by_its_prices(flow: Flow, needed: np.ndarray) -> bool:
+    """Weak duality: prices whose neighbours differ by at most 1 bound every flow from below."""
+    steps = [np.diff(flow.prices, axis=axis) for axis in (0, 1)]
+    feasible = all(not step.size or np.abs(step).max() <= 1 for step in steps)
+    spent = np.abs(flow.right).sum() + np.abs(flow.down).sum()
+    return bool(feasible and abs(spent - np.sum(needed * flow.prices)) < 1e-11 * (1 + spent))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["smooth", "noise", "sparse"])
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (1, 9), (9, 1), (2, 2), (5, 3), (7, 30), (33, 32), (64, 64), (100, 37)]
+)
+def test_it_is_a_flow_and_no_flow_is_cheaper(kind: str, shape: tuple[int, int]) -> None:
+    """Feasible, and as dear as its lower bound: with both there is nothing left to doubt."""
+    needed = surplus(kind, shape)
+    flow = grid_flow(needed)
+
+    assert is_a_flow_of(flow, needed)
+    assert is_proved_by_its_prices(flow, needed)
+    assert flow.gap < 1e-11 * (1 + flow.cost)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["smooth", "noise"])
+def test_a_large_grid_is_solved_to_the_end(kind: str) -> None:
+    """Two hundred and fifty-six cells to a side, noise half of that: proved by its prices."""
+    needed = surplus(kind, (256, 256) if kind == "smooth" else (128, 128))
+    flow = grid_flow(needed)
+
+    assert is_a_flow_of(flow, needed)
+    assert is_proved_by_its_prices(flow, needed)
+
+
+def test_a_flow_that_is_not_the_cheapest_is_not_proved() -> None:
+    """The negative control: round a block of four cells, and the checks above notice."""
+    needed = surplus("smooth", (8, 8))
+    flow = grid_flow(needed)
+    flow.right[3, 3] += 1e-3
+    flow.down[3, 4] += 1e-3
+    flow.right[4, 3] -= 1e-3
+    flow.down[3, 3] -= 1e-3
+
+    assert is_a_flow_of(flow, needed)
+    assert not is_proved_by_its_prices(flow, needed)
+
+
+@pytest.mark.parametrize("kind", ["smooth", "noise", "sparse"])
+@pytest.mark.parametrize("shape", [(6, 6), (17, 12), (24, 25)])
+def test_it_is_the_plan_of_another_library(kind: str, shape: tuple[int, int]) -> None:
+    """Over all pairs of cells, to 1e-12 of the cost."""
+    needed = surplus(kind, shape, seed=5)
+    places = np.indices(shape).reshape(2, -1).T.astype(float)
+    p, q = np.maximum(needed, 0).ravel(), np.maximum(-needed, 0).ravel()
+    peer = ot.emd2(p / p.sum(), q / q.sum(), cdist(places, places, "cityblock"), numItermax=10**7)
+
+    assert grid_flow(needed).cost == pytest.approx(peer * p.sum(), rel=1e-11)
+
+
+def test_it_is_the_linear_program_of_another_solver() -> None:
+    """HiGHS on the edges of the grid, both ways."""
+    needed = surplus("noise", (16, 11), seed=2)
+    cell = np.arange(needed.size).reshape(needed.shape)
+    tails = np.concatenate([cell[:, :-1].ravel(), cell[:-1].ravel()])
+    heads = np.concatenate([cell[:, 1:].ravel(), cell[1:].ravel()])
+    balance = np.zeros((needed.size, 2 * len(tails)))
+    edges = np.arange(len(tails))
+    for ends, sign in ((tails, 1), (heads, -1)):
+        balance[ends, edges] += sign
+        balance[ends, edges + len(tails)] -= sign
+    program = linprog(np.ones(2 * len(tails)), A_eq=balance[:-1], b_eq=needed.ravel()[:-1])
+
+    assert grid_flow(needed).cost == pytest.approx(program.fun, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["smooth", "noise", "sparse"])
+def test_plain_and_compiled_make_the_same_pivots(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One source for both: the same tree, not only the same cost."""
+    needed = surplus(kind, (21, 18))
+    fast = grid_flow(needed)
+    monkeypatch.setattr("recovery.score.grid.tier", lambda module, worth: network_simplex)
+    plain = grid_flow(needed)
+
+    assert kernels.available()
+    assert plain.pivots == fast.pivots > 0
+    assert np.array_equal(plain.prices, fast.prices)
+    assert np.array_equal(plain.right, fast.right)
+
+
+def test_nothing_to_move_costs_nothing() -> None:
+    """All prices are equally good then."""
+    assert grid_flow(np.zeros((9, 9))).cost == 0
+
+
+def test_spreading_a_flow_over_a_finer_grid_keeps_what_crosses_between_blocks() -> None:
+    """On an odd grid too, where the last block is half a block."""
+    coarse = np.random.default_rng(0).normal(size=(3, 4))
+    for columns in (9, 10):
+        fine = finer_flow(coarse, 6, columns)
+
+        assert fine.shape == (6, columns - 1)
+        crossing = fine[:, 1::2][:, :4]
+        assert np.allclose(crossing.reshape(3, 2, 4).sum(axis=1), coarse)
+    assert quarter(np.ones((5, 7))).sum() == 35

@@ -1,0 +1,127 @@
+"""Rectangles of a map: against sums by hand, and against scatter that is really there."""
+
+import numpy as np
+import pytest
+
+from edge.records import Grid
+from recovery.score.ranges import errors, in_cells, shares, workload
+
+GRID = Grid((7, 5), 250)
+MASS = np.random.default_rng(5).random((5, 7))
+
+
+def test_a_share_is_the_sum_of_its_cells() -> None:
+    """Every rectangle of whole cells, against slices: rows and columns in their order."""
+    total = MASS.sum()
+    boxes = [
+        (x0, y0, x1, y1)
+        for x0 in range(7)
+        for x1 in range(x0 + 1, 8)
+        for y0 in range(5)
+        for y1 in range(y0 + 1, 6)
+    ]
+    by_hand = [MASS[y0:y1, x0:x1].sum() / total for x0, y0, x1, y1 in boxes]
+
+    assert shares(MASS, boxes).share == pytest.approx(by_hand, abs=1e-12)
+
+
+def test_a_cell_that_is_cut_counts_by_its_area() -> None:
+    """Against the same map with every cell cut into 4 x 4."""
+    fine = np.kron(MASS, np.ones((4, 4)))
+    boxes = np.array([[0.25, 0.5, 3.75, 4.25], [1.5, 1.5, 1.75, 1.75], [-3, -2, 2.5, 99]])
+
+    assert shares(MASS, boxes).share == pytest.approx(shares(fine, boxes * 4).share, abs=1e-12)
+
+
+def test_metres_and_the_unit_square_become_cells() -> None:
+    """A rectangle in metres must not be read in cells."""
+    assert in_cells([0.25, 0.5, 1.75, 1.25], GRID).tolist() == [[1, 2, 7, 5]]
+    assert in_cells([0.5, 0.2, 1, 1], Grid((10, 5), 0)).tolist() == [[5, 1, 10, 5]]
+
+
+def scattered(together: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return maps that scatter, (maps, rows, columns), and the covariance they have."""
+    world = np.random.default_rng(8)
+    own = 1e-3 * world.standard_normal((4000, 5, 7))
+    # What a cell gets its right neighbour loses, or gets too.
+    maps = own + together * np.roll(own, 1, axis=2)
+    maps -= maps.mean(axis=(1, 2), keepdims=True)
+    return maps + 1 / 35, np.cov(maps.reshape(4000, -1).T)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("together", "sign"), [(-0.9, 1), (0.9, -1)])
+def test_the_root_of_squares_is_wrong_when_cells_err_together(together: float, sign: int) -> None:
+    """What the docstring says in words: too large for opposed neighbours, too small for allied."""
+    maps, covariance = scattered(together)
+    box = np.array([[1.0, 1, 4, 2]])
+    really = np.std([shares(one, box).share[0] for one in maps])
+    told = shares(maps[0], box, sd=maps.std(axis=0))
+    exact = shares(maps[0], box, covariance=covariance)
+
+    assert told.sd is not None
+    assert told.sd_most is not None
+    assert exact.sd is not None
+    assert sign * (told.sd[0] / really - 1) > 0.15
+    assert told.sd_most[0] >= really
+    assert exact.sd[0] == pytest.approx(really, rel=1e-3)
+
+
+def test_the_whole_map_is_certain() -> None:
+    """Its shares add to one, so no bound on the sum may be above nought."""
+    whole = shares(MASS, [0, 0, 7, 5], sd=MASS / 10)
+
+    assert whole.share[0] == pytest.approx(1)
+    assert whole.sd_most is not None
+    assert whole.sd_most[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_a_workload_asks_everything_equally() -> None:
+    """Every pair of lines as often as any other, by chi-square, and always the same ones."""
+    boxes = workload(GRID, 40_000)
+    pairs = np.unique(boxes[:, [0, 2]], axis=0, return_counts=True)[1]
+    expected = 40_000 / 28  # 8 lines, 8 * 7 / 2 pairs
+
+    assert len(pairs) == 28
+    assert ((pairs - expected) ** 2 / expected).sum() < 60  # 27 degrees: 1 in 3000
+    assert np.array_equal(boxes, workload(GRID, 40_000))
+    assert not np.array_equal(boxes, workload(GRID, 40_000, stream=1))
+
+
+def test_a_workload_of_one_size_stays_inside() -> None:
+    """Half of each side, anywhere."""
+    boxes = workload(GRID, 5000, side=0.5)
+
+    assert np.allclose(boxes[:, 2] - boxes[:, 0], 3.5)
+    assert np.allclose(boxes[:, 3] - boxes[:, 1], 2.5)
+    assert boxes.min() >= 0
+    assert (boxes.max(axis=0) <= [7, 5, 7, 5]).all()
+    assert boxes[:, 0].mean() == pytest.approx(1.75, abs=0.05)
+
+
+def test_errors_are_means_with_a_floor() -> None:
+    """An empty rectangle would divide by nought."""
+    found = errors([0.5, 0.0], [0.4, 0.02], floor=0.01)
+
+    assert found.absolute == pytest.approx(0.06)
+    assert found.relative == pytest.approx((0.2 + 2.0) / 2)
+    assert found.absolute_se == pytest.approx(0.04)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: shares(-MASS, [0, 0, 1, 1]), "share of nothing"),
+        (lambda: shares(MASS, [2, 0, 1, 1]), "first corner before the second"),
+        (lambda: shares(MASS, [0, 0, 1, np.nan]), "first corner before the second"),
+        (lambda: shares(MASS, [0, 0, 1, 1], sd=MASS.T), "one a cell"),
+        (lambda: shares(MASS, [0, 0, 1, 1], covariance=MASS), "symmetric"),
+        (lambda: workload(GRID, 0), "at least one"),
+        (lambda: workload(GRID, 5, side=1.5), "at most 1"),
+        (lambda: errors([0.1], [0.1, 0.2]), "each answer needs its truth"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(call: object, said: str) -> None:
+    """By what was given and what to do."""
+    with pytest.raises(ValueError, match=said):
+        call()  # type: ignore[operator]

@@ -1,0 +1,237 @@
+"""The room's own warmth, found after the veil: against the truth, in releases of real plans."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from edge import thermal as device
+from edge.entropy import Tape
+from edge.records import Grid, Reading, Release, Round
+from physics.kernel import forward
+from physics.places import cell_places, sensor_places
+from physics.sensors import grains
+from recovery import thermal
+from recovery.maps.heatmap import Heatmap, Unresolved
+from recovery.thermal import Query, frames
+from recovery.thermal.background import crowded, empty
+from recovery.thermal.seen import seen
+
+Floats = NDArray[np.float64]
+
+SENSORS, OWN_K = 12, 0.02
+ROOM = Query(
+    Grid((40, 1), 100),
+    (SENSORS,),
+    0.05,
+    (400, 1),
+    readings=40,
+    step=Fraction(1, 128),
+    sensor_noise=OWN_K,
+    background="gateway",
+    background_k=4.0,
+    empty_readings=20,
+    sources=1,
+    intensity_min=1.0,
+)
+PLAN = thermal.plan(ROOM, ())
+assert PLAN is not None
+SIGMA_K = PLAN.params[4] ** 0.5 * 2.0 ** -PLAN.params[1]
+LEVELS_K = np.linspace(-1.5, 2.5, SENSORS)  # a cold window at one end, a heater at the other
+
+
+def released(rooms_k: Floats, seed: str, plan: Round = PLAN) -> list[Release]:
+    """Return a release for each row of what sensors feel, (readings, sensors), in kelvin."""
+    tape, world, found = Tape(seed.encode()), np.random.default_rng(len(seed)), []
+    for nth, room_k in enumerate(rooms_k):
+        felt = room_k + world.normal(0, OWN_K, room_k.shape)
+        values = grains(felt, plan.params[1], ROOM.step)
+        asked = plan._replace(number=nth + 7)
+        payload = device.report(asked, Reading(0, values), tape)
+        found.append(device.release(asked, [payload], tape))
+    return found
+
+
+def misses(estimates: list[tuple[Floats, Floats]], truth: Floats) -> Floats:
+    """Return by how many of its standard errors each level is off."""
+    return np.concatenate([(level - truth) / error for level, error in estimates])
+
+
+def test_levels_of_empty_hours_are_as_near_as_they_say() -> None:
+    """120 levels: their misses have deviation one, but for three and a half of its own."""
+    found = []
+    for nth in range(10):
+        made = empty(released(np.tile(LEVELS_K, (20, 1)), f"empty {nth}"), OWN_K)
+        found.append((made.level_k, made.error_k))
+    off = misses(found, LEVELS_K)
+
+    assert found[0][1] == pytest.approx(np.hypot(SIGMA_K, OWN_K) / 20**0.5, rel=0.01)
+    assert abs(off.mean()) < 3.5 / 120**0.5
+    assert abs((off**2).mean() - 1) < 3.5 * (2 / 120) ** 0.5
+    # The control: an error that leaves the veil's noise out is refused by the same measure.
+    assert ((off * found[0][1][0] / (OWN_K / 20**0.5)) ** 2).mean() > 3
+
+
+def test_a_drift_is_followed_on_a_line_and_its_error_grows_with_the_time() -> None:
+    """Forty readings on, a mean would be off by the whole drift, and would not say so."""
+    slope_k = 0.05
+    rooms = LEVELS_K + slope_k * np.arange(20)[:, None]
+    late, found, means = 7 + 40, [], []
+    for nth in range(10):
+        releases = released(rooms, f"drift {nth}")
+        made, mean = empty(releases, OWN_K, at=late), empty(releases, OWN_K)
+        found.append((made.level_k, made.error_k))
+        means.append((mean.level_k, mean.error_k))
+    then = LEVELS_K + slope_k * 40
+
+    assert abs((misses(found, then) ** 2).mean() - 1) < 3.5 * (2 / 120) ** 0.5
+    assert (misses(means, then) ** 2).mean() > 4
+    nearer = empty(releases, OWN_K, at=7 + 10)
+    assert (nearer.error_k < 0.4 * made.error_k).all()
+    # The textbook's variance of a prediction on a line of twenty readings.
+    spread = sum((x - 9.5) ** 2 for x in range(20))
+    expected = np.hypot(SIGMA_K, OWN_K) * (1 / 20 + (40 - 9.5) ** 2 / spread) ** 0.5
+    assert made.error_k == pytest.approx(expected, rel=0.001)
+
+
+@pytest.mark.long
+def test_where_somebody_is_often_there_the_level_is_between_two_ends() -> None:
+    """Two readings of five are warmed, by far more than the noise or by as much."""
+    world = np.random.default_rng(3)
+    for warm_k in (20 * SIGMA_K, SIGMA_K, 0.0):
+        rooms = np.tile(LEVELS_K, (400, 1))
+        rooms += np.where(world.random((400, SENSORS)) < 0.4, warm_k, 0.0)
+        made = crowded(released(rooms, f"crowd {warm_k}"), 0.5, OWN_K)
+        off = (made.level_k - LEVELS_K) / made.error_k
+
+        assert (np.abs(off) < 3.2).all()
+        assert (made.error_k < 0.35 * SIGMA_K).all()
+    # The control: a mean takes them for the room, and is sure of it.
+    mean = empty(released(LEVELS_K + np.where(world.random((400, 12)) < 0.4, 5, 0), "mean"))
+    assert ((mean.level_k - LEVELS_K) / mean.error_k > 10).all()
+
+
+def test_more_readings_do_not_tell_a_crowd_from_a_room() -> None:
+    """What stays is the share that may be there, at any number of readings."""
+    errors = [
+        float(crowded(released(np.tile(LEVELS_K, (n, 1)), "many"), share, OWN_K).error_k.mean())
+        for n, share in ((50, 0.5), (800, 0.5), (800, 0.1))
+    ]
+
+    assert all(a > b for a, b in pairwise(errors))
+    assert errors[1] > 0.19 * SIGMA_K
+    assert errors[2] < 0.1 * SIGMA_K
+
+
+def test_the_map_finds_who_stands_before_a_wall_that_is_not_even() -> None:
+    """With levels of the empty room it is as if the wall were even; without them it is lost."""
+    operator = forward(
+        np.asarray(cell_places(ROOM.grid)),
+        np.asarray(sensor_places(ROOM.sensors, ROOM.grid)),
+        ROOM.spread_m2,
+        "none",
+    )
+    person = operator[:, 11]
+    rooms = np.vstack([np.tile(LEVELS_K, (20, 1)), np.tile(LEVELS_K + person, (20, 1))])
+    releases = released(rooms, "map")
+    found = thermal.recover(ROOM, releases, certify=False)
+    given = thermal.recover(
+        replace(ROOM, empty_readings=1), releases[20:], False, empty(releases[:20], OWN_K)
+    )
+    unaware = thermal.recover(
+        replace(ROOM, background="recorded", empty_readings=0), releases[20:], certify=False
+    )
+
+    assert isinstance(found, Heatmap)
+    assert isinstance(given, Heatmap)
+    assert int(np.argmax(found.mass)) == 11
+    np.testing.assert_allclose(found.mass, given.mass)
+    assert not isinstance(unaware, Heatmap) or int(np.argmax(unaware.mass)) != 11
+
+
+def test_what_the_level_is_off_by_is_believed_by_the_map() -> None:
+    """Twenty readings less twenty: twice the variance, whatever estimator draws."""
+    releases = released(np.tile(LEVELS_K, (40, 1)), "belief")
+    less = seen(ROOM, releases)
+    alone = seen(replace(ROOM, background="recorded", empty_readings=0), releases[20:])
+    assert less is not None
+    assert alone is not None
+
+    assert less.sigma / alone.sigma == pytest.approx(2**0.5, rel=1e-3)
+    assert abs(float((less.readings**2).mean()) / less.sigma**2 - 1) < 3.5 * (2 / SENSORS) ** 0.5
+    assert float((alone.readings**2).mean()) / alone.sigma**2 > 5
+
+
+def test_a_room_that_was_only_seen_empty_has_no_map_yet() -> None:
+    """Its levels are learnt, and nobody has been looked for."""
+    releases = released(np.tile(LEVELS_K, (20, 1)), "only empty")
+    found = thermal.recover(ROOM, releases)
+
+    assert isinstance(found, Unresolved)
+    assert "both in the empty room and after it" in found.why
+
+
+def test_a_sensor_that_was_silent_in_the_empty_room_is_left_out() -> None:
+    """Nobody knows what it shows of the room alone."""
+    releases = released(np.tile(LEVELS_K, (40, 1)), "silent")
+    deaf = [
+        one._replace(values=[None, *one.values[1:]]) if nth < 20 else one
+        for nth, one in enumerate(releases)
+    ]
+    found = seen(ROOM, deaf)
+    assert found is not None
+
+    assert len(found.readings) == SENSORS - 1
+
+
+def test_a_silent_first_reading_does_not_make_a_later_one_empty() -> None:
+    """It counts among those that are known to be of nobody; without it somebody is the room."""
+    rooms = np.vstack([np.tile(LEVELS_K, (20, 1)), np.tile(LEVELS_K + 3.0, (20, 1))])
+    releases = released(rooms, "first")
+    deaf = [one._replace(values=[None] * SENSORS, reports=0) for one in releases]
+    found = seen(ROOM, [*deaf[:1], *releases[1:]])
+    wrong = seen(ROOM, releases[1:])
+    assert found is not None
+    assert wrong is not None
+
+    assert abs(found.readings.mean() - 3.0) < 3.5 * found.sigma / SENSORS**0.5
+    assert abs(wrong.readings.mean() - 3.0) > 10 * found.sigma / SENSORS**0.5
+    unknown = thermal.recover(ROOM, [*deaf[:20], *releases[20:]])
+    assert isinstance(unknown, Unresolved)
+    assert "both in the empty room and after it" in unknown.why
+
+
+@pytest.mark.parametrize("share", [-0.1, 0.75, 1.0])
+def test_a_room_that_is_never_empty_has_no_level(share: float) -> None:
+    """The lowest quarter of the readings would be of somebody too."""
+    releases = released(np.tile(LEVELS_K, (3, 1)), "never")
+    with pytest.raises(ValueError, match="Learn the levels in empty hours"):
+        crowded(releases, share)
+
+
+def test_one_reading_makes_no_line() -> None:
+    """Nor do silent ones make a level."""
+    releases = released(np.tile(LEVELS_K, (1, 1)), "one")
+    with pytest.raises(ValueError, match="2 with answers are needed"):
+        empty(releases, at=9.0)
+    with pytest.raises(ValueError, match="at least one is needed"):
+        empty([])
+
+
+def test_a_frame_is_taken_less_its_empty_hours_too() -> None:
+    """The common constant goes as ever; a wall that is uneven goes with the levels."""
+    query = replace(ROOM, grid=Grid((8, 8), 300), sensors=(8, 8), epsilon=(9000, 1))
+    plan = thermal.plan(query, ())
+    assert plan is not None
+    wall_k = np.linspace(-1.5, 2.5, 64)
+    person = thermal.operator(query)[:, 27]
+    rooms = np.vstack([np.tile(wall_k, (20, 1)), np.tile(wall_k + 0.7 + person, (20, 1))])
+    releases = released(rooms, "frame", plan)
+    found = frames.recover(query, releases)
+
+    assert isinstance(found, Heatmap)
+    assert int(np.argmax(found.mass)) == 27
+    assert isinstance(frames.recover(query, releases[:20]), Unresolved)

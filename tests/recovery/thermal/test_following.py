@@ -1,0 +1,172 @@
+"""What a level that follows costs: the noise of three ways, side by side."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from edge.records import Grid
+from recovery import thermal
+from recovery.thermal import Query, calibration
+from recovery.thermal.curve import curve, given, presence
+from recovery.thermal.guarantee import promise
+from recovery.thermal.noise import carry, follower, raised
+from recovery.thermal.what_if import what_if
+
+ROOM = Query(
+    Grid((40, 1), 100),
+    (12,),
+    0.05,
+    (1, 1),
+    walls="insulated",
+    step=Fraction(1, 128),
+    readings=6,
+    protect_distance_m=0.3,
+)
+
+
+def following(slew: Fraction, query: Query = ROOM) -> Query:
+    return replace(query, background="following", slew=slew)
+
+
+def test_a_constant_and_what_comes_after_the_veil_cost_nothing() -> None:
+    """Bit for bit the noise of before: neither is made of readings that the noise must hide."""
+    gateway = replace(ROOM, background="gateway", background_k=3.0, empty_readings=2)
+
+    assert calibration(gateway) == calibration(ROOM)
+    one, other = thermal.plan(gateway, ()), thermal.plan(ROOM, ())
+    assert one is not None
+    assert other is not None
+    assert one.guarantee == other.guarantee
+    assert one.params[2:4] != other.params[2:4]  # but the clamp holds what the room may do
+    assert 3.0 <= (one.params[3] - other.params[3]) * 2.0 ** -one.params[1] <= 3.01
+
+
+@pytest.mark.parametrize("estimate", ["exact", "stated"])
+def test_the_noise_is_wider_the_faster_a_level_follows(estimate: str) -> None:
+    """From nothing, for less than half a grain, to 1 + sqrt(sensors) times and never more."""
+    room = ROOM if estimate == "exact" else replace(ROOM, sigma=(1, 2))
+    recorded = calibration(room)
+    made = [calibration(following(Fraction(1, 10**n), room)) for n in (9, 3, 2, 1, 0)]
+    widths = [one.sigma if estimate == "exact" else one.epsilon for one in made]
+
+    assert 0 <= made[0].sensitivity_squared - recorded.sensitivity_squared <= 2
+    assert sorted(widths) == widths
+    assert widths[2] > 1.1 * (recorded.sigma if estimate == "exact" else recorded.epsilon)
+    assert made[-1].exponent < recorded.exponent or estimate == "stated"  # and coarser grains
+    norm = made[-1].sensitivity_squared ** 0.5 * 2.0 ** -made[-1].exponent
+    alone = recorded.sensitivity_squared**0.5 * 2.0**-recorded.exponent
+    # The grain is coarser there, and a coarser grain rounds a little more.
+    assert 1 + 12**0.5 - 0.5 <= norm / alone <= (1 + 12**0.5) * 1.15
+
+
+@pytest.mark.long
+def test_what_is_told_of_the_noise_counts_the_level() -> None:
+    """The curve, who comes or goes and other worlds: or they would promise what is not so."""
+    query = following(Fraction(1, 50))
+    made, recorded = calibration(query), calibration(ROOM)
+    own = next(row for row in curve(query) if row.cells == 3)
+
+    assert made.epsilon == pytest.approx(1, abs=1e-6)
+    assert own.epsilon <= made.epsilon
+    assert given(query, made) == pytest.approx(made.epsilon)
+    assert given(ROOM, made) < 0.75  # the same noise, and no level
+    assert given(query, recorded) > 1.4  # the other way: noise that is too little
+    assert presence(query) > curve(query)[-1].epsilon / 2
+    assert "half_renewed" not in {row.name for row in what_if(query)}
+
+
+def test_the_promise_says_what_follows() -> None:
+    """Two promises that differ must read differently."""
+    units = {
+        promise(query, calibration(query)).unit
+        for query in (ROOM, following(Fraction(1, 1000)), following(Fraction(1, 500)))
+    }
+
+    assert len(units) == 3
+    assert any("follows them by at most 1/500 K an answer" in unit for unit in units)
+
+
+def test_the_bound_holds_for_sensors_that_feel_a_move_differently() -> None:
+    """By Cauchy and Schwarz; and with one sensor, or all alike, it is no more than that."""
+    world = np.random.default_rng(4)
+    for _ in range(300):
+        apart = world.integers(0, 30, world.integers(1, 9))
+        square, way = int((apart**2).sum()), Fraction(int(world.integers(0, 60)), 4)
+        each = carry(int(apart.max()), way)
+        bound = raised(square, len(apart), way)
+
+        assert ((apart + each) ** 2).sum() <= bound
+    assert raised(9 * 25, 9, Fraction(2)) == 9 * (5 + 4) ** 2
+
+
+@pytest.mark.parametrize("way", [Fraction(n, 25) for n in (1, 6, 12, 13, 16, 32, 44, 63, 160)])
+def test_a_finer_grain_shows_no_more_than_a_device_prices(way: Fraction) -> None:
+    """A forged Round may ask in finer grains, and the device knows the planned square alone."""
+    for apart, sensors in ((1, 1), (7, 6), (60, 3)):
+        priced = raised(sensors * apart**2, sensors, way)
+        fine = [sensors * (apart * 2**k + carry(apart * 2**k, way * 2**k)) ** 2 for k in range(9)]
+
+        assert max(square / 4**k for k, square in enumerate(fine)) <= priced
+        # No more than what it tends to, or what it is in one of them, but for whole numbers.
+        c = min(2 * way + 1, math.isqrt(sensors * apart**2))
+        assert priced <= sensors * (apart + c) ** 2 + 2
+
+
+@pytest.mark.parametrize("readings", [2, 3, 6])
+def test_the_noise_is_for_what_the_query_s_own_devices_send(readings: int) -> None:
+    """One sensor, for which nothing is rounded up: led apart for a whole window, then swapped."""
+    one = replace(ROOM, sensors=(1,), readings=readings, sigma=(1, 1))
+    alone = calibration(one)
+    query = following(Fraction(3) / 2**alone.exponent, one)  # three grains an answer
+    made, apart = calibration(query), math.isqrt(alone.sensitivity_squared)
+    here, there, half = follower(query), follower(query), apart // 2
+    assert here is not None
+    assert there is not None
+    for _ in range(readings - 1):
+        here.less((apart - half,), made.exponent)
+        there.less((-half,), made.exponent)
+        here.follow()
+        there.follow()
+    sent = there.less((apart - half,), made.exponent), here.less((-half,), made.exponent)
+
+    assert made.exponent == alone.exponent
+    assert made.sensitivity_squared == (sent[0][0] - sent[1][0]) ** 2
+    assert sent[0][0] - sent[1][0] == apart + 6 * (readings - 1)
+
+
+def test_a_device_gets_the_level_that_the_noise_is_made_for() -> None:
+    """As fast as planned, and for as many answers as share the promise."""
+    level = follower(following(Fraction(1, 4)))
+    assert level is not None
+    told = []
+    for _ in range(8):
+        told.append(level.less((40,), 2)[0])
+        level.follow()
+
+    assert told == [40, 39, 38, 37, 36, 35, 40, 39]
+    assert follower(ROOM) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"background": "median"}, "one of recorded, following, gateway"),
+        ({"background": "following"}, "slew is None"),
+        ({"background": "following", "slew": 0.1}, "positive Fraction"),
+        ({"slew": Fraction(1, 10)}, "left out else"),
+        ({"background": "gateway", "background_k": 1.0}, "empty_readings is 0"),
+        (
+            {"background": "gateway", "background_k": 1.0, "empty_readings": 6},
+            "to below readings, 6",
+        ),
+        ({"background": "gateway", "empty_readings": 2}, "background_k is 0"),
+        ({"empty_readings": 2}, "and 0 else"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(fields: dict[str, object], words: str) -> None:
+    """A level that nobody planned for would be taken for somebody, or the other way round."""
+    with pytest.raises(ValueError, match=words):
+        replace(ROOM, **fields)  # type: ignore[arg-type]

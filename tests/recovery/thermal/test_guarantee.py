@@ -1,0 +1,168 @@
+"""What tables take of delta is paid, or not asked; and plans for exact noise stay as they were."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from edge import bulk, wire
+from edge.host import post
+from edge.records import Grid, Release, Round
+from edge.sampler import NARROW, WIDEST, Sampler
+from recovery.noise.calibrate import DISCRETE
+from recovery.noise.gaussian import gaussian_delta, zcdp_epsilon
+from recovery.noise.tables import slack
+from recovery.thermal import Query, calibration, guarantee, plan, recover
+from recovery.thermal.curve import curve, presence
+from recovery.thermal.guarantee import exact_delta, held, priced_delta
+from recovery.thermal.what_if import what_if
+from tests.recovery.noise.test_tables import total_variation
+
+PLANE = Query(Grid((8, 8), 500), (8, 8), 0.3, (1, 1), sampler="table")
+LINE = Query(Grid((80, 1), 250), (50,), 0.5, (8, 1), readings=24, sampler="table")
+QUERIES = [PLANE, LINE, replace(PLANE, epsilon=(1, 100)), replace(PLANE, keyholder=True)]
+
+
+def planned(query: Query) -> Round:
+    made = plan(query, ())
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_delta_pays_for_exact_noise_and_for_all_that_devices_may_draw(query: Query) -> None:
+    """By the inequality in 40 digits: delta of the variance sent, and what its tables are off.
+
+    Sixteen keys for each sensor, and 2**20 answers for each key, eight times each where the power
+    is cut, whatever the readings planned.
+    """
+    mpmath.mp.dps = 40
+    made, asked = calibration(query), planned(query)
+    epsilon, samples = mpmath.mpf(query.epsilon[0]) / query.epsilon[1], 16 * 8 * 2**20
+    off = Fraction(*bulk.SLACK) * samples * math.prod(query.sensors)
+    tables = (1 + mpmath.exp(epsilon)) * off.numerator / off.denominator
+    apart = math.sqrt(made.sensitivity_squared * query.readings / made.variance) * DISCRETE
+    exact = gaussian_delta(float(epsilon), 1 / apart)
+
+    assert asked.guarantee.delta == query.delta
+    assert exact + tables < mpmath.mpf(1) / 100000
+    if query.readings == 1:
+        assert exact + tables > mpmath.mpf(989) / 10**8  # and no more is set aside than is said
+
+
+@pytest.mark.parametrize("variance", [1, 80, NARROW + 1, 80000])
+def test_no_variance_is_off_by_more_than_is_paid_for(variance: int) -> None:
+    """In full, in 80 digits, where the law can be written out; by the proven bound for all."""
+    made = Sampler(variance, 1, bulk.BITS)
+    paid = Fraction(*bulk.SLACK)
+
+    assert slack(made) <= paid
+    assert total_variation(made) <= mpmath.mpf(paid.numerator) / paid.denominator
+    guarantee.check_variance(variance)
+
+
+@pytest.mark.parametrize("variance", [626, 73204, 73205, 12345678, WIDEST - 1, WIDEST])
+def test_the_proven_bound_is_within_what_is_paid_for(
+    variance: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every change of shape, and at the widest; and tables that are not so good are noticed."""
+    assert slack(Sampler(variance, 1, bulk.BITS)) <= Fraction(*bulk.SLACK)
+    check = guarantee.check_variance.__wrapped__
+    check(variance)
+    monkeypatch.setattr(guarantee, "BITS", 56)
+    with pytest.raises(ValueError, match="would not hold"):
+        check(variance)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_only_the_variance_and_one_param_differ_from_the_exact_plan(query: Query) -> None:
+    """A part in a thousand more noise, and exact rounds do not know that there are tables."""
+    tables, exact = planned(query), planned(replace(query, sampler="exact"))
+
+    assert tables.params[7:] == (84,)
+    assert len(exact.params) == 7
+    changed = {at for at in range(7) if tables.params[at] != exact.params[at]}
+    assert changed <= {4}
+    assert exact.params[4] < tables.params[4] < 1.003 * exact.params[4]
+    assert "tables" in tables.guarantee.unit
+    assert "tables" not in exact.guarantee.unit
+    assert len(post.pack_round(tables, bytes(32), "heatveil/1/lab/round/thermal")) < 1024
+    assert wire.name_of(tables) != wire.name_of(tables._replace(params=tables.params[:7]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"epsilon": (13, 1)}, "is set aside for them"),
+        ({"epsilon": (2**62, 1)}, "is set aside for them"),
+        ({"delta": (1, 10**12)}, "is set aside for them"),
+        ({"readings": 2**20 + 1}, "no more than 1048576 with noise from tables"),
+        ({"sigma": (1, 2)}, "sampler is 'table'"),
+        ({"calibration": "paper"}, "sampler is 'table'"),
+        ({"sampler": "fast"}, "sampler is 'fast'"),
+    ],
+)
+def test_what_delta_does_not_pay_for_is_refused(changes: dict[str, object], words: str) -> None:
+    """With the way out in the sentence."""
+    with pytest.raises(ValueError, match=words):
+        planned(replace(PLANE, **changes))
+
+
+def test_where_a_promise_for_a_longer_way_ends_infinity_is_told() -> None:
+    """As far as delta pays it is told as for exact noise, and never less."""
+    exact = replace(LINE, sampler="exact")
+    rows = list(zip(curve(LINE), curve(exact), strict=True))
+
+    ends = [math.isinf(mine.epsilon) for mine, _ in rows]
+    assert ends == sorted(ends)
+    assert {True, False} == set(ends)
+    for mine, theirs in rows:
+        assert mine.epsilon >= theirs.epsilon * 0.9999
+        assert mine.right == pytest.approx(theirs.right, abs=1e-3)
+    assert math.isinf(presence(LINE))
+    assert 50 < presence(exact) < math.inf
+
+
+@pytest.mark.long
+def test_more_windows_take_more_of_delta() -> None:
+    """Thirty windows are thirty times as many samples."""
+    most = max(e / 100 for e in range(2000) if held(LINE, e / 100) < math.inf)
+
+    assert held(LINE, most, 30) == math.inf
+    assert held(LINE, most - math.log(31), 30) < math.inf
+    assert held(replace(LINE, sampler="exact"), 1000.0, 30) == 1000.0
+
+
+def test_what_if_is_told_for_tables_too() -> None:
+    """None of them breaks off, and none is told better than of exact noise."""
+    exact = {one.name: one for one in what_if(replace(LINE, sampler="exact"))}
+    for one in what_if(LINE):
+        assert one.epsilon >= exact[one.name].epsilon * 0.9999
+        assert one.sigma >= exact[one.name].sigma
+
+
+def test_prices_add_up_at_the_delta_that_is_left() -> None:
+    """The whole budget of a window is worth the epsilon that was promised, at that delta."""
+    asked, made = planned(LINE), calibration(LINE)
+    total = LINE.readings * Fraction(*made.rho)
+
+    assert Fraction(*exact_delta(LINE)) == Fraction(99, 100) / 100000
+    assert priced_delta(asked) == pytest.approx(0.99e-5, rel=1e-12)
+    assert zcdp_epsilon(total, priced_delta(asked)) <= 8
+    assert priced_delta(planned(replace(LINE, sampler="exact"))) == 1e-5
+    other = asked._replace(mechanism="other")
+    assert priced_delta(other) == 1e-5
+
+
+@pytest.mark.long
+def test_a_map_is_drawn_of_such_rounds_and_not_of_others() -> None:
+    """The noise has the variance that the Round says, whatever it was drawn from."""
+    asked = planned(PLANE)
+    readings = [0] * 64
+    found = recover(PLANE, [Release(asked, readings, 1)], certify=False)
+
+    assert found.grid == PLANE.grid
+    with pytest.raises(ValueError, match="another room"):
+        recover(replace(PLANE, sampler="exact"), [Release(asked, readings, 1)])

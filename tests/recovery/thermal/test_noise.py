@@ -1,0 +1,117 @@
+"""Whether a spread is too short or too long, and whether what is offered instead would do."""
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edge.records import Grid
+from physics.response import Response
+from recovery.thermal.curve import presence, presence_square
+from recovery.thermal.noise import calibration, coming, displacement, room, spread_fault, too_long
+from recovery.thermal.query import Query
+from recovery.thermal.search import parted
+
+# What a query says beside a room's own response, and who comes or goes in such a room.
+
+
+def asking(made: Response, **others: object) -> Query:
+    asked = {
+        "grid": made.grid,
+        "sensors": (len(made.places_m),),
+        "spread_m2": math.inf,
+        "epsilon": (1, 1),
+        "protect_distance_m": 0.5,
+        "intensity_max": 80.0,
+        "response": made,
+    }
+    return Query(**(asked | others))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("grid", Grid((6, 4), 400)), ("drift_slope", 0.1), ("sensors", (2,))]
+)
+def test_another_room_than_that_of_the_response_is_refused(name: str, value: object) -> None:
+    """Cells of another size would be further apart, or nearer, than what is promised."""
+    with pytest.raises(ValueError, match=f"{name} is .* beside the response of a room"):
+        asking(parted(), **{name: value})
+
+
+def test_a_room_whose_sensors_feel_nobody_has_no_noise() -> None:
+    """A hair of slack is not felt: noise for it would be next to none, and a map of nothing."""
+    made = parted()
+    unfelt = made.changes._replace(joint=np.zeros_like(made.changes.joint))
+    with pytest.raises(ValueError, match="no sensor feels it .* Place sensors"):
+        calibration(asking(replace(made, changes=unfelt)))
+
+
+def test_who_goes_elsewhere_changes_no_more_than_who_leaves_and_another_who_comes() -> None:
+    """By the triangle: so the presence of somebody shows at least half as much as any path."""
+    made = parted()
+    query = asking(made)
+    whole = displacement(query, made.far_cells[-1])
+
+    assert whole.joint <= 2 * coming(query).joint
+    assert (whole.each <= 2 * coming(query).each).all()
+    # And no less than who came and stayed in the one place that is felt the most.
+    assert coming(query).joint >= 80 * np.linalg.norm(made.operator, axis=0).max()
+    planned = calibration(query)
+    assert 4 * presence_square(query, planned) > (whole.joint * 2.0**planned.exponent) ** 2
+    assert presence(query) > planned.epsilon
+
+
+def test_nothing_but_the_noise_that_is_stated_makes_it_narrower() -> None:
+    """Every field that has to do with noise, and the sigma that each comes to."""
+    query = asking(parted(), readings=3)
+    plain = calibration(query)
+    for change in (
+        {"keyholder": True},
+        {"sources_max": 40},
+        {"sensor_noise": 0.5},
+        {"background_k": 9.0},
+        {"sources": 1, "intensity_min": 1.0},
+        {"background": "gateway", "background_k": 1.0, "empty_readings": 1},
+        {"failure": 0.5},
+    ):
+        assert calibration(replace(query, **change)) == plain  # type: ignore[arg-type]
+    loud = calibration(replace(query, sigma=(1, 1000)))
+    assert loud.epsilon > 100
+    assert loud.sensitivity_squared * 4.0**-loud.exponent >= 0.99 * plain.sensitivity**2
+
+
+LINE = Query(Grid((48, 1), 250), (50,), 4.0, (8, 1), walls="insulated")
+ROOMS = [
+    LINE,
+    replace(LINE, walls="none", grid=Grid((100, 1), 0)),
+    replace(LINE, sensors=(3,)),
+    replace(LINE, sensors=(2,), grid=Grid((9, 1), 0)),
+    replace(LINE, grid=Grid((12, 8), 500), sensors=(6, 4)),
+]
+
+
+@pytest.mark.parametrize("query", ROOMS)
+@pytest.mark.parametrize(("spread_m2", "said"), [(1e-12, "stand"), (1e9, "evened out")])
+def test_the_spread_that_is_offered_would_do(query: Query, spread_m2: float, said: str) -> None:
+    """Too short and too long are opposite faults; both ends of the range mend either."""
+    bad = room(replace(query, spread_m2=spread_m2))
+    fault = spread_fault(bad)
+    offered = re.search(r"spread_m2 from ([\d.e-]+) to ([\d.e-]+)", fault)
+
+    assert said in fault
+    assert f"spread_m2 is {spread_m2:g}" in fault
+    assert too_long(bad) == (said == "evened out")
+    assert offered
+    for spread in map(float, offered.groups()):
+        made = calibration(replace(query, spread_m2=spread))
+        assert made.sensitivity > 1e-3
+        assert not too_long(room(replace(query, spread_m2=spread)))
+
+
+@pytest.mark.parametrize("calibration_name", ["exact", "paper"])
+def test_a_room_that_has_evened_out_is_refused_as_such(calibration_name: str) -> None:
+    """A longer wait or nearer sensors would be the opposite of what helps."""
+    query = replace(LINE, spread_m2=4000.0, calibration=calibration_name, epsilon=(1, 1))
+    with pytest.raises(ValueError, match="the room is 12 m long: the heat has evened out"):
+        calibration(query)
