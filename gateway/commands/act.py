@@ -4,7 +4,8 @@ The table of them is `acts`; a mechanism that joins is one module with its `Act`
 there. Nothing else on the command line asks which mechanism it is.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -59,6 +60,27 @@ class World(Protocol):
         """Return a clause about what the query does not allow for; empty without any."""
 
 
+class Seen(NamedTuple):
+    """What the devices are to read, in the words of the flags."""
+
+    sources: Path | None = None
+    sources_random: int | None = None
+    scene: Path | None = None
+    speed: float | None = None
+    since: str | None = None
+    points: str | None = None
+
+
+class Stand(Protocol):
+    """What devices stand in."""
+
+    def fleet(self, devices: Iterable[Any]) -> Any:
+        """Return devices, each an identity and its budget, that stand there."""
+
+    def living(self, fleet: Any) -> AbstractContextManager[str]:
+        """Let time pass for a fleet, and give a sentence about it; empty where nothing moves."""
+
+
 @dataclass(frozen=True)
 class Played:
     """A protocol that is over, and the world that it was played in."""
@@ -98,6 +120,7 @@ class Act:
         reporter: makes of a Round what reports to it, where devices keep something ready.
         heard: who was not heard, in lines, where that can be told.
         calibrated: what `heatveil calibrate` prints; takes the arguments of `calibrating`.
+        stand: what virtual devices stand in, by the query, what was asked for, and their number.
     """
 
     name: str
@@ -118,6 +141,7 @@ class Act:
     written: Callable[[Any], Sequence[str]]
     opened: Callable[[Any, Any], Release]
     calibrated: Callable[..., Any]
+    stand: Callable[[Any, Seen, int, np.random.Generator], Stand]
     reporter: Callable[[Round], Callable[[Any, Any], list[int]]] | None = None
     heard: Callable[[Sequence[Release]], list[str]] = lambda releases: []
     possible: Callable[[Release, Path], None] = lambda release, path: None

@@ -14,7 +14,7 @@ from recovery.maps.heatmap import Heatmap
 
 from ..serves.disk import in_words
 from . import choices_disk, published_disk
-from .act import Act, Floats, Found, Numbers, Played, Told
+from .act import Act, Floats, Found, Numbers, Played, Seen, Stand, Told
 from .crowd import crowd_of
 from .disk_lines import away, distance_lines, found_lines, guess_lines, rms
 from .disk_panels import foot, panels
@@ -101,6 +101,12 @@ def _calibrated(query: Query, **how: Any) -> Any:
     return calibrated(query, **how)
 
 
+def _stand(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -> Stand:
+    from .standing_disk import stand  # with it come devices
+
+    return stand(query, seen, sensors, world)
+
+
 DISK = Act(
     name=disk.NAME,
     query=Query,
@@ -120,5 +126,6 @@ DISK = Act(
     written=published_disk.written,
     opened=published_disk.opened,
     calibrated=_calibrated,
+    stand=_stand,
     reporter=_reporter,
 )

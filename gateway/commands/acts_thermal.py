@@ -13,8 +13,8 @@ from physics.places import sensor_places
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query
 
-from . import choices, published_thermal
-from .act import Act, Found, Inputs, Numbers, Played, Told
+from . import choices_thermal, published_thermal
+from .act import Act, Found, Inputs, Numbers, Played, Seen, Stand, Told
 from .outputs import Writer
 from .promise import in_words, label
 from .simulated import Room, scene_of
@@ -106,6 +106,12 @@ def _calibrated(query: Query, **how: Any) -> Any:
     return calibrated(query, **how)
 
 
+def _stand(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -> Stand:
+    from .standing_thermal import warmth  # with it come devices
+
+    return warmth(query, seen, sensors, world)
+
+
 THERMAL = Act(
     name=thermal.NAME,
     query=Query,
@@ -115,9 +121,9 @@ THERMAL = Act(
     ),
     sees=("sources", "sources_random"),
     further=("frames", "clip", "background", "fit", "every", "frames_count", "people"),
-    other_flags=choices.OTHER_FLAGS,
-    asked=choices.query,
-    checked=choices.checked,
+    other_flags=choices_thermal.OTHER_FLAGS,
+    asked=choices_thermal.query,
+    checked=choices_thermal.checked,
     world=_world,
     bits=thermal.bits,
     vector_length=lambda round: 1,
@@ -129,6 +135,7 @@ THERMAL = Act(
     written=published_thermal.written,
     opened=published_thermal.opened,
     calibrated=_calibrated,
+    stand=_stand,
     heard=_heard,
     possible=published_thermal.check_possible,
 )

@@ -46,10 +46,12 @@ def play(
     thermal: warm things and thermometers. disk: people who each report one cell. A flag of the
     other one is refused. With --frames the readings are recorded frames of a thermal array.
     """
-    from . import acts, playing, stages
+    from . import playing
+    from .acts import named
+    from .stages import stages
 
     files = playing.Files(out, scores, plot, published)
-    act = acts.named(mechanism)
+    act = named(mechanism)
     flags.check_taken(context, mechanism, act.takes)
     if "frames" in act.takes:
         flags.check_frames(context, frames)
@@ -80,6 +82,6 @@ def play(
         "users": users,
     }
     query_of = partial(act.asked, **{name: given[name] for name in act.asks})
-    with stages.stages() as stage:
+    with stages() as stage:
         lines = playing.play(mechanism, query_of, seed=seed, files=files, stage=stage, **seen)
     typer.echo("\n".join(lines))

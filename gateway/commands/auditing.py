@@ -100,10 +100,10 @@ def _own(path: Path, mechanism: str | None) -> Own:
     """
     from .. import config
     from ..enrolment import enrol, tightened
-    from ..serves import table
+    from ..serves.table import of
 
     deployment = config.load(path)
-    asked, serves = config.query(deployment), table.of(deployment)
+    asked, serves = config.query(deployment), of(deployment)
     if mechanism not in (None, deployment.rounds.mechanism):
         raise OperatorFault(
             f"--mechanism is {mechanism} and {path} is a deployment of "

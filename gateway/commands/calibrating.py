@@ -14,7 +14,8 @@ from recovery.thermal.noise import room, spread_fault, too_long
 from ..faults import OperatorFault
 from .calibrating_lines import lines
 from .calibrating_numbers import SCHEMA, numbers
-from .choices import first_round, refused
+from .choices import refused
+from .choices_thermal import first_round
 from .outputs import check_places, write_all
 from .stages import Stage
 

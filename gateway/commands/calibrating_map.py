@@ -26,7 +26,8 @@ from recovery.thermal.noise import follower
 from recovery.thermal.query import standing_room, unknown_physics
 from recovery.thermal.seen import sensors_m
 
-from .choices import first_round, undrawn
+from .choices import undrawn
+from .choices_thermal import first_round
 from .stages import Stage
 
 Floats = NDArray[np.float64]

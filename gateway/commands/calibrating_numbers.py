@@ -56,7 +56,7 @@ from recovery.thermal.query import cell_m, protected_cells
 from recovery.thermal.what_if import what_if
 
 from .calibrating_map import tried
-from .choices import first_round
+from .choices_thermal import first_round
 from .stages import Stage
 
 SCHEMA = 1

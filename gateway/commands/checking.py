@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import config, roomfile
 from ..deployment import Deployment
@@ -17,31 +17,10 @@ from ..enrolment.together import check_together
 from ..faults import OperatorFault
 from ..kit import siting
 from ..serves.table import of
+from . import checking_devices, checking_files, checking_links, checking_store
+from .checking_finding import Finding, fault, note, ok
 
 NAMES_OF_OURS = frozenset(("round", "map", "ha", "gateway"))  # levels of topics
-
-
-class Finding(NamedTuple):
-    """One thing that was looked at."""
-
-    grade: str  # "ok", "note" or "FAULT"
-    subject: str
-    sentence: str
-
-
-def ok(subject: str, sentence: str) -> Finding:
-    """Return what is as it should be."""
-    return Finding("ok", subject, sentence)
-
-
-def note(subject: str, sentence: str) -> Finding:
-    """Return what may be meant, or may not."""
-    return Finding("note", subject, sentence)
-
-
-def fault(subject: str, sentence: str | Exception) -> Finding:
-    """Return what will not work."""
-    return Finding("FAULT", subject, " ".join(str(sentence).split()))
 
 
 def check(path: Path, connect: bool, as_json: bool, say: Callable[[str], None]) -> bool:
@@ -68,8 +47,6 @@ def check(path: Path, connect: bool, as_json: bool, say: Callable[[str], None]) 
 
 def findings(path: Path, connect: bool) -> Iterator[Finding]:
     """Yield everything that is found, in the order in which it is best mended."""
-    from . import checking_devices, checking_files, checking_links, checking_store
-
     try:
         deployment = config.load(path)
         query = config.query(deployment)

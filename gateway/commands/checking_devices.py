@@ -14,7 +14,7 @@ from ..deployment import Deployment
 from ..enrolment import enrol
 from ..enrolment.enrol import Devices, Secrets
 from ..faults import OperatorFault
-from .checking import Finding, fault, note, ok
+from .checking_finding import Finding, fault, note, ok
 from .device_files import UNFINISHED
 
 

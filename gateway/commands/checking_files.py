@@ -10,7 +10,7 @@ from cryptography import x509
 from ..deployment import Deployment
 from ..enrolment import tightened
 from ..enrolment.exposed import exposed
-from .checking import Finding, fault, note, ok
+from .checking_finding import Finding, fault, note, ok
 
 SOON_DAYS = 30
 SECRET_LEAST = 16  # characters of a page's token

@@ -10,8 +10,8 @@ from ..mqtt import access
 from ..mqtt.pump import Pump
 from ..mqtt.service import Link
 from ..operating import Mqtt
-from .checking import Finding, fault, note, ok
 from .checking_files import days_left, judged
+from .checking_finding import Finding, fault, note, ok
 
 PATIENCE_S = 5.0
 

@@ -12,7 +12,7 @@ from ..ledger import price
 from ..serves.table import first
 from ..storage.looking import MADE
 from ..terms import check_budget, check_terms, terms, unit_of
-from .checking import Finding, fault, note, ok
+from .checking_finding import Finding, fault, note, ok
 
 
 def findings(deployment: Deployment, query: Any) -> Iterator[Finding]:

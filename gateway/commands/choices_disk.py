@@ -8,7 +8,7 @@ from recovery.disk import plan
 from recovery.disk.query import Query
 
 from ..faults import OperatorFault
-from .choices import first_round as first_round_of
+from .choices import first_round_of
 from .choices import grid as grid_of
 from .settings import given, ratio
 

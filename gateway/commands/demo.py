@@ -30,7 +30,7 @@ from .outputs import check_places, make_folder
 from .report import report
 from .settings import ratio
 from .simulated import Room
-from .standing import fleet_in
+from .standing_thermal import fleet_in
 
 
 def run(

@@ -76,8 +76,8 @@ def remove(
         change.remove()
 
 
-@app.command()
-def rotate(
+@app.command("rotate")
+def device_rotate(
     name: Name,
     config: flags.Config,
     keys: Keys = False,

@@ -9,7 +9,7 @@ from ..enrolment import budgets, enrol
 from ..virtual import descriptors, forms, handover, interpreters
 from ..virtual.crowd import Crowd
 from ..virtual.machines import Machines
-from .standing import Stand
+from .act import Stand
 
 
 class Gathered(NamedTuple):

@@ -19,6 +19,7 @@ from recovery.maps.guarantee import to_json
 from ..faults import OperatorFault
 from . import acts
 from .act import Act
+from .settings import text
 from .settings import value as field_of
 
 SCHEMA = 1
@@ -77,22 +78,6 @@ def read(path: Path) -> tuple[Act, Any, list[Release]]:
     for release in releases:
         act.possible(release, path)
     return act, query, releases
-
-
-def text(path: Path) -> str:
-    """Return what a file says.
-
-    Raises:
-        OperatorFault: it cannot be read.
-    """
-    try:
-        return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as fault:
-        why = getattr(fault, "strerror", None) or "it is not UTF-8 text"
-        raise OperatorFault(
-            f"{path} cannot be read ({why}); it must hold published readings, for there is "
-            "nothing else to draw a map from. Check the name"
-        ) from fault
 
 
 def _query(act: Act, written: Any) -> Any:

@@ -32,7 +32,8 @@ def recover(
 
     The flags of room and noise are for a .csv (sensor,reading); a JSON file has its own.
     """
-    from . import choices, recovering
+    from .choices_thermal import query as query_from
+    from .recovering import recovered
 
     if file.suffix.lower() != ".csv":
         flags.check_file(context, file)
@@ -40,7 +41,7 @@ def recover(
     asked = context.get_parameter_source("estimator")
     drawn_by = estimator if asked is not None and asked.name == "COMMANDLINE" else None
     query_of = partial(
-        choices.query,
+        query_from,
         cells=cells,
         length=length,
         sensors=sensors,
@@ -50,7 +51,7 @@ def recover(
         sigma=sigma,
         settings=settings or (),
     )
-    typer.echo("\n".join(recovering.recovered(file, query_of, out, plot, drawn_by)))
+    typer.echo("\n".join(recovered(file, query_of, out, plot, drawn_by)))
 
 
 def calibrate(
@@ -78,11 +79,12 @@ def calibrate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
-    from . import acts, stages
+    from .acts import named, of
+    from .stages import stages
 
     file, every_s = flags.one_file(deployment, config), None
     if file is None:
-        act = acts.named(mechanism)
+        act = named(mechanism)
         flags.check_taken(context, mechanism, act.asks)
         given = {
             "grid": grid,
@@ -103,8 +105,8 @@ def calibrate(
 
         loaded = load(file)
         query, every_s = query_of(loaded), loaded.rounds.every_s
-        act = acts.of(query)
-    with stages.stages() as stage:
+        act = of(query)
+    with stages() as stage:
         made = act.calibrated(
             query,
             every_s=every_s,

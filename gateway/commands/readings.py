@@ -14,10 +14,10 @@ from edge.thermal import params_of
 from recovery.thermal import Query
 
 from ..faults import OperatorFault
-from .choices import first_round
+from .choices_thermal import first_round
 from .promise import ELSEWHERE
-from .published import text
 from .published_thermal import check_possible
+from .settings import text
 
 
 def read_csv(path: Path, query: Query) -> list[Release]:

@@ -12,7 +12,7 @@ from recovery.thermal.query import cell_m
 
 from ..certainty import heard as certainty
 from .audience import Audience
-from .choices import first_round
+from .choices_thermal import first_round
 from .outputs import write_all
 from .promise import in_words
 from .scores import data_free, scores

@@ -5,6 +5,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal
 
 from recovery.noise import Ratio, parse_ratio
@@ -43,6 +44,22 @@ def given(settings: typing.Iterable[str], of: type, other: Mapping[str, str]) ->
             )
         asked[name.strip()] = value(name.strip(), text.strip(), f"--set {setting}", of, other)
     return asked
+
+
+def text(path: Path) -> str:
+    """Return what a file says.
+
+    Raises:
+        OperatorFault: it cannot be read.
+    """
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as fault:
+        why = getattr(fault, "strerror", None) or "it is not UTF-8 text"
+        raise OperatorFault(
+            f"{path} cannot be read ({why}); it must hold published readings, for there is "
+            "nothing else to draw a map from. Check the name"
+        ) from fault
 
 
 def value(name: str, text: str, given: str, of: type, other: Mapping[str, str]) -> Any:

@@ -18,9 +18,9 @@ from ..serves.table import granted, of
 from ..virtual.churning import Churn
 from ..virtual.counts import summary
 from . import fleeting
+from .act import Seen as Seen
 from .gathering import gathered
 from .hosting import on_signal
-from .standing import Seen as Seen
 from .standing import stand
 
 # Beside the devices' half of the keys: what they remember, and what a key holder keeps.

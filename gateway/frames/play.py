@@ -20,7 +20,7 @@ from recovery.thermal import Query
 from recovery.thermal.frames import recover
 
 from .. import mechanisms
-from ..commands import choices
+from ..commands import choices_thermal
 from ..commands.outputs import Writer, as_json, check_places, write_all
 from ..commands.playing import Files
 from ..commands.scores import scores
@@ -102,10 +102,10 @@ def _prepared(asked: Asked) -> tuple[Recorded, Query]:
         OperatorFault: a flag or the file is wrong.
     """
     words: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta}
-    first = choices.query(**words, cells="8x8", sensors="8x8", settings=asked.settings)
+    first = choices_thermal.query(**words, cells="8x8", sensors="8x8", settings=asked.settings)
     array = recorded(asked.clips, first.step or Fraction(1, 4))
     side, frames = array.counts.shape[1], len(array.counts)
-    query = choices.query(
+    query = choices_thermal.query(
         **words,
         cells=f"{side}x{side}",
         sensors=f"{side}x{side}",

@@ -10,11 +10,12 @@ from typing import Any
 from .. import mechanisms
 from ..deployment import Deployment
 from ..faults import OperatorFault
-from . import disk, thermal
+from .disk import SERVES as DISK
 from .entry import Payload
 from .entry import Serves as Serves
+from .thermal import SERVES as THERMAL
 
-SERVES: dict[str, Serves] = {"thermal": thermal.SERVES, "disk": disk.SERVES}
+SERVES: dict[str, Serves] = {"thermal": THERMAL, "disk": DISK}
 
 
 def named(mechanism: str) -> Serves:
@@ -34,7 +35,7 @@ def named(mechanism: str) -> Serves:
 
 def wrong_in(plan: Any) -> Callable[[Payload], str]:
     """Return what says why a payload cannot count in a Round, or "" where it may."""
-    entry = SERVES.get(plan.mechanism, thermal.SERVES)  # of one in memory alone nothing is known
+    entry = SERVES.get(plan.mechanism, THERMAL)  # of one in memory alone nothing is known
     return entry.wrong(plan)
 
 

@@ -18,7 +18,7 @@ import pytest
 from gateway import config
 from gateway.brokers.broker import free_port
 from gateway.commands import hosting, signals
-from gateway.commands.choices import first_round, query
+from gateway.commands.choices_thermal import first_round, query
 from gateway.operating import Mqtt
 from gateway.serving import Service
 from gateway.web.feed import Feed

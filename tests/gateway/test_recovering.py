@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway.commands.choices import query
+from gateway.commands.choices_thermal import query
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from recovery.maps.heatmap import Unresolved, from_npz

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.commands import playing
-from gateway.commands.choices import query
+from gateway.commands.choices_thermal import query
 
 
 class Terminal(io.StringIO):

@@ -8,7 +8,8 @@ import pytest
 
 from edge.node import Node
 from gateway import config
-from gateway.commands.standing import Seen, stand
+from gateway.commands.act import Seen
+from gateway.commands.standing import stand
 from gateway.deployment import Deployment
 from gateway.enrolment import budgets, enrol
 from gateway.faults import OperatorFault

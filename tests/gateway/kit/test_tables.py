@@ -7,7 +7,7 @@ import pytest
 
 from edge.board.config import load
 from gateway import config
-from gateway.commands.choices import first_round
+from gateway.commands.choices_thermal import first_round
 from gateway.deployment import Deployment
 from gateway.enrolment import enrol, single
 from gateway.enrolment.granting import granted

@@ -15,7 +15,7 @@ from edge.linux.enrol import enrol as settle
 from edge.linux.notify import Notify
 from edge.thermal import params_of
 from gateway import config
-from gateway.commands.choices import first_round
+from gateway.commands.choices_thermal import first_round
 from gateway.enrolment import enrol, single, tightened
 from gateway.enrolment.granting import granted
 from gateway.kit.placing import asked_by

@@ -13,7 +13,7 @@ from edge import bulk, wire
 from edge.host import post, rootkeys
 from edge.node import Node
 from gateway import config
-from gateway.commands.choices import first_round
+from gateway.commands.choices_thermal import first_round
 from gateway.enrolment import budgets, enrol, tightened
 from gateway.enrolment.granting import granted, worth
 from gateway.intake.outcomes import Asked, Kept

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from gateway import config
-from gateway.commands.standing import Seen, stand
+from gateway.commands.act import Seen
+from gateway.commands.standing import stand
 from gateway.enrolment import budgets, enrol
 from gateway.enrolment.granting import granted
 from gateway.operating import Mqtt
