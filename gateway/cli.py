@@ -8,115 +8,15 @@ so that --help is quick.
 """
 
 import errno
-import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
-
-from .commands import (
-    boards,
-    devices,
-    flags,
-    looking,
-    owning,
-    questions,
-    reproducing,
-    running,
-    simulating,
-    taking,
-)
+from .commands.app import app
 from .faults import OperatorFault
-
-app = typer.Typer(
-    name="heatveil",
-    help="Thermal sensors that report warmth without giving away who stood where.",
-    epilog="Exit status: 0 done; 1 what you can mend, said in one line; 2 a wrong usage; "
-    "4 the store is not what it was.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-brokers = typer.Typer(help="A broker of your own: TLS, passwords, access list.")
-app.add_typer(brokers, name="broker", no_args_is_help=True)
-app.add_typer(devices.app, name="device", no_args_is_help=True)
-
-
-@brokers.command("init")
-def broker_init(
-    config: flags.Config,
-    host: Annotated[
-        list[str] | None,
-        typer.Option(help="Another name or address of the broker, beside that of [mqtt]."),
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(help="Where its files go; broker beside the config.")
-    ] = None,
-    secrets: Annotated[
-        Path | None, typer.Option(help="Keys of the devices; secrets.json beside the config.")
-    ] = None,
-    plain: Annotated[
-        bool,
-        typer.Option("--plain", help="Files of passwords and access, not dynamic security."),
-    ] = False,
-) -> None:
-    """Write certificates, passwords, access list and configuration for mosquitto."""
-    from .commands.broker_init import init
-
-    init(config, host or [], folder, secrets, typer.echo, plain)
-
-
-@app.callback()
-def heatveil(
-    log: Annotated[
-        str | None,
-        typer.Option(metavar="LEVEL", help="Log from debug, info, warning or error up."),
-    ] = None,
-) -> None:
-    """Thermal sensors that report warmth without giving away who stood where."""
-    if log is not None:
-        from .logs import asked
-
-        os.environ["HEATVEIL_LOG"] = log  # what this process starts is to say as much
-        asked()  # a level that is none is refused by every command, also by one that logs nothing
-
-
-app.command()(running.demo)
-app.command()(running.serve)
-app.command()(running.once)
-app.command()(running.replay)
-app.command()(running.work)
-app.command()(running.enrol)
-app.command()(running.fleet)
-app.command()(looking.check)
-app.command()(looking.config)
-app.command()(looking.ledger)
-app.command()(looking.show)
-app.command()(looking.health)
-app.command()(looking.audit)
-app.command()(taking.backup)
-app.command()(taking.export)
-app.command()(owning.unveil)
-app.command()(owning.tighten)
-app.add_typer(owning.keys, name="keys", no_args_is_help=True)
-app.command()(questions.play)
-app.command()(questions.recover)
-app.command()(questions.calibrate)
-app.command()(simulating.simulate)
-app.command()(reproducing.reproduce)
-app.command()(boards.budget)
-app.command()(boards.provision)
-app.command()(boards.doctor)
-app.command()(boards.rotate)
 
 
 def main(words: list[str] | None = None) -> None:
