@@ -102,6 +102,24 @@ class Told(NamedTuple):
     lines: list[str]
 
 
+Tail = tuple[Any, ...]
+
+
+class Exported(NamedTuple):
+    """What one mechanism's rows end with: columns, and what fills them.
+
+    reported(message)   of a Round's body; takes a report's numbers and the first sensor's place
+    released(message)   of a Round's body; takes what a release holds
+    """
+
+    report: Mapping[str, type]
+    reported: Callable[[Any], Callable[[Sequence[int], int], Iterable[Tail]]]
+    release: Mapping[str, type]
+    released: Callable[[Any], Callable[[Sequence[int | None]], Iterable[Tail]]]
+    units: dict[str, str]
+    sure: bool  # whether maps say how sure each cell is
+
+
 @dataclass(frozen=True)
 class Act:
     """One mechanism on the command line.

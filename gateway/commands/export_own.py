@@ -11,7 +11,7 @@ from typing import Any
 from edge import footprint, thermal
 from edge.records import Grid
 
-from .export_rows import Own, Tail
+from .act import Exported, Tail
 
 
 def _grains(body: Any) -> Callable[..., Iterable[Tail]]:
@@ -42,7 +42,7 @@ _GRAINS = {"sensor": int, "grains": int, "exponent": int}
 _CELL = {"cell": int, "row": int, "column": int}
 _AROUND = "of the map, from 0; below 0 or beyond it where nobody can be"
 OWN = {
-    "thermal": Own(
+    "thermal": Exported(
         _GRAINS,
         _grains,
         _GRAINS,
@@ -56,7 +56,7 @@ OWN = {
         },
         sure=False,
     ),
-    "disk": Own(
+    "disk": Exported(
         _CELL,
         _places,
         {**_CELL, "answers": int},

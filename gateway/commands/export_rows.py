@@ -4,12 +4,13 @@ What a device answered, and what became of all answers, each mechanism has its o
 `export_own`. All else is alike.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from edge import cbor, wire
 
 from ..storage.records import RoundRow
+from .act import Exported
 
 PAGE = 500  # rounds or charges of one question: nobody is kept waiting for longer
 
@@ -36,25 +37,7 @@ class Kind(NamedTuple):
     rows: Callable[[Any, Span], Iterator[list[tuple[Any, ...]]]]  # one list a round, or page
 
 
-Tail = tuple[Any, ...]
-
-
-class Own(NamedTuple):
-    """What one mechanism's rows end with: columns, and what fills them.
-
-    reported(message)   of a Round's body; takes a report's numbers and the first sensor's place
-    released(message)   of a Round's body; takes what a release holds
-    """
-
-    report: Mapping[str, type]
-    reported: Callable[[Any], Callable[[Sequence[int], int], Iterable[Tail]]]
-    release: Mapping[str, type]
-    released: Callable[[Any], Callable[[Sequence[int | None]], Iterable[Tail]]]
-    units: dict[str, str]
-    sure: bool  # whether maps say how sure each cell is
-
-
-def reports(own: Own, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def reports(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     for row in _rounds(reader, span):
         tails = own.reported(_asked(reader, row))
         found: list[tuple[Any, ...]] = []
@@ -80,7 +63,7 @@ def messages(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
         yield found
 
 
-def releases(own: Own, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def releases(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     for row in _rounds(reader, span):
         values = reader.release(row.number)
         if values is not None:
@@ -88,7 +71,7 @@ def releases(own: Own, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]
             yield [(*ended, *tail) for tail in own.released(_asked(reader, row))(values)]
 
 
-def maps(own: Own, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def maps(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     for row in _rounds(reader, span):
         body = reader.map(row.number)
         if body is None:

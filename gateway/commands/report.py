@@ -85,7 +85,7 @@ def _promise(room: Room, heard: Audience, seeded: bool) -> list[str]:
 
 
 def _draw(room: Room, heard: Audience, mass: Floats | None, titles: Any, path: Path) -> None:
-    from .pictures import Picture, draw  # half a second, which the first map must not wait for
+    from .pictures import Picture, draw  # half a second
 
     exponent = params_of(first_round(room.query)).exponent
     values = np.array([event["values"] for event in heard.releases], dtype=np.float64)
