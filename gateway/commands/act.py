@@ -120,6 +120,13 @@ class Exported(NamedTuple):
     sure: bool  # whether maps say how sure each cell is
 
 
+class Calibrated(NamedTuple):
+    """What to print, and why there is no promise; nothing where there is one."""
+
+    lines: list[str]
+    refusal: str
+
+
 @dataclass(frozen=True)
 class Act:
     """One mechanism on the command line.
@@ -158,7 +165,7 @@ class Act:
     promise: Callable[[Any, Guarantee], list[str]]
     written: Callable[[Any], Sequence[str]]
     opened: Callable[[Any, Any], Release]
-    calibrated: Callable[..., Any]
+    calibrated: Callable[..., Calibrated]
     stand: Callable[[Any, Seen, int, np.random.Generator], Stand]
     reporter: Callable[[Round], Callable[[Any, Any], list[int]]] | None = None
     heard: Callable[[Sequence[Release]], list[str]] = lambda releases: []

@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from recovery.maps.guarantee import ratio_text
 from recovery.thermal import Query, calibration
@@ -12,19 +12,13 @@ from recovery.thermal.curve import BLIND, Converter, converter, finer_step, larg
 from recovery.thermal.noise import room, spread_fault, too_long
 
 from ..faults import OperatorFault
+from .act import Calibrated
 from .calibrating_lines import lines
 from .calibrating_numbers import SCHEMA, numbers
 from .choices import refused
 from .choices_thermal import first_round
 from .outputs import check_places, write_all
 from .stages import Stage
-
-
-class Calibrated(NamedTuple):
-    """What to print, and why there is no promise; nothing where there is one."""
-
-    lines: list[str]
-    refusal: str
 
 
 def calibrated(

@@ -15,7 +15,7 @@ from recovery.maps.guarantee import ratio_text
 from recovery.noise import Ratio
 
 from ..serves.disk import in_words
-from .calibrating import Calibrated
+from .act import Calibrated
 from .calibrating_disk_lines import lines
 from .choices_disk import first_round
 from .guessing import guesses
