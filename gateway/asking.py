@@ -10,9 +10,9 @@ from .enrolment.enrol import Devices
 from .intake.genuine import Arrival, authenticate
 from .intake.outcomes import Asked, Letter
 from .ledger import price
+from .mechanisms.served import wrong_in
 from .mqtt.session import Message
 from .rounds import OpenRound
-from .serves.table import wrong_in
 
 
 def signed(planned: Any, number: int, devices: Devices) -> Asked:

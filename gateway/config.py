@@ -14,8 +14,8 @@ from pydantic_settings import SettingsError
 from . import overrides
 from .deployment import Deployment
 from .faults import OperatorFault, suggestion
+from .mechanisms.served import named
 from .roomfile import filled
-from .serves.table import named
 
 __all__ = ["Deployment", "load", "query", "sample"]
 

@@ -9,7 +9,7 @@ from edge.host import post
 from .. import config
 from ..deployment import Deployment
 from ..faults import OperatorFault
-from ..serves import table
+from ..mechanisms import served
 from . import tightened
 from .enrol import Devices, check_fleet
 from .exposed import exposed
@@ -26,7 +26,7 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     Raises:
         OperatorFault: they will not.
     """
-    serves = table.of(deployment)
+    serves = served.of(deployment)
     sensors = prod(serves.sensors(deployment))
     check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
     check_widths(devices)

@@ -20,12 +20,11 @@ from recovery.thermal import Query
 from recovery.thermal.frames import recover
 
 from .. import mechanisms
-from ..commands import choices_thermal
-from ..commands.outputs import Writer, as_json, check_places, write_all
-from ..commands.playing import Files
-from ..commands.scores import scores
-from ..commands.watch import Watch
+from ..cli.play import Files
 from ..faults import OperatorFault
+from ..mechanisms.scores import Watch, scores
+from ..mechanisms.thermal import query as choices_thermal
+from ..output import Writer, as_json, check_places, write_all
 from .recorded import Clips, Recorded, recorded
 from .table import ESTIMATOR, Row, lines, table
 from .told import array_lines, why_lines, window_lines

@@ -10,7 +10,7 @@ from recovery.thermal import Query, calibration, operator
 from recovery.thermal.curve import curve
 from recovery.thermal.query import protected_cells
 
-from ..commands.summary import found_lines
+from ..mechanisms.thermal.words import found_lines
 from .recorded import Clips, Recorded
 from .table import Row, begins, epsilon_text
 from .veiled import Drawn

@@ -14,7 +14,7 @@ from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, plan
 from recovery.thermal.frames import people, recover
 
-from ..commands.choices import undrawn
+from ..mechanisms.flags import undrawn
 from .recorded import Recorded
 
 Floats = NDArray[np.float64]

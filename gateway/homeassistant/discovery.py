@@ -14,7 +14,7 @@ from typing import Any
 from physics.places import is_plane
 
 from ..deployment import Deployment
-from ..serves import table
+from ..mechanisms import served
 
 Message = dict[str, Any]
 
@@ -56,7 +56,7 @@ def births(prefix: str) -> tuple[str, ...]:
 def message(deployment: Deployment) -> Message:
     """Return the announcement of a deployment."""
     own, site = _id(deployment), deployment.site.name
-    components = _results(deployment) | _workings(table.of(deployment).answered)
+    components = _results(deployment) | _workings(served.of(deployment).answered)
     for key, component in components.items():
         component["unique_id"] = f"{own}_{key}"
     return {
@@ -83,7 +83,7 @@ def _results(deployment: Deployment) -> dict[str, Message]:
     length: Message = {"suggested_display_precision": 2}
     if deployment.room.cell_mm:
         length |= {"unit_of_measurement": "m", "device_class": "distance"}
-    serves = table.of(deployment)
+    serves = served.of(deployment)
     place, share, icon = serves.announced
     found = {"x": _sensor(f"{place}, x", "x", icon="mdi:arrow-left-right", **length)}
     if is_plane(deployment.room.grid):

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from ..commands.colours import FAINT, SENT, TRUE
+from ..output import FAINT, SENT, TRUE
 from .record import UNIFORM, Figure, Grid2, Panel
 
 # Colours that people with one kind of cones less can still tell apart (Wong 2011).

@@ -7,7 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from ..commands.stages import Stage
+from ..output import Stage
 from .clocks import clock
 from .panels import Panels, titles
 from .records import Moment, Played

@@ -15,8 +15,8 @@ from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query
 from recovery.thermal.noise import follower
 
-from ..commands.stages import Stage
 from ..mechanisms import Mechanism
+from ..output import Stage
 from .background import known_grains, less
 from .records import Counts, Lived, Read
 

@@ -14,7 +14,7 @@ from physics.rooms.day import Day
 from physics.rooms.records import Room
 from physics.rooms.vacant import LONG_STEP_S
 
-from ..commands.stages import Stage
+from ..output import Stage
 from .records import Lived
 
 Floats = NDArray[np.float64]

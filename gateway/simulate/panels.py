@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from physics.rooms.plan import rect
 from physics.rooms.records import Room, Window
 
-from ..commands.colours import FAINT
+from ..output import FAINT
 from .records import Filmed, Moment, Played
 
 Floats = NDArray[np.float64]

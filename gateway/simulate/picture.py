@@ -8,7 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..commands.colours import FAINT, FOUND, SENT, TRUE
+from ..output import FAINT, FOUND, SENT, TRUE
 from .clocks import clock
 from .panels import Panels, titles, units
 from .records import Moment, Played

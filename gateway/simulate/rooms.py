@@ -15,8 +15,8 @@ from physics.rooms.records import Privacy, Room
 from physics.rooms.respond import respond_day
 from recovery.thermal import Query
 
-from ..commands.choices import refused
 from ..faults import OperatorFault
+from ..mechanisms.flags import refused
 from .background import empty_rounds, rounds_s
 
 Floats = NDArray[np.float64]

@@ -18,9 +18,8 @@ from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query
 
 from .. import mechanisms
-from ..commands.outputs import Writer, as_json, check_places, write_all
-from ..commands.stages import Stage
-from ..commands.watch import Watch
+from ..mechanisms.scores import Watch
+from ..output import Stage, Writer, as_json, check_places, write_all
 from .asking import Asked, ask, mass_of
 from .background import fitted, rounds_s
 from .files import check_format, write_day

@@ -5,8 +5,7 @@ import numpy as np
 from physics.rooms.plan import redrawn
 from recovery.thermal import Query, calibration
 
-from ..commands.promise import in_words
-from ..commands.sureness import doubt_lines, number_line
+from ..mechanisms.thermal.words import doubt_lines, in_words, number_line
 from .background import sentences
 from .clocks import clock
 from .records import Moment, Played

@@ -11,8 +11,8 @@ from ..enrolment.enrol import Devices
 from ..intake.door import Sifted
 from ..intake.judge import Verdict
 from ..intake.writer import Intake
+from ..mechanisms.served import wrong_in
 from ..rounds import OpenRound
-from ..serves.table import wrong_in
 from ..storage.patience import Stopped
 from .fenced import PartStore
 from .standing import RoundOver, Standing

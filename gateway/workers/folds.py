@@ -7,8 +7,8 @@ are taken by the workers as the reports come, and by the database when the round
 from collections.abc import Iterable, Sequence
 
 from ..faults import OperatorFault
-from ..serves.entry import Fold as Fold
-from ..serves.table import SERVES
+from ..mechanisms.record import Fold as Fold
+from ..mechanisms.served import SERVES
 from ..storage.tallies import Sum
 
 

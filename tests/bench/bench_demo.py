@@ -14,9 +14,9 @@ import numpy as np
 
 from edge.entropy import Tape
 from gateway import config
-from gateway.commands.corridor import deployment, people
-from gateway.commands.simulated import Room
+from gateway.cli.demo import corridor_of, two_people
 from gateway.mechanisms import named, play
+from gateway.mechanisms.thermal.world import Room
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
 
@@ -28,7 +28,7 @@ def main() -> None:
     scenes = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     names = sys.argv[2:] or ["auto", "l1", "lasso", "nnls"]
     asked_for = {"sensors": 50, "epsilon": "8/1", "rounds": 4, "keyholder": False}
-    room_file = deployment(folder=Path(), broker=("127.0.0.1", 1883), **asked_for)
+    room_file = corridor_of(folder=Path(), broker=("127.0.0.1", 1883), **asked_for)
     query = config.query(room_file)
     print(f"{scenes} scenes; metres from the truth, and seconds of CPU a map")
     print(
@@ -39,7 +39,7 @@ def main() -> None:
         began = time.process_time()
         for scene in range(scenes):
             world = np.random.default_rng(scene)
-            room = Room(query, people(query, world), world)
+            room = Room(query, two_people(query, world), world)
             asked = replace(query, estimator=name)
             found = play(named("thermal"), asked, room.readings, Tape(b"demo %d" % scene))
             truth = room.heat / room.heat.sum()

@@ -12,9 +12,9 @@ from edge.records import Grid, Guarantee
 from gateway import telling
 from gateway.brokers import broker
 from gateway.certainty import heard, told
-from gateway.commands.once import drawn as on_terminal
-from gateway.commands.showing import drawn as shown
-from gateway.commands.sureness import sure_lines
+from gateway.cli.serve import drawn as on_terminal
+from gateway.cli.show import drawn as shown
+from gateway.mechanisms.thermal.words import sure_lines
 from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 
 PROMISE = Guarantee((1, 1), (1, 100_000), (1, 50), "one", "local", "a day", "presence")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gateway.cli import main
-from gateway.commands.playing import Files
+from gateway.cli.play import Files
 from gateway.faults import OperatorFault
 from gateway.frames.play import Asked, play_frames
 from gateway.frames.recorded import Clips

@@ -17,11 +17,11 @@ from gateway.deployment import Deployment
 from gateway.enrolment import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms import named
+from gateway.mechanisms.served import granted
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
-from gateway.serves.table import granted
 from gateway.serving import Service
 from gateway.virtual.crowd import Crowd
 from gateway.virtual.nodes import Nodes

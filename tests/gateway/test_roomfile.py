@@ -11,11 +11,11 @@ import pytest
 
 from edge.records import Release
 from gateway import config
-from gateway.commands.calibrating import calibrated
-from gateway.commands.calibrating_map import map_line, tried
-from gateway.commands.published import as_public
-from gateway.commands.simulated import Room, scene_of
+from gateway.cli.recover import as_public
 from gateway.faults import OperatorFault
+from gateway.mechanisms.thermal.calibrate import calibrated
+from gateway.mechanisms.thermal.calibrate_numbers import map_line, tried
+from gateway.mechanisms.thermal.world import Room, scene_of
 from gateway.solver import Solver
 from gateway.terms import check_terms, terms
 from physics.response import Response

@@ -133,7 +133,7 @@ HUNG = """
 import socket, sys, time
 from multiprocessing.connection import Connection
 from types import SimpleNamespace
-from gateway import mechanisms, solver
+from gateway import solver; from gateway import mechanisms
 
 class Library:
     def recover(self, query, releases):
@@ -178,7 +178,7 @@ COMPILES = """
 import sys, time
 from multiprocessing.connection import Connection
 from types import SimpleNamespace
-from gateway import mechanisms, solver
+from gateway import solver; from gateway import mechanisms
 from numba.core import dispatcher
 from recovery.kernels import compiled
 
@@ -253,9 +253,9 @@ def test_the_gateway_itself_loads_nothing_that_only_a_map_needs(tmp_path: Path) 
     """They would cost the ingest process seconds and hundreds of megabytes; planning is no map."""
     script = """
 import sys
-import gateway.commands.hosting
+import gateway.cli.serve
 from gateway import config
-from gateway.commands.promise import in_words
+from gateway.mechanisms.thermal.words import in_words
 from gateway.mechanisms import named
 from pathlib import Path
 Path(sys.argv[1]).write_text(config.sample())

@@ -21,7 +21,7 @@ from gateway import config
 from gateway.brokers import certificates, dynamic, mosquitto
 from gateway.brokers.broker import free_port
 from gateway.brokers.rights import Right
-from gateway.commands import broker_init
+from gateway.cli import broker
 from gateway.enrolment import enrol
 from gateway.faults import LinkFault
 from gateway.mqtt import access
@@ -85,9 +85,9 @@ def wall(
     path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
     secrets = enrol.make(SITE, 4).secrets
     enrol.save_secrets(secrets, folder / "secrets.json")
-    broker_init.init(path, [], None, None, lambda _: None, plain)
+    broker.init(path, [], None, None, lambda _: None, plain)
     deployment = config.load(path)
-    passwords = dict(broker_init.link_passwords(deployment, folder / "secrets.json"))
+    passwords = dict(broker.link_passwords(deployment, folder / "secrets.json"))
     # Somebody who may hear everything: what does not arrive here was stopped by the broker.
     passwords["watcher"] = "w" * 64
     watch(folder / "broker", plain)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TAKES_OFF = {
     "gateway.enrolment.keyring",
     "gateway.enrolment.ringfile",
-    "gateway.commands.unveiling",
+    "gateway.cli.owner",
 }
 
 
@@ -31,12 +31,12 @@ def opening(names: set[str]) -> set[str]:
 @pytest.mark.long
 def test_the_service_loads_nothing_that_takes_noise_off() -> None:
     """A gateway that could would one day be told to, by somebody else."""
-    service = loaded("gateway.cli", "gateway.commands.hosting", "gateway.commands.demo")
+    service = loaded("gateway.cli", "gateway.cli.serve", "gateway.cli.demo")
 
     assert "gateway.intake.writer" in service
-    assert "gateway.commands.owning" in service  # its flags alone
+    assert "gateway.cli.commands.owner" in service  # its flags alone
     assert opening(service) == set()
-    assert opening(loaded("gateway.commands.unveiling")) >= TAKES_OFF
+    assert opening(loaded("gateway.cli.owner")) >= TAKES_OFF
 
 
 @pytest.mark.parametrize("module", ["intake/judge.py", "web/app.py", "commands/hosting.py"])

@@ -15,11 +15,10 @@ from edge.host import rootkeys
 from edge.node import Node
 
 from ... import config
-from ...commands import virtual
+from ...cli import fleet
 from ...enrolment import budgets, enrol, keycount
 from ...faults import OperatorFault
-from ...mechanisms import Mechanism
-from ...serves import table
+from ...mechanisms import Mechanism, served
 from ..arithmetic import accountant
 from ..bench import Device, exact_mu, message, replaced
 from ..claim import Claim, Effort, at_most, true
@@ -80,7 +79,7 @@ def _noted(path: Path) -> Sequence[bytes]:
         return made[-1]
 
     with replaced(enrol, "make", noting):
-        virtual.enrol_fleet(path, None, lambda words: None)
+        fleet.enrol_fleet(path, None, lambda words: None)
     return list(made[0].roots.values())
 
 
@@ -88,7 +87,7 @@ def _files(mode: str, folder: Path, roots: Sequence[bytes]) -> Iterator[Claim]:
     """Yield which keys are in which files."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".toml"]
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-    holder = {virtual.HOLDER} if mode == "keyholder" else set()
+    holder = {fleet.HOLDER} if mode == "keyholder" else set()
     kept = {name for name, held in found.items() if any(_in(root, held) for root in roots)}
     yield true(
         f"the root keys of {mode} devices are kept {'by their owner' if holder else 'nowhere'}",
@@ -108,7 +107,7 @@ def _files(mode: str, folder: Path, roots: Sequence[bytes]) -> Iterator[Claim]:
     )
     readable = [
         path.relative_to(folder).as_posix()
-        for path in (*files, folder / virtual.STATE)
+        for path in (*files, folder / fleet.STATE)
         if stat.S_IMODE(path.stat().st_mode) & 0o077
     ]
     yield true(
@@ -129,7 +128,7 @@ def _budgets(mode: str, mechanism: Any, path: Path, folder: Path) -> Iterator[Cl
     query = config.query(deployment)
     round = mechanism.plan(query, ())
     secrets = enrol.load_secrets(folder / "secrets.json", "audit")
-    with budgets.kept(folder / virtual.STATE) as place:
+    with budgets.kept(folder / fleet.STATE) as place:
         answers, number = [0] * SENSORS, 0
         for turn in range(2):
             devices = budgets.boot(secrets, place).devices
@@ -171,7 +170,7 @@ def _again(mode: str, path: Path, folder: Path) -> Claim:
 
     before = kept()
     try:
-        virtual.enrol_fleet(path, None, lambda words: None)
+        fleet.enrol_fleet(path, None, lambda words: None)
         taken = True
     except OperatorFault:
         taken = False
@@ -185,7 +184,7 @@ def _again(mode: str, path: Path, folder: Path) -> Claim:
 def _keys(mechanism: Any, path: Path, folder: Path) -> Claim:
     """Count how many keys a sensor gets: by itself, with the whole fleet, and both by turns."""
     path.write_text(path.read_text() + '[rounds]\nsampler = "table"\n')
-    most = table.named(mechanism.name).keys(config.load(path))
+    most = served.named(mechanism.name).keys(config.load(path))
     where = folder / "devices.json"
     fleet = enrol.load_devices(where, "audit")
     place = next(iter(fleet.by_name.values())).place

@@ -19,9 +19,9 @@ from ...intake.genuine import Arrival, authenticate
 from ...intake.judge import judge
 from ...intake.outcomes import Asked, DeadLetter
 from ...ledger import Ledger, price
+from ...mechanisms.served import wrong_in
 from ...mqtt.session import Message
 from ...rounds import OpenRound, Place
-from ...serves.table import wrong_in
 from ...storage.store import Store
 from ..bench import SITE, SITE_KEY, Device, message, plans
 from ..claim import Claim, Effort, at_most, true

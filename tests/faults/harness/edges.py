@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from edge import cbor, talking, wire
 from edge.node import Node
 from gateway import config, logs
-from gateway.commands.hosting import on_signal
+from gateway.cli.serve import on_signal
 from gateway.enrolment import budgets, enrol
 from gateway.virtual import nodes, spool
 from gateway.virtual.crowd import Crowd

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from gateway.commands import hosting
+from gateway.cli import serve
 from gateway.faults import OperatorFault
 from harness.faking import mend_sleep
 from harness.switches import switch
@@ -18,7 +18,7 @@ if __name__ == "__main__":
     switch(sys.argv[2])
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else None
     try:
-        hosting.serve(Path(sys.argv[1]), rounds, print)
+        serve.serve(Path(sys.argv[1]), rounds, print)
     except OperatorFault as fault:  # as `gateway.cli` leaves
         print("heatveil:", fault, file=sys.stderr)
         sys.exit(fault.status)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway import config
-from gateway.commands import virtual
+from gateway.cli import fleet
 from gateway.ledger import price
 from gateway.mechanisms import named
 from tests.waiting import eventually
@@ -69,7 +69,7 @@ class Stage:
         self.path = folder / "gateway.toml"
         self._given, self.more, self.login = {**DEFAULTS, **given}, "", ""
         self.write(port or broker.port)
-        virtual.enrol_fleet(self.path, None, lambda _: None)
+        fleet.enrol_fleet(self.path, None, lambda _: None)
         self.database: Any = Path(folder, self._given["database"])
         planned = named("thermal").plan(config.query(config.load(self.path)), [])
         self.price = price(planned.guarantee)

@@ -12,7 +12,7 @@ from gateway.audit import layers
 from gateway.audit.claim import WHOLE, Claim, Effort, at_most, true
 from gateway.audit.layers import Layer
 from gateway.audit.report import TITLE
-from gateway.commands import auditing
+from gateway.cli import audit
 
 Heatveil = Callable[..., Any]
 
@@ -30,7 +30,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
         table = (Layer("planted", "what is planted", run),)
         # Not in the audit's own table: what is planted cannot be sent to a process.
-        monkeypatch.setattr(auditing, "LAYERS", table)
+        monkeypatch.setattr(audit, "LAYERS", table)
 
     return plant
 

@@ -12,7 +12,7 @@ from cryptography import x509
 
 from gateway import config
 from gateway.brokers import certificates, mosquitto
-from gateway.commands.broker_files import Files
+from gateway.cli.broker import Files
 from gateway.enrolment import enrol
 from gateway.faults import OperatorFault
 from tests import processes

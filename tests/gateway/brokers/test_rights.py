@@ -15,7 +15,7 @@ from gateway import config
 from gateway.brokers import dynamic
 from gateway.brokers.broker import free_port
 from gateway.brokers.rights import Right, of_device, of_gateway, session_of
-from gateway.commands import broker_init
+from gateway.cli import broker
 from gateway.enrolment import enrol
 from gateway.faults import LinkFault
 from gateway.mqtt import access
@@ -52,7 +52,7 @@ def site(
     path = tmp_path / "gateway.toml"
     path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
     enrol.save_secrets(enrol.make("lab", 3).secrets, tmp_path / "secrets.json")
-    broker_init.init(path, [], None, None, lambda _: None, plain)
+    broker.init(path, [], None, None, lambda _: None, plain)
     folder = tmp_path / "broker"
     settings = (folder / "mosquitto.conf").read_text()
     settings = settings.replace("max_connections 1000", "max_connections 20")
@@ -60,7 +60,7 @@ def site(
     settings = settings.replace("tls_version", "ciphers ALL:@SECLEVEL=0\ntls_version")
     (folder / "mosquitto.conf").write_text(settings)
     mqtt = config.load(path).mqtt
-    passwords = dict(broker_init.link_passwords(config.load(path), tmp_path / "secrets.json"))
+    passwords = dict(broker.link_passwords(config.load(path), tmp_path / "secrets.json"))
     with processes.Child(
         [program, "-c", folder / "mosquitto.conf"], stderr=subprocess.DEVNULL
     ) as child:

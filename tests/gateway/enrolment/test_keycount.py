@@ -95,7 +95,7 @@ def test_a_key_that_never_left_this_machine_is_not_counted(
     def away(*_: Any) -> None:
         raise OperatorFault("the broker is away")
 
-    monkeypatch.setattr("gateway.commands.device_changes.at_broker", away)
+    monkeypatch.setattr("gateway.cli.devices.at_broker", away)
     for _ in range(3):
         assert heatveil("device", "add", "attic", "--config", site).status == 1
     assert keycount.load(site.with_name("devices.json"), devices(site), {})[5] == 1
@@ -153,7 +153,7 @@ def test_no_whole_fleet_has_the_key_after_the_last(site: Path, heatveil: Heatvei
 @pytest.mark.parametrize("sampler", ["exact", "table"])
 def test_the_promise_says_how_many(site: Path, sampler: str) -> None:
     """Only where something is set aside for them."""
-    from gateway.serves.table import of
+    from gateway.mechanisms.served import of
 
     site.write_text(site.read_text().replace('"table"', f'"{sampler}"'))
     deployment = config.load(site)

@@ -10,7 +10,7 @@ from gateway.enrolment import enrol, tightened
 from gateway.enrolment.granting import unspent
 from gateway.enrolment.tightened import Given
 from gateway.faults import OperatorFault
-from gateway.serves.table import named
+from gateway.mechanisms.served import named
 
 # One answer costs 10**9 * 1 / (2 * 50) = 10**7 nano-rho; twenty of them.
 WHOLE = limits.Limits(1, 8, 1, 50, 20 * 10**7, 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.commands.doctoring import examine
+from gateway.cli.doctor import examine
 from gateway.faults import OperatorFault
 from gateway.kit import ailments, parts, reaching, still
 from gateway.kit.standin import StandIn

@@ -7,7 +7,7 @@ import pytest
 from edge import copies, slots
 from edge.board import config
 from edge.budget import Budget
-from gateway.commands.doctoring import examine
+from gateway.cli.doctor import examine
 from gateway.enrolment import enrol
 from gateway.kit import boardfile, parts, state
 from gateway.kit.board import get

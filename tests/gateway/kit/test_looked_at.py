@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.commands import device_changes
-from gateway.commands.provisioning import provision
-from gateway.commands.rotating import rotate
+from gateway.cli import devices
+from gateway.cli.provision import provision, rotate
 from gateway.faults import LinkFault, OperatorFault
 from gateway.kit import still
 from gateway.kit.board import Board, BoardFault
@@ -54,7 +53,7 @@ def test_without_a_broker_a_rotation_leaves_the_board_at_its_work(
     (made / "main.py").unlink()
     (made / main).write_bytes(BEAT)
     before = {file: file.read_bytes() for file in desk.path.parent.glob("*.json")}
-    monkeypatch.setattr(device_changes, "at_broker", down)
+    monkeypatch.setattr(devices, "at_broker", down)
     board = desk.board(lives=True)
     try:
         with pytest.raises(LinkFault, match="no MQTT broker"):
@@ -84,7 +83,7 @@ def test_without_a_broker_a_board_that_is_to_be_another_goes_on(
 ) -> None:
     """Its new name never came to be, so it is what it was."""
     assert desk.run("device", "remove", "node-4").status == 0
-    monkeypatch.setattr(device_changes, "at_broker", down)
+    monkeypatch.setattr(devices, "at_broker", down)
     board = desk.board()
     more: dict[str, Any] = {
         "out": None,

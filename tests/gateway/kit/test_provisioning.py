@@ -10,7 +10,7 @@ import pytest
 from edge import copies, slots
 from edge.budget import Budget
 from edge.linux import enrol as linux
-from gateway.commands.provisioning import kept, provision
+from gateway.cli.provision import kept, provision
 from gateway.faults import OperatorFault
 from gateway.kit import boardfile, handing, parts, selftest, sensing, settings, state
 from gateway.kit.board import Board, get

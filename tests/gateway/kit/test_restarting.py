@@ -7,7 +7,7 @@ import pytest
 from edge import slots
 from edge.budget import Budget
 from edge.limits import Limits
-from gateway.commands.provisioning import kept
+from gateway.cli.provision import kept
 from gateway.kit import state
 
 NAME = "attic"

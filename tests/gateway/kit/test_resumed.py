@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.commands import device_changes
-from gateway.commands.provisioning import kept
+from gateway.cli import devices
+from gateway.cli.provision import kept
 
 NAME = "attic"
 READINGS = 3  # of the deployment
@@ -38,7 +38,7 @@ def test_keys_that_wait_with_less_are_not_taken_for_a_new_budget(
     """Or a board goes silent early which somebody believes has all of it. Each step is said."""
     whole = budget(desk)
     paid = whole // READINGS
-    monkeypatch.setattr(device_changes, "spent", lambda *_: paid)
+    monkeypatch.setattr(devices, "spent", lambda *_: paid)
     assert desk.run("device", "rotate", NAME, "--keys").status == 0
     assert budget(desk) == whole - paid
     before = files(desk)
@@ -62,7 +62,7 @@ def test_keys_that_wait_with_all_of_one_are_brought(
 ) -> None:
     """The control: the same command goes on, and none is made twice."""
     whole = budget(desk)
-    monkeypatch.setattr(device_changes, "spent", lambda *_: whole // READINGS)
+    monkeypatch.setattr(devices, "spent", lambda *_: whole // READINGS)
     assert desk.run("device", "rotate", NAME, "--keys", "--new-budget").status == 0
     waiting = files(desk)[desk.path.with_name("devices.json")]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edge.board import config
-from gateway.commands.provisioning import kept
+from gateway.cli.provision import kept
 from gateway.enrolment import enrol
 from gateway.kit import copying, handing, parts, selftest, sensing, settings, state
 from gateway.kit.handing import Kit

@@ -7,13 +7,13 @@ import pytest
 
 from edge.board.config import load
 from gateway import config
-from gateway.commands.choices_thermal import first_round
 from gateway.deployment import Deployment
 from gateway.enrolment import enrol, single
 from gateway.enrolment.granting import granted
 from gateway.faults import OperatorFault
 from gateway.kit import boardfile, placing, settings, suiting
 from gateway.kit.boardfile import Held
+from gateway.mechanisms.thermal.query import first_round
 
 OWN: dict[str, Any] = {"driver": {"name": "yours"}}
 

@@ -17,7 +17,7 @@ from edge import disk_limits, slots
 from edge.budget import Budget
 from gateway import config
 from gateway.brokers.broker import free_port
-from gateway.commands.provisioning import kept, suited, would_be
+from gateway.cli.provision import kept, suited, would_be
 from gateway.faults import OperatorFault
 from gateway.kit import firmware, parts, placing, selftest, selftest_place, settings, state
 from gateway.kit.board import BoardFault, get, listed

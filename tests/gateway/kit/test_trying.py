@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway import config
-from gateway.commands.provisioning import kept, would_be
+from gateway.cli.provision import kept, would_be
 from gateway.kit import copying, handing, parts, selftest, sensing, settings, trying
 from gateway.kit.handing import Kit
 from tests.gateway.kit.test_provisioning import Cut, Pulled, provisioned

@@ -14,11 +14,11 @@ from edge.host import post, rootkeys
 from edge.node import Node
 from edge.thermal import Params
 from gateway import config
-from gateway.commands.choices_thermal import first_round
 from gateway.enrolment import budgets, enrol, tightened
 from gateway.enrolment.granting import granted
 from gateway.intake.outcomes import Asked, Kept
 from gateway.ledger import price
+from gateway.mechanisms.thermal.query import first_round
 from gateway.storage.store import Store
 
 SITE = "owned"

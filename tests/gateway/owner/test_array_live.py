@@ -15,10 +15,10 @@ from edge.linux.enrol import enrol as settle
 from edge.linux.notify import Notify
 from edge.thermal import params_of
 from gateway import config
-from gateway.commands.choices_thermal import first_round
 from gateway.enrolment import enrol, single, tightened
 from gateway.enrolment.granting import granted
 from gateway.kit.placing import asked_by
+from gateway.mechanisms.thermal.query import first_round
 from tests import processes
 from tests.gateway.owner.conftest import written
 from tests.gateway.owner.test_unveiling import rows

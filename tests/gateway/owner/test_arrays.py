@@ -13,11 +13,11 @@ from edge import bulk, wire
 from edge.host import post, rootkeys
 from edge.node import Node
 from gateway import config
-from gateway.commands.choices_thermal import first_round
 from gateway.enrolment import budgets, enrol, tightened
 from gateway.enrolment.granting import granted, worth
 from gateway.intake.outcomes import Asked, Kept
 from gateway.ledger import price
+from gateway.mechanisms.thermal.query import first_round
 from gateway.storage.store import Store
 from tests.gateway.owner.conftest import Owned
 from tests.gateway.owner.test_unveiling import rows, unveil

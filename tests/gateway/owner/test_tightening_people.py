@@ -15,8 +15,8 @@ from gateway.enrolment import budgets, enrol, tightened
 from gateway.enrolment.capped import capped, tighter_cap
 from gateway.enrolment.together import check_together
 from gateway.faults import OperatorFault
+from gateway.mechanisms.served import first, granted
 from gateway.operating import Mqtt
-from gateway.serves.table import first, granted
 from gateway.virtual.nodes import Nodes
 from gateway.virtual.people import People
 

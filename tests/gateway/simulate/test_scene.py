@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from gateway import config
-from gateway.commands.act import Seen
-from gateway.commands.standing import stand
+from gateway.cli.fleet import stand
 from gateway.enrolment import budgets, enrol
 from gateway.enrolment.granting import granted
+from gateway.mechanisms.record import Seen
 from gateway.operating import Mqtt
 from gateway.serving import Service
 from gateway.simulate.scene import Scene

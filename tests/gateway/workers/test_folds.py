@@ -8,8 +8,8 @@ import pytest
 
 from edge import disk
 from edge.records import Grid
+from gateway.mechanisms.served import wrong_in
 from gateway.rounds import OpenRound, Place
-from gateway.serves.table import wrong_in
 from gateway.storage.tallies import Sum
 from gateway.workers.folds import combined, named
 from recovery.disk import plan

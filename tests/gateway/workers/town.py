@@ -23,7 +23,7 @@ import cbor2
 import psycopg
 
 from gateway.brokers.broker import free_port
-from gateway.commands.virtual import enrol_fleet
+from gateway.cli.fleet import enrol_fleet
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message

@@ -1,0 +1,172 @@
+"""Every promise held against what the code does: `heatveil audit`."""
+
+import json
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..audit import report
+from ..audit.attacks.enrolment import Own
+from ..audit.claim import WASTE, Claim, Effort, failure, gravest, unit
+from ..audit.layers import LAYERS, Layer, audit
+from ..faults import OperatorFault, suggestion
+from ..mechanisms import MECHANISMS, named
+from ..output import Writer, as_json, check_places, make_folder, stages, write_all
+
+FIXED_SEED = 1
+PICTURED = "Audit of heatveil"  # in the picture's own title, which no viewer shows
+
+
+def audited(
+    mechanism: str | None,
+    config: Path | None,
+    layers: Iterable[str],
+    effort: Effort,
+    folder: Path,
+    json_only: bool,
+    echo: Callable[[str], None],
+) -> str:
+    """Run the audit, write its report and print its outcome; return what was not measured.
+
+    Args:
+        mechanism: the only one to look at; None for all.
+        config: the deployment file to look at; None for the audit's own rooms.
+        layers: the only ones to run; none for all.
+        json_only: print one JSON object and nothing else.
+
+    Raises:
+        OperatorFault: a name or the folder is wrong, or a claim fails.
+    """
+    own = None if config is None else _own(config, mechanism)
+    effort = replace(effort, own=own)
+    mechanism = own.mechanism if own else mechanism
+    subjects = MECHANISMS if mechanism is None else (named(mechanism),)
+    chosen = [_layer(name) for name in dict.fromkeys(layers)] or list(LAYERS)
+    make_folder(folder)
+    page, numbers, picture = (folder / f"audit.{end}" for end in ("md", "json", "png"))
+    check_places([page, numbers, picture])
+    _check_ours({page: report.TITLE, numbers: '"audit": "heatveil"', picture: PICTURED})
+    began = time.monotonic()
+    with stages() as stage:
+        claims = audit(subjects, chosen, effort, stage)
+    seconds = time.monotonic() - began
+    rooms = [name for one in subjects if one.subject for name, _ in one.subject.rooms()]
+    rooms = [own.name] if own else rooms
+    found = report.as_object(claims, effort, seconds, rooms)
+    text = report.as_page(claims, effort, seconds, rooms)
+    from ..audit.picture import draw  # half a second, which a wrong name must not wait for
+
+    write_all(
+        {
+            page: _as_text(text),
+            numbers: as_json(found),
+            picture: lambda half: draw(claims, half, PICTURED),
+        }
+    )
+    if json_only:
+        echo(json.dumps(found, indent=2))
+    else:
+        for line in _lines(claims, seconds, page):
+            echo(line)
+    if failed := gravest(claims):
+        raise OperatorFault(_complaint(failed, page))
+    return report.blind(claims)
+
+
+def effort(full: bool, seed: int | None, fresh: bool, first: bool) -> Effort:
+    """Return how hard to look, from a fixed seed unless another or a fresh one is asked for.
+
+    Raises:
+        OperatorFault: both are asked for.
+    """
+    if fresh and seed is not None:
+        raise OperatorFault(
+            "--seed came with --fresh; a seed is either given or new, and the report names the "
+            "one that was used. Leave one of them out"
+        )
+    given = secrets.randbelow(2**32) if fresh else seed
+    return Effort(full, FIXED_SEED if given is None else given, first=first)
+
+
+def _own(path: Path, mechanism: str | None) -> Own:
+    """Return a deployment, with the limits of its devices or those that they would be given.
+
+    Raises:
+        OperatorFault: it cannot be served, or is another mechanism's.
+    """
+    from .. import config
+    from ..enrolment import enrol, tightened
+    from ..mechanisms.served import of
+
+    deployment = config.load(path)
+    asked, serves = config.query(deployment), of(deployment)
+    if mechanism not in (None, deployment.rounds.mechanism):
+        raise OperatorFault(
+            f"--mechanism is {mechanism} and {path} is a deployment of "
+            f"{deployment.rounds.mechanism}; one of them alone can be meant. Leave --mechanism out"
+        )
+    held = {serves.granted(asked, deployment.rounds.every_s)}
+    devices = deployment.site.devices
+    if devices.exists():
+        known = tightened.load(devices, enrol.load_devices(devices, deployment.site.name))
+        held = {given.limits for given in known.values()} or held
+    return Own(
+        str(path), deployment.rounds.mechanism, asked, tuple(sorted(held)), deployment.room.plan
+    )
+
+
+def _layer(name: str) -> Layer:
+    for layer in LAYERS:
+        if layer.name == name:
+            return layer
+    raise OperatorFault(
+        f"{name} is not a layer of the audit; one that is must be named, or nothing would be "
+        f"looked at; {suggestion(name, [layer.name for layer in LAYERS])}"
+    )
+
+
+def _check_ours(marks: Mapping[Path, str]) -> None:
+    """Refuse to write over a file that no audit wrote: ours bear a mark at their start."""
+    for path, mark in marks.items():
+        if path.exists() and mark.encode() not in path.read_bytes()[:200]:
+            raise OperatorFault(
+                f"{path} is there and no audit wrote it; the report goes only where nothing or "
+                "an older report is, or something of yours would be lost. Give --folder another "
+                "folder"
+            )
+
+
+def _as_text(text: str) -> Writer:
+    def write(path: Path) -> None:
+        path.write_text(text, "utf-8")
+
+    return write
+
+
+def _lines(claims: Sequence[Claim], seconds: float, page: Path) -> Iterator[str]:
+    """Yield what is printed: a line for each layer, and the outcome."""
+    for layer in dict.fromkeys(claim.layer for claim in claims):
+        ours = [claim for claim in claims if claim.layer == layer]
+        found = Counter(claim.outcome for claim in ours)
+        more = "".join(f", {found[one]} {one}" for one in ("fails", "not measured") if found[one])
+        took = sum(claim.seconds for claim in ours)
+        yield f"{layer:16} {found['holds']:4d} of {len(ours):4d} claims hold   {took:6.1f} s{more}"
+    yield f"{report.head(claims)} {seconds:.1f} s; the report: {page}"
+
+
+def _complaint(failed: Sequence[Claim], page: Path) -> str:
+    """Return what the gravest of these claims comes to, what it should be and what to do."""
+    claim = failed[0]
+    of = f"{claim.mechanism}, {claim.layer}" if claim.mechanism else claim.layer
+    detail = f" ({claim.detail})" if claim.detail else ""
+    more = f", the gravest of {len(failed)} that fail" if len(failed) > 1 else ""
+    why, do = "what is published may be less private than is said", "Publish nothing more and read"
+    if unit(claim).gravity == WASTE:  # the gravest, so nobody is given away
+        why, do = "nobody is given away, but maps are worse for nothing", "Read"
+    return " ".join(
+        f"{failure(claim)}; promised was ({of}{more}): {claim.sentence}{detail}; {why}. "
+        f"{do} {page}".split()
+    )

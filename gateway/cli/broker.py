@@ -1,0 +1,325 @@
+"""A broker of one's own: `heatveil broker init` writes all that mosquitto needs."""
+
+import os
+import pwd
+import secrets as chance
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from .. import config
+from ..brokers import certificates, dynamic, mosquitto
+from ..brokers.rights import session_of
+from ..deployment import Deployment
+from ..enrolment import enrol
+from ..faults import OperatorFault
+from ..operating import Mqtt
+
+# The files of a broker: none is overwritten, and all that are missing are made, or none.
+
+
+class Files:
+    """A folder as it is, and what is to be added to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self._made: dict[str, tuple[bytes, bool]] = {}
+
+    def read(self, name: str) -> bytes:
+        """Return what a file holds, or will hold.
+
+        Raises:
+            OperatorFault: it cannot be read.
+        """
+        if name in self._made:
+            return self._made[name][0]
+        try:
+            return (self.folder / name).read_bytes()
+        except OSError as fault:
+            raise self.unfit(name, f"cannot be read ({fault.strerror})") from fault
+
+    def add(self, name: str, content: bytes, *, private: bool = False) -> None:
+        """Plan a file; private: for its owner alone."""
+        self._made[name] = content, private
+
+    def text(self, name: str, make: Callable[[], str], *, private: bool = False) -> str:
+        """Return a file's text; where it is missing, it is made and planned."""
+        if self.lack(name):
+            self.add(name, make().encode(), private=private)
+        try:
+            return self.read(name).decode()
+        except UnicodeDecodeError as fault:
+            raise self.unfit(name, "is no text") from fault
+
+    def lack(self, *names: str) -> list[str]:
+        """Return which of these are neither there nor planned."""
+        return [n for n in names if n not in self._made and not os.path.lexists(self.folder / n)]
+
+    def refuse_half(self, one: str, other: str, why: str) -> None:
+        """Raise OperatorFault when one of the two is there and the other is not."""
+        if len(missing := self.lack(one, other)) == 1:
+            there = other if missing[0] == one else one
+            raise self.unfit(there, f"is there without {missing[0]}, and {why}")
+
+    def unfit(self, name: str, why: str, *also: str) -> OperatorFault:
+        """Return the fault of a file that is there and cannot stay."""
+        names = " and ".join((name, *also))
+        return OperatorFault(
+            f"{self.folder / name} {why}; all files of a broker must fit each other, or nobody "
+            f"could connect, and none is overwritten. Put right what is wrong, or move {names} "
+            "away and run this again. Nothing was written"
+        )
+
+    def write(self, inner: str) -> None:
+        """Write what is planned, and make an inner folder; after a fault nothing of it stays.
+
+        Raises:
+            OperatorFault: there is no room, or we may not.
+        """
+        begun: list[Path] = []
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.folder / inner).mkdir(mode=0o700, exist_ok=True)
+            for name, (content, private) in self._made.items():
+                path = self.folder / name
+                mode = 0o600 if private else 0o644
+                with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                    begun.append(path)
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+        except OSError as fault:
+            for path in begun:
+                with suppress(OSError):
+                    path.unlink()
+            raise OperatorFault(
+                f"{fault.filename or self.folder} cannot be written ({fault.strerror}); a broker "
+                "needs all its files or none. Give another place with --folder, or make room"
+            ) from fault
+
+    def told(self) -> str:
+        """Return what was written, in a sentence."""
+        if not self._made:
+            return f"All files of a broker are in {self.folder} already; nothing was written."
+        return f"Written to {self.folder}: {', '.join(self._made)}."
+
+
+# Who gets in at a broker of one's own: by mosquitto's plugin, or by two files.
+
+DYNAMIC = (
+    "mosquitto's dynamic security lets in who may: while the broker runs, devices come and go by "
+    "`heatveil device`, and the gateway shuts out who floods"
+)
+PLAIN = (
+    "Files of passwords and access let in who may: a device that floods is only not listened to, "
+    "and devices come and go when mosquitto reads the files again (SIGHUP)"
+)
+
+
+def plugin_of(files: Files, plain: bool) -> Path | None:
+    """Return the plugin that is to be used, or None for files of passwords and access."""
+    if files.lack("mosquitto.conf"):
+        return None if plain else dynamic.plugin()
+    kept = files.read("mosquitto.conf").decode(errors="replace")
+    for line in kept.splitlines():
+        if line.startswith("plugin ") and line.endswith(dynamic.PLUGIN):
+            if plain:
+                raise files.unfit("mosquitto.conf", f"uses {dynamic.PLUGIN}, and not plain files")
+            return Path(line.removeprefix("plugin "))
+    return None
+
+
+def readers() -> tuple[Path, Path] | None:
+    """Return the plugins that read the two files, where mosquitto is 2.1 or later."""
+    found = [
+        dynamic.plugin(name=name) for name in (mosquitto.PASSWORDS_PLUGIN, mosquitto.ACL_PLUGIN)
+    ]
+    return (found[0], found[1]) if found[0] and found[1] else None
+
+
+def by_plugin(
+    files: Files, site: str, gateway: str, everybody: Mapping[str, str], prefix: str
+) -> list[str]:
+    """See to the plugin's file; return who else comes in."""
+    devices = {name: word for name, word in everybody.items() if name != gateway}
+    sessions = {name: session_of(site, name, word) for name, word in devices.items()}
+    held = files.text(
+        dynamic.FILE,
+        lambda: dynamic.file(site, gateway, everybody, prefix, sessions),
+        private=True,
+    )
+    try:
+        body = dynamic.parsed(held)
+    except ValueError as fault:
+        raise files.unfit(dynamic.FILE, f"is none of the plugin's: {fault}") from fault
+    if not dynamic.holds(body, everybody):
+        raise files.unfit(dynamic.FILE, "is of another enrolment, or another gateway.password")
+    roles = {role.get("rolename") for role in body["roles"]}
+    for name in everybody:
+        if (dynamic.GATEWAY_ROLE if name == gateway else dynamic.role_of(name)) not in roles:
+            raise files.unfit(dynamic.FILE, f"has no role for {name}")
+    return [row["username"] for row in body["clients"] if row["username"] not in everybody]
+
+
+def by_files(
+    files: Files, site: str, gateway: str, everybody: Mapping[str, str], prefix: str
+) -> list[str]:
+    """See to the passwords and the access list; return who else has a password."""
+    salts = (chance.token_bytes(mosquitto.SALT_BYTES) for _ in everybody)
+    hashed = files.text("passwords", lambda: mosquitto.passwords(everybody, salts), private=True)
+    if not mosquitto.holds(hashed, everybody):
+        raise files.unfit("passwords", "is of another enrolment, or another gateway.password")
+    devices = [name for name in everybody if name != gateway]
+    rules = files.text("acl", lambda: mosquitto.access_list(site, gateway, devices, prefix))
+    if missing := [name for name in everybody if f"user {name}\n" not in rules]:
+        raise files.unfit("acl", f"does not know {missing[0]}")
+    return [name for name in mosquitto.names(hashed) if name not in everybody]
+
+
+# The certificates of a broker of one's own: an authority, and the server that it signs.
+
+
+def certify(files: Files, site: str, hosts: list[str]) -> datetime:
+    """See to authority and server; return until when the server's certificate is good."""
+    now = datetime.now(UTC)
+    if files.lack("ca.pem", "ca.key") == ["ca.pem", "ca.key"]:
+        made = certificates.authority(f"heatveil broker of site {site}", now)
+        files.add("ca.pem", made.certificate)
+        files.add("ca.key", made.key, private=True)
+    if files.lack("server.pem", "server.key"):
+        files.refuse_half("server.pem", "server.key", "the broker needs both")
+        files.refuse_half("ca.pem", "ca.key", "a certificate cannot be signed without both")
+        signer = certificates.Pair(files.read("ca.pem"), files.read("ca.key"))
+        try:
+            made = certificates.server(hosts, signer, now)
+        except ValueError as fault:
+            raise files.unfit("ca.pem", f"cannot sign a broker's certificate: {fault}") from fault
+        files.add("server.pem", made.certificate)
+        files.add("server.key", made.key, private=True)
+    try:
+        found = x509.load_pem_x509_certificate(files.read("server.pem"))
+        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound) as fault:
+        raise files.unfit("server.pem", f"is no broker's certificate: {fault}") from fault
+    try:
+        own = serialization.load_pem_private_key(files.read("server.key"), None).public_key()
+    except (ValueError, TypeError) as fault:
+        raise files.unfit("server.key", f"is no private key: {fault}") from fault
+    if own != found.public_key():
+        raise files.unfit("server.key", "does not belong to server.pem", "server.pem")
+    if missing := [host for host in hosts if certificates.general_name(host) not in names]:
+        raise files.unfit("server.pem", f"does not name {', '.join(missing)}", "server.key")
+    if found.not_valid_after_utc <= now:
+        raise files.unfit("server.pem", "has expired", "server.key")
+    return found.not_valid_after_utc
+
+
+# A broker of one's own: `heatveil broker init` writes all that mosquitto needs.
+#
+# What is there already is kept, so a lost file can be made again and an old certificate renewed
+# without a new authority on every board: move it away, and run this again.
+
+TLS_PORT = 8883
+GATEWAY = "gateway"  # its name at the broker, unless [mqtt] username says another
+
+
+def init(
+    path: Path,
+    hosts: Iterable[str],
+    folder: Path | None,
+    secrets: Path | None,
+    say: Callable[[str], None],
+    plain: bool = False,
+) -> None:
+    """Write the broker of a deployment and its enrolment, and say what to do next.
+
+    Args:
+        hosts: names and addresses of the broker, beside that of [mqtt].
+        folder: where; None for `broker` beside the deployment file.
+        secrets: the devices' half of the enrolment; None for secrets.json beside the file.
+        plain: with files of passwords and access, even where the plugin is on this machine.
+
+    Raises:
+        OperatorFault: a file is at fault, or does not fit the others; then nothing is written.
+    """
+    deployment = config.load(path)
+    site = deployment.site.name
+    devices = link_passwords(deployment, secrets or path.with_name("secrets.json"))
+    gateway = deployment.mqtt.username or GATEWAY
+    if gateway in devices:
+        raise OperatorFault(
+            f"username {gateway} under [mqtt] is a device's name too; the broker tells them apart "
+            "by name, or the device could write what only the gateway may. Choose another one"
+        )
+    files = Files(folder or path.with_name("broker"))
+    names = list(dict.fromkeys([deployment.mqtt.host, *hosts]))
+    until = certify(files, site, names)
+    own = files.text("gateway.password", lambda: chance.token_hex(32) + "\n", private=True)
+    everybody = {gateway: own.strip(), **devices}
+    plugin = plugin_of(files, plain)
+    see_to = by_files if plugin is None else by_plugin
+    others = see_to(files, site, gateway, everybody, deployment.homeassistant.prefix)
+    user = pwd.getpwuid(os.getuid()).pw_name
+    port = _port(deployment.mqtt)
+    files.text(
+        "mosquitto.conf",
+        lambda: mosquitto.configuration(
+            site,
+            files.folder,
+            names,
+            port,
+            user,
+            plugin,
+            len(devices),
+            readers() if plugin is None else None,
+        ),
+    )
+    files.write("data")
+    for line in _told(deployment, path, files, gateway, until):
+        say(line)
+    say(DYNAMIC if plugin else PLAIN)
+    if others:
+        say(f"The broker lets in others too, whom you have added: {', '.join(others)}")
+
+
+def link_passwords(deployment: Deployment, path: Path) -> Mapping[str, str]:
+    """Return name and password of every device, from the devices' half of the enrolment."""
+    secrets = enrol.load_secrets(path, deployment.site.name)
+    return {who.name: link_key.hex() for who, link_key in secrets.devices}
+
+
+def _port(mqtt: Mqtt) -> int:
+    """Return where TLS is spoken: where it was in the clear, another broker may still listen."""
+    return TLS_PORT if mqtt.insecure else mqtt.port
+
+
+def _told(
+    deployment: Deployment, path: Path, files: Files, gateway: str, until: datetime
+) -> Iterable[str]:
+    """Yield what was done, and the three next steps."""
+    yield f"{files.told()} The broker's certificate is good until {until:%Y-%m-%d}."
+    wanted = deployment.mqtt.model_copy(
+        update={
+            "port": _port(deployment.mqtt),
+            "username": gateway,
+            "password_file": files.folder / "gateway.password",
+            "ca_file": files.folder / "ca.pem",
+            "insecure": False,
+        }
+    )
+    if wanted == deployment.mqtt:
+        yield f"1. [mqtt] of {path} names these files already: nothing to do."
+    else:
+        yield f"1. Write under [mqtt] of {path}, and leave insecure out:"
+        for key in ("host", "port", "username", "password_file", "ca_file"):
+            value = getattr(wanted, key)
+            yield f"     {key} = {value}" if key == "port" else f'     {key} = "{value}"'
+    yield f"2. Start the broker: mosquitto -c {files.folder / 'mosquitto.conf'}"
+    yield (
+        f"3. Start the rest: heatveil fleet --config {path} and heatveil serve --config {path}; a "
+        "board needs ca.pem, and its own name and password"
+    )

@@ -1,0 +1,320 @@
+"""A whole deployment looked through before it runs: `heatveil check`.
+
+Every finding is a line: `ok`, `note` for what may be meant, `FAULT` for what will not work. One
+fault does not hide the next, unless the next cannot be seen without it.
+"""
+
+import json
+import os
+import shutil
+import socket
+import ssl
+from collections.abc import Callable, Iterable, Iterator
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from .. import config, roomfile
+from ..deployment import Deployment
+from ..enrolment.enrol import Devices, load_devices
+from ..enrolment.together import check_together
+from ..faults import OperatorFault
+from ..kit import siting
+from ..ledger import price
+from ..mechanisms.served import first, of
+from ..mqtt import access
+from ..mqtt.pump import Pump
+from ..mqtt.service import Link
+from ..operating import Mqtt
+from ..storage.looking import MADE
+from ..terms import check_budget, check_terms, terms, unit_of
+from . import check_files
+from .check_files import Finding, days_left, fault, judged, note, ok
+
+# What a deployment talks to: the port of its page, and its broker.
+
+PATIENCE_S = 5.0
+
+
+def link_findings(deployment: Deployment, connect: bool) -> Iterator[Finding]:
+    """Yield what is found of page and broker.
+
+    Args:
+        connect: go to the broker; else nobody is spoken to.
+    """
+    page = deployment.page
+    yield from _page(page.host, page.port, "port")
+    if page.probed is not None:
+        yield from _page(*page.probed, "health_port")
+    if connect:
+        yield from _broker(deployment.mqtt, deployment.site.name)
+
+
+def _page(host: str, port: int, key: str) -> Iterable[Finding]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as wrong:
+            # A gateway of this very deployment may be running: no fault then.
+            yield note(
+                "page",
+                f"port {port} at {host} cannot be had ({wrong.strerror}); heatveil serve needs "
+                "it. If no gateway of this site runs already, give [page] another {key}",
+            )
+            return
+    yield ok("page", f"port {port} at {host} is free")
+
+
+def _broker(broker: Mqtt, site: str) -> Iterable[Finding]:
+    """Yield whether the broker lets us in, and how long its certificate is good."""
+    try:
+        if (context := access.tls(broker)) is not None:
+            yield from _shown(broker, context)
+        with Pump("check") as pump:
+            # A name of its own: the gateway's would throw a running one off.
+            link = Link(broker, f"heatveil-{site}-check", pump, lasting=False)
+            link.wait(PATIENCE_S).close()
+    except OperatorFault as wrong:
+        yield fault("broker", wrong)
+        return
+    yield ok("broker", f"{broker.host}:{broker.port} lets us in")
+
+
+def _shown(broker: Mqtt, context: ssl.SSLContext) -> Iterable[Finding]:
+    """Yield how long the certificate is good that the broker really shows."""
+    address = broker.host, broker.port
+    try:
+        with (
+            socket.create_connection(address, timeout=PATIENCE_S) as plain,
+            context.wrap_socket(plain, server_hostname=broker.host) as link,
+        ):
+            shown = link.getpeercert(binary_form=True)
+    except OSError:
+        return  # the link says why, in words
+    if shown:
+        days = days_left(ssl.DER_cert_to_PEM_cert(shown).encode())
+        yield judged("broker", "the certificate that it shows", days)
+
+
+# The store of a deployment: can it be read, is it of this promise, is there room.
+
+
+def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
+    """Yield what is found of the store; a running gateway is not disturbed."""
+    database = deployment.site.database
+    if deployment.store.postgresql is None:
+        yield from _room(deployment, database)
+        if not database.exists():
+            yield note("store", f"{database} is not there; it is made when the gateway starts")
+            return
+    try:
+        yield from _spent(deployment, query)
+    except OperatorFault as wrong:
+        # A store that is older, or not made yet, is no fault: the gateway sees to it at its start.
+        later = any(words in str(wrong) for words in ("brings it up to date", MADE))
+        yield note("store", str(wrong)) if later else fault("store", wrong)
+
+
+def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
+    """Yield whether what was charged may be added to, and what is left."""
+    from .store import reading
+
+    guarantee = first(deployment, query).guarantee
+    rho = price(guarantee)
+    budget = rho * deployment.privacy.readings
+    with reading(deployment) as reader:
+        promised, least = reader.promise()
+        ledger = reader.ledger(budget)
+    check_terms(promised, terms(guarantee))
+    unit = unit_of(guarantee)
+    check_budget(least, budget, unit)
+    if least is not None and budget < least:
+        yield note(
+            "store",
+            f"this file promises {unit.said(budget, 6)} in all, and "
+            f"{float(unit.of(least)):.6g} was "
+            "promised before: once a gateway has started with it, no larger promise is taken on "
+            "this database any more. If it was meant as a trial, copy the folder first",
+        )
+    left, share = int(ledger.left / rho), float(ledger.spent / ledger.budget)
+    told = f"{share:.1%} of it is spent"
+    if left:
+        more = f"{left} of {deployment.privacy.readings} rounds can be paid for"
+        yield ok("store", f"it is of this promise; {told}, and {more}")
+    else:
+        yield note("store", f"{told}, so nothing more is asked. A new promise is a new enrolment")
+
+
+def _room(deployment: Deployment, database: Path) -> Iterable[Finding]:
+    folder = database.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        yield fault(
+            "store",
+            f"{folder} is no folder that we may write to; nothing is acknowledged before it is "
+            "stored there. Make it, or mend [site] database",
+        )
+        return
+    if database.exists() and not os.access(database, os.W_OK):
+        yield fault("store", f"{database} may not be written by us. Give it to this user")
+    free_mb = shutil.disk_usage(folder).free / 1e6
+    if free_mb < deployment.store.reserve_mb:
+        yield fault(
+            "store",
+            f"{free_mb:.0f} MB are free in {folder}, less than [store] reserve_mb "
+            f"{deployment.store.reserve_mb}: nothing would be taken. Make room",
+        )
+    elif free_mb < 10 * deployment.store.reserve_mb:
+        yield note("store", f"only {free_mb:.0f} MB are free in {folder}")
+
+
+NAMES_OF_OURS = frozenset(("round", "map", "ha", "gateway"))  # levels of topics
+
+
+def check(path: Path, connect: bool, as_json: bool, say: Callable[[str], None]) -> bool:
+    """Say what was found; return whether a gateway can run like this.
+
+    Args:
+        connect: ask the broker too.
+        as_json: all of it as one object, for scripts.
+    """
+    if as_json:
+        found = list(findings(path, connect))
+        good = all(one.grade != "FAULT" for one in found)
+        say(json.dumps({"ok": good, "findings": [one._asdict() for one in found]}))
+        return good
+    faults = notes = 0
+    for grade, subject, sentence in findings(path, connect):
+        say(f"{grade:5}  {subject}: {sentence}")
+        faults += grade == "FAULT"
+        notes += grade == "note"
+    told = f"{faults} fault{'s' * (faults != 1)}, {notes} note{'s' * (notes != 1)}"
+    say(f"{told}: {'mend the faults first' if faults else 'heatveil serve can run'}")
+    return not faults
+
+
+def findings(path: Path, connect: bool) -> Iterator[Finding]:
+    """Yield everything that is found, in the order in which it is best mended."""
+    try:
+        deployment = config.load(path)
+        query = config.query(deployment)
+        yield ok("config", f"{path} says what is to be done, for site {deployment.site.name}")
+    except OperatorFault as wrong:
+        yield fault("config", wrong)
+        return
+    yield from _sense(deployment, query)
+    if deployment.room.plan:
+        yield ok("room", roomfile.drawing(deployment.room.plan))
+    devices: Devices | None = None
+    if not deployment.site.devices.exists():
+        command = f"heatveil enrol --config {path}"
+        yield fault("devices", f"nobody is enrolled yet, so nobody may report. Next: {command}")
+    else:
+        try:
+            devices = load_devices(deployment.site.devices, deployment.site.name)
+        except OperatorFault as wrong:
+            yield fault("devices", wrong)
+    if devices is not None:
+        yield from _devices(deployment, devices)
+        yield from check_files.key_findings(deployment, path, devices)
+    for caution in of(deployment).cautions(query):
+        yield note("rounds", caution)
+    yield from check_files.file_findings(deployment, path)
+    yield from store_findings(deployment, query)
+    yield from link_findings(deployment, connect)
+
+
+def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
+    sensors = prod(of(deployment).sensors(deployment))
+    try:
+        check_together(deployment, devices)
+    except OperatorFault as wrong:
+        yield fault("devices", wrong)
+        return
+    except MemoryError as wrong:
+        yield fault(
+            "room",
+            f"its noise needs more memory than this machine has ({wrong}); no promise can be "
+            "made without. Set fewer cells or sensors",
+        )
+        return
+    if ours := sorted(NAMES_OF_OURS & devices.by_name.keys()):
+        yield fault(
+            "devices",
+            f"a device is named {ours[0]}, which is a level of the gateway's own topics; it could "
+            "write there what only the gateway may. Enrol it under another name",
+        )
+    read = sum(device.place[1] for device in devices.by_name.values())
+    yield ok("devices", f"{len(devices.by_name)} are enrolled, for {read} of {sensors} sensors")
+    if read < sensors:
+        yield note(
+            "devices",
+            f"{_counted(sensors - read, 'sensor')} without a device; the map is drawn with the "
+            "others. Enrol more, "
+            "or say under [sensors] or [disk] that there are fewer",
+        )
+    if deployment.rounds.quorum > len(devices.by_name):
+        yield fault(
+            "rounds",
+            f"[rounds] quorum is {deployment.rounds.quorum} and {len(devices.by_name)} devices "
+            "are enrolled: no map would ever be drawn. Set it to what a map is worth having from",
+        )
+
+
+def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
+    """Yield what is well formed and may still not be meant."""
+    rounds, assistant = deployment.rounds, deployment.homeassistant
+    asked_m = deployment.privacy.protect_distance_m
+    hidden_m = getattr(query, "protect_distance_m", None)
+    if asked_m is not None and hidden_m is not None and hidden_m > asked_m:
+        yield note(
+            "privacy",
+            f"[privacy] protect_distance_m is {asked_m:g} and a cell {hidden_m:g} m: a move by a "
+            f"whole cell is hidden, with the noise for that. Say {hidden_m:g}, or take more cells",
+        )
+    if rounds.every_s < rounds.gather_s:
+        yield note(
+            "rounds",
+            f"[rounds] every_s {rounds.every_s:g} is less than gather_s {rounds.gather_s:g}: "
+            "while a device is silent, rounds begin later than they say",
+        )
+    lasts = _long(rounds.every_s * deployment.privacy.readings)
+    yield ok(
+        "privacy",
+        f"{_counted(deployment.privacy.readings, 'round')} under the promise; one every "
+        f"{_long(rounds.every_s)}, they last {lasts}{' of open hours' * bool(rounds.hours)}",
+    )
+    if assistant.enabled and assistant.expire_s and assistant.expire_s < rounds.every_s:
+        yield note(
+            "homeassistant",
+            f"expire_s {assistant.expire_s:g} is less than [rounds] every_s {rounds.every_s:g}: "
+            "between rounds every result will be unavailable",
+        )
+    try:
+        siting.of(deployment)
+    except OperatorFault as wrong:
+        yield note("disk", f"no board with a receiver can be provisioned: {wrong}")
+    if deployment.mqtt.insecure:
+        yield note(
+            "mqtt",
+            "insecure = true: whoever is on the network can read, change and forge messages. "
+            "heatveil broker init makes what TLS needs",
+        )
+
+
+def _counted(number: int, what: str) -> str:
+    """Return a number of things as one says it."""
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _long(seconds: float) -> str:
+    """Return a time as one says it.
+
+    >>> _long(90), _long(86_400), _long(1), _long(30 * 86_400)
+    ('90 s', '24 h', '1 s', '30 days')
+    """
+    for unit, name in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds:g} s"

@@ -1,0 +1,312 @@
+"""The files of a deployment: who may read them, whether they agree, how long certificates last."""
+
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from cryptography import x509
+
+from ..brokers import dynamic, mosquitto
+from ..brokers.known import differ, has_role
+from ..brokers.rights import of_device
+from ..deployment import Deployment
+from ..enrolment import enrol, tightened
+from ..enrolment.enrol import Devices, Secrets
+from ..enrolment.exposed import exposed
+from ..faults import OperatorFault
+from .devices import UNFINISHED
+
+# What `heatveil check` found: one line, `ok`, `note` for what may be meant, or `FAULT`.
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    grade: str  # "ok", "note" or "FAULT"
+    subject: str
+    sentence: str
+
+
+def ok(subject: str, sentence: str) -> Finding:
+    """Return what is as it should be."""
+    return Finding("ok", subject, sentence)
+
+
+def note(subject: str, sentence: str) -> Finding:
+    """Return what may be meant, or may not."""
+    return Finding("note", subject, sentence)
+
+
+def fault(subject: str, sentence: str | Exception) -> Finding:
+    """Return what will not work."""
+    return Finding("FAULT", subject, " ".join(str(sentence).split()))
+
+
+# Whether the broker, the devices' half of the keys and the gateway's file say the same.
+#
+# A change of one device touches all of them, one after the other, so a kill in between leaves them
+# apart; so does a file that was brought back alone. Every finding says which command mends it.
+
+
+def key_findings(deployment: Deployment, path: Path, devices: Devices) -> Iterator[Finding]:
+    """Yield what does not agree, and one line where everything does.
+
+    Args:
+        path: the deployment file, beside which others lie.
+    """
+    found = [*_begun(path)]
+    secrets = _device_keys(path, deployment.site.name)
+    if secrets is not None:
+        found += _virtual(secrets, devices)
+    folder = path.with_name("broker")
+    if deployment.mqtt.ca_file is not None and not folder.exists():
+        folder = deployment.mqtt.ca_file.parent
+    if deployment.mqtt.username is not None:
+        found += _at_broker(folder, deployment.site.name, devices, secrets)
+    yield from found
+    if not found:
+        yield ok("devices", "the broker's files and the devices' keys here fit them")
+
+
+def _begun(path: Path) -> Iterator[Finding]:
+    for file in sorted(path.parent.glob(f"*.device.json{UNFINISHED}")):
+        name = file.name.removesuffix(f".device.json{UNFINISHED}")
+        yield fault(
+            "devices",
+            f"a change of {name} broke off: {file} is there. Run the same `heatveil device` "
+            f"command again, or heatveil device remove {name}",
+        )
+
+
+def _device_keys(path: Path, site: str) -> Secrets | None:
+    try:
+        return enrol.load_secrets(path.with_name("secrets.json"), site)
+    except OperatorFault:
+        return None  # a site of boards alone, or one whose fleet runs elsewhere
+
+
+def _virtual(secrets: Secrets, devices: Devices) -> Iterator[Finding]:
+    for who, _ in secrets.devices:
+        device = devices.by_name.get(who.name)
+        if device is None:
+            yield fault(
+                "devices",
+                f"secrets.json has keys of {who.name}, which is no device of ours: it was being "
+                f"added or removed. Run heatveil device remove {who.name}",
+            )
+        elif device.key_id != who.key_id:
+            yield fault(
+                "devices",
+                f"{who.name} has other keys in secrets.json than here, so nothing that it says "
+                f"counts. Run heatveil device rotate {who.name} --keys",
+            )
+
+
+def _at_broker(
+    folder: Path, site: str, devices: Devices, secrets: Secrets | None
+) -> Iterator[Finding]:
+    """Yield what the broker's files let in otherwise, where they are on this machine."""
+    words = {who.name: key.hex() for who, key in secrets.devices} if secrets else {}
+    try:
+        if (file := folder / dynamic.FILE).exists():
+            yield from _by_plugin(dynamic.parsed(file.read_text("utf-8")), site, devices, words)
+        elif (file := folder / "passwords").exists():
+            yield from _by_files(file.read_text("utf-8"), devices, words)
+    except (OSError, ValueError, KeyError, TypeError) as wrong:
+        why = getattr(wrong, "strerror", None) or str(wrong)
+        yield note("devices", f"whom the broker lets in cannot be seen ({file}: {why})")
+
+
+def _by_plugin(
+    body: Mapping[str, list[dict[str, str]]],
+    site: str,
+    devices: Devices,
+    words: Mapping[str, str],
+) -> Iterator[Finding]:
+    rows = {row["username"]: row for row in body["clients"]}
+    roles = {row["rolename"]: row for row in body["roles"]}
+    yield from _apart(
+        {
+            name: name not in words or dynamic.lets_in(row, words[name])
+            for name, row in rows.items()
+            if has_role(row, name) or name in devices.by_name
+        },
+        devices,
+    )
+    for name in rows.keys() & devices.by_name.keys():
+        wanted = dynamic.acls(of_device(site, name))
+        if differ(roles.get(dynamic.role_of(name)), wanted):
+            yield fault(
+                "devices",
+                f"the broker has other rights for {name} than a device needs: it could not be "
+                f"heard, or write what is not its own. Run heatveil device rotate {name}",
+            )
+
+
+def _by_files(held: str, devices: Devices, words: Mapping[str, str]) -> Iterator[Finding]:
+    known = {
+        name: name not in words or mosquitto.holds(held, {name: words[name]})
+        for name in mosquitto.names(held)
+        if name in devices.by_name
+    }
+    yield from _apart(known, devices)
+
+
+def _apart(known: Mapping[str, bool], devices: Devices) -> Iterator[Finding]:
+    """Yield devices that the broker knows and we do not, or we and not it, or by another word."""
+    for name in sorted(known.keys() - devices.by_name.keys()):
+        yield fault(
+            "devices",
+            f"the broker lets in {name}, which is no device of ours: it was being added or "
+            f"removed. Run heatveil device remove {name}",
+        )
+    for name in sorted(devices.by_name.keys() - known.keys()):
+        yield fault(
+            "devices",
+            f"the broker does not let in {name}: it was being removed, or an older file of the "
+            f"broker's was brought back. Run heatveil device remove {name}, or rotate",
+        )
+    for name in sorted(name for name, fits in known.items() if not fits):
+        if name in devices.by_name:
+            yield fault(
+                "devices",
+                f"the broker has another password for {name} than secrets.json: a change of it "
+                f"broke off. Run heatveil device rotate {name}, and start the fleet again",
+            )
+
+
+# The files of a deployment: who may read them, and how long certificates are good.
+
+SOON_DAYS = 30
+SECRET_LEAST = 16  # characters of a page's token
+
+
+def file_findings(deployment: Deployment, path: Path) -> Iterator[Finding]:
+    """Yield what is found of keys, passwords and certificates.
+
+    Args:
+        path: the deployment file, beside which others lie.
+    """
+    yield from _secrets(deployment, path)
+    yield from _keyholder(path)
+    missing = _missing(deployment)
+    if missing and deployment.site.devices.exists():  # else they come after the devices
+        named = " and ".join(f"{key} {file}" for key, file in missing.items())
+        yield fault(
+            "mqtt",
+            f"{named}: not there yet, and no broker is spoken to without. Next: heatveil broker "
+            f"init --config {path}, or mend the paths under [mqtt]",
+        )
+    yield from _words(deployment, missing.values())
+    yield from _certificates(deployment, missing.values())
+
+
+def days_left(certificate: bytes) -> float:
+    """Return for how many days more a PEM certificate is good; less than none when it is not.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = x509.load_pem_x509_certificate(certificate)
+    return (found.not_valid_after_utc - datetime.now(UTC)).total_seconds() / 86_400
+
+
+def judged(subject: str, whose: str, days: float) -> Finding:
+    """Return what to say of a certificate that is good for so long."""
+    if days < 0:
+        return fault(
+            subject,
+            f"{whose} expired {-days:.0f} days ago; nobody trusts the broker with it. Move the "
+            "old one away, run heatveil broker init, start the broker again",
+        )
+    if days < SOON_DAYS:
+        return note(
+            subject,
+            f"{whose} is good for {days:.0f} more days. Move it away, run heatveil broker init, "
+            "start the broker again",
+        )
+    return ok(subject, f"{whose} is good for {days:.0f} more days")
+
+
+def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
+    found = list(exposed(deployment))
+    for one in (path.with_name("secrets.json"), path.with_name("keyholder.json")):
+        if one.exists() and stat.S_IMODE(one.stat().st_mode) & 0o077:
+            found.append(f"{one} may be read by others on this machine. Run: chmod 600 {one}")
+    for sentence in found:
+        yield note("files", sentence)
+    if not found:
+        yield ok("files", "nobody else on this machine can read the secrets")
+    limits = tightened.beside(deployment.site.devices)
+    if deployment.site.devices.exists() and not limits.exists():
+        yield note(
+            "files",
+            f"{limits} is not there: what devices hold themselves to is not known here, and not "
+            "held against the deployment. Bring it back from where it was enrolled",
+        )
+
+
+def _keyholder(path: Path) -> Iterable[Finding]:
+    if (roots := path.with_name("keyholder.json")).exists():
+        yield note(
+            "files",
+            f"{roots} lies beside the gateway's files; whoever has it can take the noise off. "
+            "Move it to its owner",
+        )
+
+
+def _missing(deployment: Deployment) -> dict[str, Path]:
+    """Return the files that `heatveil broker init` makes and that are not there, by their keys."""
+    broker = deployment.mqtt
+    named = {
+        "password_file": broker.password_file,
+        "ca_file": None if broker.insecure else broker.ca_file,
+    }
+    return {key: path for key, path in named.items() if path is not None and not path.exists()}
+
+
+def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:
+    """Yield what is wrong with passwords and tokens, but for those that are told as missing."""
+    named = [("mqtt", "password_file", deployment.mqtt.password_file)]
+    named += [("page", "token_file", deployment.page.token_file)]
+    named += [("store", "password_file", deployment.store.password_file)]
+    for table, key, path in named:
+        if path is None or (table == "mqtt" and path in missing):
+            continue
+        try:
+            word = path.read_text("utf-8").strip()
+        except (OSError, ValueError) as wrong:
+            why = getattr(wrong, "strerror", None) or str(wrong)
+            way = "Run heatveil broker init, or mend" if table == "mqtt" else "Mend"
+            yield fault(table, f"{key} {path} cannot be read ({why}). {way} the path or the file")
+            continue
+        if not word or (table == "page" and len(word) < SECRET_LEAST):
+            yield fault(
+                table,
+                f"{key} {path} holds {len(word)} characters; a page's token needs {SECRET_LEAST} "
+                "or more, and any password one. Run: openssl rand -hex 32 > FILE",
+            )
+
+
+def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:
+    """Yield how long the authority and, where it lies beside it, the broker's own are good."""
+    authority = deployment.mqtt.ca_file
+    if deployment.mqtt.insecure or authority is None or authority in missing:
+        return
+    for whose, path in (
+        ("the authority's certificate", authority),
+        ("the broker's certificate", authority.with_name("server.pem")),
+    ):
+        if path != authority and not path.exists():
+            continue
+        try:
+            yield judged("mqtt", f"{whose} {path}", days_left(path.read_bytes()))
+        except (OSError, ValueError) as wrong:
+            why = getattr(wrong, "strerror", None) or str(wrong)
+            yield fault(
+                "mqtt",
+                f"{whose} {path} cannot be read ({why}); without it no broker is trusted. Run "
+                "heatveil broker init, or mend ca_file under [mqtt]",
+            )

@@ -1,0 +1,199 @@
+"""The flags that several commands share."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recovery.estimators import HOMES
+
+from ...faults import OperatorFault
+
+# Flags that would do nothing, or say what a file says: refused, for they would be believed.
+
+# What an array says by itself, and what goes with frames alone.
+_ROOM = ["sources", "sources_random", "cells", "length", "sensors", "spread"]
+_ROOM += ["calibration", "estimator"]
+_FRAMES = ["clip", "background", "fit", "every", "frames_count", "people"]
+
+
+# What goes with every mechanism.
+_ALWAYS = (
+    *("mechanism", "seed", "out", "scores", "plot", "published"),
+    *("deployment", "config", "as_json"),
+)
+_READINGS = ["cells", "length", "sensors", "spread", "sigma", "delta", "settings"]
+_CONFIG = [
+    "mechanism",
+    "grid",
+    "cells",
+    "length",
+    "sensors",
+    "spread",
+    "epsilon",
+    "delta",
+    "calibration",
+    "settings",
+]
+
+
+def check_frames(context: typer.Context, frames: Path | None) -> None:
+    """Check that no flag would do nothing unnoticed, with recorded frames or without.
+
+    Raises:
+        OperatorFault: there is such a flag.
+    """
+    given = _given(context, _FRAMES if frames is None else _ROOM)
+    if given and frames is None:
+        raise OperatorFault(
+            f"{given} came without --frames; there must be recorded frames to speak of, or it "
+            "would do nothing unnoticed. Add --frames FILE"
+        )
+    if given:
+        raise OperatorFault(
+            f"{given} came with --frames; the recording says that itself, or cannot be played "
+            "so, and it would do nothing unnoticed. Leave it out"
+        )
+
+
+def check_taken(context: typer.Context, name: str, takes: Sequence[str]) -> None:
+    """Check that every flag given is one that the mechanism has a use for.
+
+    Args:
+        takes: the flags that it has one for, beside those of every mechanism.
+
+    Raises:
+        OperatorFault: there is another one.
+    """
+    every = [name for name in context.params if name not in (*_ALWAYS, *takes)]
+    if given := _given(context, every):
+        listed = ", ".join(_flag(one) for one in takes if one in context.params)
+        raise OperatorFault(
+            f"{given} came with {name}, which takes {listed}, and names of files for its "
+            "results; it would do nothing unnoticed. Leave it out, or take a mechanism that "
+            "has a use for it"
+        )
+
+
+def check_file(context: typer.Context, file: Path) -> None:
+    """Check that nothing is said beside a file that says it, a deployment or published readings.
+
+    Raises:
+        OperatorFault: there is such a flag.
+    """
+    if given := _given(context, _CONFIG if context.info_name == "calibrate" else _READINGS):
+        raise OperatorFault(
+            f"{given} came with {file}; the file says that itself, and two answers to one "
+            "question cannot both count. Leave it out, or change the file"
+        )
+
+
+def one_file(first: Path | None, second: Path | None) -> Path | None:
+    """Return the deployment file, however it was named; None where it was not.
+
+    Raises:
+        OperatorFault: two were named.
+    """
+    if first is not None and second is not None:
+        raise OperatorFault(
+            f"{first} and --config {second} both came; one deployment is asked about at a time, "
+            "or it is not known which. Leave one out"
+        )
+    return first or second
+
+
+def _given(context: typer.Context, names: list[str]) -> str:
+    """Return those of these flags that stand on the command line, joined for a sentence."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return " and ".join(
+        _flag(name)
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    )
+
+
+def _flag(name: str) -> str:
+    """Return a flag as it is written.
+
+    >>> _flag("sources_random"), _flag("settings")
+    ('--sources-random', '--set')
+    """
+    return "--set" if name == "settings" else "--" + name.replace("_", "-")
+
+
+Sources = Annotated[
+    Path | None, typer.Option(help="CSV of what is warm: position,intensity or x,y,intensity.")
+]
+SourcesRandom = Annotated[
+    int | None, typer.Option(help="So many sources in random cells instead of a file.")
+]
+Points = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|NAME",
+        help="CSV of where people are, user,x,y; or an example: normal, szipf, mnormal.",
+    ),
+]
+Users = Annotated[
+    int | None, typer.Option(min=1, help="So many people in an example of --points; 10000 else.")
+]
+Grid = Annotated[
+    str, typer.Option(metavar="NxM", help="Cells of a map of people: columns x rows.")
+]
+Cells = Annotated[str, typer.Option(help="Cells of the map: N on a line, NxM in a plane.")]
+Length = Annotated[
+    float | None, typer.Option(help="Metres along the columns; without it the unit interval.")
+]
+Sensors = Annotated[str, typer.Option(help="Sensors, evenly spread: M, or MxK in a plane.")]
+Spread = Annotated[
+    float, typer.Option(help="Diffusivity times time: the paper's T, or m2 with --length.")
+]
+Epsilon = Annotated[str, typer.Option(help="A ratio such as 1/2, for all readings together.")]
+Delta = Annotated[str, typer.Option(help="A ratio such as 1/100000.")]
+Calibration = Annotated[str, typer.Option(help="exact, or paper for the formula as printed.")]
+Estimator = Annotated[
+    str, typer.Option(help=f"Who draws the map: {', '.join(HOMES)}.", metavar="NAME")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any further field of the query."),
+]
+Seed = Annotated[
+    int | None, typer.Option(min=0, help="Make the run repeatable; then it is not private.")
+]
+Out = Annotated[Path | None, typer.Option(help="Write the map here, as .npz.")]
+Plot = Annotated[Path | None, typer.Option(help="Write a picture here, as PNG.")]
+Frames = Annotated[
+    Path | None,
+    typer.Option(help="Recorded frames of an array, .npz; with --clip, --background, --fit."),
+]
+Clip = Annotated[
+    str | None, typer.Option(help="The clip that is played; needed where the file holds several.")
+]
+Background = Annotated[
+    str | None,
+    typer.Option(help="A clip of the empty room, taken as public; needed as --clip is."),
+]
+Fit = Annotated[
+    str | None,
+    typer.Option(help="A clip of one person, taken as public, to fit the blur on; needed too."),
+]
+Every = Annotated[
+    int | None, typer.Option(help="Play one frame of so many; else spread them over the clip.")
+]
+FramesCount = Annotated[int, typer.Option(help="Play so many frames.")]
+People = Annotated[
+    int | None, typer.Option(help="How many people every frame shows, to score the counts.")
+]
+Scene = Annotated[
+    Path | None,
+    typer.Option(help="A room file: devices read the room as it lives, instead of sources."),
+]
+Speed = Annotated[
+    float | None, typer.Option(min=0.001, help="Of --scene: how much faster than life; 60 else.")
+]
+From = Annotated[
+    str | None, typer.Option("--from", help="Of --scene: the time it begins; its first else.")
+]
+Config = Annotated[Path, typer.Option(help="The deployment file, TOML.")]

@@ -1,0 +1,419 @@
+"""Adds, removes and renews one device: keys, budget, limits, broker, and the gateway's file."""
+
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edge.limits import NANO
+from edge.slots import COUNT
+
+from .. import config
+from ..brokers.doors import Doors
+from ..brokers.rights import session_of
+from ..deployment import Deployment
+from ..enrolment import budgets, enrol, keycount, single, tightened
+from ..enrolment.enrol import Device, Devices, Secret, Secrets
+from ..enrolment.single import Newcomer
+from ..faults import OperatorFault
+from ..kit.placing import asked_by
+from ..ledger import Charge, price
+from ..mechanisms import named
+from ..mechanisms.served import granted, of
+from ..rounds import Place
+from ..storage.alone import held
+from ..storage.places import place_of
+from ..storage.reader import Reader
+from ..storage.store import Store
+from ..terms import check_budget, check_terms, terms, unit_of
+from .device_status import at_broker, has_store, known, let_in, meant_by
+from .fleet import STATE
+
+# The files of one device: its half of the keys, its budget, and what it leaves behind.
+
+UNFINISHED = ".unfinished"  # what a kill in the middle of a change leaves
+
+
+def unfinished(board: Path) -> Path:
+    """Return where a board's file is while its device is being changed."""
+    return board.with_name(f"{board.name}{UNFINISHED}")
+
+
+class Halves:
+    """Where the devices' half of the keys is kept: of virtual ones together, of a board alone."""
+
+    def __init__(self, deployment: Deployment, secrets: Path, board: Path) -> None:
+        self._deployment, self.path, self.board = deployment, secrets, board
+        self.secrets: Secrets | None = None
+        if secrets.exists():
+            self.secrets = enrol.load_secrets(secrets, deployment.site.name)
+
+    def virtual(self, name: str) -> Secret | None:
+        """Return what a virtual device knows of itself; None for a board."""
+        held = self.secrets.devices if self.secrets is not None else ()
+        return next((one for one in held if one.identity.name == name), None)
+
+    def new_virtual(self, made: Newcomer, site_key: bytes, limits: Any) -> None:
+        """Give a virtual device its budget and its keys; what it had under an old key goes.
+
+        Raises:
+            OperatorFault: a fleet runs, or the files cannot be written.
+        """
+        name, site = made.secret.identity.name, self._deployment.site.name
+        state = self.path.with_name(STATE)
+        state.mkdir(0o700, exist_ok=True)
+        with budgets.kept(state) as place:
+            self._forget(name)
+            alone = Secrets(site, site_key, (made.secret,))
+            budgets.provision(enrol.Enrolment(alone, {name: made.root}), limits, place)
+        self._keep(name, made.secret, site_key)
+
+    def new_password(self, name: str, link_key: bytes) -> None:
+        """Give a virtual device another password."""
+        held = self.virtual(name)
+        assert held is not None  # asked before  # noqa: S101
+        assert self.secrets is not None  # noqa: S101
+        self._keep(name, held._replace(link_key=link_key), self.secrets.site_key)
+
+    def drop(self, name: str) -> bool:
+        """Forget a device's keys and budget, if they are here; return whether they were."""
+        if self.virtual(name) is None or self.secrets is None:
+            return False
+        left = tuple(one for one in self.secrets.devices if one.identity.name != name)
+        self.secrets = self.secrets._replace(devices=left)
+        enrol.save_secrets(self.secrets, self.path)
+        self._forget(name)
+        return True
+
+    def new_board(self, made: Newcomer, limits: Any) -> None:
+        """Write the one file of a board; it has its name once all else is done: `finish`.
+
+        Raises:
+            OperatorFault: there is a finished one, or it cannot be written.
+        """
+        single.refuse_old(self.board)
+        link = self._link(made.secret.identity.name, made.password)
+        single.save_board(self.begun, made, limits, link, asked_by(self._deployment))
+
+    def new_link(self, name: str, password: str) -> None:
+        """Write how a board comes to the broker from now on; as `new_board`."""
+        single.refuse_old(self.board)
+        link = self._link(name, password)
+        single.save_link(self.begun, self._deployment.site.name, name, link)
+
+    @property
+    def begun(self) -> Path:
+        """Where a board's file is while its device is being changed."""
+        return unfinished(self.board)
+
+    def finish(self) -> None:
+        """Give a board's file its name, if there is one."""
+        if self.begun.exists():
+            self.begun.replace(self.board)
+
+    def abandon(self) -> None:
+        """Remove a board's file that is worth nothing."""
+        self.begun.unlink(missing_ok=True)
+
+    def _link(self, name: str, password: str) -> dict[str, Any]:
+        session = session_of(self._deployment.site.name, name, password)
+        return single.link_of(self._deployment.mqtt, name, password, session)
+
+    def _keep(self, name: str, secret: Secret, site_key: bytes) -> None:
+        held = () if self.secrets is None else self.secrets.devices
+        rows = tuple(secret if one.identity.name == name else one for one in held)
+        if secret not in rows:
+            rows += (secret,)
+        self.secrets = Secrets(self._deployment.site.name, site_key, rows)
+        enrol.save_secrets(self.secrets, self.path)
+
+    def _forget(self, name: str) -> None:
+        """Remove slots and spool of a key that is no more; never those of another name."""
+        state = self.path.with_name(STATE)
+        for slot in range(COUNT):
+            (state / f"{name}.{slot}").unlink(missing_ok=True)
+        for spool in state.glob(f"{name}.????????.spool"):
+            spool.unlink()
+
+
+# One device made one of the fleet, in an order that a kill at any point cannot make a hole of.
+
+
+class Places(NamedTuple):
+    """A deployment, where its file is, and where the devices' halves are."""
+
+    path: Path
+    deployment: Deployment
+    halves: Halves
+
+
+def enrolled(
+    places: Places,
+    devices: Devices,
+    made: Newcomer,
+    virtual: bool,
+    before: int,
+    let_in: Callable[[], None],
+    say: Callable[[str], None],
+) -> None:
+    """Write what a device is given, let it in, and make it one of the fleet.
+
+    Args:
+        before: nano-rho that the room has paid already, by the ledger: its budget is what is left.
+        let_in: does that at the broker.
+
+    Raises:
+        OperatorFault: one of them could not be done; then the device is none of ours.
+    """
+    path, deployment, halves = places
+    who, entry = made.secret.identity, of(deployment)
+    query = config.query(deployment)
+    entry.check_held(query, {who.name: who.sensors}, {})
+    whole = granted(deployment, query)
+    limits = entry.unspent(query, whole, before)
+    ours = who.key_id, who.mac_key, who.config_key
+    device = Device(who.name, Place(who.sensor, who.sensors), who.mode, *ours)
+    fleet = devices._replace(by_name={**devices.by_name, who.name: device})
+    sensors = prod(entry.sensors(deployment))
+    enrol.check_fleet(fleet, sensors, keyholder=deployment.privacy.keyholder)
+    again = who.name in devices.by_name
+    if virtual:
+        halves.new_virtual(made, devices.site_key, limits)
+        say(f"Its keys are in {halves.path}; start the fleet again")
+    else:
+        halves.new_board(made, limits)
+    try:
+        if deployment.privacy.keyholder:
+            holder = path.with_name(f"{who.name}.{who.key_id.hex()}.keyholder.json")
+            alone = enrol.Secrets(devices.site, devices.site_key, (made.secret,))
+            enrol.save_roots(enrol.Enrolment(alone, {who.name: made.root}), holder)
+            say(f"{holder} takes its noise off: move it to where only its owner comes")
+        let_in()
+        given = tightened.load(deployment.site.devices, devices)
+        given[who.name] = tightened.Given(who.key_id, limits, whole.budget - limits.budget)
+        tightened.save(deployment.site.devices, devices.site, given)
+        enrol.save_devices(fleet, deployment.site.devices)
+    except OperatorFault:
+        halves.abandon()  # keys that nobody knows are worth nothing
+        if virtual and not again:
+            halves.drop(who.name)
+        raise
+    if not virtual:
+        halves.finish()
+        say(f"{halves.board} is all that its board needs, and nobody else may have it")
+
+
+# What the room has paid already, and so is not in the budget of a device that comes later.
+
+
+def check_promise(deployment: Deployment) -> None:
+    """Check that no device is given more than the store has promised, as the gateway does.
+
+    Raises:
+        OperatorFault: it would be, or it would be another promise.
+    """
+    if not has_store(deployment):
+        return
+    guarantee = named(deployment.rounds.mechanism).plan(config.query(deployment), []).guarantee
+    with closing(Reader(place_of(deployment))) as reader:
+        promised, least = reader.promise()
+    check_terms(promised, terms(guarantee))
+    check_budget(least, price(guarantee) * deployment.privacy.readings, unit_of(guarantee))
+
+
+def spent(deployment: Deployment, others: Iterable[str]) -> int:
+    """Return the nano-rho that every round so far has cost, and extra answers of its sensor.
+
+    Each price is rounded up by itself, as devices do. Whose sensor a device read that is no more
+    is not known, so what it told beside the rounds counts for every newcomer.
+
+    Args:
+        others: the devices that there are beside this one: what they told, they told.
+    """
+    if not has_store(deployment):
+        return 0
+    apart = frozenset(others)
+    with closing(Reader(place_of(deployment))) as reader:
+        charges = reader.ledger(Fraction(0)).charges
+    return counted(one for one in charges if one.device not in apart)
+
+
+def keys_heard(deployment: Deployment) -> Counter[str]:
+    """Return of how many keys of each device the gateway has heard, by name."""
+    if not has_store(deployment):
+        return Counter()
+    with closing(Reader(place_of(deployment))) as reader:
+        return Counter(row.name for row in reader.devices())
+
+
+def counted(charges: Iterable[Charge]) -> int:
+    """Return charges in nano-rho.
+
+    >>> counted((Charge(Fraction(1, 3)), Charge(Fraction(1, 2), "attic")))
+    833333334
+    """
+    return sum(math.ceil(NANO * one.rho) for one in charges)
+
+
+# Adds, removes and renews one device: keys, budget, limits, broker, and the gateway's file.
+#
+# In this order, so that a kill at any point leaves nothing that speaks unseen: what the device is
+# given is on the disk first (without the rest it is worth nothing); then the broker lets it in;
+# and the gateway's devices.json, written whole or not at all, is what makes it one of the fleet. A
+# device that goes is cut off at the broker first. What a kill leaves undone the same command does
+# when it is run again, or `remove` undoes. One command at a time: a lock is held.
+
+RELOAD = "A gateway takes it up at its start, or when told to reload (SIGHUP; systemd: restart)"
+FEWER = (
+    "the map has fewer sensors from now on. What was promised still holds for the others, since "
+    "each device's noise is its own"
+)
+
+
+class Change:
+    """A change of one device; a context manager that holds the lock."""
+
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        folder: Path | None,
+        secrets: Path | None,
+        out: Path | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self._path, self._name, self._say, self._stack = path, name, say, ExitStack()
+        self._deployment: Deployment = config.load(path)
+        self._folder = folder or path.with_name("broker")
+        self._secrets = secrets or path.with_name("secrets.json")
+        self._out = out or path.parent / f"{name}.device.json"
+
+    def __enter__(self) -> "Change":
+        site = self._deployment.site
+        lock = site.devices.with_name(site.devices.name + ".lock")
+        unusable = (
+            f"{lock} cannot be written ({{why}}); it keeps two changes apart. Mend its folder"
+        )
+        self._stack.enter_context(
+            held(lock, unusable, "another `heatveil device` runs; wait for it")
+        )
+        self._devices = enrol.load_devices(site.devices, site.name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def add(self, sensor: int | None, virtual: bool, count: int = 1) -> None:
+        """Enrol a device that is new, with so many sensors, or finish what was begun."""
+        held = self._devices.by_name.get(self._name)
+        halves = Halves(self._deployment, self._secrets, self._out)
+        if held and single.key_of(halves.begun, self._devices.site) == held.key_id:
+            halves.finish()
+            self._say(f"{self._name} was enrolled; {self._out} is all that its board needs")
+            return
+        single.check_name(self._name, self._devices, self._deployment.mqtt.username)
+        room = prod(of(self._deployment).sensors(self._deployment))
+        made = self._made(Place(single.free_sensor(self._devices, room, sensor, count), count))
+        self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
+        first, to = made.secret.identity.sensor, f" and {count - 1} more" * (count > 1)
+        self._say(f"{self._name} is enrolled for sensor {first}{to}. {RELOAD}")
+
+    def remove(self) -> None:
+        """Cut a device off and forget it, or what is left of one that went, or never came."""
+        deployment, halves = self._deployment, Halves(self._deployment, self._secrets, self._out)
+        ours = self._name in self._devices.by_name
+        if not ours and not self._left_over(halves):
+            known(self._path, self._name)
+        if ours and len(self._devices.by_name) == 1:
+            raise OperatorFault(
+                f"{self._name} is the last device, and without one no round can be asked; there "
+                "must be one, or a deployment has nothing to do. Add another first, or stop the "
+                "gateway"
+            )
+        self._at_broker(lambda door: door.remove(self._name))
+        counts = keycount.load(deployment.site.devices, self._devices, keys_heard(deployment))
+        # Whoever has its sensor next has had its keys.
+        keycount.keep(deployment.site.devices, self._devices, counts)
+        left = {name: one for name, one in self._devices.by_name.items() if name != self._name}
+        enrol.save_devices(self._devices._replace(by_name=left), deployment.site.devices)
+        halves.abandon()
+        if not halves.drop(self._name) and ours:
+            self._say(f"Its keys are on its board, and in {self._out.name} if that is still there")
+        if has_store(deployment):
+            store = Store.of(deployment)
+            store.free(self._name)
+            store.close()
+        self._say(f"{self._name} is no device of ours any more; {FEWER}. {RELOAD}")
+
+    def rotate(self, keys: bool, budget: bool = False) -> None:
+        """Give a device a new password, or all keys anew; budget: and all of one, too."""
+        known(self._path, self._name)
+        halves = Halves(self._deployment, self._secrets, self._out)
+        virtual = halves.virtual(self._name)
+        if keys:
+            made = self._made(self._devices.by_name[self._name].place)
+            change = lambda door: door.rotate(self._name, made.password)  # noqa: E731
+            self._enrol(made, virtual is not None, change, budget)
+            left = "a whole new budget" if budget else "the budget that is left of the promise"
+            self._say(
+                f"{self._name} has new keys and {left}, and the old ones are worth nothing; "
+                f"what was spent stays spent in the ledger. {RELOAD}"
+            )
+            return
+        link_key = os.urandom(32)
+        if virtual is not None:
+            halves.new_password(self._name, link_key)
+            self._say(f"Its new password is in {self._secrets}; start the fleet again")
+        else:
+            halves.new_link(self._name, link_key.hex())
+        try:
+            self._at_broker(lambda door: door.rotate(self._name, link_key.hex()))
+        except OperatorFault:
+            if virtual is not None:
+                halves.new_password(self._name, virtual.link_key)
+            else:
+                halves.abandon()
+            raise
+        if virtual is None:
+            halves.finish()
+            how = f"Bring it to its board: heatveil rotate {self._name}"
+            self._say(f"Its new password is in {self._out}, for nobody else. {how}")
+
+    def _left_over(self, halves: Halves) -> bool:
+        """Return whether there is something of a device that is not one of the fleet."""
+        if halves.begun.exists() or halves.virtual(self._name) is not None:
+            return True
+        if meant_by(self._name, self._devices.by_name):
+            return False  # a slip of the pen, which is no broker's business
+        return let_in(self._deployment, self._folder, self._name)
+
+    def _made(self, place: Place) -> Newcomer:
+        keyholder = self._deployment.privacy.keyholder
+        sensor, sensors = place
+        return single.enrolled(
+            self._devices, self._name, sensor, sensors=sensors, keyholder=keyholder
+        )
+
+    def _enrol(
+        self, made: Newcomer, virtual: bool, let_in: Callable[[Doors], str], anew: bool = False
+    ) -> None:
+        check_promise(self._deployment)
+        before = 0 if anew else spent(self._deployment, {*self._devices.by_name} - {self._name})
+        halves = Halves(self._deployment, self._secrets, self._out)
+        places = Places(self._path, self._deployment, halves)
+        own, place = (
+            self._deployment,
+            Place(made.secret.identity.sensor, made.secret.identity.sensors),
+        )
+        most, heard = of(own).keys(own), keys_heard(own)
+        with keycount.counted(own.site.devices, self._devices, place, heard, most, sure=virtual):
+            door = lambda: self._at_broker(let_in)  # noqa: E731
+            enrolled(places, self._devices, made, virtual, before, door, self._say)
+
+    def _at_broker(self, do: Callable[[Doors], str]) -> None:
+        at_broker(self._deployment, self._folder, self._say, do)

@@ -1,0 +1,346 @@
+"""What a board will need before it is made, and what is wrong with one: budget and doctor."""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from edge.limits import Limits
+
+from .. import config
+from ..enrolment import enrol
+from ..enrolment.enrol import Device, Devices
+from ..faults import OperatorFault
+from ..kit import ailments, interpreter, reaching, selftest, sensing, state, still
+from ..kit.asked import Plan
+from ..kit.board import Board, BoardFault
+from ..kit.boardfile import THERMAL
+from ..kit.figures import FIGURES, SENSORS, TELL, Figure
+from ..kit.reckoning import Needs, answer_ms, needs, of_device, tick_ms
+
+# Says what a board will need: days of battery, memory, flash, bytes; and how it is known.
+
+USUAL = "ds18b20"
+PARTS = {
+    "join": "coming to the broker",
+    "sensor": "reading the sensor",
+    "noise": "drawing the noise",
+    "frame": "packing and sending",
+    "start": "waking up",
+    "hold": "holding the frame until its tick",
+    "rest": "resting until the next",
+}
+
+MEASURED = ["noise_ms", "bytes.frame", "bytes.packet", "memory.running", "memory.running_mpy"]
+MEASURED += ["memory.table", "memory.load_source", "memory.load_mpy"]
+ESTIMATED = [
+    "awake_s",
+    "tick_ms",
+    "sleepless_s",
+    "bytes.day",
+    "memory.flash_source",
+    "memory.flash_mpy",
+]
+ESTIMATED += ["memory.erasures_year", "energy"]
+
+
+def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int]:
+    """Return the variance and the cadence that a deployment gives its boards; and its readings.
+
+    Args:
+        sensor: the one that was named; where none was, the usual one of what it asks for.
+
+    Raises:
+        OperatorFault: the file cannot be read, or no device can serve it, or not with that.
+    """
+    from .. import config
+    from ..mechanisms.served import granted
+
+    deployment = config.load(path)
+    tells = deployment.rounds.mechanism != THERMAL
+    sensor = sensor or (TELL[0] if tells else USUAL)
+    if tells != (sensor in TELL):
+        what, names = ("a place", TELL) if tells else ("warmth", set(SENSORS) - set(TELL))
+        raise OperatorFault(
+            f"the sensor {sensor} came and {path} asks for {what}; another sensor's currents and "
+            f"frames would be reckoned for it. Name one of {', '.join(sorted(names))}"
+        )
+    query = config.query(deployment)
+    limits = granted(deployment, query)
+    found = {"every_s": deployment.rounds.every_s, "site": deployment.site.name}
+    found |= {} if tells else {"variance": limits.variance}
+    found |= {"readings": SENSORS[sensor].readings} if sensor in SENSORS else {}
+    return found | {"sensor": sensor}, query.readings
+
+
+def budget(
+    plan: Plan,
+    as_json: bool,
+    figures: bool,
+    promised: int | None,
+    say: Callable[[str], None],
+) -> None:
+    """Print what a board needs.
+
+    Args:
+        figures: list every number that it rests on, too.
+        promised: readings of the promise, if a deployment is meant.
+
+    Raises:
+        OperatorFault: the plan is of no board.
+    """
+    found = needs(plan)
+    if as_json:
+        say(json.dumps(_plain(found, promised), indent=2))
+        return
+    for line in _lines(found, promised):
+        say(line)
+    if figures:
+        say("")
+        for name in FIGURES:
+            say(_figure(name, plan))
+        for name, sensor in SENSORS.items():
+            say(
+                f"{name:14} {sensor.active_ma:g} mA for {sensor.converts_s:g} s, then "
+                f"{sensor.idle_ma:g} mA  estimated: {sensor.source}"
+            )
+    else:
+        say("Each number's source: --figures. A figure of your own board: --set NAME=VALUE")
+
+
+def _lines(found: Needs, promised: int | None) -> Iterable[str]:
+    plan, energy, memory, air = found.plan, found.energy, found.memory, found.bytes
+    rest = "asleep in between" if plan.sleeps else "awake and joined"
+    count = "1 reading of" if plan.readings == 1 else f"{plan.readings} readings of"
+    count = "a place told by" if plan.tells else count
+    noise = "" if plan.tells else f" variance {plan.variance} grains squared,"
+    yield f"{count} {plan.sensor} each {_time(plan.every_s)},{noise} {rest}"
+    if late := found.sleepless_s:
+        more = f"{late:.3g} s, more than {_time(plan.every_s)}"
+        yield f"sleep     none: to wake, join and answer takes {more}; reckoned as with --awake"
+    yield (
+        f"battery   {energy.days:.3g} days on {plan.battery_mah:g} mAh  (estimated: "
+        f"{energy.day_mah:.3g} mAh a day, {energy.answer_j:.3g} J an answer)"
+    )
+    for name, mas in sorted(energy.parts.items(), key=lambda part: -part[1]):
+        share = 100 * mas / energy.answer_mas
+        yield f"          {share:5.1f} %  {PARTS[name]}"
+    yield (
+        f"time      {found.noise_ms:.3g} ms to draw the noise ({_drawn(plan)}), "
+        f"{found.awake_s:.3g} s awake for an answer, its tick at {found.tick_ms} ms (estimated)"
+    )
+    yield (
+        f"memory    {_kb(memory.running)} of heap running, {_kb(memory.running_mpy)} from .mpy; "
+        f"starts in {_kb(memory.load_source)}, {_kb(memory.load_mpy)} from .mpy  (measured)"
+    )
+    if memory.table:
+        yield f"          {_kb(memory.table)} of it for the table of the noise"
+    yield (
+        f"flash     {_kb(memory.flash_source)} from source, {_kb(memory.flash_mpy)} from .mpy, "
+        f"with three slots for the budget; {memory.erasures_year:.0f} erasures a year  (estimated)"
+    )
+    yield (
+        f"bytes     {air.frame} in a frame, {air.packet} in its packet (counted); "
+        f"{air.day / 1000:.0f} KB a day on the air (estimated)"
+    )
+    if promised is not None:
+        yield (
+            f"privacy   the promise is for {promised} readings: {_time(promised * plan.every_s)} "
+            "from the first to the last, and then the device is silent for the life of its key"
+        )
+
+
+def _drawn(plan: Plan) -> str:
+    return "estimated" if plan.tells else f"{plan.sampler}; measured"
+
+
+def _plain(found: Needs, promised: int | None) -> dict[str, Any]:
+    return {
+        "plan": found.plan._asdict() | {"own": dict(found.plan.own)},
+        "sleepless_s": found.sleepless_s,
+        "tick_ms": found.tick_ms,
+        "noise_ms": found.noise_ms,
+        "awake_s": found.awake_s,
+        "bytes": found.bytes._asdict(),
+        "memory": found.memory._asdict(),
+        "energy": found.energy._asdict(),
+        "promised_readings": promised,
+        "measured": MEASURED,
+        "estimated": ESTIMATED,
+        "figures": {name: _row(name, figure, found.plan) for name, figure in FIGURES.items()},
+        "sensors": {name: sensor._asdict() for name, sensor in SENSORS.items()},
+    }
+
+
+def _row(name: str, figure: Figure, plan: Plan) -> dict[str, Any]:
+    row = figure._asdict() | {"value": plan.figure(name)}
+    return row | ({"source": "your own"} if name in plan.own else {})
+
+
+def _figure(name: str, plan: Plan) -> str:
+    _, unit, measured, source = FIGURES[name]
+    how = "your own" if name in plan.own else "measured" if measured else "estimated"
+    return f"{name:14} {plan.figure(name):.4g} {unit}  {how}: {source}"
+
+
+def _kb(size: int) -> str:
+    return f"{size / 1024:.1f} KB"
+
+
+def _time(seconds: float) -> str:
+    for size, unit in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds:.4g} s"
+
+
+# Looks at a board and says what it is, what is left of its budget, and what is wrong with it.
+
+CLOCK = 2025  # a year before this one was never set
+
+
+def examine(
+    board: Board, path: Path | None, reach: bool, as_json: bool, say: Callable[[str], None]
+) -> bool:
+    """Print how a board is; return whether all is well.
+
+    Its budget is not touched. But it must keep still while it is looked at, so it is started again
+    in the end, which costs it a boot and what was left of a lease.
+
+    Args:
+        reach: try the way to the broker from there, too.
+
+    Raises:
+        OperatorFault: there is no board, or not one that edge runs on.
+    """
+    devices = _devices(path)
+    found = interpreter.examined(board)
+    main = still.stopped(board)
+    try:
+        told = _looked(board, found, devices, reach)
+        if told["files"]["modules"]:
+            lost = bool(told.get("device", {}).get("lost"))
+            told["faults"] += ailments.of_start(board, main, lost)
+    finally:
+        still.resumed(board)
+    if as_json:
+        say(json.dumps(told, indent=2))
+    else:
+        _print(told, say)
+    return not told["faults"]
+
+
+def _looked(
+    board: Board, found: interpreter.Found, devices: Devices | None, reach: bool
+) -> dict[str, Any]:
+    files, faults = ailments.of_modules(board)
+    told: dict[str, Any] = {"interpreter": found._asdict(), "files": files, "faults": faults}
+    if not files["modules"]:
+        return told
+    try:
+        there = state.asked(board)
+        who = devices.by_name.get(there.name) if devices is not None else None
+        if who is not None:
+            there = state.asked(board, who.mac_key)
+    except BoardFault as fault:
+        if not fault.raised:
+            raise
+        faults.append(f"edge is not whole on it ({fault.raised}); run heatveil provision")
+        return told
+    told["device"] = {
+        **there._asdict(),
+        "left": there.left,
+        "answers": there.answers,
+        "state": there.word,
+    }
+    if there.limits is not None:
+        told["device"]["limits"] = there.limits._asdict()
+    faults += _of_state(there, devices, who)
+    faults += ailments.of_flash(there.flash)
+    try:
+        told["selftest"] = selftest.passed(board, there.mechanism)._asdict()
+    except BoardFault as fault:
+        faults.append(str(fault))
+    if not there.config:
+        told["sensor"], told["sensor_how"], _ = sensing.looked(board)
+        if told["sensor"]:
+            faults.append(f"its sensor: {told['sensor']}")
+            if there.word == "ready":
+                told["device"]["state"] = "alert"  # as it says itself, after its first try
+        if reach:
+            told["reach"] = reaching.hindrance(board)
+            faults += [f"on its way to the broker: {told['reach']}"] if told["reach"] else []
+    return told
+
+
+def _devices(path: Path | None) -> Devices | None:
+    if path is None:
+        return None
+    site = config.load(path).site
+    return enrol.load_devices(site.devices, site.name)
+
+
+def _of_state(there: state.State, devices: Devices | None, who: Device | None) -> list[str]:
+    faults = [there.config] if there.config else []
+    if there.lost:
+        faults.append(f"{there.lost}: heatveil rotate {there.name} --keys")
+    if there.limits is not None and there.tick_ms:
+        plan = of_device(there.mechanism, there.driver, there.sensors, there.limits)
+        if there.tick_ms < tick_ms(plan):
+            faults.append(
+                f"its tick is {there.tick_ms} ms and an answer takes up to {answer_ms(plan):.0f}: "
+                "when its frames go out tells something of their noise. heatveil provision "
+                "gives it a longer one"
+            )
+    if there.word == "exhausted":
+        faults.append(
+            "its budget is spent, for the life of its key; it stays silent, and new keys are "
+            "another promise to those in the room"
+        )
+    if devices is not None and there.name and there.site != devices.site:
+        faults.append(f"it is a device of site {there.site}, not of {devices.site}")
+    elif devices is not None and there.name and who is None:
+        faults.append(f"{there.name} is no device of this site; heatveil device list says which")
+    elif who is not None and not there.ours:
+        faults.append(
+            f"its keys are not those that the gateway has of {there.name}, so no frame of it is "
+            "believed; heatveil provision gives it the new ones"
+        )
+    return faults
+
+
+def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
+    found = told["interpreter"]
+    say(f"interpreter  MicroPython {found['version']} on {found['platform']}, {found['chip']}")
+    if device := told.get("device"):
+        if device["name"]:
+            tells = "reads" if device["mechanism"] == THERMAL else "tells its place by"
+            say(
+                f"device       {device['name']} of {device['site']}, {device['mode']}, key "
+                f"{device['key']}, {tells} {device['driver']}"
+            )
+        if held := device["limits"]:
+            left = state.worth(device["mechanism"], Limits(**held), device["left"])
+            say(
+                f"budget       {device['answers']} answers left, {left}; boot {device['epoch']}, "
+                f"round {device['round']}, limits {held['version']}"
+            )
+        say(f"state        {device['state']}" + (f"; {device['mended']}" * bool(device["mended"])))
+        clock = str(device["clock"]) if device["clock"] >= CLOCK else "not set (needed for TLS)"
+        say(f"clock        {clock}")
+        say(f"heap         {device['heap'] // 1024} KB free with its config loaded")
+        say(f"flash        {device['flash'] // 1024} KB free")
+    files = told["files"]
+    kind = ".mpy" if files["compiled"] else "sources"
+    note = f"; not compared: {files['unchecked']}" if "unchecked" in files else ""
+    say(f"files        {files['modules']} of edge, {kind}{note}")
+    if passed := told.get("selftest"):
+        say(f"self-test    frame {passed['digest']}, the same on CPython")
+    if told.get("sensor") == "":
+        say(f"sensor       {told['sensor_how']}")
+    if told.get("reach") == "":
+        say("reach        from the board, the broker lets it in")
+    for fault in told["faults"]:
+        say(f"FAULT        {fault}")
+    if not told["faults"]:
+        say("well         nothing is wrong that can be seen from here")

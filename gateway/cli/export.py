@@ -1,0 +1,456 @@
+"""What a deployment has gathered, for others to work with: `heatveil export` and `backup`."""
+
+import csv
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from edge import cbor, wire
+from recovery.maps.guarantee import sentences
+
+from .. import config as deployments
+from ..deployment import Deployment
+from ..faults import OperatorFault, suggestion
+from ..ledger import Ledger, price
+from ..mechanisms.export_own import OWN
+from ..mechanisms.record import Exported
+from ..mechanisms.served import first, of
+from ..storage import files
+from ..storage.places import place_of
+from ..storage.records import RoundRow
+from .store import reading
+
+# A copy of a store, made while its gateway runs: `heatveil backup`.
+
+
+def backup(config: Path, out: Path, say: Callable[[str], None]) -> None:
+    """Copy the store of a deployment to a new file, whole and of one moment.
+
+    Raises:
+        OperatorFault: there is no store, the file is there already or cannot be written, or
+            the store is PostgreSQL's.
+    """
+    place = place_of(deployments.load(config))
+    if isinstance(place, Path) and not place.exists():
+        raise OperatorFault(
+            f"there is no store at {place} yet, so there is nothing to be copied. Start heatveil "
+            "serve first, or mend [site] database in the deployment file"
+        )
+    files.backup(place, out)
+    say(
+        f"{out}: {out.stat().st_size:,} bytes, checked. Only where the store itself is lost, stop "
+        f"the gateway, move {place} away with the -wal and -shm beside it, and put this in its "
+        "place: what was charged after this moment is forgotten then"
+    )
+
+
+# The rows of an export: what a store holds, as plain values under names with their units.
+#
+# What a device answered, and what became of all answers, each mechanism has its own names for: see
+# `export_own`. All else is alike.
+
+PAGE = 500  # rounds or charges of one question: nobody is kept waiting for longer
+
+
+class Span(NamedTuple):
+    """From when on, and before when; None is no bound."""
+
+    since_s: float | None
+    until_s: float | None
+    site: str = ""  # whose topics they are
+
+    def holds(self, at_s: float) -> bool:
+        """Return whether a moment is within."""
+        early = self.since_s is not None and at_s < self.since_s
+        return not early and (self.until_s is None or at_s < self.until_s)
+
+
+class Kind(NamedTuple):
+    """What can be exported: its columns and their types, its units, and where its rows are."""
+
+    columns: dict[str, type]
+    units: dict[str, str]
+    of: str
+    rows: Callable[[Any, Span], Iterator[list[tuple[Any, ...]]]]  # one list a round, or page
+
+
+def reports(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+    for row in _rounds(reader, span):
+        tails = own.reported(_asked(reader, row))
+        found: list[tuple[Any, ...]] = []
+        for one in reader.answers(row.number):
+            # Its MAC was verified before it was stored, with a key that may be gone by now.
+            body = cbor.decode(one.frame[: -wire.MAC_BYTES])
+            numbers = (row.number, one.device, one.epoch, one.seq, one.taken_s)
+            found += [(*numbers, *tail) for tail in tails(body[4], body[5])]
+        yield found
+
+
+def messages(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+    """Give what went over the broker for a round: it is asked, answered, taken back."""
+    for row in _rounds(reader, span):
+        asked = wire.round_topic(span.site, row.mechanism)
+        answers = sorted(reader.answers(row.number), key=lambda one: (one.taken_s, one.device))
+        found = [(row.number, row.opened_s, asked, (reader.message(row.number) or b"").hex())]
+        for one in answers:
+            topic = wire.topic(span.site, one.device, "data")
+            found.append((row.number, one.taken_s, topic, one.frame.hex()))
+        if row.closed_s is not None:
+            found.append((row.number, row.closed_s, asked, ""))
+        yield found
+
+
+def releases(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+    for row in _rounds(reader, span):
+        values = reader.release(row.number)
+        if values is not None:
+            ended = (row.number, row.closed_s, row.reports)
+            yield [(*ended, *tail) for tail in own.released(_asked(reader, row))(values)]
+
+
+def maps(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+    for row in _rounds(reader, span):
+        body = reader.map(row.number)
+        if body is None:
+            continue
+        lines = _lines(body["mass"])
+        sds = _lines(body.get("sd")) or [[None] * len(line) for line in lines]
+        yield [
+            (row.number, row.opened_s, i, j, float(share), *([sds[i][j]] * own.sure))
+            for i, line in enumerate(lines)
+            for j, share in enumerate(line)
+        ]
+
+
+def _lines(values: Any) -> Any:
+    if not values:
+        return []
+    return values if isinstance(values[0], list) else [values]
+
+
+def ledger(reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+    pages: list[list[Any]] = []
+    before = None
+    while page := reader.charges(PAGE, before):
+        pages.append([one for one in page if span.holds(one.at_s)])
+        before = page[-1].id
+    for page in reversed(pages):
+        yield [
+            (one.number, one.device, str(one.rho), float(one.rho), one.at_s)
+            for one in reversed(page)
+        ]
+
+
+def _rounds(reader: Any, span: Span) -> list[RoundRow]:
+    """Return the rounds that were opened within, oldest first."""
+    found: list[RoundRow] = []
+    before = None
+    while page := reader.rounds(PAGE, before):
+        found += [row for row in page if span.holds(row.opened_s)]
+        before = page[-1].number
+    return found[::-1]
+
+
+def _asked(reader: Any, row: RoundRow) -> Any:
+    """Return the body of what asked a round: it was signed, with a key that may be gone by now."""
+    return cbor.decode(reader.message(row.number)[: -wire.MAC_BYTES])
+
+
+# An export as a file: CSV, JSON lines or Parquet, its promise beside it; whole, or not there.
+#
+# A text in a CSV that begins with = + - @, a tab or a line's end gets an apostrophe before it: a
+# spreadsheet would else run it as a formula, whoever it came from. Nothing that is there already
+# is written over.
+
+Rows = Iterable[list[tuple[Any, ...]]]
+GROUP = 20_000  # rows of Parquet that are held in memory, and found together in the file
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def written(out: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> tuple[int, int]:
+    """Write the promise, then the rows; return how many rows, and from how many lists.
+
+    Raises:
+        OperatorFault: a file is there already or cannot be written, or pyarrow is not there.
+    """
+    beside, counted = out.with_name(out.name + ".guarantee.json"), [0, 0]
+    write = FORMATS[out.suffix.lower()]
+
+    def counting() -> Iterator[list[tuple[Any, ...]]]:
+        for some in rows:
+            counted[0] += len(some)
+            counted[1] += 1
+            yield some
+
+    for path in (out, beside):
+        if path.exists():
+            raise _taken(path)
+    with _new(beside) as place:
+        place.write_text(json.dumps(promise, indent=2) + "\n", "utf-8")
+    try:
+        with _new(out) as place:
+            write(place, kind, counting(), promise)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    return counted[0], counted[1]
+
+
+def _csv(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
+    with place.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(kind.columns)
+        for some in rows:
+            writer.writerows([[_cell(value) for value in row] for row in some])
+        _flushed(file)
+
+
+def _jsonl(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
+    with place.open("w", encoding="utf-8") as file:
+        for some in rows:
+            for row in some:
+                file.write(json.dumps(dict(zip(kind.columns, row, strict=True))) + "\n")
+        _flushed(file)
+
+
+def _parquet(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as fault:
+        raise OperatorFault(
+            f"{place.suffix} is written by pyarrow, which is not installed; the other formats "
+            "need nothing. Install heatveil[parquet], or name a file that ends in .csv or .jsonl"
+        ) from fault
+    types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    told = {"heatveil.guarantee": json.dumps(promise)}
+    schema = pa.schema([(name, types[of]) for name, of in kind.columns.items()], metadata=told)
+    with place.open("wb") as file:
+        with parquet.ParquetWriter(file, schema) as writer:
+            for some in _grouped(rows):
+                columns = [list(column) for column in zip(*some, strict=True)]
+                writer.write_table(pa.table(columns, schema=schema))
+        _flushed(file)
+
+
+FORMATS: dict[str, Callable[[Path, Kind, Rows, dict[str, Any]], None]] = {
+    ".csv": _csv,
+    ".jsonl": _jsonl,
+    ".parquet": _parquet,
+}
+
+
+def _grouped(rows: Rows) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows so many at a time: a group for each round would be slow to read."""
+    held: list[tuple[Any, ...]] = []
+    for some in rows:
+        held += some
+        if len(held) >= GROUP:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return "'" + value
+    return value
+
+
+@contextmanager
+def _new(path: Path) -> Iterator[Path]:
+    """Give a place to write to; what is written there goes where it belongs once it is whole."""
+    place = path.with_name(f".{uuid.uuid4().hex[:8]}.{path.name}")
+    try:
+        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # it names devices
+        yield place
+        os.link(place, path)  # unlike a rename it never takes the place of another file
+    except FileExistsError as fault:
+        raise _taken(path) from fault
+    except OSError as fault:
+        raise OperatorFault(
+            f"{path} cannot be written ({fault.strerror}); nothing is left there, for half of it "
+            "would be taken for all. Mend the folder, or name another file"
+        ) from fault
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def _taken(path: Path) -> OperatorFault:
+    return OperatorFault(
+        f"{path} is there already, and is not written over: somebody may work with it. Name "
+        "another file, or remove that one"
+    )
+
+
+def _flushed(file: TextIO | Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+# What can be exported: five kinds of rows, with their columns and the units of these.
+
+NAMES = ("reports", "releases", "maps", "messages", "ledger")
+EPOCH = "seconds since 1970-01-01 UTC, of the gateway's clock"
+MESSAGES = Kind(
+    {"round": int, "at_s": float, "topic": str, "payload": str},
+    {"at_s": EPOCH, "payload": "hex, as it came or went; empty where a round is taken back"},
+    "rounds",
+    messages,
+)
+LEDGER = Kind(
+    {"round": int, "device": str, "rho": str, "rho_decimal": float, "at_s": float},
+    {"rho": "num/den, exact", "device": "empty: the whole fleet was asked", "at_s": EPOCH},
+    "pages of charges",
+    ledger,
+)
+
+
+def kinds(mechanism: str) -> dict[str, Kind]:
+    """Return what can be exported of a mechanism's store, by name."""
+    own = OWN[mechanism]
+    heard = {"epoch": "boots of the device", "seq": "its messages", "taken_s": EPOCH}
+    ended = {"closed_s": EPOCH, "reports": "devices that answered"}
+    cell = {"row": "from 0", "column": "from 0", "mass": "of the cell, as on the map topic"}
+    sure = (
+        {"sd": "of mass, one standard deviation; empty where it is not known"} if own.sure else {}
+    )
+    numbers = {"round": int, "device": str, "epoch": int, "seq": int, "taken_s": float}
+    drawn = {"round": int, "opened_s": float, "row": int, "column": int, "mass": float}
+    return {
+        "reports": Kind(
+            {**numbers, **own.report},
+            {name: said for name, said in own.units.items() if name in own.report} | heard,
+            "rounds",
+            partial(reports, own),
+        ),
+        "releases": Kind(
+            {"round": int, "closed_s": float, "reports": int, **own.release},
+            {name: said for name, said in own.units.items() if name in own.release} | ended,
+            "rounds",
+            partial(releases, own),
+        ),
+        "maps": Kind(
+            {**drawn, **dict.fromkeys(sure, float)},
+            {**cell, **sure, "opened_s": EPOCH},
+            "maps",
+            partial(maps, own),
+        ),
+        "messages": MESSAGES,
+        "ledger": LEDGER,
+    }
+
+
+# What a deployment has gathered, for others to work with: `heatveil export`.
+#
+# The promise goes with the data. Beside every file stands `<file>.guarantee.json`, written before
+# the file is: what is promised, what of it is spent, how the numbers are counted, and what they do
+# not hide. Parquet carries the same inside, under the key heatveil.guarantee.
+
+
+def export(
+    config: Path,
+    out: Path,
+    what: str,
+    since: str | None,
+    until: str | None,
+    say: Callable[[str], None],
+) -> None:
+    """Write one kind of rows to a new file, and the promise beside it.
+
+    Args:
+        what: a name of `export_kinds.NAMES`.
+        since, until: of the round's opening, or the charge; a date, or a date and a time.
+
+    Raises:
+        OperatorFault: the kind, the ending or a time is not known, nothing is between the
+            times, a file is there already or cannot be written, pyarrow is not there, or the
+            store cannot be read.
+    """
+    if what not in NAMES:
+        raise OperatorFault(
+            f"--what is {what} but must be one of {', '.join(NAMES)}, for these are what a store "
+            f"holds; {suggestion(what, NAMES)}"
+        )
+    if out.suffix.lower() not in FORMATS:
+        raise OperatorFault(
+            f"{out} ends in none of {', '.join(FORMATS)}, and the ending says how it is to be "
+            "written. Name it by one of these"
+        )
+    deployment = deployments.load(config)
+    first, end = _moment("since", since), _moment("until", until)
+    if first is not None and end is not None and first >= end:
+        raise OperatorFault(
+            f"--since {since} is not before --until {until}, so nothing could be between, and "
+            "an empty file would be taken for an empty store. Change one of them"
+        )
+    span = Span(first, end, deployment.site.name)
+    kind = kinds(deployment.rounds.mechanism)[what]
+    with reading(deployment) as reader:
+        _check_mechanism(deployment, reader)
+        promise = _promise(deployment, reader, what, kind.units, span)
+        rows, used = written(out, kind, kind.rows(reader, span), promise)
+    say(f"{out}: {rows:,} rows of {what} from {used:,} {kind.of}")
+    say(f"{out}.guarantee.json: the promise that goes with them")
+
+
+def _check_mechanism(deployment: Deployment, reader: Any) -> None:
+    asked = deployment.rounds.mechanism
+    for row in reader.rounds(1):
+        if row.mechanism != asked:
+            raise OperatorFault(
+                f"the newest round of the store is of {row.mechanism}, and [rounds] mechanism is "
+                f"{asked}: its numbers would be written under names that mean something else. "
+                "Name the deployment file that it was gathered with"
+            )
+
+
+def _promise(
+    deployment: Deployment, reader: Any, what: str, units: dict[str, str], span: Span
+) -> dict[str, Any]:
+    plan = first(deployment, deployments.query(deployment))
+    guarantee = plan.guarantee
+    terms, least = reader.promise()
+    budget = price(guarantee) * deployment.privacy.readings
+    ledger: Ledger = reader.ledger(min(budget, least or budget))
+    epsilon = float(Fraction(*guarantee.epsilon))
+    newest = reader.rounds(1)
+    return {
+        "site": deployment.site.name,
+        "what": what,
+        "since_s": span.since_s,
+        "until_s": span.until_s,
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "guarantee": guarantee._asdict(),
+        "in_words": sentences(guarantee),
+        "not_protected": guarantee.unprotected,
+        "charged_under": None if terms is None else json.loads(terms),
+        "rho_budget": str(ledger.budget),
+        "rho_spent": str(ledger.spent),
+        "epsilon_spent": ledger.epsilon(of(deployment).delta(plan), epsilon, budget),
+        "rounds_so_far": newest[0].number if newest else 0,
+        "units": units,
+        "public": "everything here has passed the veil; no key and no exact reading is in it",
+    }
+
+
+def _moment(name: str, given: str | None) -> float | None:
+    if given is None:
+        return None
+    try:
+        found = datetime.fromisoformat(given)
+    except ValueError as fault:
+        raise OperatorFault(
+            f"--{name} is {given} but must be a date, or a date and a time, in UTC where it does "
+            "not say otherwise; else it is not known what is asked for. Write it as 2026-11-22 "
+            "or 2026-11-22T08:00"
+        ) from fault
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,272 @@
+"""Virtual devices against any broker: `heatveil fleet`."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from math import prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import config, logs
+from ..deployment import Deployment
+from ..enrolment import budgets, enrol, keycount, tightened
+from ..faults import OperatorFault
+from ..mechanisms.acts import named
+from ..mechanisms.record import Seen as Seen
+from ..mechanisms.record import Stand
+from ..mechanisms.served import granted, of
+from ..virtual import descriptors, forms, handover, interpreters
+from ..virtual.churning import Churn
+from ..virtual.counts import summary
+from ..virtual.crowd import Crowd
+from ..virtual.machines import Machines
+from .serve import on_signal
+
+# What a fleet shows while it runs: who comes, what goes out, and what became of it.
+
+NAMED = 5  # devices that are missing; of more only the number is said
+
+
+@contextmanager
+def coming(devices: int, said: str = "") -> Iterator[Callable[[int], None]]:
+    """Give what shows how many of them are on the broker; nothing is seen but on a terminal.
+
+    said: how they run, which stands beside.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda up: None
+        return
+    words = f"devices on the broker{', ' * bool(said)}{said}"
+    columns = TextColumn(words, markup=False), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("", total=devices)
+        yield lambda up: progress.update(bar, completed=up)
+
+
+def run_until(over: threading.Event, crowd: Any, churn: Churn) -> None:
+    """Return once it is over; on a terminal the counts are shown until then."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        over.wait()
+        return
+    with console.status("") as status:
+        while not over.wait(1.0):
+            said = summary(crowd.counts, churn.deaths, churn.returns)
+            status.update(f"{len(crowd.up):,} devices; {said}")
+
+
+def absent(missing: dict[str, str]) -> list[str]:
+    """Return sentences on the devices that are not on the broker."""
+    said = [
+        f"device {name} is not on the broker: {why}" for name, why in [*missing.items()][:NAMED]
+    ]
+    if len(missing) > NAMED:
+        said.append(f"nor are {len(missing) - NAMED} others; they go on trying")
+    return said
+
+
+# The devices of `heatveil fleet`, in this process or each in an interpreter of its own.
+
+
+class Gathered(NamedTuple):
+    """Devices to be entered; what they stand in; who stays off; and how they run, or ""."""
+
+    crowd: Any
+    virtual: Any
+    off: list[str]
+    said: str
+
+
+def gathered(
+    deployment: Deployment,
+    secrets: enrol.Secrets,
+    place: Any,
+    folder: Path,
+    there: Stand,
+    vm: tuple[str, Path] | None,
+) -> Gathered:
+    """Return the devices of a deployment.
+
+    Args:
+        vm: the program that is to run each, and an empty folder for what is made for it.
+
+    Raises:
+        OperatorFault: a file or the interpreter is at fault, or so many are not possible here.
+    """
+    descriptors.make_room(len(secrets.devices))
+    passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
+    if vm is not None:
+        running = forms.running(*vm, deployment.rounds.mechanism)
+        virtual = there.fleet([(who, None) for who, _ in secrets.devices])
+        query = config.query(deployment)
+        following = getattr(query, "background", None) == "following"
+        slew = query.slew if following else None
+        level = None if slew is None else (*slew.as_integer_ratio(), query.readings)
+        asking = interpreters.Asking(deployment.mqtt, folder, passwords, level)
+        asked = interpreters.asked(virtual, asking)
+        return Gathered(Machines(running.command, asked, running.path), virtual, [], running.said)
+    devices, off = budgets.boot(secrets, place)
+    virtual = there.fleet(devices)
+    alone = {one.identity.name: secrets._replace(devices=(one,)) for one in secrets.devices}
+
+    def boot(name: str) -> Any:
+        return budgets.boot(alone[name], place).devices[0][1]
+
+    spools = handover.to_spools(folder)
+    return Gathered(Crowd(deployment.mqtt, virtual, passwords, spools, boot), virtual, off, "")
+
+
+# What the virtual devices of a deployment stand in.
+
+
+def stand(deployment: Deployment, query: Any, seen: Seen, world: np.random.Generator) -> Stand:
+    """Return what the virtual devices of a deployment stand in.
+
+    Raises:
+        OperatorFault: a flag or a file is wrong, or the room does not fit the query.
+    """
+    columns, rows = of(deployment).sensors(deployment)
+    return named(deployment.rounds.mechanism).stand(query, seen, columns * rows, world)
+
+
+# Virtual devices against any broker: `heatveil fleet`.
+
+# Beside the devices' half of the keys: what they remember, and what a key holder keeps.
+STATE, HOLDER = "state", "keyholder.json"
+
+
+class How(NamedTuple):
+    """How the devices run: in which interpreters, and how many die a minute."""
+
+    vm: str | None = None
+    churn: float = 0.0
+
+
+def fleet(
+    path: Path,
+    nodes: int | None,
+    secrets_path: Path | None,
+    enrolling: bool,
+    seen: Seen,
+    say: Callable[[str], None],
+    how: How | None = None,
+) -> None:
+    """Put the virtual devices of a deployment on its broker, until told to stop.
+
+    Args:
+        nodes: how many of them; None for all that are enrolled.
+        secrets_path: None for secrets.json beside the deployment file.
+        enrolling: make new keys first, for the fleet and for the gateway.
+        seen: what the devices read.
+
+    Raises:
+        OperatorFault: a file or the broker is at fault, or there are not so many devices.
+    """
+    logs.to_stderr()
+    how = how or How()
+    deployment = config.load(path)
+    query = config.query(deployment)
+    there = stand(deployment, query, seen, np.random.default_rng())
+    kept = secrets_path or path.with_name("secrets.json")
+    if enrolling:
+        _enrol(deployment, query, kept)
+        _warn(deployment, kept, say)
+    secrets = _first(enrol.load_secrets(kept, deployment.site.name), nodes)
+    over, folder = threading.Event(), kept.with_name(STATE)
+    with budgets.kept(folder) as place, ExitStack() as stack:
+        stack.enter_context(on_signal(over.set))
+        vm = how.vm and (how.vm, Path(stack.enter_context(TemporaryDirectory("", "heatveil-"))))
+        crowd, virtual, off, said = gathered(deployment, secrets, place, folder, there, vm or None)
+        lives = stack.enter_context(there.living(virtual))
+        stack.enter_context(crowd)
+        with coming(len(crowd.names), said) as tell:
+            missing = crowd.wait(tell, over)
+        say(
+            f"{len(crowd.names) - len(missing)} devices are on the broker"
+            f"{', ' * bool(said)}{said}; Ctrl-C ends them"
+        )
+        for sentence in [lives] * bool(lives) + off + absent(missing):
+            say(sentence)
+        with Churn(crowd, how.churn) as churn:
+            run_until(over, crowd, churn)
+    say(summary(crowd.counts, churn.deaths, churn.returns) + (said and f"; {said}"))
+
+
+def enrol_fleet(path: Path, secrets_path: Path | None, say: Callable[[str], None]) -> None:
+    """Make keys and budgets for the devices of a deployment; nothing else need run for it.
+
+    Raises:
+        OperatorFault: a file is at fault, or there are keys already.
+    """
+    deployment = config.load(path)
+    query = config.query(deployment)
+    kept = secrets_path or path.with_name("secrets.json")
+    _enrol(deployment, query, kept)
+    say(
+        f"{prod(of(deployment).sensors(deployment))} devices are enrolled. {kept} and "
+        f"{kept.with_name(STATE)} are theirs, {deployment.site.devices} is the gateway's; keep "
+        "all of them from others"
+    )
+    _warn(deployment, kept, say)
+
+
+def _enrol(deployment: Deployment, query: Any, kept: Path) -> None:
+    """Make new keys and budgets; nothing old is overwritten, for it would be lost."""
+    state, holder = kept.with_name(STATE), kept.with_name(HOLDER)
+    for old in (kept, deployment.site.devices, state, holder):
+        if old.exists():
+            raise OperatorFault(
+                f"{old} is there already; new keys would shut out the devices that have the old "
+                "ones. Move it away first, or leave --enrol out"
+            )
+    keyholder = deployment.privacy.keyholder
+    limits, sensors = granted(deployment, query), prod(of(deployment).sensors(deployment))
+    made = enrol.make(deployment.site.name, sensors, keyholder=keyholder)
+    try:
+        state.mkdir(0o700)
+    except OSError as fault:
+        raise OperatorFault(
+            f"the folder {state} cannot be made ({fault.strerror}); the devices' budgets are kept "
+            "in it, and without one no device speaks. Make the folder above it, or name another "
+            "with --secrets"
+        ) from fault
+    try:
+        most = of(deployment).keys(deployment)
+        keycount.anew(deployment.site.devices, enrol.known(made.secrets), most)
+    except OperatorFault:
+        state.rmdir()  # nothing is in it yet, and it would be in the way of the next try
+        raise
+    with budgets.kept(state) as place:
+        budgets.provision(made, limits, place)
+    if keyholder:
+        enrol.save_roots(made, holder)
+    enrol.save_secrets(made.secrets, kept)
+    enrol.save_devices(enrol.known(made.secrets), deployment.site.devices)
+    tightened.enrolled(deployment.site.devices, enrol.known(made.secrets), limits)
+
+
+def _warn(deployment: Deployment, kept: Path, say: Callable[[str], None]) -> None:
+    """Say what was made that takes the noise off, where something was."""
+    if deployment.privacy.keyholder:
+        say(
+            f"{kept.with_name(HOLDER)} holds the root keys: whoever has it can take the noise "
+            "off. Move it away, to where only its owner comes: neither fleet nor gateway needs it"
+        )
+
+
+def _first(secrets: enrol.Secrets, nodes: int | None) -> enrol.Secrets:
+    if nodes is not None and nodes > len(secrets.devices):
+        raise OperatorFault(
+            f"--nodes {nodes} but {len(secrets.devices)} devices are enrolled; each needs its own "
+            "key. Ask for fewer, or enrol a larger fleet with --enrol"
+        )
+    return secrets._replace(devices=secrets.devices[:nodes])

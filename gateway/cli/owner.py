@@ -1,0 +1,422 @@
+"""The owner's keys, exact readings for their holder, and tighter limits: keys, unveil, tighten."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from edge.host.rootkeys import mac_key
+
+from .. import config, logs
+from ..enrolment import ringfile, tightened
+from ..enrolment.enrol import Devices, load_devices
+from ..enrolment.keyring import FURTHEST, Boots, Chain, Ring, boots, spans
+from ..enrolment.tightened import Given
+from ..enrolment.tighter import Answers, exchange
+from ..faults import OperatorFault, suggestion
+from ..mechanisms.served import granted, of
+from ..output import Stage, stages
+from ..unveil.opening import Opening
+from ..unveil.readings import Row, check_new, write
+from ..unveil.source import Numbers, Stored, reading
+
+# Which boots of the devices were heard, as the gateway's database has it.
+#
+# It tells the owner of keys where now is: a boot beyond it is one that no device has begun.
+
+Newest = Mapping[str, int]  # by the names of devices; who was not heard is not in it
+
+
+def heard(deployment: config.Deployment, devices: Devices) -> Newest | None:
+    """Return the newest boot of each device under its present key; None without a database.
+
+    Raises:
+        OperatorFault: there is one, and it cannot be read.
+    """
+    path = deployment.site.database
+    if not path.exists():
+        return None
+    with reading(path, devices.site) as source:
+        found = source.boots()
+    known = {name: found.get((name, one.key_id)) for name, one in devices.by_name.items()}
+    return {name: epoch for name, epoch in known.items() if epoch is not None}
+
+
+def check_begun(before: int, name: str, newest: Newest | None) -> None:
+    """Check that no boot would be forgotten that a device has not even begun.
+
+    Raises:
+        OperatorFault: such a boot would be.
+    """
+    known = (newest or {}).get(name)
+    if known is not None and before <= known + 1:
+        return
+    said = f"the newest that was heard of it is {known}" if known else "none of it was heard here"
+    most = f"{known + 1} or less" if known else "a boot that was heard"
+    raise OperatorFault(
+        f"--before {before} reaches beyond the boots of {name}: {said}; every frame of boots up "
+        f"to {before - 1} would stay blurred for ever, those too that are still to be sent. Give "
+        f"{most}, or add --future if that is what you want"
+    )
+
+
+def beyond(wanted: int, names: list[str], newest: Newest | None) -> str:
+    """Return a sentence on boots up to this one that are still to come, or nothing."""
+    if newest is None:
+        return ""
+    ahead = [name for name in names if wanted > newest.get(name, 0)]
+    if not ahead:
+        return ""
+    said = ", ".join(f"{name} at {newest.get(name, 0) or 'none'}" for name in ahead)
+    return f"It reaches into boots that have not begun; the newest heard: {said}."
+
+
+# Exact readings for the holder of keys, in a file of their own: `heatveil unveil`. NOT PRIVATE.
+#
+# This runs by itself, never in the gateway's process: it reads the gateway's database, which it
+# cannot write, and says nothing of a reading on the terminal or in a log.
+
+
+def unveil(
+    path: Path,
+    keys_path: Path,
+    out: Path,
+    rounds: Numbers,
+    say: Callable[[str], None],
+) -> None:
+    """Write the exact readings behind the frames of a deployment to a new file.
+
+    Args:
+        keys_path: the owner's keyholder.json, or an epochs.json that was granted.
+        rounds: the numbers of the first and of the last round that is wanted.
+
+    Raises:
+        OperatorFault: a file is at fault, a device is sealed, or there is nothing to be opened.
+    """
+    deployment = config.load(path)
+    database, site = deployment.site.database, deployment.site.name
+    check_new(out, database)
+    devices = load_devices(deployment.site.devices, site)
+    ring = ringfile.read(keys_path, site, *ringfile.KINDS)
+    check_ring(ring, devices, keys_path)
+    with reading(database, site) as source, stages() as stage:
+        opening = Opening(devices, source.rounds(site, devices.site_key), ring)
+        reports, count = source.reports(rounds), source.count(rounds)
+        write(out, site, _some(opening, _told(reports, count, stage)), lambda: opening.left)
+    for line in _lines(out, opening):
+        say(line)
+
+
+def check_ring(ring: Ring, devices: Devices, path: Path) -> None:
+    """Check that the keys are those of the devices as they are enrolled.
+
+    Raises:
+        OperatorFault: a device is sealed, is enrolled with another key, or is not enrolled.
+    """
+    for name, held in ring.held.items():
+        device = devices.by_name.get(name)
+        if device is None:
+            raise OperatorFault(
+                f"the key file {path} has keys of {name}, which is not enrolled; each must be of "
+                "a device of this site, for else it is not known which frames are its own. Name "
+                "the key file and the devices file of one enrolment"
+            )
+        if device.mode == "sealed":
+            raise OperatorFault(
+                f"{name} is sealed; its noise is mixed with bytes that never left the board, so "
+                "no key of any kind takes it off, and nobody has one. Its readings stay blurred; "
+                "enrol it as keyholder if later ones are to be opened"
+            )
+        if held.key_id != device.key_id:
+            raise OperatorFault(
+                f"the key file {path} has key {held.key_id.hex()} of {name}, which is enrolled "
+                f"with key {device.key_id.hex()}; a key opens the frames of its own enrolment "
+                "alone. Name the key file of this enrolment, or the devices file of that one"
+            )
+        if isinstance(held, Chain) and held.root and mac_key(held.root) != device.mac_key:
+            raise OperatorFault(
+                f"the devices file has another key for {name}'s frames than {path} says; only "
+                "what the device really signed may be opened, or anybody could put readings into "
+                "its mouth. Bring the devices file back as it was enrolled"
+            )
+
+
+def _told(reports: Iterable[Stored], count: int, stage: Stage) -> Iterator[Stored]:
+    for number, stored in enumerate(reports):
+        if number % 1000 == 0:
+            stage(f"opening frame {number} of {count}")
+        yield stored
+
+
+def _some(opening: Opening, reports: Iterable[Stored]) -> Iterator[Row]:
+    """Yield the readings; after the last, refuse to have found none."""
+    yield from opening.rows(reports)
+    if not opening.frames:
+        found = "; ".join(_reasons(opening)) or "no device has answered one of these rounds"
+        raise OperatorFault(
+            f"no frame could be opened ({found}); there must be one at least, or an empty file "
+            "would be taken for an empty room. Look at the rounds that are asked for, and at "
+            "which boots the keys are of (heatveil keys list)"
+        )
+
+
+def _reasons(opening: Opening) -> list[str]:
+    """Return what was left out, a clause for each reason."""
+    by_reason: Counter[str] = Counter()
+    devices: dict[str, set[str]] = {}
+    for name, _, why, frames in opening.left:
+        by_reason[why] += frames
+        devices.setdefault(why, set()).add(name)
+    return [
+        f"{frames} of {named(devices[why])} left out: {why}"
+        for why, frames in by_reason.most_common()
+    ]
+
+
+def named(names: Iterable[str]) -> str:
+    """Return whose something is, in a few words."""
+    first, *rest = sorted(names)
+    return f"{first} and {len(rest)} others" if rest[1:] else " and ".join([first, *rest])
+
+
+def _lines(out: Path, opening: Opening) -> list[str]:
+    return [
+        f"NOT PRIVATE: {out} holds the exact readings of {opening.frames} frames, "
+        f"{opening.readings} in all.",
+        *(f"{reason[0].upper()}{reason[1:]}." for reason in _reasons(opening)),
+        "Nothing is promised against whoever gets that file. Keep it apart from what the gateway "
+        "stores, and remove it when it has served its purpose.",
+    ]
+
+
+# The owner's keys: what there is, single boots to hand out, and boots to forget: `heatveil keys`.
+#
+# No key is ever printed; what is printed are the public four bytes that name an enrolment.
+
+Say = Callable[[str], None]
+
+
+def listed(path: Path, keys_path: Path | None, say: Say) -> None:
+    """Say which device is enrolled with which key, and what a file of keys opens of it.
+
+    Raises:
+        OperatorFault: a file is at fault.
+    """
+    deployment, devices = _devices(path)
+    newest, place = heard(deployment, devices) or {}, deployment.site.devices
+    ring = Ring(devices.site, {})
+    if keys_path:
+        ring = ringfile.read(keys_path, devices.site, *ringfile.KINDS)
+    say(f"{place} says who may speak and signs what they are told; it opens no reading.")
+    if keys_path:
+        say(f"{keys_path} takes noise off, as the last column says.")
+    say("boot: the newest that the gateway's database has heard of, where there is one.")
+    say(f"{'device':20s} {'key':8s} {'boot':>7s} {'mode':10s} opens")
+    for name, device in devices.by_name.items():
+        held = ring.held.get(name)
+        boot, opens = str(newest.get(name, "-")), _opens(held, device.key_id)
+        say(f"{name:20s} {device.key_id.hex()} {boot:>7s} {device.mode:10s} {opens}")
+    for name in sorted(set(ring.held) - set(devices.by_name)):
+        say(f"{name:20s} {ring.held[name].key_id.hex()} not enrolled any more")
+
+
+def grant(
+    path: Path, keys_path: Path, names: Sequence[str], epochs: str, out: Path, say: Say
+) -> None:
+    """Write the keys of some boots of some devices to a file that can be handed out.
+
+    Args:
+        epochs: boots such as 3-7, 9.
+
+    Raises:
+        OperatorFault: a file is at fault, or such a key is not there to be given.
+    """
+    wanted, (deployment, devices) = boots(epochs), _devices(path)
+    chains = _owners(keys_path, devices)
+    given: dict[str, Boots] = {}
+    for name in names:
+        held = _chosen(name, chains, devices, keys_path)
+        by_epoch = {epoch: key for epoch in wanted if (key := held.epoch_key(epoch))}
+        if left := [epoch for epoch in wanted if epoch not in by_epoch]:
+            raise OperatorFault(
+                f"boot {left[0]} of {name} cannot be given; {keys_path} opens its boots from "
+                f"{held.first} to {held.first + FURTHEST} alone, for what was shredded is gone. "
+                "Ask for others with --epochs"
+            )
+        given[name] = Boots(held.key_id, by_epoch)
+    newest = heard(deployment, devices)
+    ringfile.grant(out, devices.site, given)
+    say(
+        f"{out} opens every frame of boots {spans(wanted)} of {named(names)}, sent or still to be "
+        "sent, for whoever has it, and no other boot. It cannot be taken back: a copy is enough."
+    )
+    if ahead := beyond(wanted[-1], list(given), newest):
+        say(ahead)
+
+
+def shred(
+    path: Path, keys_path: Path, names: Sequence[str], before: int, future: bool, say: Say
+) -> None:
+    """Step the keys of devices on, so that boots before this one can never be opened again.
+
+    Args:
+        names: of devices; all that the file holds where there are none.
+        future: boots that no device has begun may be forgotten too.
+
+    Raises:
+        OperatorFault: a file is at fault, there is nothing to be forgotten, or too much.
+    """
+    deployment, devices = _devices(path)
+    newest = None if future else heard(deployment, devices)
+    chains = _owners(keys_path, devices)
+    chosen = names or list(chains)
+    for name in chosen:
+        chain = _chosen(name, chains, devices, keys_path)
+        key = chain.chain_at(before)
+        if key is None or before == chain.first:
+            raise OperatorFault(
+                f"the boots before {before} of {name} cannot be shredded; {keys_path} holds those "
+                f"from {chain.first} to {chain.first + FURTHEST}, and keys only step on. Give "
+                "--before a boot after the first of them"
+            )
+        if not future:
+            check_begun(before, name, newest)
+        chains[name] = Chain(chain.key_id, before, key)
+    ringfile.replace(keys_path, devices.site, chains)
+    say(
+        f"{keys_path} opens boots from {before} on of {named(chosen)}; what it held before is "
+        f"overwritten, and frames of boots before {before} stay blurred for ever."
+    )
+    say(
+        "As long as a copy or a backup of the old file is anywhere, that is not so: destroy them. "
+        "Flash memory and some file systems keep old bytes as well; where that matters, destroy "
+        "the medium."
+    )
+
+
+def _devices(path: Path) -> tuple[config.Deployment, Devices]:
+    deployment = config.load(path)
+    return deployment, load_devices(deployment.site.devices, deployment.site.name)
+
+
+def _owners(path: Path, devices: Devices) -> dict[str, Chain]:
+    """Return the owner's keys by device; those of single boots step nowhere."""
+    ring = ringfile.read(path, devices.site, ringfile.OWNER)
+    check_ring(ring, devices, path)
+    return {name: held for name, held in ring.held.items() if isinstance(held, Chain)}
+
+
+def _chosen(name: str, chains: Mapping[str, Chain], devices: Devices, path: Path) -> Chain:
+    device = devices.by_name.get(name)
+    if device is not None and device.mode == "sealed":
+        raise OperatorFault(
+            f"--device {name} is sealed; only a device enrolled as keyholder has keys that take "
+            "its noise off, and of this one nobody has any. Name another device"
+        )
+    if name not in chains:
+        raise OperatorFault(
+            f"--device {name} is not in {path}, which must hold its key, for there is no other; "
+            f"{suggestion(name, chains)}"
+        )
+    return chains[name]
+
+
+def _opens(held: Chain | Boots | None, key_id: bytes) -> str:
+    """Return what is held of a device, for people."""
+    if held is None:
+        return "nothing"
+    if held.key_id != key_id:
+        return f"nothing: the file has key {held.key_id.hex()}, of another enrolment"
+    if isinstance(held, Boots):
+        return f"boots {spans(held.by_epoch)} alone"
+    return "every boot" if held.root is not None else f"boots from {held.first} on"
+
+
+# Tighter limits for devices that are out there: `heatveil tighten`. Privacy only goes up.
+#
+# The limits follow from the deployment file as it stands now, by the function that enrolled the
+# fleet. They are signed for each device with its own key and retained by the broker, so that one
+# that sleeps has them when it wakes. A device decides by itself, and says what it decided.
+
+RESTART = (
+    "Stop the gateway and start it again with this file: it still asks with the old noise, which "
+    "the devices refuse."
+)
+
+
+def tighten(
+    path: Path,
+    names: Sequence[str],
+    version: int | None,
+    patience_s: float,
+    say: Callable[[str], None],
+) -> None:
+    """Send tighter limits to devices, and say which of them took them.
+
+    Args:
+        names: of devices; all that are enrolled where there are none.
+        version: that is in force, for devices whose last limits are not known here any more.
+        patience_s: how long to wait for answers.
+
+    Raises:
+        OperatorFault: the limits are looser than the last, nothing changes, a file or the broker
+            is at fault, or a device refuses.
+    """
+    logs.to_stderr(logging.WARNING)
+    deployment = config.load(path)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
+    wished, entry = granted(deployment, config.query(deployment)), of(deployment)
+    known = tightened.load(deployment.site.devices, devices)
+    chosen = _chosen_devices(names, devices)
+    sent = tightened.following(chosen, known, wished, version, entry.tighter)
+    # On the disk first: a version that has been sent must never be given to other limits.
+    before = {name: one.before for name, one in known.items()}
+    after = {
+        name: Given(devices.by_name[name].key_id, one, before.get(name, 0))
+        for name, one in sent.items()
+    }
+    tightened.save(deployment.site.devices, devices.site, {**known, **after})
+    say(_summary(sent, entry.least, entry.whole))
+    answers = exchange(deployment.mqtt, devices, sent, patience_s)
+    for line in _answer_lines(sent, answers):
+        say(line)
+    say(RESTART)
+    if answers.refused:
+        raise OperatorFault(
+            f"{named(answers.refused)} refused; every device must hold to the new limits before "
+            "they protect the room, for the noise of all of them counts together. Enrol those "
+            "again, or mend what they say"
+        )
+
+
+def _chosen_devices(names: Sequence[str], devices: Devices) -> list[str]:
+    for name in names:
+        if name not in devices.by_name:
+            raise OperatorFault(
+                f"--device {name} is not enrolled; limits are signed with a device's own key, and "
+                f"there is none of it. {suggestion(name, devices.by_name)}"
+            )
+    return list(dict.fromkeys(names or devices.by_name))
+
+
+def _summary(
+    sent: Mapping[str, Any], least: Callable[[Any], str], whole: Callable[[Any], str]
+) -> str:
+    one = max(sent.values(), key=lambda each: each.version)
+    return (
+        f"version {one.version} goes to {named(sent)}: {least(one)}, {whole(one)} for "
+        f"the life of the key, {one.pace_ms} ms between answers."
+    )
+
+
+def _answer_lines(sent: Mapping[str, Any], answers: Answers) -> list[str]:
+    silent = [name for name in sent if name not in answers.taken and name not in answers.refused]
+    lines = [f"taken by {len(answers.taken)} of {len(sent)} devices"]
+    lines += [f"refused by {name}: {why}" for name, why in answers.refused.items()]
+    if silent:
+        lines.append(
+            f"silent: {named(silent)}; the broker keeps the message and hands it over when they "
+            "come back. Run this again to hear of it"
+        )
+    return lines

@@ -1,0 +1,131 @@
+"""One protocol in memory, against a truth that the simulator knows: `heatveil play`."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edge import wire
+from edge.entropy import Tape, sealed
+from edge.records import Report
+from recovery.maps.heatmap import Heatmap, to_npz
+
+from .. import mechanisms
+from ..certainty import told
+from ..mechanisms import acts
+from ..mechanisms.record import Act, Inputs, Numbers, Played, Told
+from ..mechanisms.scores import Watch, data_free, scores
+from ..output import Stage, Writer, as_json, check_places, write_all
+from .recover import as_public
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the results go; None for those that nobody wants."""
+
+    out: Path | None = None
+    scores: Path | None = None
+    plot: Path | None = None
+    published: Path | None = None
+
+    def wanted(self) -> list[Path]:
+        """Return the paths of the results that somebody wants."""
+        every = (self.out, self.scores, self.plot, self.published)
+        return [path for path in every if path is not None]
+
+
+def play(
+    name: str,
+    query_of: Callable[[], Any],
+    *,
+    seed: int | None,
+    files: Files,
+    stage: Stage,
+    **seen: Any,
+) -> list[str]:
+    """Play a mechanism once, write the files, and return the lines to print.
+
+    Args:
+        query_of: makes the query; called when the mechanism is known.
+        seed: makes noise and world repeatable; None for noise that nobody can repeat.
+        stage: hears what is being done at the moment.
+        seen: what there is to see, by the names of `Inputs`.
+
+    Raises:
+        OperatorFault: an argument or an input file is wrong; then nothing was written.
+    """
+    mechanism, act, inputs = mechanisms.named(name), acts.named(name), Inputs(**seen)
+    check_places(files.wanted(), inputs.files())
+    query = query_of()
+    world = act.world(query, inputs, np.random.default_rng(seed))
+    rng = sealed(os.urandom(32)) if seed is None else Tape(b"play %d" % seed)
+    watch = Watch(stage=stage)
+    watched = watch.over(mechanism, seed is not None, act.reporter)
+    found = mechanisms.play(watched, query, world.readings, rng)
+    played = Played(world, watch, found)
+    stage("holding the map against the truth")
+    numbers = _numbers(act, played)
+    told = act.judge(played, numbers, stage)
+    numbers |= told.numbers
+    stage("writing the files and the promise")
+    write_all(_writers(act, files, played, numbers))
+    if files.out and played.mass is None:
+        files.out.unlink(missing_ok=True)  # an older map would be taken for this one
+    return _lines(act, played, numbers, told)
+
+
+def _numbers(act: Act, played: Played) -> Numbers:
+    """Return what scores.json holds of every mechanism."""
+    watch, found, truth = played.watch, played.found, played.world.truth
+    round = watch.releases[0].round
+    return {
+        **scores(truth, played.mass),
+        "reports": watch.reports,
+        "vector_length": act.vector_length(round),
+        "bytes_per_report": _frame_bytes(act, round),
+        **{f"seconds_{verb}": seconds for verb, seconds in watch.seconds.items()},
+        "emd_l1_data_free": data_free(truth),
+        "expected_error": found.expected_error if isinstance(found, Heatmap) else None,
+        "verdict": told(found)["verdict"] if isinstance(found, Heatmap) else None,
+        "status": found.status if isinstance(found, Heatmap) else f"unresolved: {found.why}",
+    }
+
+
+def _frame_bytes(act: Act, round: Any) -> int:
+    """Return how long the frame of one report is on the wire, its MAC included."""
+    payload = [0] * (1 + act.vector_length(round))
+    report = Report(wire.name_of(round), "node-00", 1, 1, payload)
+    topic = wire.topic("lab", report.sender, "data")
+    return len(wire.pack_report(report, bytes(32), topic, act.bits(round)))
+
+
+def _writers(act: Act, files: Files, played: Played, numbers: Numbers) -> dict[Path, Writer]:
+    writers: dict[Path, Writer] = {}
+    if files.scores:
+        writers[files.scores] = as_json(numbers)
+    if files.published:
+        writers[files.published] = as_json(as_public(played.world.query, played.watch.releases))
+    if files.plot:
+        writers[files.plot] = lambda path: act.picture(played, numbers, path)
+    if files.out and isinstance(played.found, Heatmap):
+        found = played.found
+        writers[files.out] = lambda path: to_npz(found, path)
+    return writers
+
+
+def _lines(act: Act, played: Played, numbers: Numbers, told: Told) -> list[str]:
+    lines = act.found_lines(played.found) + told.lines
+    taken = ", ".join(
+        f"{verb} {1000 * spent:.0f} ms" for verb, spent in played.watch.seconds.items()
+    )
+    many = "report" if numbers["reports"] == 1 else "reports"
+    lines.append(
+        f"{numbers['reports']} {many} of {numbers['bytes_per_report']} bytes; {taken}"
+        f"{played.watch.rate()}."
+    )
+    if beyond := played.world.beyond():
+        lines.append(f"Beware: {beyond}.")
+    return lines + act.promise(played.world.query, played.found.guarantee)

@@ -1,0 +1,307 @@
+"""Makes a device of a bare board, and gives one new keys: `heatveil provision` and `rotate`."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from edge.limits import NANO
+
+from .. import config
+from ..brokers.rights import session_of
+from ..deployment import Deployment
+from ..enrolment import enrol, keyfile, single, tightened
+from ..enrolment.single import HOLDS
+from ..faults import OperatorFault
+from ..kit import (
+    boardfile,
+    fitting,
+    handing,
+    interpreter,
+    lining,
+    placing,
+    settings,
+    state,
+    still,
+    suiting,
+    trying,
+)
+from ..kit.board import Board
+from ..kit.boardfile import THERMAL, Held
+from ..kit.handing import Kit
+from ..kit.starting import started
+from ..mechanisms.served import first, granted, of
+from ..terms import unit_of
+from .device_status import known
+from .devices import Change, unfinished
+
+# Makes a device of a bare board: enrols it if it is not, and hands it what it needs.
+#
+# Board and settings are looked at first, so a slip of the hand leaves no device without a board.
+
+Say = Callable[[str], None]
+
+
+def provision(
+    path: Path,
+    name: str,
+    board: Board,
+    own: Path | None,
+    out: Path | None,
+    folder: Path | None,
+    files: dict[str, bytes] | None,
+    which: tuple[int | None, int],
+    replace: bool,
+    wait_s: float,
+    say: Say,
+) -> None:
+    """Enrol a device if it is not, and bring a board to be it; run again, it goes on.
+
+    Args:
+        own: the operator's settings of the board, TOML; those that it has else.
+        out: the device's file, beside the deployment's else.
+        folder: of the broker's files.
+        files: the modules of edge by their path; as the board has them else.
+        which: the first of its sensors, None for one that is free, and how many they are.
+        wait_s: how long to look for it at the broker, 0 for not at all.
+
+    Raises:
+        OperatorFault: it cannot be done, and why.
+    """
+    told = settings.read(own) if own is not None else None
+    file = out or path.parent / f"{name}.device.json"
+    held = kept(path, name, file)
+    deployment = config.load(path)
+    otherwise = None if replace else fitting.OTHERWISE
+    if held is None or unfinished(file).exists():
+        would = would_be(path, deployment, name, *which)
+        if told is not None:  # before the board is asked, for that would stop what it does
+            suited(deployment, would, told)
+            settings.check_tick(would, told)
+        with still.looked_at(board):
+            own_there = told if told is not None else settings.of_board(board)
+            if told is None:
+                suited(deployment, would, own_there)
+            fitting.check(board, would, own_there, files, otherwise)
+            with Change(path, name, folder, None, out, say) as change:
+                change.add(which[0], False, which[1])
+        held = kept(path, name, file)
+    if held is None:
+        raise OperatorFault(
+            f"{name} is enrolled and {file} is not there; it held the keys that its board needs, "
+            "and there is no copy. Make new ones: heatveil device rotate --keys, then this again"
+        )
+    held = moved(deployment, held)
+    if told is not None:
+        suited(deployment, held, told)
+        settings.check_tick(held, told)
+    seen = handing.provisioned(board, Kit(held, told, files, otherwise), say)
+    started(board, deployment, held.identity, seen.epoch, wait_s, say)
+
+
+def would_be(
+    path: Path, deployment: Deployment, name: str, sensor: int | None, count: int
+) -> Held:
+    """Return what a board would be given, under keys that are no device's; nothing is written.
+
+    Raises:
+        OperatorFault: no such device can be enrolled.
+    """
+    devices = enrol.load_devices(deployment.site.devices, deployment.site.name)
+    if name in devices.by_name:
+        sensor, count = devices.by_name[name].place
+    else:
+        single.check_name(name, devices, deployment.mqtt.username)
+        room = prod(of(deployment).sensors(deployment))
+        sensor = single.free_sensor(devices, room, sensor, count)
+    keyholder = deployment.privacy.keyholder
+    made = single.enrolled(devices, name, sensor, sensors=count, keyholder=keyholder)
+    session = session_of(deployment.site.name, name, made.password)
+    link = single.link_of(deployment.mqtt, name, made.password, session)
+    limits = granted(deployment, config.query(deployment))
+    more = placing.asked_by(deployment)
+    return Held(path, made.secret.identity, limits, link, b"", "", more)
+
+
+def suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
+    """Check that a board with these settings would answer what its deployment asks.
+
+    Raises:
+        OperatorFault: it would not, or it would refuse the settings.
+    """
+    settings.made(held, own)
+    suiting.check_count(own, held)
+    if held.mechanism != THERMAL:
+        placing.check_place(own, deployment.room.grid)
+    asked, step = first(deployment, config.query(deployment)), suiting.step_of(own)
+    suiting.check(deployment, asked, held, step)
+
+
+def moved(deployment: Deployment, held: Held) -> Held:
+    """Return a device's file with broker and grid where the deployment says now that they are.
+
+    Name, password and session are the device's own, and stay.
+
+    Raises:
+        OperatorFault: the grid is none that a device could find its cell in.
+    """
+    old = held.link
+    new = single.link_of(deployment.mqtt, old["username"], old["password"], old["client_id"])
+    plane = placing.asked_by(deployment).get("plane") if held.mechanism != THERMAL else None
+    same = new == old and plane in (None, held.more.get("plane"))
+    return held if same else boardfile.renewed(held, new, plane)
+
+
+def kept(path: Path, name: str, file: Path) -> Held | None:
+    """Return what there is for a board on this machine."""
+    return boardfile.load(file, config.load(path).site.name, name)
+
+
+# Gives a board a new password, or all keys anew; cut off, it goes on where it was.
+#
+# What the host makes anew is on its disk before the board sees it, so a cable that was pulled
+# costs nothing: the same command finds what is not on the board yet, and brings it there.
+
+OTHERWISE = "Plug in its own board, or one that is bare"
+
+
+def rotate(
+    path: Path,
+    name: str,
+    board: Board,
+    folder: Path | None,
+    own: Path | None,
+    files: dict[str, bytes] | None,
+    keys: bool,
+    budget: bool,
+    wait_s: float,
+    say: Say,
+) -> None:
+    """Give a device a new password at the broker, or with `keys` all of them, and its board too.
+
+    Args:
+        files: the modules of edge by their path; as the board has them else.
+        budget: with keys, all of a budget anew; refused where keys wait that have less.
+        wait_s: how long to look for it at the broker, 0 for not at all.
+
+    Raises:
+        OperatorFault: it cannot be done, and why.
+    """
+    file = path.parent / f"{name}.device.json"
+    with still.looked_at(board):
+        told = settings.read(own) if own is not None else settings.of_board(board)
+        found = interpreter.examined(board)  # whole, before a password is worth nothing
+        lining.check_line(found, told)
+        if keys:
+            _new_keys(path, name, board, folder, told, files, found.chip, budget, say)
+            held = _held(path, name, file)
+        else:
+            held = _new_password(path, name, board, folder, say)
+    seen = handing.provisioned(board, Kit(held, told, files, OTHERWISE), say)
+    if not keys:
+        file.unlink()
+    started(board, config.load(path), held.identity, seen.epoch, wait_s, say)
+
+
+def _new_keys(
+    path: Path,
+    name: str,
+    board: Board,
+    folder: Path | None,
+    told: dict[str, Any],
+    files: dict[str, bytes] | None,
+    chip: str,
+    budget: bool,
+    say: Say,
+) -> None:
+    """Make new keys on the host, if none wait there for this board."""
+    file = path.parent / f"{name}.device.json"
+    if _waiting(file, HOLDS) and _held(path, name, file).chip not in ("", chip):
+        file.unlink()  # of a board that never came to its end; its keys are to be no more
+    if _waiting(file, HOLDS):
+        if budget:
+            _check_whole(path, name, file)
+        return
+    known(path, name)
+    deployment = config.load(path)
+    would = would_be(path, deployment, name, None, 1)
+    suited(deployment, would, told)  # before the keys of the right board are no more
+    fitting.check(board, would, told, files, OTHERWISE)
+    trying.rehearsed(board, would, told, files, say)
+    with Change(path, name, folder, None, file, say) as change:
+        change.rotate(True, budget)
+
+
+def _new_password(path: Path, name: str, board: Board, folder: Path | None, say: Say) -> Held:
+    """Return a board's file with a new password, made on the host if none waits there."""
+    file = path.parent / f"{name}.device.json"
+    if not _waiting(file, boardfile.LINK):
+        held = _held(path, name, file)
+        _check_board(board, held)
+        if not held.given:
+            raise OperatorFault(
+                f"{name} was never handed to a board; a password for none would be lost. Bring it "
+                "to one first: heatveil provision"
+            )
+        with Change(path, name, folder, None, file, say) as change:
+            change.rotate(False)
+    done = boardfile.board_file(file, name)
+    link = _link(file, config.load(path).site.name, name)
+    return boardfile.renewed(_held(path, name, done), link)
+
+
+def _check_whole(path: Path, name: str, file: Path) -> None:
+    """Check that keys which wait came with all of a budget, now that this is asked for."""
+    deployment, devices = known(path, name)
+    given = tightened.load(deployment.site.devices, devices).get(name)
+    key_id = single.key_of(file, devices.site)
+    if given is not None and given.key_id == key_id and given.before:
+        raise OperatorFault(
+            f"--new-budget was given, and new keys of {name} wait in {file} that were made "
+            f"without it: {_told(deployment, given.before)} are not in their budget, for the room "
+            "has paid them, and a budget is made with its keys. Run this without --new-budget, "
+            "which brings these to the board, and then once more with it"
+        )
+
+
+def _told(deployment: Deployment, nano_rho: int) -> str:
+    unit = unit_of(first(deployment, config.query(deployment)).guarantee)
+    return unit.said(Fraction(nano_rho, NANO)) if unit.is_epsilon else f"{nano_rho} nano-rho"
+
+
+def _held(path: Path, name: str, file: Path) -> Held:
+    held = kept(path, name, file)
+    if held is None:
+        raise OperatorFault(
+            f"nothing is known here of a board of {name}; its file says who it is. Bring it to "
+            "one first: heatveil provision"
+        )
+    return held
+
+
+def _check_board(board: Board, held: Held) -> None:
+    there = state.asked(board, held.identity.mac_key)
+    if not there.ours:
+        raise OperatorFault(
+            f"{board.where} is {there.name or 'no device'} and not {held.identity.name}, or has "
+            "other keys; a password would go to the wrong one. Plug in the right board"
+        )
+
+
+def _waiting(file: Path, holds: str) -> bool:
+    """Say whether a file waits that was made and did not come to the board."""
+    return file.exists() and boardfile.holds(file) == holds
+
+
+def _link(file: Path, site: str, name: str) -> dict[str, object]:
+    _, rows = keyfile.read(
+        file, boardfile.LINK, site, lambda _, row: (row["name"], dict(row["link"]))
+    )
+    for whose, link in rows:
+        if whose == name:
+            return link
+    raise OperatorFault(
+        f"{file} is not the link of {name}; a board with another's would be turned away. Remove "
+        "it, and run this again"
+    )

@@ -1,0 +1,176 @@
+"""A map from readings that are public already: `heatveil recover`, and the file `play` writes.
+
+    {"schema": 1, "mechanism": "thermal", "query": {...},
+     "rounds": [{"number": 1, "params": [...], "guarantee": {...}, "values": [...]}, ...]}
+
+Values and `params` are the mechanism's own, ratios are text such as "1/2", and a grid is
+[columns, rows, millimetres of a cell].
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from edge.records import Grid, Release
+from recovery.maps.guarantee import to_json
+from recovery.maps.heatmap import Heatmap, to_npz
+from recovery.thermal import Query
+
+from .. import mechanisms
+from ..faults import OperatorFault
+from ..mechanisms import acts
+from ..mechanisms.flags import read_text, undrawn
+from ..mechanisms.flags import value as field_of
+from ..mechanisms.record import Act
+from ..mechanisms.thermal.published import read_csv
+from ..mechanisms.thermal.words import as_stated
+from ..output import Writer, check_places, write_all
+
+SCHEMA = 1
+
+
+def as_public(query: Any, releases: Sequence[Release]) -> dict[str, Any]:
+    """Return the file's contents: nothing that has not passed the veil.
+
+    Raises:
+        OperatorFault: the query holds what such a file does not.
+    """
+    act = acts.of(query)
+    return {
+        "schema": SCHEMA,
+        "mechanism": act.name,
+        "query": {name: _plain(name, query) for name in act.written(query)},
+        "rounds": [
+            {
+                "number": release.round.number,
+                "params": list(release.round.params),
+                "guarantee": json.loads(to_json(release.round.guarantee)),
+                "values": list(release.values),
+            }
+            for release in releases
+        ],
+    }
+
+
+def read(path: Path) -> tuple[Act, Any, list[Release]]:
+    """Return the mechanism, the query and what came of it: what a published file says.
+
+    Raises:
+        OperatorFault: it cannot be read, is not such a file, or holds an impossible reading.
+    """
+    contents = read_text(path)
+    try:
+        found = json.loads(contents, parse_constant=_no_number, parse_int=_whole)
+        if found["schema"] != SCHEMA:
+            raise ValueError(f"it is {found['mechanism']!r} of schema {found['schema']!r}")
+        act = acts.named(found["mechanism"])
+        query = _query(act, found["query"])
+        releases = [act.opened(query, written) for written in found["rounds"]]
+        if not releases:
+            raise ValueError("there is no round in it")
+        if len(releases) > query.readings:
+            raise ValueError(f"{len(releases)} rounds share a promise for {query.readings}")
+    except OperatorFault as fault:
+        raise OperatorFault(f"{path}: {fault}") from fault
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
+        why = f"{fault} is missing" if isinstance(fault, KeyError) else str(fault)
+        raise OperatorFault(
+            f"{path} is no file of published readings ({why}); it must be what heatveil play "
+            "--published writes, for a map needs the room and the noise beside the readings. "
+            "Write it anew, or give a CSV with the header sensor,reading"
+        ) from fault
+    for release in releases:
+        act.possible(release, path)
+    return act, query, releases
+
+
+def _query(act: Act, written: Any) -> Any:
+    asked: dict[str, Any] = {}
+    for name, value in written.items():
+        if name == "grid":
+            columns, rows, cell_mm = value
+            asked[name] = Grid((columns, rows), cell_mm)
+        elif name == "sensors":
+            asked[name] = tuple(value)
+        elif name == "furniture":
+            asked[name] = tuple(tuple(rectangle) for rectangle in value)
+        else:
+            asked[name] = field_of(
+                name,
+                "none" if value is None else str(value),
+                name,
+                act.query,
+                act.other_flags,
+            )
+    return act.checked(asked)
+
+
+def _plain(name: str, query: Any) -> Any:
+    """Return a field as JSON can write it."""
+    value = getattr(query, name)
+    if isinstance(value, Grid):
+        return [*value.shape, value.cell_mm]
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    if isinstance(value, tuple) and name not in ("sensors", "furniture"):
+        return f"{value[0]}/{value[1]}"
+    return value
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"it holds {name}, which is no number")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 300:  # of no use to anybody, and slow
+        raise ValueError(f"it holds a whole number of {len(digits)} digits")
+    return int(digits)
+
+
+def recover(query: Any, releases: Any) -> Any:
+    """Return the map of public releases, by the mechanism that the query is of."""
+    return mechanisms.named(acts.of(query).name).recover(query, releases)
+
+
+def recovered(
+    path: Path,
+    query_of: Callable[[], Query],
+    out: Path | None,
+    plot: Path | None,
+    estimator: str | None = None,
+) -> list[str]:
+    """Draw the map of a file, write what is wanted, and return the lines to print.
+
+    Args:
+        path: as `play --published` writes it, or a CSV by its name, of thermal sensors.
+        query_of: makes the query of a CSV, which says nothing of room and noise.
+        estimator: who draws the map instead of who drew it before; None for the same.
+
+    Raises:
+        OperatorFault: the file or an argument is wrong; then nothing was written.
+    """
+    check_places([place for place in (out, plot) if place], [path])
+    plain = path.suffix.lower() == ".csv"
+    if plain:
+        query = query_of()
+        act, releases = acts.of(query), read_csv(path, query)
+    else:
+        act, query, releases = read(path)
+        if estimator is not None:
+            known = {field.name: getattr(query, field.name) for field in fields(query)}
+            query = act.checked(known | {"estimator": estimator})
+    with undrawn():
+        found = recover(query, releases)
+    writers: dict[Path, Writer] = {}
+    if plot:
+        writers[plot] = act.redrawn(query, releases, found, path.name)
+    if out and isinstance(found, Heatmap):
+        writers[out] = lambda half: to_npz(found, half)
+    write_all(writers)
+    if out and not isinstance(found, Heatmap):
+        out.unlink(missing_ok=True)  # an older map would be taken for this one
+    told = as_stated if plain else act.promise
+    return [*act.found_lines(found), *act.heard(releases), *told(query, found.guarantee)]

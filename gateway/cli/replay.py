@@ -1,0 +1,243 @@
+"""Recorded messages once more, to see what becomes of them: `heatveil replay`."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from fractions import Fraction
+from math import inf
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edge import wire
+from edge.entropy import sealed
+from edge.records import Release
+
+from .. import config as deployments
+from ..deployment import Deployment
+from ..enrolment.enrol import Devices, load_devices
+from ..faults import OperatorFault
+from ..intake.door import Door
+from ..intake.judge import judge
+from ..intake.outcomes import Key, Known, Who, digest
+from ..ledger import paid_at_release, price
+from ..mechanisms import MECHANISMS, named
+from ..mechanisms.served import wrong_in
+from ..mqtt.session import Message
+from ..rounds import OpenRound
+from ..steps import folded
+from ..storage.reader import Reader
+from .store import reading
+
+# What a gateway would have made of recorded messages: real door, judge and mechanism, no I/O.
+#
+# A round is open from the message that asks it to the empty one that takes it back, as on the
+# broker. So no clock is needed: what comes after that is late, whatever time it was. The guard,
+# which goes by the clock, is not asked.
+
+
+class Outcome(NamedTuple):
+    """What became of a message: a word, why it was refused, and the round that it ended."""
+
+    word: str  # opened, closed, taken, again, refused, other
+    why: str = ""
+    ended: OpenRound | None = None
+
+
+OTHER = Outcome("other")  # what a gateway does not listen to, such as receipts
+
+
+class Rehearsal:
+    """A gateway without broker, store and clock; it remembers what a store would."""
+
+    def __init__(self, devices: Devices) -> None:
+        """Begin with no round open, and nothing heard of any device."""
+        self._devices, self._door = devices, Door(devices)
+        self._rounds = {wire.round_topic(devices.site, one.name) for one in MECHANISMS}
+        self.open: OpenRound | None = None
+        self._newest: dict[Who, tuple[int, int]] = {}
+        self._seen: dict[Key, dict[bytes, bool]] = {}
+        self._prices: dict[bytes, Fraction] = {}
+        self._answered: set[tuple[bytes, str]] = set()
+
+    def hear(self, topic: str, payload: bytes) -> Outcome:
+        """Return what becomes of the next message."""
+        if topic in self._rounds:
+            return self._asked(topic, payload) if payload else self.close()
+        parts = topic.split("/")
+        if len(parts) < 2 or topic != wire.topic(self._devices.site, parts[-2], "data"):
+            return OTHER
+        return self._reported(Message(topic, payload, (0, 0)))
+
+    def close(self) -> Outcome:
+        """End the round that is open, if there is one."""
+        ended, self.open = self.open, None
+        return Outcome("closed", "", ended)
+
+    def _asked(self, topic: str, payload: bytes) -> Outcome:
+        try:
+            plan = wire.unpack_round(payload, self._devices.site_key, topic)
+            cost = price(plan.guarantee)
+        except Exception as fault:  # as for reports: whatever bytes do to a decoder
+            return Outcome("refused", f"it is no round that this site has asked: {fault}")
+        name = wire.name_of(plan)
+        if self.open is not None and self.open.name == name:
+            return Outcome("again")  # asked once more, after a start
+        if name in self._prices:
+            return Outcome("refused", f"round {plan.number} is over; it is not asked twice")
+        self._prices[name] = cost
+        ended = self.close().ended
+        places = {one.name: one.place for one in self._devices.by_name.values()}
+        self.open = OpenRound(plan, name, inf, places, wrong=wrong_in(plan))
+        return Outcome("opened", "", ended)
+
+    def _reported(self, message: Message) -> Outcome:
+        sifted = self._door.sift([message], 0.0)
+        if sifted.letters:
+            (letter,) = sifted.letters
+            return Outcome("refused", f"{letter.kind}: {letter.why}")
+        (arrival,) = sifted.arrivals
+        answer = (arrival.report.round, arrival.report.sender)
+        seen = {key: self._seen[key] for key in [arrival.key] if key in self._seen}
+        known = Known(seen, self._prices, self._answered & {answer})
+        verdict = judge([arrival], self.open, self._newest, known, 0.0)
+        verdict.settle(self._newest)
+        if verdict.again:
+            return Outcome("again")
+        frames = self._seen.setdefault(arrival.key, {})
+        frames[digest(message.payload)] = bool(verdict.kept)
+        self._answered.add(answer)
+        if verdict.letters:
+            (letter,) = verdict.letters
+            return Outcome("refused", f"{letter.kind}: {letter.why}")
+        return Outcome("taken")
+
+
+def released(ended: OpenRound) -> Release | None:
+    """Return the answers of a round that has ended, folded as the gateway does; or None.
+
+    None where the fold draws the noise: two draws for one round would give away what it hides.
+    """
+    plan: Any = ended.plan
+    if paid_at_release(plan.guarantee):
+        return None
+    return folded(named(plan.mechanism), ended, sealed(os.urandom(32)))
+
+
+# Recorded messages once more, to see what becomes of them: `heatveil replay`.
+#
+# A line is an object with the topic and the payload in hex; what else is in it is left alone. So a
+# recording is what `heatveil export --what messages` writes, or what comes of
+#
+#     mosquitto_sub -t 'heatveil/1/lab/#' -F '{"at_s": %U, "topic": "%t", "payload": "%x"}'
+#
+# Nothing is written and nothing is published: this is a dry run, and a store is only read.
+
+LINE_BYTES = 4 << 20  # a message is 1 MiB at the most, and twice that in hex
+
+
+def replay(file: Path, config: Path, say: Callable[[str], None]) -> bool:
+    """Say what becomes of every message; return whether every result is as the store has it.
+
+    Raises:
+        OperatorFault: the deployment, its devices or a line of the file is at fault.
+    """
+    deployment = deployments.load(config)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
+    rehearsal, total, same = Rehearsal(devices), Counter[str](), True
+    with ExitStack() as stack:
+        store = _store(deployment, stack, say)
+        counted: Counter[str] = Counter()
+        for number, topic, payload in recorded(file):
+            outcome = rehearsal.hear(topic, payload)
+            if outcome.ended is not None:
+                same &= _ended(outcome.ended, counted, store, say)
+                counted.clear()
+            if outcome.word == "refused":
+                say(f"line {number} is refused: {outcome.why} ({topic})")
+            total[outcome.word] += 1
+            counted[outcome.word] += 1
+        if (left := rehearsal.close().ended) is not None:
+            say(f"the recording ends within round {left.plan.number}, which is closed here")
+            same &= _ended(left, counted, store, say)
+    say(
+        f"{total['taken']} reports taken, {total['again']} messages that came again, "
+        f"{total['refused']} refused, {total['other']} not for a gateway"
+    )
+    return same
+
+
+def _ended(
+    ended: OpenRound, counted: Counter[str], store: Reader | None, say: Callable[[str], None]
+) -> bool:
+    """Say what came of a round; return False where the store has something else."""
+    number = ended.plan.number
+    came = f"{len(ended.reports)} of {len(ended.places)} devices, {counted['refused']} refused"
+    result = released(ended)
+    if result is None:
+        say(f"round {number}: {came}; its noise is the gateway's and is not drawn twice")
+        return True
+    verdict, same = _compared(ended, list(result.values), result.reports, store)
+    say(f"round {number}: {came}; {verdict}")
+    say(f"round {number} gives {json.dumps(list(result.values))}")
+    return same
+
+
+def _compared(
+    ended: OpenRound, values: list[int | None], count: int, store: Reader | None
+) -> tuple[str, bool]:
+    if store is None:
+        return "no store to hold it against", True
+    row = store.round(ended.plan.number)
+    if row is None or row.name_hex != ended.name.hex():
+        return "the store does not know that round", True
+    kept = store.release(row.number)
+    if kept is None:
+        return "in the store it is still open", True
+    if (kept, row.reports) == (values, count):
+        return "as in the store", True
+    return f"NOT as in the store, which has {row.reports} devices and {json.dumps(kept)}", False
+
+
+def recorded(file: Path) -> Iterator[tuple[int, str, bytes]]:
+    """Give line number, topic and payload of every message in a recording.
+
+    Raises:
+        OperatorFault: it cannot be read, or a line is no message.
+    """
+    try:
+        with file.open("rb") as lines:
+            number = 0
+            while line := lines.readline(LINE_BYTES):
+                number += 1
+                if line.strip():
+                    yield number, *_message(file, number, line)
+    except OSError as fault:
+        raise OperatorFault(
+            f"{file} cannot be read ({fault.strerror}), and what is in it is what would be "
+            "replayed. Name a file that `heatveil export --what messages` wrote"
+        ) from fault
+
+
+def _message(file: Path, number: int, line: bytes) -> tuple[str, bytes]:
+    try:
+        found: Any = json.loads(line)
+        topic, payload = found["topic"], bytes.fromhex(found["payload"])
+        if not isinstance(topic, str):
+            raise TypeError
+    except (ValueError, KeyError, TypeError, RecursionError) as fault:
+        raise OperatorFault(
+            f"line {number} of {file} is no recorded message but must be an object such as "
+            '{"topic": "heatveil/1/lab/node-0/data", "payload": "a600..."}, with the payload in '
+            "hex: with a line left out the round would come out otherwise. Mend or remove it"
+        ) from fault
+    return topic, payload
+
+
+def _store(deployment: Deployment, stack: ExitStack, say: Callable[[str], None]) -> Reader | None:
+    try:
+        return stack.enter_context(reading(deployment))
+    except OperatorFault as fault:
+        say(f"no result is held against a store: {fault}")
+        return None

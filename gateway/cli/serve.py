@@ -1,0 +1,404 @@
+"""The gateway of a deployment, until it is told to stop: `heatveil serve`, `work` and `once`."""
+
+import json
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import structlog
+
+from recovery.maps.guarantee import from_json
+
+from .. import config, logs, mechanisms, telling
+from ..deployment import Deployment
+from ..enrolment.enrol import Devices, load_devices
+from ..faults import OperatorFault
+from ..intake import garbage
+from ..mechanisms.flags import refused
+from ..mechanisms.scores import SEEDED
+from ..mechanisms.served import named, of
+from ..operate.guard import Guard
+from ..operate.guarding import guard_of
+from ..operate.health import Health
+from ..operate.metrics import Metrics
+from ..operate.quarantine import Quarantine
+from ..operate.reloading import Reloading, reread
+from ..operate.supervised import Supervised
+from ..operate.vitals import PARTS
+from ..serving import Service
+from ..storage.places import place_of
+from ..storage.reader import Reader
+from ..storage.store import Store
+from ..telling import Event
+from ..web import token
+from ..web.server import Page
+from ..workers.naming import holder
+from ..workers.worker import Worker
+from .store import reading
+
+# What ends a command that runs on, and what makes it read its files again: signals.
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last when a terminal closes
+
+
+@contextmanager
+def on_signal(
+    *stops: Callable[[], None], reload: Callable[[], None] | None = None
+) -> Iterator[list[Callable[[], None]]]:
+    """Call these on Ctrl-C, SIGTERM and SIGHUP, instead of dying, for as long as the block lasts.
+
+    Yields the list of them, to which more may be added.
+
+    Whoever asks twice does not want to wait: the second time is a KeyboardInterrupt.
+
+    Args:
+        reload: what SIGHUP is for, unless it came because our terminal has closed.
+    """
+    told, calls = False, list(stops)
+    terminal = has_terminal()
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal told
+        if number == signal.SIGHUP and reload is not None and terminal == has_terminal():
+            reload()
+            return
+        if number in ignored:
+            return
+        if told:
+            raise KeyboardInterrupt
+        told = True
+        for stop in calls:
+            stop()
+
+    # Under nohup the closing of a terminal is to be ignored, and is; who asks to reload has it.
+    ignored = {number for number in SIGNALS if signal.getsignal(number) == signal.SIG_IGN}
+    before: dict[Any, Any] = {
+        number: signal.signal(number, handler)
+        for number in SIGNALS
+        if number not in ignored or (number == signal.SIGHUP and reload is not None)
+    }
+    try:
+        yield calls
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+@contextmanager
+def ending_well() -> Iterator[None]:
+    """Take SIGTERM for the end of a command before `on_signal`, too, and not for a fault.
+
+    By then a service may be on the broker already, or wait for years as a standby; the signal
+    interrupts whatever it is, and what was begun is undone as the block is left.
+    """
+    try:
+        yield
+    except SystemExit as end:
+        if end.code != 128 + signal.SIGTERM:
+            raise
+
+
+def has_terminal() -> bool:
+    """Return whether there is a terminal that we belong to."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+# The gateway of a deployment with its page, until it is told to stop: `heatveil serve`.
+
+log = structlog.get_logger()
+
+
+def shown(
+    page: Page, query: Any, seeded: bool = False, mechanism: str = "thermal"
+) -> Callable[[Event], None]:
+    """Return what takes the service's events to the page, with words and units for people.
+
+    Args:
+        seeded: the noise can be repeated; then the page says so, whatever the Round said.
+    """
+    entry = named(mechanism)
+    with refused():
+        beside = entry.shown(mechanisms.named(mechanism).plan(query, []))
+
+    def show(event: Event) -> None:
+        if event["kind"] == "release":
+            event = {**event, **beside}
+        if seeded and "guarantee" in event:
+            event = {**event, "guarantee": {**event["guarantee"], "trust": SEEDED}}
+        page.feed.put(event)
+        if event["kind"] == "map":
+            promise = from_json(json.dumps(event["guarantee"]))
+            page.feed.put({"kind": "promise", "sentences": entry.in_words(query, promise)})
+
+    return show
+
+
+def each(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Return what passes an event on to all of these, in their order."""
+
+    def tell(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return tell
+
+
+@dataclass
+class GatewayFiles:
+    """What the files said when they were read last, and were right."""
+
+    path: Path
+    deployment: Deployment
+    devices: Devices
+
+    def reload(self, service: Service, manager: Supervised) -> None:
+        """Read them again, and go on with what may change while we run."""
+        manager.reloading()
+        try:
+            new = reread(self.path, self.deployment, self.devices)
+            service.renew(*new)
+            self.deployment, self.devices = new
+            log.info("the deployment file was read again", devices=len(new[1].by_name))
+        except OperatorFault as fault:
+            log.error("the deployment stays as it was", why=" ".join(str(fault).split()))
+        except Exception:
+            log.exception("the deployment stays as it was")
+        manager.reloaded()
+
+
+def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
+    """Run the gateway of a deployment file.
+
+    Raises:
+        OperatorFault: the file, the devices, the store, the port or the broker is at fault.
+    """
+    logs.to_stderr()
+    deployment = config.load(path)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
+    now = GatewayFiles(path, deployment, devices)
+    over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
+    query, mechanism = config.query(deployment), deployment.rounds.mechanism
+    manager = Supervised()
+    where = deployment.page
+    secret = token.read(where.token_file)
+    known: Any = {"token": secret, "hosts": where.hosts, "health": health, "metrics": metrics}
+    known["probed"] = where.probed
+    with (
+        ending_well(),
+        Page(where.host, where.port, **known) as page,
+        Service(
+            deployment,
+            devices,
+            on_event=each(manager.hear, shown(page, query, mechanism=mechanism)),
+            health=health,
+            metrics=metrics,
+        ) as service,
+        closing(Reader(place_of(deployment))) as reader,
+        Reloading(lambda: now.reload(service, manager)) as reloading,
+        on_signal(over.set, service.stop, reload=reloading.ask),
+        manager,
+    ):
+        service.identity.on_loss(over.set)
+        page.attach(reader=reader)
+        manager.moving = service.moving
+        garbage.seldom()
+        say(f"live page: {page.url}")
+        if rounds is not None:  # who waits for them must not wait for a broker that never comes
+            service.wait_connected()
+        say(service.run(rounds))
+        if rounds is None and not over.is_set():
+            say(f"the page stays up at {page.url} until Ctrl-C")
+            over.wait()  # the promise is spent, but its map can be seen until we are told
+            service.identity.check()
+
+
+# One round and its map, on a terminal, and nothing left running: `heatveil once`.
+
+SHADES = " .:-=+*#%@"
+
+
+def once(path: Path, say: Callable[[str], None]) -> bool:
+    """Run one round of a deployment and print what came of it; return whether there is a map.
+
+    It is a round like any other: it is charged, it keeps its pause after the last one, and a round
+    that a gateway left open is gone on with.
+
+    Raises:
+        OperatorFault: the file, the devices, the store or the broker is at fault.
+    """
+    logs.to_stderr(logging.WARNING)
+    deployment = config.load(path)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
+    heard: list[Event] = []
+    with (
+        Service(deployment, devices, on_event=heard.append) as service,
+        on_signal(service.stop),
+    ):
+        if rest_s := _rest_s(deployment):
+            say(
+                f"the next round may open in {rest_s:.0f} s, for [rounds] every_s is "
+                f"{deployment.rounds.every_s:g} and devices refuse to be asked sooner"
+            )
+        service.wait_connected()
+        why = service.run(1)
+    began = next((index for index, event in enumerate(heard) if event["kind"] == "round"), None)
+    if began is None:  # refused, stopped, or all spent: what was drawn again is not of this round
+        say(f"no round was run: {why}")
+        return False
+    return _told(heard[began:], why, len(devices.by_name), of(deployment).most_of, say)
+
+
+def _told(
+    heard: list[Event], why: str, enrolled: int, most_of: str, say: Callable[[str], None]
+) -> bool:
+    """Say what came of a round; return whether there is a map."""
+    found = {event["kind"]: event for event in heard}
+    release, map = found.get("release"), found.get("map")
+    if release is None:
+        say(f"the round stays open: {why}")
+        return False
+    say(f"round {release['number']}: {release['reports']} of {enrolled} devices answered")
+    if map is None:
+        say(f"no estimate: {why if release['reports'] else telling.SILENCE}")
+        return False
+    say(drawn(map, most_of))
+    return map["status"] in ("solved", "nobody")
+
+
+def _rest_s(deployment: Deployment) -> float:
+    """Return how much of the pause after the last round is left; 0 where one is still open."""
+    with reading(deployment) as reader:
+        last = reader.rounds(1)
+    if not last or last[0].outcome == "open":
+        return 0.0
+    return max(last[0].opened_s + deployment.rounds.every_s - time.time(), 0.0)
+
+
+def drawn(event: Event, most_of: str = "the warmth is") -> str:
+    """Return a map as lines of text, darker where more of it is; or why there is none.
+
+    >>> print(drawn({"status": "solved", "mass": [[0.0, 0.9, 0.1]], "total": 2.0, "number": 1}))
+    map of round 1, in all 2, darkest where most of the warmth is:
+    | @.|
+    """
+    if event["status"] == "nobody":
+        return f"map of round {event['number']}: {event['why']}"
+    if event["status"] != "solved":
+        return f"no estimate: {event['why']}"
+    mass: Any = event["mass"]
+    most = max(max(row) for row in mass) or 1.0
+    rows = ["|" + "".join(_shade(part / most) for part in row) + "|" for row in mass]
+    total = f"map of round {event['number']}, in all {event['total']:.3g}"
+    return "\n".join([f"{total}, darkest where most of {most_of}:", *rows])
+
+
+def _shade(part: float) -> str:
+    return SHADES[min(round(part * (len(SHADES) - 1)), len(SHADES) - 1)]
+
+
+# One worker of a site that has several, until it is told to stop: `heatveil work`.
+
+WORKER_PARTS = ("store", "broker", "parts")  # of a worker, as /readyz names them
+
+
+@dataclass
+class WorkerFiles:
+    """What the files said when they were read last, and were right."""
+
+    path: Path
+    deployment: Deployment
+    devices: Devices
+
+    def reload(self, worker: Worker, guard: Guard) -> None:
+        """Read them again, and go on with what may change while we run."""
+        try:
+            self.deployment, self.devices = reread(self.path, self.deployment, self.devices)
+        except OperatorFault as fault:
+            log.error("everything stays as it was", why=" ".join(str(fault).split()))
+            return
+        guard.renew(self.deployment.guard, self.devices.by_name)
+        worker.reload(self.devices)
+        log.info("devices loaded again", devices=len(self.devices.by_name))
+
+
+def work(path: Path, name: str | None, port: int | None, say: Callable[[str], None]) -> None:
+    """Take a share of a site's parts and work on it.
+
+    Args:
+        name: of this worker, for people; the machine's own else.
+        port: where its health and its metrics are asked for, on [page] host; None for nowhere.
+
+    Raises:
+        OperatorFault: the file, the devices, the database or the port is at fault.
+    """
+    logs.to_stderr()
+    deployment = config.load(path)
+    check_parts(deployment)
+    now = WorkerFiles(
+        path, deployment, load_devices(deployment.site.devices, deployment.site.name)
+    )
+    over, health, metrics = threading.Event(), Health(*WORKER_PARTS), Metrics()
+    with ExitStack() as stack:
+        store = Store.of(deployment)
+        stack.callback(store.close)
+        if port is not None:
+            secret, hosts = token.read(deployment.page.token_file), deployment.page.hosts
+            page = Page(
+                deployment.page.host,
+                port,
+                token=secret,
+                hosts=hosts,
+                health=health,
+                metrics=metrics,
+            )
+            stack.enter_context(page)
+            say(f"health and metrics: {page.url}readyz and {page.url}metrics")
+        guard = guard_of(deployment, now.devices.by_name, store.opened_s())
+        # Whom we find guilty is written down; the leader, who reads it, tells the broker.
+        minutes = deployment.guard.minutes
+        stack.enter_context(Quarantine(store, None, guard, _nobody, minutes=minutes))
+        us = deployment, now.devices, holder(name), store
+        stack.enter_context(ending_well())
+        worker = stack.enter_context(
+            Worker(*us, say=health.say, away=guard.away, metrics=metrics, guard=guard)
+        )
+        reloading = stack.enter_context(Reloading(lambda: now.reload(worker, guard)))
+        stack.enter_context(on_signal(over.set, worker.stop, reload=reloading.ask))
+        say(
+            f"working for site {deployment.site.name}, in {deployment.workers.partitions} parts, "
+            "until Ctrl-C; SIGHUP has the devices loaded again"
+        )
+        garbage.seldom()
+        store.identity.on_loss(over.set)
+        over.wait()
+        store.identity.check()
+
+
+def _nobody(event: Event) -> None:
+    """Hear of who is shut out: the leader tells it."""
+
+
+def check_parts(deployment: Deployment) -> None:
+    """Check that there are parts to take.
+
+    Raises:
+        OperatorFault: the deployment is for one gateway alone.
+    """
+    if deployment.workers.partitions == 1:
+        raise OperatorFault(
+            "partitions under [workers] is 1: a worker takes some of the parts that the devices "
+            "are split into, and the one part there is belongs to heatveil serve. Set partitions "
+            "to several times the number of workers, and postgresql under [store]"
+        )

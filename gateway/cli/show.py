@@ -1,0 +1,205 @@
+"""A map that was drawn, looked at again: `heatveil show`, beside a gateway that runs."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Release
+from recovery.maps.guarantee import from_json
+from recovery.maps.heatmap import Heatmap, Unresolved, to_npz
+
+from .. import certainty, config, mechanisms
+from ..deployment import Deployment
+from ..faults import OperatorFault
+from ..mechanisms import acts
+from ..mechanisms.served import first, named, of
+from ..output import Writer, check_places, write_all
+from ..output import as_json as written_as_json
+from .store import reading
+
+# A map in the letters of a terminal: darker where more of the warmth is.
+
+Floats = NDArray[np.float64]
+
+BARS, SHADES = " ▁▂▃▄▅▆▇█", " ░▒▓█"
+PLAIN = " .:-=+*#%@"  # where the terminal knows no others
+TALL = 24  # lines at most of a plane
+
+
+def mosaic(mass: Floats, width: int, encoding: str | None = None) -> list[str]:
+    """Return the lines of a map; neighbours share a letter where the terminal is too narrow.
+
+    Args:
+        mass: (rows, columns), not negative.
+        width: letters of a line.
+        encoding: of who reads it.
+
+    >>> mosaic(np.array([[0, 1, 2, 8, 0]]), 40, "utf-8")
+    ['[ ▁▂█ ]']
+    >>> mosaic(np.array([[0.0, 1.0], [4.0, 0.0]]), 40, "ascii")
+    ['[  --]', '[@@  ]']
+    """
+    rows = mass.shape[0]
+    flat = rows == 1
+    # A letter is twice as high as it is wide, so a cell of a plane is two letters.
+    across = max((width - 2) // (1 if flat else 2), 1)
+    narrow = _gathered(_gathered(mass, across).T, max(across // 2, 1) if rows > TALL else rows).T
+    letters = (BARS if flat else SHADES) if _knows(encoding) else PLAIN
+    most = float(narrow.max()) or 1.0
+    # What is there at all is seen, and only the warmest is full.
+    steps = np.ceil(narrow / most * (len(letters) - 1) - 1e-9).astype(int)
+    return ["[" + "".join(letters[one] * (1 if flat else 2) for one in row) + "]" for row in steps]
+
+
+def _gathered(mass: Floats, most: int) -> Floats:
+    """Return the map with so many columns at most, warmth added up and none lost."""
+    group = -(-mass.shape[1] // most)
+    if group == 1:
+        return np.asarray(mass, dtype=np.float64)
+    return np.add.reduceat(mass, np.arange(0, mass.shape[1], group), axis=1)
+
+
+def _knows(encoding: str | None) -> bool:
+    try:
+        (BARS + SHADES).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+# A map that was drawn, looked at again: `heatveil show`, beside a gateway that runs.
+
+KINDS = (".png", ".npz", ".json")
+
+
+def show(
+    path: Path, number: int | None, out: Path | None, as_json: bool, say: Callable[[str], None]
+) -> None:
+    """Print the newest map, or that of a round, and write it where it is wanted.
+
+    Args:
+        as_json: print the map as it was published, and nothing else.
+
+    Raises:
+        OperatorFault: there is no such map, or nothing can be written there.
+    """
+    if out is not None and out.suffix.lower() not in KINDS:
+        raise OperatorFault(
+            f"--out {out} has the ending {out.suffix or 'of nothing'} but must have one of "
+            f"{', '.join(KINDS)}, which says what is written. Name it so"
+        )
+    check_places([out] if out else [], [path])
+    deployment = config.load(path)
+    query = config.query(deployment)
+    with reading(deployment) as reader:
+        body = reader.map(number)
+        if body is None:
+            raise _missing(number, reader.rounds(1))
+        round, values = reader.round(body["number"]), reader.release(body["number"])
+    found = drawn(body, query)
+    if out is not None:
+        write_all({out: _writer(out, body, found, deployment, values)})
+    if as_json:
+        say(json.dumps(body))
+        return
+    for line in _told(body, found, round, deployment.rounds.mechanism):
+        say(line)
+    for line in of(deployment).in_words(query, found.guarantee):
+        say(line)
+
+
+def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
+    """Return the result that a map was published of.
+
+    Raises:
+        OperatorFault: it is of another room than the deployment's.
+    """
+    guarantee = from_json(json.dumps(body["guarantee"]))
+    if body["status"] == "nobody":
+        columns, rows = query.grid.shape
+        even = np.full((rows, columns), 1 / (rows * columns))
+        return Heatmap(query.grid, even, guarantee, 0.0, body["why"], nobody=body["nobody"])
+    if body["mass"] is None:
+        return Unresolved(query.grid, guarantee, np.inf, 0.0, body["why"])
+    mass = np.array(body["mass"], dtype=np.float64)
+    columns, rows = query.grid.shape
+    if mass.shape != (rows, columns):
+        raise OperatorFault(
+            f"the map of round {body['number']} has {mass.shape[1]}x{mass.shape[0]} cells and "
+            f"the deployment says {columns}x{rows}; its places would be read wrongly. Give the "
+            "deployment file that it was drawn under"
+        )
+    return Heatmap(
+        query.grid,
+        mass,
+        guarantee,
+        body["total"],
+        body["why"],
+        body["estimator"],
+        body["chosen"],
+        *certainty.heard(body),
+        None if body.get("sd") is None else np.array(body["sd"], dtype=np.float64),
+    )
+
+
+def _told(
+    body: dict[str, Any], found: Heatmap | Unresolved, round: Any, mechanism: str
+) -> list[str]:
+    head = f"Round {body['number']}"
+    if round is not None:
+        at = datetime.fromtimestamp(round.closed_s or round.opened_s, UTC)
+        heard = "" if round.reports is None else f", {round.reports} of {round.enrolled} devices"
+        head += f", {at:%Y-%m-%d %H:%M} UTC{heard}"
+    lines = [f"{head}."]
+    if isinstance(found, Heatmap) and found.total:
+        width = min(shutil.get_terminal_size().columns, 120)
+        lines += mosaic(found.mass, width, sys.stdout.encoding)
+        if found.grid.cell_mm:
+            sides = [f"{side * found.grid.cell_mm / 1000:g} m" for side in found.grid.shape]
+            lines.append(f" 0 to {sides[0]}" + f", {sides[1]} down" * (found.grid.shape[1] > 1))
+    if "sensors_used" in body:
+        enrolled = body.get("sensors_enrolled")
+        used = f"{named(mechanism).answered} used: {body['sensors_used']}"
+        lines.append(used + f" of {enrolled}." * bool(enrolled))
+    return [*lines, *acts.named(mechanism).found_lines(found)]
+
+
+def _writer(
+    out: Path,
+    body: dict[str, Any],
+    found: Heatmap | Unresolved,
+    deployment: Deployment,
+    values: Any,
+) -> Writer:
+    kind = out.suffix.lower()
+    if kind == ".json":
+        return written_as_json(body)
+    if isinstance(found, Unresolved):
+        raise OperatorFault(
+            f"round {body['number']} has no map ({found.why}), so there is none to write; .json "
+            "has what there is. Name another round"
+        )
+    if kind == ".npz":
+        return lambda half: to_npz(found, half)
+    mechanism, query = deployment.rounds.mechanism, config.query(deployment)
+    plan = first(deployment, query)._replace(number=body["number"])
+    release = mechanisms.named(mechanism).release(plan, [], None)  # of what is kept no more
+    if values is not None:
+        release = Release(plan, values, body.get("sensors_used", 0))
+    return acts.named(mechanism).redrawn(query, [release], found, f"round {body['number']}")
+
+
+def _missing(number: int | None, newest: Any) -> OperatorFault:
+    known = f"the newest round is {newest[0].number}" if newest else "no round was asked yet"
+    wanted = "there is no map yet" if number is None else f"there is no map of round {number}"
+    return OperatorFault(
+        f"{wanted}; {known}, and a round has one once it is closed and drawn, until keep_days "
+        "under [store] are over. Name another round, or wait"
+    )

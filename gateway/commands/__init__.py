@@ -1,1 +1,0 @@
-"""What each command of `heatveil` does, and how it says so."""

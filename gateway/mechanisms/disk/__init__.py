@@ -1,0 +1,1 @@
+"""Disk: people in cells, a device each, and answers near the true cell."""

@@ -1,0 +1,219 @@
+"""People in the simulator alone, each with a device that knows its cell: what `--points` says."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Grid, Reading
+from physics import points as drawn
+from physics.points import Points, cells_of, read_points
+
+from ...faults import OperatorFault
+from ...virtual.people import People
+from ..record import EXAMPLES, Floats, Inputs
+
+# People in the simulator alone, each with a device that knows its cell: what `--points` says.
+
+_USERS = 10_000
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Where everybody is whenever they are asked."""
+
+    query: Any
+    cells: NDArray[np.int64]  # (readings, users), flat, x fastest
+    outside: int  # points that stand beyond the grid
+
+    @property
+    def truth(self) -> Floats:
+        """How often somebody was in each cell when asked, (rows, columns)."""
+        columns, rows = self.query.grid.shape
+        counts = np.bincount(self.cells.ravel(), minlength=columns * rows)
+        return counts.reshape(rows, columns).astype(np.float64)
+
+    def readings(self, round: Any) -> Iterator[Reading]:
+        """Yield the cell of every device for a Round. Private."""
+        columns = self.query.grid.shape[0]
+        for user, cell in enumerate(self.cells[round.number - 1].tolist()):
+            yield Reading(user, (cell % columns, cell // columns))
+
+    def beyond(self) -> str:
+        """Return a clause about points beyond the grid, or all in one cell of it; else empty."""
+        across, down = sides(self.query.grid)
+        unit = " m" if self.query.grid.cell_mm else ""
+        if not self.outside:
+            if self.cells.shape[1] < 2 or self.cells.min() < self.cells.max():
+                return ""
+            return (
+                f"all of the points are in one cell of the grid, which is {across:g} by {down:g}"
+                f"{unit}: see that x and y are in the same unit"
+            )
+        return (
+            f"{self.outside} of the points stand{'s' if self.outside == 1 else ''} beyond the "
+            f"grid, which is {across:g} by {down:g}{unit} from 0 on; who is there answers from "
+            "the nearest cell, for silence would tell"
+        )
+
+
+def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
+    """Return the people of a file, or of an example data set.
+
+    Raises:
+        OperatorFault: neither is given, or the file is wrong.
+    """
+    if inputs.points is None:
+        raise OperatorFault(
+            "no --points came; they say where people are, and without them there is nobody to "
+            f"ask. Give --points FILE.csv, or one of {', '.join(EXAMPLES)} for an example"
+        )
+    grid = query.grid
+    if inputs.points in EXAMPLES:
+        made = getattr(drawn, inputs.points)(inputs.users or _USERS, world)
+        return Crowd(query, np.tile(cells_of(made * sides(grid), grid), (query.readings, 1)), 0)
+    if inputs.users is not None:
+        raise OperatorFault(
+            f"--users {inputs.users} came with the file {inputs.points}; how many people there "
+            "are is what the file says. Leave --users out, or name an example instead"
+        )
+    path = Path(inputs.points)
+    try:
+        found = read_points(path)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    _check(found, path, query.readings)
+    places = found.places
+    outside = ((places < 0) | (places >= sides(grid))).any(axis=1)
+    if outside.all():
+        raise OperatorFault(
+            f"{path} has no point within the grid, the first is at {places[0, 0]:g}, "
+            f"{places[0, 1]:g}; x and y must be "
+            + ("in metres, within --length" if grid.cell_mm else "parts of a side, from 0 to 1")
+            + ", or everybody stands at its border. Scale the points, or give --length"
+        )
+    return Crowd(query, _in_turn(found, cells_of(places, grid), query.readings), outside.sum())
+
+
+def sides(grid: Grid) -> Floats:
+    """Return how long the grid is, (x, y): in metres, or (1, 1) for the unit square."""
+    if not grid.cell_mm:
+        return np.ones(2)
+    return np.array(grid.shape) * grid.cell_mm / 1000
+
+
+def _check(found: Points, path: Path, readings: int) -> None:
+    """Check that each is one device, which answers once a reading.
+
+    Raises:
+        OperatorFault: a row says otherwise.
+    """
+    for index in np.flatnonzero(found.weights != 1)[:1]:
+        raise OperatorFault(
+            f"{path} line {_line(path, index)}: the weight is {found.weights[index]:g}; here it "
+            "must be 1 or left out, for each device answers once and counts as one. Leave the "
+            "column out, or write a row for each device"
+        )
+    order = np.argsort(found.users, kind="stable")
+    nth = np.empty(len(order), dtype=np.int64)  # which row of its user each one is
+    firsts = np.searchsorted(found.users[order], found.users[order])
+    nth[order] = np.arange(len(order)) - firsts
+    for index in np.flatnonzero(nth >= readings)[:1]:
+        user, rows = found.names[found.users[index]], int(nth[index]) + 1
+        raise OperatorFault(
+            f"{path} line {_line(path, index)}: user {user} comes for the {rows}. time; "
+            f"each device reports {readings} time{'s' * (readings > 1)}, and more would be more "
+            "than the promise is for. Give each user a row, or ask for --set "
+            f"readings={rows}, which shares epsilon among them"
+        )
+
+
+def _line(path: Path, index: int) -> int:
+    """Return the line of a file on which the point of that index stands."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        lines = [reader.line_num for row in reader if row]
+    return lines[index + 1]
+
+
+def _in_turn(found: Points, cells: NDArray[np.int64], readings: int) -> NDArray[np.int64]:
+    """Return the cells, (readings, users); who has no more rows stays where the last one was."""
+    order = np.argsort(found.users, kind="stable")
+    many = np.bincount(found.users)
+    first = np.cumsum(many) - many
+    return np.stack([cells[order[first + np.minimum(turn, many - 1)]] for turn in range(readings)])
+
+
+# Where the people of `heatveil fleet` are: at the points of a file, or of an example.
+
+FIRST = EXAMPLES[-1]  # of which there is one where nothing was said: three crowds of people
+
+
+@dataclass(frozen=True)
+class StandingCrowd:
+    """People who stand where they were put, with a device each."""
+
+    query: Any
+    cells: Any  # (answers, people), flat
+    outside: str
+
+    def fleet(self, devices: Iterable[Any]) -> People:
+        """Return devices that answer for these people.
+
+        Raises:
+            OperatorFault: there are more devices than people.
+        """
+        try:
+            return People(devices, self.cells, self.query.grid.shape[0])
+        except ValueError as fault:
+            raise OperatorFault(str(fault)) from fault
+
+    def living(self, fleet: People) -> AbstractContextManager[str]:
+        """Let nothing pass, and say who stands elsewhere than it seems."""
+        return nullcontext(self.outside)
+
+
+def stand(query: Any, seen: Any, people: int, world: np.random.Generator) -> StandingCrowd:
+    """Return where people are: three crowds where nothing was said.
+
+    Args:
+        people: how many devices the deployment has.
+
+    Raises:
+        OperatorFault: a flag or a file is wrong, or has fewer people than there are devices.
+    """
+    given = [name for name in seen._fields if name != "points" and getattr(seen, name) is not None]
+    if given:
+        flag = {"since": "--from"}.get(given[0], f"--{given[0].replace('_', '-')}")
+        raise OperatorFault(
+            f"{flag} came and the deployment asks where people are, who are not warm here: it "
+            "would do nothing unnoticed. Give --points FILE.csv instead, or an example: "
+            f"{', '.join(EXAMPLES)}"
+        )
+    points = seen.points or FIRST
+    found = crowd_of(
+        query, Inputs(points=points, users=people * (points in EXAMPLES) or None), world
+    )
+    if found.cells.shape[1] < people:
+        raise OperatorFault(
+            f"{points} has {found.cells.shape[1]} people and the deployment {people} devices; "
+            "each device is somebody's, and one of nobody has no place to answer. Set [disk] "
+            "devices to as many as there are people, or name points of more"
+        )
+    clauses = _left_over(points, found.cells.shape[1], people), found.beyond()
+    return StandingCrowd(query, found.cells, "; ".join(filter(None, clauses)))
+
+
+def _left_over(points: str, there: int, people: int) -> str:
+    """Return a clause about people for whom there is no device; empty without any."""
+    if there == people:
+        return ""
+    return (
+        f"{points} has {there} people and the deployment {people} devices: the first {people} "
+        "have one, and the others are not asked"
+    )

@@ -1,0 +1,179 @@
+"""Disk, as the service needs it: people in cells, a device each, and answers near the true one."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from edge.disk import outer
+from edge.disk_limits import promised
+from edge.records import Release
+from recovery.disk.query import Query, epsilon_of_one, scheme_of
+from recovery.disk.round import disk_round, domain_of
+from recovery.maps.guarantee import ratio_text, sentences, upward
+
+from ...deployment import Deployment
+from ...enrolment.capped import capped, check_capped, remaining, tighter_cap
+from ...faults import OperatorFault
+from ...storage.tallies import Sum
+from ..record import Fold, Payload, Serves
+
+
+def query(deployment: Deployment) -> Query:
+    """Return what the analyst asks of this deployment.
+
+    Raises:
+        ValueError: there is no such promise, or its Round is too long for a device.
+    """
+    made = Query(
+        grid=deployment.room.grid,
+        epsilon=deployment.privacy.epsilon,
+        readings=deployment.privacy.readings,
+        scheme=deployment.disk.scheme,
+        radius=deployment.disk.radius,
+        estimator=deployment.disk.estimator,
+        level=deployment.disk.level,
+    )
+    if why := _unsendable(made):
+        raise ValueError(why)
+    return made
+
+
+def _least(limits: Any) -> str:
+    return f"an epsilon of at most {math.sqrt(limits.square / limits.variance):.4g} an answer"
+
+
+def _whole(limits: Any) -> str:
+    num, den = promised(limits)
+    return f"epsilon {num / den:.6g}"
+
+
+@lru_cache(maxsize=4)
+def _unsendable(query: Query) -> str:
+    from recovery.disk import promise  # with it comes what draws maps
+    from recovery.disk.round import refused
+
+    return refused(query, disk_round(query, 1, promise(query)))
+
+
+def _cautions(query: Query) -> list[str]:
+    """Return what a footprint loses that fits a device's message in few steps alone."""
+    from recovery.disk import promise
+    from recovery.disk.round import steps_of
+
+    found = steps_of(disk_round(query, 1, promise(query)), query)
+    if found is None:
+        return []
+    scheme, part = scheme_of(query), upward(100 * found.apart, 2)
+    return [
+        f"the weights around a cell fit a device's message in {found.steps} steps alone: an "
+        f"answer is of another law than scheme {scheme} means {part} % "
+        "of the time (total variation). The promise holds, and maps are drawn from the weights "
+        "that are used; they tell that little less. A smaller radius has finer ones"
+    ]
+
+
+def granted(query: Query, every_s: float) -> Any:
+    """Return the first `Limits` of every device that will answer this query.
+
+    Raises:
+        OperatorFault: its promise is too fine for a budget.
+    """
+    return capped(epsilon_of_one(query), query.readings, every_s)
+
+
+def _unspent(query: Query, limits: Any, before: int) -> Any:
+    return remaining(limits, epsilon_of_one(query), query.readings, before)
+
+
+def _check_held(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
+    for name, count in sensors.items():
+        if count != 1:
+            raise OperatorFault(
+                f"{name} is enrolled for {count} sensors, and whoever answers with a place has "
+                "one; it would never start. Enrol a device for each"
+            )
+    check_capped(granted(query, 1.0), held)
+
+
+def wrong(plan: Any) -> Callable[[Payload], str]:
+    """Return what says why a payload cannot count: a cell that no device could answer."""
+    inside = domain_of(plan).tobytes()
+
+    def why(payload: Payload) -> str:
+        if 0 <= payload[1] < len(inside) and inside[payload[1]]:
+            return ""
+        return f"it answers cell {payload[1]}, which no device can in round {plan.number}"
+
+    return why
+
+
+def _cells(payload: Payload) -> Iterable[tuple[int, int]]:
+    return [(payload[1], 1)]
+
+
+def _counted(round: Any, sums: Mapping[int, Sum], reports: int) -> Any:
+    """Return what `edge.disk.release` does: how many answered each cell, row by row."""
+    inside = domain_of(round).tobytes()
+    counts = [0] * len(inside)
+    for cell, (_, count) in sums.items():
+        if not 0 <= cell < len(inside) or not inside[cell]:
+            raise ValueError(
+                f"cell {cell} was answered in round {round.number}, where no device can answer "
+                "it; a map drawn from it would be of another channel. Leave such answers out"
+            )
+        counts[cell] = count
+    if sum(counts) != reports:
+        raise ValueError(
+            f"{sum(counts)} answers were counted in round {round.number} and {reports} came; one "
+            "of each device counts, or one would speak for several. Count them anew"
+        )
+    return Release(round, counts, reports)
+
+
+def in_words(query: Query, guarantee: Any) -> list[str]:
+    """Return the guarantee in sentences for somebody who manages a building."""
+    said = sentences(guarantee._replace(epsilon=None))
+    epsilon = guarantee.epsilon[0] / guarantee.epsilon[1]
+    sure = f"{1 / (1 + math.exp(-epsilon)):.4f}" if epsilon < 9 else "over 0.9998"
+    factor = f"{math.exp(min(epsilon, 50)):.3g}"
+    chance = (
+        "Whoever sees everything that a device sends, and knows of two cells that it was in one "
+        f"of them, can tell which at best {sure} of the time (half is a blind guess); the odds of "
+        f"any guess move by a factor of at most {factor}."
+    )
+    formally = f"Formally: epsilon {ratio_text(guarantee.epsilon)}, and no delta."
+    return [said[0], chance, formally, *said[1:]]
+
+
+def shown(plan: Any) -> dict[str, Any]:
+    """Return how many cells may be answered, across and down, and by how many they exceed the map.
+
+    So a page can draw the answers as they came, around the cells that were meant.
+    """
+    columns, rows, *reach = outer(plan.grid, plan.params[0])
+    return {"outer": [columns, rows], "reach": reach}
+
+
+SERVES = Serves(
+    sensors=lambda deployment: (deployment.disk.devices, 1),
+    query=query,
+    granted=granted,
+    unspent=_unspent,
+    check_held=_check_held,
+    least=_least,
+    whole=_whole,
+    tighter=tighter_cap,
+    wrong=wrong,
+    keys=lambda deployment: None,
+    fold=Fold(_cells, _counted),
+    delta=lambda plan: None,
+    in_words=in_words,
+    cautions=_cautions,
+    shown=shown,
+    most_of="the people are",
+    answered="Devices",
+    announced=("Fullest place", "Share of people in the fullest cell", "mdi:account-group"),
+    counted=True,
+    head="sample_disk.toml",
+)

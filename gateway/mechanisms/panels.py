@@ -1,0 +1,142 @@
+"""Pictures of grids: one panel beside the other in a plane, one above the other on a line."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+from numpy.typing import NDArray
+
+from ..output import FAINT, FOUND, TRUE
+
+Floats = NDArray[np.float64]
+
+
+class Panel(NamedTuple):
+    """What one panel shows."""
+
+    title: str
+    values: Floats  # (rows, columns), NaN where there is nothing to show
+    label: str
+    share: bool = False  # parts of a whole, written in per cent
+    top: float | None = None  # the value that the brightest colour stands for; None for the most
+    margin: tuple[int, int] = (0, 0)  # cells by which it exceeds the grid: left and right, top
+    colour: str = FOUND  # on a line
+    sd: Floats | None = None  # (rows, columns), drawn on a line as a band of one deviation
+
+
+def draw(grid: Any, panels: Sequence[Panel], path: Path, foot: str = "") -> None:
+    """Write the picture as PNG.
+
+    Args:
+        foot: a sentence below all panels.
+    """
+    figure = Figure(layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    (_line if grid.shape[1] == 1 else _plane)(figure, grid, panels)
+    if foot:
+        wide = int(figure.get_figwidth() * 14)
+        figure.supxlabel(fill(foot, wide), x=0.01, ha="left", fontsize=9, color="#444444")
+    figure.savefig(path, format="png")
+
+
+def extent(grid: Any, margin: tuple[int, int]) -> tuple[float, float, float, float]:
+    """Return left, right, bottom and top of a picture of the grid with so many cells around.
+
+    y goes down, so bottom is the larger. In metres, or in sides of the unit square.
+    """
+    across, down = _cell(grid)
+    (columns, rows), (left, above) = grid.shape, margin
+    return (
+        -left * across,
+        (columns + left) * across,
+        (rows + above) * down,
+        -above * down,
+    )
+
+
+def _cell(grid: Any) -> tuple[float, float]:
+    if not grid.cell_mm:
+        return 1 / grid.shape[0], 1 / grid.shape[1]
+    return grid.cell_mm / 1000, grid.cell_mm / 1000
+
+
+def _plane(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
+    # Titles of three lines, the axis' name and the foot take their height whatever the shape is.
+    tall = 3.1 * min(1.6, max(_tall(grid, panel.margin) for panel in panels)) + 1.9
+    figure.set_size_inches(4.3 * len(panels), tall)
+    axes = figure.subplots(1, len(panels), squeeze=False).ravel()
+    unit = "m" if grid.cell_mm else "side"
+    for panel, axis in zip(panels, axes, strict=True):
+        axis.set_title(fill(panel.title, 42), loc="left", fontsize=10)
+        axis.set_xlabel(f"x ({unit})")
+        axis.set_ylabel(f"y ({unit})")
+        shown = axis.imshow(
+            np.ma.masked_invalid(panel.values),
+            cmap="inferno",
+            extent=extent(grid, panel.margin),
+            vmin=0,
+            vmax=panel.top,
+            interpolation="nearest",
+        )
+        axis.set_facecolor("#e8e6ec")  # where nothing can be
+        written = FuncFormatter(_percent) if panel.share else None
+        beside = axis.inset_axes((1.03, 0, 0.05, 1))  # as tall as the panel, whatever its shape
+        figure.colorbar(shown, cax=beside, label=panel.label, format=written)
+        if any(panel.margin):
+            left, right, bottom, top = extent(grid, (0, 0))
+            frame = Rectangle((left, top), right - left, bottom - top)
+            frame.set(fill=False, edgecolor="#7dd3fc", linewidth=1.2)
+            axis.add_patch(frame)
+
+
+def _tall(grid: Any, margin: tuple[int, int]) -> float:
+    """Return how high a panel is in parts of its width."""
+    left, right, bottom, top = extent(grid, margin)
+    return (bottom - top) / (right - left)
+
+
+def _percent(share: float, _: Any) -> str:
+    """Return a share as it stands beside a colour.
+
+    >>> _percent(0.0125, 0), _percent(0.00004, 0)
+    ('1.25%', '0.004%')
+    """
+    return f"{100 * share:.3g}%"
+
+
+def _line(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
+    figure.set_size_inches(9, 2.4 * len(panels) + 0.4)
+    axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False).ravel()
+    for panel, axis in zip(panels, axes, strict=True):
+        left, right, *_ = extent(grid, (panel.margin[0], 0))
+        values = panel.values.ravel()
+        width = (right - left) / len(values)
+        places = left + width * (np.arange(len(values)) + 0.5)
+        axis.bar(places, values, width=width, color=panel.colour)
+        if panel.sd is not None:
+            low, high = (values + sign * panel.sd.ravel() for sign in (-1, 1))
+            axis.vlines(places, np.maximum(low, 0), high, color=TRUE, lw=min(2, 200 / len(values)))
+            axis.plot([], [], color=TRUE, label="one standard deviation either way")
+            axis.legend(frameon=False, loc="upper right")
+        if any(panel.margin):
+            axis.axvspan(*extent(grid, (0, 0))[:2], color=FAINT, alpha=0.3, zorder=0, lw=0)
+        _tidy(axis, panel)
+    axes[-1].set_xlabel(f"place ({'m' if grid.cell_mm else 'length of the line'})")
+
+
+def _tidy(axis: Axes, panel: Panel) -> None:
+    axis.set_title(panel.title, loc="left", fontsize=10.5)
+    axis.set_ylabel(panel.label)
+    axis.spines[["top", "right"]].set_visible(False)
+    if panel.share:
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+    high = axis.get_ylim()[1]
+    most = high if panel.top is None else max(high, 1.05 * panel.top)
+    axis.set_ylim(0, most * (1.2 if panel.sd is not None else 1))  # room for what is named

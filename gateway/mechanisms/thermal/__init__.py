@@ -1,0 +1,1 @@
+"""Thermal: warmth in a room, thermometers, and noise on each reading."""

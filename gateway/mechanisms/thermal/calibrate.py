@@ -1,0 +1,344 @@
+"""The noise that a deployment needs, and what it does and does not hide: `heatveil calibrate`."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from recovery.maps.guarantee import ratio_text, upward
+from recovery.thermal import Query, calibration
+from recovery.thermal.curve import BLIND, Converter, converter, finer_step, larger_epsilon
+from recovery.thermal.noise import room, spread_fault, too_long
+from recovery.thermal.query import cell_m
+
+from ...faults import OperatorFault
+from ...output import Stage, check_places, write_all
+from ..flags import refused
+from ..record import Calibrated
+from .calibrate_numbers import SCHEMA, map_line, numbers
+from .query import first_round
+
+# The table of distances that `heatveil calibrate` prints, and what its rows count.
+
+SURE = "over 0.9999"
+
+
+def distances(query: Query, numbers: dict[str, Any]) -> list[str]:
+    """Return how well moves up to each distance are hidden, a row each."""
+    unit, own = "m" if query.grid.cell_mm else "part", numbers["protect"]["cells"]
+    return [
+        f"  {'moved by up to':>14}  {unit:>8}  {'epsilon':>10}   the best test is right",
+        *(
+            f"  {row['cells']:8d} cells  {row['distance']:8.4g}  {upward(row['epsilon'], 4):>10}"
+            f"   {share(row['best_test_right'])}"
+            + ("   the protected distance" if row["cells"] == own else "")
+            + ("   anywhere in the room" if _everywhere(query, row["distance"]) else "")
+            for row in numbers["distances"]
+        ),
+        "  By the exact curve. A blind guess is right half of the time. Further away the same "
+        "noise hides less.",
+        *_without_end(numbers),
+        *_in_room(query),
+    ]
+
+
+def _everywhere(query: Query, distance_m: float) -> bool:
+    """Return whether no two places of a modelled room are further apart."""
+    return query.response is not None and distance_m >= math.hypot(*query.grid.shape) * cell_m(
+        query.grid
+    )
+
+
+def _without_end(numbers: dict[str, Any]) -> list[str]:
+    """Return what an infinite epsilon is, where there is one."""
+    told = [numbers["presence_epsilon"], *(row["epsilon"] for row in numbers["distances"])]
+    return [
+        "  inf: of noise from tables nothing is promised so far, for delta does not pay for what "
+        "they are off; exact noise still has an epsilon there."
+    ] * any(map(math.isinf, told))
+
+
+def _in_room(query: Query) -> list[str]:
+    """Return what the rows of a room with walls count, and how its bound was found."""
+    if query.response is None:
+        return []
+    way = "through walls too" if query.response.through_walls else "by ways through air"
+    return [
+        f"  Paths of a person, displaced {way} up to each distance. What that changes at the most "
+        f"was found of {query.response.proof}."
+    ]
+
+
+def share(chance: float) -> str:
+    """Return a chance, never rounded up to certainty nor down.
+
+    >>> share(0.69815), share(0.99999)
+    ('0.6982', 'over 0.9999')
+    """
+    return upward(chance, 4) if chance < 0.9999 else SURE
+
+
+# What `heatveil calibrate` prints for people; the numbers are those of its JSON.
+#
+# Prices and promises are rounded up to the digits that are printed, never down.
+
+# From here on the converter's step deserves a word of its own.
+_WIDER = 1.25
+
+
+def lines(query: Query, numbers: dict[str, Any]) -> list[str]:
+    """Return the lines, what is not protected first."""
+    return [
+        *_unprotected(query, numbers),
+        "",
+        map_line(query, numbers["map"]),
+        "",
+        *_promise(query, numbers),
+        *_window(query, numbers),
+        "",
+        *_noise(query, numbers),
+        "",
+        *distances(query, numbers),
+        "",
+        *_what_if(query, numbers),
+    ]
+
+
+def _unprotected(query: Query, numbers: dict[str, Any]) -> list[str]:
+    there, more = (upward(numbers[f"{what}_epsilon"], 4) for what in ("presence", "count"))
+    return [
+        f"NOT PROTECTED: {numbers['unprotected']}. A source that comes or goes: epsilon {there}; "
+        f"one more than there were, however many: epsilon {more}; both at delta "
+        f"{ratio_text(query.delta)}, over the whole window.",
+        "Warmth adds up, so one more changes the readings by its own warmth and nothing else: "
+        "both are of the strongest source, where and when all sensors together feel it most.",
+    ]
+
+
+def _promise(query: Query, numbers: dict[str, Any]) -> list[str]:
+    asked, delta = (ratio_text(tuple(numbers[name])) for name in ("epsilon", "delta"))
+    given = {name: upward(value, 4) for name, value in numbers["really_given"].items()}
+    printed = "" if query.calibration == "exact" else "the paper's formula as printed "
+    curve = (
+        "; a sharper reckoning of this window alone, by the exact curve: "
+        f"{upward(numbers['exact_epsilon'], 4)}"
+        if query.readings > 1
+        else ""
+    )
+    asked_m, protected_m = query.protect_distance_m, numbers["protect"]["distance"]
+    rounded = (
+        f" The {asked_m:g}{' m' * bool(query.grid.cell_mm)} asked for are rounded up to whole "
+        "cells."
+        if asked_m is not None and protected_m > asked_m * (1 + 1e-9)
+        else ""
+    )
+    return [
+        f"Protected: {numbers['neighbours']}.{rounded}",
+        f"Promised: epsilon {asked} at delta {delta}, for {query.readings} "
+        f"reading{'s' * (query.readings > 1)} of every sensor together.",
+        f"Really given: {printed}{'gives ' * bool(printed)}epsilon {given['epsilon']} at delta "
+        f"{delta}, or delta {given['delta']} at epsilon {asked}{curve}.",
+    ]
+
+
+def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
+    rho, whole = (numbers[name] for name in ("rho", "rho_window"))
+    some = {row["windows"]: upward(row["epsilon"]) for row in numbers["windows"]}
+    every = (
+        ""
+        if numbers["every_s"] is None
+        else f", one every {_time(numbers['every_s'])}: it lasts {_time(numbers['window_s'])}"
+    )
+    return [
+        f"Window: {query.readings} reading{'s' * (query.readings > 1)}{every}. Epsilon is for "
+        f"this window, not for a life: 2 windows cost epsilon {some[2]}, 30 windows {some[30]}. "
+        "Another window means enrolling every device again.",
+        f"Price: rho {ratio_text(tuple(rho))} ({upward(rho[0] / rho[1], 4)}) a reading, "
+        f"{upward(whole[0] / whole[1], 4)} for the window; a device counts "
+        f"{numbers['nano_rho_per_reading']} billionths of {numbers['nano_rho_window']}.",
+    ]
+
+
+def _time(seconds: float) -> str:
+    """Return a time as one says it.
+
+    >>> _time(90), _time(3600), _time(86400), _time(0.5)
+    ('90 s', '1 h', '24 h', '0.5 s')
+    """
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size or (seconds == size and size < 86400):
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds:g} s"
+
+
+def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
+    unit = " K" if query.grid.cell_mm else ""
+    grain, seen = numbers["grain"][0] / numbers["grain"][1], numbers["converter"]
+    low, high = numbers["clamp"]
+    told = [
+        f"Noise: sigma {numbers['sigma']:.6g}{unit} on each reading; variance "
+        f"{numbers['variance_grains']} grains squared. A grain is 2**{-numbers['exponent']}"
+        f"{unit}, {grain:.4g}{unit}.",
+        f"Readings: clamped to {low:.4g} to {high:.4g}{unit} about the baseline, "
+        f"{numbers['bits_per_reading']} bits each, {numbers['sensors']} sensors.",
+        f"Sensitivity: {upward(numbers['sensitivity'], 6)}{unit} over all sensors together; "
+        f"{upward(numbers['sensitivity_sent'], 6)}{unit} in the whole grains that are sent "
+        f"({numbers['sensitivity_squared_grains']} squared).",
+    ]
+    if query.step is None:
+        return told
+    step = ratio_text(query.step.as_integer_ratio())
+    right, without = (share(seen[f"best_test_right{end}"]) for end in ("", "_without_step"))
+    told_apart = (
+        ""
+        if right == without == SURE
+        else f" By heat alone the best test tells the two ends of the room apart {right} of the "
+        f"time, without the step {without}; the table below is a bound that counts such flips, "
+        "at their worst, as well."
+    )
+    told.append(
+        f"{'Beware: the' if seen['inflation'] > _WIDER else 'The'} converter's step of {step}"
+        f"{unit} may flip on all sensors at once, and makes the noise {upward(seen['inflation'])} "
+        f"times as wide.{told_apart}"
+    )
+    return told
+
+
+def _what_if(query: Query, numbers: dict[str, Any]) -> list[str]:
+    unit = " K" if query.grid.cell_mm else ""
+    asked = ratio_text(tuple(numbers["epsilon"]))
+    wide = max(len(row["said"]) for row in numbers["what_if"])
+    return [
+        f"  {'what if':<{wide}}  epsilon with this noise   sigma for epsilon {asked}",
+        *(
+            f"  {row['said']:<{wide}}  {upward(row['epsilon_with_this_noise'], 4):>23}   "
+            + (
+                "cannot be had"
+                if row["sigma_for_the_promise"] is None
+                else f"{upward(row['sigma_for_the_promise'], 4)}{unit}"
+            )
+            for row in numbers["what_if"]
+        ),
+        "  Noise is not made anew by itself: until every device has the new one, the left column "
+        "holds. More readings under one promise are each blurred more and tell as much together."
+        + " Epsilons here add up as the promised one does; those of the table above are by the "
+        "exact curve, and a little less." * (query.readings > 1),
+    ]
+
+
+def calibrated(
+    query: Query,
+    *,
+    every_s: float | None,
+    as_json: bool,
+    plot: Path | None,
+    inputs: list[Path],
+    stage: Stage,
+) -> Calibrated:
+    """Return what to print, and draw the picture.
+
+    Args:
+        every_s: seconds from one reading to the next, or None where nobody said.
+        as_json: one JSON object and nothing else.
+        plot: where the picture goes, or None.
+        inputs: files that it must not replace.
+        stage: hears what is being computed.
+
+    Raises:
+        OperatorFault: the noise cannot be had, for a reason that is not the converter's.
+    """
+    check_places([plot] if plot else [], inputs)
+    stage("scaling the noise")
+    seen = _seen(query)
+    if isinstance(seen, str):
+        alone = {"schema": SCHEMA, "refusal": _refusal(seen, None, None)}
+        return Calibrated([json.dumps(alone, indent=2)] if as_json else [], seen)
+    reason, refusal = "", None
+    if seen.blinds:
+        stage("looking for a converter that would do")
+        # Where heat has evened out, neither is worth having.
+        even = query.response is None and too_long(room(query))
+        step, epsilon = (None, None) if even else (finer_step(query), larger_epsilon(query))
+        reason = _blind(query, seen, step, epsilon)
+        refusal = _refusal(reason, step and step.as_integer_ratio(), epsilon)
+        if not as_json:
+            return Calibrated([], reason)
+    with refused():
+        found = numbers(query, every_s, seen, refusal, stage)
+    if plot is not None and not reason:
+        stage("drawing")
+        # Imported here alone: it takes half a second, and few calibrations are drawn.
+        from .calibrate_picture import draw
+
+        write_all({plot: lambda path: draw(query, found, path)})
+    if as_json:
+        return Calibrated([json.dumps(_known(found), indent=2, allow_nan=False)], reason)
+    return Calibrated(lines(query, found), reason)
+
+
+def _known(found: Any) -> Any:
+    """Return the numbers with null for those that are without a bound: JSON has no infinity."""
+    if isinstance(found, dict):
+        return {name: _known(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [_known(value) for value in found]
+    return None if isinstance(found, float) and math.isinf(found) else found
+
+
+def _seen(query: Query) -> Converter | str:
+    """Return what the converter costs, or why no report carries what it makes necessary.
+
+    Raises:
+        OperatorFault: the noise cannot be had, and a finer converter would not help.
+    """
+    try:
+        first_round(query)
+        with refused():
+            return converter(query)
+    except OperatorFault as fault:
+        if query.step is None:
+            raise
+        try:
+            first_round(replace(query, step=None))
+        except OperatorFault:
+            raise fault from None
+        return (
+            f"the converter's step is {ratio_text(query.step.as_integer_ratio())}, and without it "
+            f"this promise could be kept: use a finer converter. With this one, {fault}"
+        )
+
+
+def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
+    """Return why a converter that blinds is refused, and what would help."""
+    if query.response is None and too_long(
+        room(query)
+    ):  # then no converter is fine enough to be worth buying
+        return spread_fault(room(query)).rstrip(".")
+    unit, own = " K" if query.grid.cell_mm else "", (query.step or 1).as_integer_ratio()
+    sigma = calibration(query).sigma
+    would = " and ".join(
+        [f"a step of {ratio_text(step.as_integer_ratio())}{unit} would do"] * bool(step)
+        + [f"epsilon {ratio_text(epsilon)} would do"] * bool(epsilon)
+    )
+    return (
+        f"the converter's step is {ratio_text(own)}{unit}: as it may flip on all sensors at once, "
+        f"sigma must be {sigma:.4g}{unit}, {seen.inflation:.3g} times what heat alone needs. The "
+        f"best test of all {query.readings} reading(s) then tells the two ends of the room apart "
+        f"{seen.right:.1%} of the time, where half is a blind guess; {BLIND:.0%} is needed, or no "
+        f"map is worth drawing, and without the step it were {_chance(seen.right_without)}. Use a "
+        f"finer converter or a larger epsilon{f' ({would})' * bool(would)}; more readings would "
+        "not help, for they share the promise"
+    )
+
+
+def _chance(chance: float) -> str:
+    return f"{chance:.1%}" if chance < 0.999 else "over 99.9%"
+
+
+def _refusal(reason: str, step: Any, epsilon: Any) -> dict[str, Any]:
+    return {
+        "reason": reason,
+        "adc_step": None if step is None else list(step),
+        "epsilon": None if epsilon is None else list(epsilon),
+    }

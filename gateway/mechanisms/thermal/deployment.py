@@ -1,0 +1,147 @@
+"""Thermal, as the service needs it: warmth, thermometers, noise that is calibrated."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from edge.records import Release
+from edge.thermal import params_of
+from edge.tightening import looser
+from recovery.thermal import Query
+from recovery.thermal.guarantee import KEYS, priced_delta
+from recovery.thermal.query import cell_m
+
+from ...deployment import Deployment
+from ...enrolment.granting import check_held, check_tables, granted, unspent
+from ...roomfile import response_of
+from ...storage.tallies import Sum
+from ..record import Fold, Payload, Serves
+
+
+def query(deployment: Deployment) -> Query:
+    """Return what the analyst asks of this deployment.
+
+    Raises:
+        ValueError: there is no such room or promise.
+    """
+    step, slew = deployment.sensors.adc_step, deployment.sensors.slew
+    plan, distance_m = deployment.room.plan, deployment.privacy.protect_distance_m
+    if plan is None:
+        _check_count(deployment.sensors.count, deployment.room.cells)
+        if distance_m is not None:  # what hides a whole cell hides every part of it
+            distance_m = max(distance_m, cell_m(deployment.room.grid))
+    return Query(
+        grid=deployment.room.grid,
+        sensors=_trimmed(deployment.sensors.count),
+        spread_m2=deployment.heat.spread_m2 or math.inf,
+        epsilon=deployment.privacy.epsilon,
+        delta=deployment.privacy.delta or (0, 1),  # never: see `belonging`
+        protect_distance_m=distance_m,
+        intensity_max=deployment.heat.intensity_max,
+        sources_max=deployment.heat.sources_max,
+        walls=deployment.room.walls,
+        step=None if step is None else Fraction(*step),
+        readings=deployment.privacy.readings,
+        calibration=deployment.rounds.calibration,
+        sampler=deployment.rounds.sampler,
+        estimator=deployment.rounds.estimator,
+        keyholder=deployment.privacy.keyholder,
+        sensor_noise=deployment.sensors.noise_sd,
+        sources=deployment.heat.sources,
+        intensity_min=deployment.heat.intensity_min,
+        furniture=deployment.room.furniture,
+        spread_max_m2=deployment.heat.spread_max_m2,
+        drift=deployment.sensors.drift_sd,
+        background=deployment.sensors.background,
+        slew=None if slew is None else Fraction(*slew),
+        background_k=deployment.sensors.background_k,
+        empty_readings=deployment.sensors.empty_readings,
+        response=None if plan is None else response_of(plan, distance_m),
+    )
+
+
+def _check_count(count: tuple[int, int], cells: tuple[int, int]) -> None:
+    """Refuse thermometers along a line in a plane, and the other way round.
+
+    Raises:
+        ValueError: they are; with what to write instead.
+    """
+    sensors = math.prod(count)
+    if (cells[1] == 1) == (count[1] == 1):
+        return
+    if cells[1] == 1:
+        given, room, instead = f"[{count[0]}, {count[1]}]", "line", f"{sensors}"
+    else:
+        # As many or a few more, the distances between columns and between rows as near as can be.
+        rows = max(2, round(math.sqrt(sensors * cells[1] / cells[0])))
+        given, room = str(sensors), f"plane of {cells[0]} by {cells[1]} cells"
+        columns = max(2, math.ceil(sensors / rows))
+        instead = f"[{columns}, {rows}], or the columns and rows that there are"
+    raise ValueError(
+        f"[sensors] count is {given} and [room] is a {room}; the map needs to know where they "
+        f"stand, evenly spaced over the whole of it. Write count = {instead}"
+    )
+
+
+def _trimmed(shape: tuple[int, int]) -> tuple[int, ...]:
+    return shape[:1] if shape[1] == 1 else shape
+
+
+def _check_held(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
+    check_held(query, held)
+    check_tables(query, sensors, held)
+
+
+def _least(limits: Any) -> str:
+    sigma = math.sqrt(limits.variance) * 2.0**-limits.exponent
+    return f"a standard deviation of at least {sigma:.4g} kelvin"
+
+
+def _in_words(query: Query, guarantee: Any) -> list[str]:
+    from .words import in_words  # with it comes what reckons chances of a guess
+
+    return in_words(query, guarantee)
+
+
+def _readings(payload: Payload) -> Iterable[tuple[int, int]]:
+    return enumerate(payload[1:], payload[0])
+
+
+def _released(round: Any, sums: Mapping[int, Sum], reports: int) -> Any:
+    """Return what `edge.thermal.release` does: a sensor's sum is its one reading, or None."""
+    sensors = params_of(round).sensors
+    for sensor, (_, count) in sums.items():
+        if not 0 <= sensor < sensors or count != 1:
+            raise ValueError(
+                f"sensor {sensor} answers round {round.number} {count} times, and the round has "
+                f"sensors 0 to {sensors - 1}, once each; more would average the noise away"
+            )
+    readings = {sensor: amount for sensor, (amount, _) in sums.items()}
+    return Release(round, [readings.get(sensor) for sensor in range(sensors)], reports)
+
+
+def _fits(payload: Sequence[int]) -> str:
+    """Return "": whatever number comes, noise may have made it."""
+    return ""
+
+
+SERVES = Serves(
+    sensors=lambda deployment: deployment.sensors.count,
+    query=query,
+    granted=granted,
+    unspent=lambda query, limits, before: unspent(limits, before),
+    check_held=_check_held,
+    least=_least,
+    whole=lambda limits: f"{limits.budget} nano-rho",
+    tighter=lambda last, wished: (wished, looser(last, wished)),
+    wrong=lambda plan: _fits,
+    keys=lambda deployment: KEYS if deployment.rounds.sampler == "table" else None,
+    fold=Fold(_readings, _released),
+    delta=priced_delta,
+    in_words=_in_words,
+    shown=lambda plan: {"exponent": params_of(plan).exponent},  # a grain is 2**-exponent kelvin
+    most_of="the warmth is",
+    answered="Sensors",
+    announced=("Warmest place", "Warmth at the warmest place", "mdi:fire"),
+)

@@ -1,0 +1,142 @@
+"""Published thermal readings: what `play` writes of them, and a CSV file `sensor,reading`."""
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from edge import thermal
+from edge.records import Release, Round
+from edge.thermal import PARAMS, Params, params_of
+from recovery.maps.guarantee import from_json
+from recovery.thermal import Query
+
+from ...faults import OperatorFault
+from ..flags import read_text
+from .query import first_round
+from .words import ELSEWHERE
+
+# What a file of published readings holds of thermal sensors.
+#
+# Values are whole grains by sensor, null where none came; `params` are those of `edge.thermal`.
+
+# A reading this many standard deviations outside what a sensor can read is no accident.
+_FAR = 40
+
+
+def written(query: Query) -> Sequence[str]:
+    """Return the names of the fields that the file holds.
+
+    Raises:
+        OperatorFault: the query holds what no file does.
+    """
+    if query.response is not None:
+        why = "hold no response of a room, without which there is no map; leave --published out"
+        raise OperatorFault(f"published readings {why}")
+    left = ("response", "sampler")[: 1 + (query.sampler == "exact")]  # older readers know the rest
+    return [field.name for field in fields(query) if field.name not in left]
+
+
+def opened(query: Query, written: Any) -> Release:
+    """Return the release that a round of the file holds.
+
+    Raises:
+        ValueError: it has not the shape of one.
+    """
+    number, params, values = written["number"], tuple(written["params"]), list(written["values"])
+    sensors = math.prod(query.sensors)
+    whole = all(type(part) is int for part in (number, *params))
+    held = PARAMS + (query.sampler == "table")
+    if not whole or len(params) != held or Params(*params[:PARAMS]).sensors != sensors:
+        raise ValueError(f"the params of round {number!r} are {params!r} for {sensors} sensors")
+    if not -64 <= params[1] <= 64 or params[4] < 1:
+        raise ValueError(f"the params {params!r} have no usable grain or no noise")
+    if len(values) != sensors:
+        raise ValueError(
+            f"round {number} has {len(values)} values for {sensors} sensors, of which a silent "
+            "one is null"
+        )
+    for sensor, value in enumerate(values):
+        if value is not None and type(value) is not int:
+            raise ValueError(f"sensor {sensor} has {value!r}, which is no whole number of grains")
+    guarantee = from_json(json.dumps(written["guarantee"]))
+    round = Round(number, thermal.NAME, query.grid, params, guarantee)
+    return Release(round, values, sum(value is not None for value in values))
+
+
+def check_possible(release: Release, path: Path) -> None:
+    """Refuse what no sensor and no noise can have made; a little below nought is only noise.
+
+    Raises:
+        OperatorFault: a reading is too far out.
+    """
+    params = params_of(release.round)
+    slack = _FAR * (math.isqrt(params.variance) + 1)
+    low, high = params.low - slack, params.high + slack
+    for sensor, value in enumerate(release.values):
+        if value is not None and not low <= value <= high:
+            given, *bounds = (
+                f"{math.ldexp(grains, -params.exponent):.4g}" for grains in (value, low, high)
+            )
+            raise OperatorFault(
+                f"{path}: sensor {sensor} published {given}, but with this noise it lies between "
+                f"{bounds[0]} and {bounds[1]}; readings below nought are no fault, for noise goes "
+                "both ways, but this one is of another unit, room or noise. Leave it out"
+            )
+
+
+# Published readings in their plainest form: a CSV file `sensor,reading`.
+#
+# Sensors count from 0; a reading is in kelvin above the baseline, or in the unit of the model.
+
+
+def read_csv(path: Path, query: Query) -> list[Release]:
+    """Return the readings of a file as one Release of the query.
+
+    Raises:
+        OperatorFault: the file or a row of it is wrong, or a reading is impossible.
+    """
+    if query.sigma is None:
+        raise OperatorFault(
+            f"{path} came without --sigma; the noise on its readings must be known, for it says "
+            "how near a map must come to them. Give its standard deviation, such as --sigma 1/10"
+        )
+    rows = list(csv.reader(read_text(path).splitlines()))
+    if not rows or [word.strip().lower() for word in rows[0]] != ["sensor", "reading"]:
+        raise OperatorFault(
+            f"{path} line 1: the header must be sensor,reading, for the columns have no meaning "
+            "without it. Write it above the readings"
+        )
+    round = first_round(query)
+    exponent = params_of(round).exponent
+    try:
+        payloads = [
+            _payload(row, exponent, f"{path} line {line}")
+            for line, row in enumerate(rows[1:], 2)
+            if row
+        ]
+        if not payloads:
+            raise ValueError("it holds no reading, and a map needs one at least")
+        release: Release = thermal.release(round, payloads, None)
+    except ValueError as fault:
+        raise OperatorFault(f"{path}: {fault}. Mend the file, or the flags") from fault
+    check_possible(release, path)
+    promise = round.guarantee._replace(trust=ELSEWHERE)
+    return [release._replace(round=round._replace(guarantee=promise))]
+
+
+def _payload(row: list[str], exponent: int, where: str) -> list[int]:
+    try:
+        sensor, reading = row
+        if not math.isfinite(float(reading)):
+            raise ValueError
+        return [int(sensor), round(Fraction(float(reading)) * Fraction(2) ** exponent)]
+    except ValueError as fault:
+        raise OperatorFault(
+            f"{where}: {','.join(row)!r} must be the whole number of a sensor and a finite "
+            "reading, or one bad value would spoil the whole map. Correct the row or leave it out"
+        ) from fault

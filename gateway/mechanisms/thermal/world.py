@@ -1,0 +1,279 @@
+"""A room that exists in the simulator alone: its truth, its devices, and the best map possible."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Reading
+from edge.thermal import params_of
+from physics.fleet import Fleet
+from physics.places import cell_places, is_plane, length_m
+from physics.scenes import Scene, from_sources_file, random_sources
+from physics.sensors import PointSensors, grains
+from recovery.bayes.yardstick import Yardstick, bayes_yardstick, regret
+from recovery.thermal import Query, operator
+from recovery.thermal.noise import follower
+from recovery.thermal.query import cell_m, standing_room
+from recovery.thermal.seen import deviation, sensors_m
+
+from ...faults import OperatorFault
+from ..record import Seen, Stand
+
+# A room that exists in the simulator alone, so that a map can be held against the truth.
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Room:
+    """What is warm, and the thermometers that look at it; `world` makes what is random in it."""
+
+    query: Query
+    scene: Scene
+    world: np.random.Generator
+
+    @cached_property
+    def sensors(self) -> PointSensors:
+        """The thermometers, where the query says that they are."""
+        query = self.query
+        return PointSensors(sensors_m(query), step=query.step)
+
+    @cached_property
+    def temperatures(self) -> Floats:
+        """The true temperature at each sensor, (sensors,), in kelvin above the baseline."""
+        query = self.query
+        if query.response is not None:
+            return np.asarray(query.response.operator @ self.scene.heat(query.grid))
+        with np.errstate(over="ignore"):
+            found = self.scene.temperatures(
+                self.sensors.places_m, query.spread_m2, query.walls, length_m(query.grid)
+            )
+        if not np.isfinite(found).all():
+            raise OperatorFault(
+                "the sources warm a sensor beyond all numbers, the strongest of them is "
+                f"{self.scene.intensities.max():g}; readings must be finite, for noise hides no "
+                "infinity. Give sources and a spread that a room can have"
+            )
+        return found
+
+    @cached_property
+    def heat(self) -> Floats:
+        """The true heat in each cell, (rows, columns)."""
+        columns, rows = self.query.grid.shape
+        return self.scene.heat(self.query.grid).reshape(rows, columns)
+
+    @property
+    def truth(self) -> Floats:
+        """What the map should be, (rows, columns): the heat."""
+        return self.heat
+
+    def readings(self, round: Any) -> Iterator[Reading]:
+        """Yield what every device reads for a Round, in its grains, less its level. Private.
+
+        Nobody is there yet while the query says that the room is known to be empty.
+        """
+        empty = round.number <= self.query.empty_readings
+        seen = self.sensors.see(self.temperatures * (not empty), self.world)
+        exponent = params_of(round).exponent
+        values = grains(seen, exponent, self.query.step)
+        if self._level is not None:
+            values = self._level.less(values, exponent)
+            self._level.follow()
+        for sensor, value in enumerate(values):
+            yield Reading(sensor, (value,))
+
+    @cached_property
+    def _level(self) -> Any:
+        return follower(self.query)
+
+    def beyond(self) -> str:
+        """Return a clause about sources that the noise is not made for; empty without any."""
+        most = float(self.scene.intensities.max(initial=0))
+        if most <= self.query.intensity_max:
+            return ""
+        return (
+            f"a source warmer than {self.query.intensity_max:g}, of which this scene has one of "
+            f"{most:g} (--set intensity_max={most:g} makes the noise for it)"
+        )
+
+
+def scene_of(
+    query: Query, sources: Path | None, sources_random: int | None, world: np.random.Generator
+) -> Scene:
+    """Return the scene of a file, or one of so many random sources.
+
+    Raises:
+        OperatorFault: neither or both are given, or the file or the number is wrong.
+    """
+    if (sources is None) == (sources_random is None):
+        given = "neither" if sources is None else "both"
+        raise OperatorFault(
+            f"{given} of --sources and --sources-random came; one of them says what is warm, "
+            "and without it there is nothing to see. Give --sources FILE.csv or "
+            "--sources-random 2"
+        )
+    try:
+        if sources is None:
+            free = None if standing_room(query).all() else standing_room(query)
+            heat = query.intensity_max
+            return random_sources(sources_random or 0, query.grid, world, heat, free)
+        scene = from_sources_file(sources, inf)  # anywhere yet: the header is looked at first
+        if (scene.places.ndim == 2) == is_plane(query.grid):
+            return from_sources_file(sources, length_m(query.grid))
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    given, header, cells, kind = (
+        ("position", "x,y", "100", "plane")
+        if is_plane(query.grid)
+        else ("x,y", "position", "40x30", "line")
+    )
+    raise OperatorFault(
+        f"{sources} has {given} columns but the grid is a {kind}, where a source stands at "
+        f"{header}; the two must agree. Mend the header, or --cells {cells}"
+    )
+
+
+# What virtual thermometers stand in: a still scene, or a room that lives.
+
+_SPEED = 60.0  # an hour a minute
+
+
+@dataclass(frozen=True)
+class Still:
+    """A scene in which nothing moves, once everybody has come."""
+
+    room: Room
+
+    def fleet(self, devices: Iterable[Any]) -> Fleet:
+        """Return devices that stand in the scene.
+
+        Raises:
+            OperatorFault: they do not fit the room.
+        """
+        return fleet_in(self.room, devices)
+
+    def living(self, fleet: Fleet) -> AbstractContextManager[str]:
+        """Let nothing pass, and say where nobody is there yet."""
+        first = self.room.query.empty_readings
+        if not first:
+            return nullcontext("")
+        return nullcontext(
+            f"nobody is there yet in the first {first} readings of each device, which the "
+            "deployment says are of an empty room; each start of this fleet begins with them"
+        )
+
+
+def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
+    """Return devices, each an identity and its budget, that stand in the room.
+
+    Raises:
+        OperatorFault: they do not fit the room.
+    """
+    try:
+        fleet = Fleet(
+            devices,
+            room.sensors,
+            room.world,
+            follower=lambda: follower(room.query),
+            alone=room.query.empty_readings,
+            tables=room.query.sampler == "table",
+        )
+        fleet.show(room.temperatures)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    return fleet
+
+
+def warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -> Stand:
+    """Return what thermometers stand in: two random sources where nothing was said.
+
+    Raises:
+        OperatorFault: a flag or a file is wrong, or the room does not fit the query.
+    """
+    if seen.points is not None:
+        raise OperatorFault(
+            f"--points {seen.points} came and the deployment measures warmth, which no point "
+            "has; it would do nothing unnoticed. Give --sources FILE.csv or --sources-random 2"
+        )
+    sources, random = seen.sources, seen.sources_random
+    if seen.scene is not None:
+        if sources is not None or random is not None:
+            raise OperatorFault(
+                "--scene came with --sources or --sources-random but one of them says what is "
+                "warm; two rooms cannot both be read. Leave one out"
+            )
+        # Loaded here alone: only who names a room file has a use for the simulator.
+        from ...simulate.scene import Scene
+
+        return Scene(query, seen.scene, seen.speed or _SPEED, seen.since, world)
+    if seen.speed is not None or seen.since is not None:
+        raise OperatorFault(
+            "--speed or --from came without --scene; only a room that lives has a time, and it "
+            "would do nothing unnoticed. Add --scene room.toml"
+        )
+    if sources is None and random is None:
+        random = 2
+    return Still(Room(query, scene_of(query, sources, random, world), world))
+
+
+# How near any map could have come on average: what `play` holds its own map against.
+
+# More sets of sources than this take longer than anybody wants to wait for a line.
+_SOURCES_MAX, _CELLS_MAX, _CELLS_PLANE = 4, 120, 450
+
+
+def yardstick(room: Room, round: Any) -> Yardstick | None:
+    """Return the Bayes yardstick of scenes like this one; None where it would take too long.
+
+    Like this one: as many sources, as warm, anywhere; the estimator knows how many and how warm.
+    Its unit is the longer side of the map.
+
+    Args:
+        room: that was played in.
+        round: that was asked there, for its noise.
+    """
+    query, heat = room.query, room.scene.intensities
+    cells, number = int(np.prod(query.grid.shape)), int(np.count_nonzero(room.heat))
+    plane = min(query.grid.shape) > 1
+    fits = number <= (2 if plane else _SOURCES_MAX) and cells <= (
+        _CELLS_PLANE if plane else _CELLS_MAX
+    )
+    equal = len(heat) == number and np.ptp(heat) <= 1e-9 * heat.max(initial=0)
+    if not (fits and number and equal and heat.max() > 0):
+        return None
+    places = np.asarray(cell_places(query.grid)).reshape(cells, -1)
+    longest = max(query.grid.shape) * cell_m(query.grid)
+    return bayes_yardstick(
+        operator(query),
+        deviation(query, params_of(round)),
+        number,
+        None,
+        places / longest,
+        float(heat[0]),
+        standing_room(query) if query.furniture else None,
+    )
+
+
+def yardstick_lines(found: Yardstick | None, score: float | None, far: Any) -> list[str]:
+    """Return what is to be said of it, a line at most.
+
+    Args:
+        score: the map's own distance, in parts of the longer side; None without a map.
+        far: writes such a distance.
+    """
+    if found is None or score is None:
+        return []
+    apart = regret(score, found)
+    than = f"{far(abs(apart))} {'more' if apart > 0 else 'less, by luck'}"
+    return [
+        f"The best map that there can be, for who knows how many sources there are and how warm, "
+        f"is {far(found.distance)} off on average over {found.trials} such scenes: this one is "
+        f"{than}."
+    ]

@@ -1,0 +1,131 @@
+"""What a command leaves and shows: files, all whole or none, their colours, the stage it is at."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from .faults import OperatorFault
+
+# The colours of pictures: what is true, what was sent, what was found, what is faint.
+
+TRUE, SENT, FOUND, FAINT = "#3b3355", "#c2410c", "#8f1d5b", "#b9b3c6"
+
+
+# Files that a command leaves: all of them whole, or none.
+
+Writer = Callable[[Path], None]
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder where there is none.
+
+    Raises:
+        OperatorFault: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise OperatorFault(
+            f"the folder {folder} cannot be made ({fault.strerror}); the results need a place. "
+            "Give another one"
+        ) from fault
+
+
+def check_places(paths: list[Path], inputs: Iterable[Path] = ()) -> None:
+    """Check, before anything is computed, that files can be written to these places.
+
+    Raises:
+        OperatorFault: a folder is missing or closed to us, a path is no plain file, or two are
+            one, be it a file that is read.
+    """
+    for path in paths:
+        if why := _unfit(path):
+            raise OperatorFault(
+                f"the file {path} {why}; a result must have its place before the work begins, or "
+                "it would be lost. Make the folder or give another path"
+            )
+    named = [*paths, *inputs]
+    if len({path.resolve() for path in named}) < len(named):
+        raise OperatorFault(
+            f"{' and '.join(map(str, named))} are not all different; each result needs a file of "
+            "its own, or one would overwrite another. Give each its own path"
+        )
+
+
+def _unfit(path: Path) -> str:
+    """Return why no result can be moved to this place; nothing where it can."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        return "is itself a folder"
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        return "is a link, a pipe or a device, which a result would replace"
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        return "is in no folder that we may write to"
+    return ""
+
+
+def write_all(writers: Mapping[Path, Writer]) -> None:
+    """Write every file beside its place first, and move them there when all are whole.
+
+    Raises:
+        OperatorFault: one cannot be written; then none is.
+    """
+    halves = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in writers}
+    with ExitStack() as stack:
+        for half in halves.values():
+            stack.callback(half.unlink, missing_ok=True)
+        try:
+            for path, writer in writers.items():
+                writer(halves[path])
+            for path, half in halves.items():
+                os.replace(half, path)
+        except OSError as fault:
+            raise OperatorFault(
+                f"{fault.filename or 'a result'} cannot be written ({fault.strerror or fault}); "
+                "no result was left half done. Make room for it, or give another path"
+            ) from fault
+
+
+def as_json(value: Any) -> Writer:
+    """Return the writer of a value as JSON; NaN and infinity are refused, for JSON has none."""
+    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+
+    def write(path: Path) -> None:
+        path.write_text(text, "utf-8")
+
+    return write
+
+
+# What a long play is doing at the moment, told to a terminal and to nothing else.
+#
+# A plane of some thousand cells takes a minute; whoever waits in silence takes it for dead.
+
+Stage = Callable[[str], None]
+
+
+@contextmanager
+def stages() -> Iterator[Stage]:
+    """Yield what takes the name of a stage; it is shown until the next, and goes at the end.
+
+    On standard error, and only where that is a terminal: results and logs hold none of it.
+    """
+    if not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    # Imported here alone: a script has no use for it.
+    from rich.console import Console
+
+    shown = ""
+    with Console(stderr=True).status("") as status:
+
+        def stage(name: str) -> None:
+            nonlocal shown
+            if name != shown:  # there is a report of every sensor
+                shown = name
+                status.update(f"{name} ...")
+
+        yield stage

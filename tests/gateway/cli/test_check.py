@@ -1,0 +1,238 @@
+"""`heatveil check` finds what would have gone wrong, and says what to do."""
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway import config
+from gateway.brokers import certificates
+from gateway.cli import check_files
+from tests import processes
+
+Heatveil = Callable[..., Any]
+
+
+def faults(said: Any) -> list[str]:
+    """Return what is at fault, by its subject."""
+    lines = said.out.splitlines()
+    return [line.split()[1].rstrip(":") for line in lines if line.startswith("FAULT")]
+
+
+def edited(site: Path, old: str, new: str) -> Path:
+    """Change the deployment file."""
+    text = site.read_text()
+    assert old in text
+    site.write_text(text.replace(old, new))
+    return site
+
+
+def test_a_good_deployment_has_no_fault(site: Path, heatveil: Heatveil) -> None:
+    """And the file may be named either way."""
+    said = heatveil("check", site)
+
+    assert (said.status, faults(said)) == (0, [])
+    assert "6 are enrolled, for 6 of 6 sensors" in said.out
+    assert said.out == heatveil("check", "--config", site).out
+    assert said.out.splitlines()[-1].endswith("heatveil serve can run")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "subject", "words"),
+    [
+        ("count = 6", "count = 6\ncolour = 1", "config", "colour"),
+        ("every_s = 60", "every_s = 60\nquorum = 7", "rounds", "quorum is 7"),
+        ("cells = 40", "cells = 40\n[workers]\npartitions = 2\n[room2]", "config", "room2"),
+        ("[rounds]", "[workers]\npartitions = 2\n[rounds]", "config", "postgresql"),
+        ("count = 6", "count = 5", "devices", "sensor 5"),
+        ("every_s = 60", "every_s = 1", "devices", "every_s"),
+        ("epsilon", "keyholder = true\nepsilon", "devices", "keyholder"),
+        ("[page]", "[page]\ntoken_file = 'none'", "page", "token_file"),
+        ("[mqtt]", "[mqtt]\npassword_file = 'none'\nusername = 'x'", "mqtt", "password_file"),
+        ("[rounds]", "[store]\nreserve_mb = 1000000\n[rounds]", "store", "reserve_mb"),
+    ],
+)
+def test_each_fault_is_found_and_named(
+    site: Path, heatveil: Heatveil, old: str, new: str, subject: str, words: str
+) -> None:
+    """Before anything is started, and with the exit status that a script looks at."""
+    said = heatveil("check", edited(site, old, new))
+
+    assert said.status == 1
+    assert faults(said) == [subject]
+    assert words in said.out
+    assert said.err == ""
+
+
+def test_a_new_deployment_is_told_its_next_command_and_no_more(
+    tmp_path: Path, heatveil: Heatveil
+) -> None:
+    """One thing at a time, in the order in which they are made; what is wrong by itself stays."""
+    path = tmp_path / "site.toml"
+    path.write_text(config.sample().replace("[page]", "[page]\ntoken_file = 'none'"))
+    found = []
+    for words in (None, ("enrol", "--config", path), ("broker", "init", "--config", path)):
+        made = heatveil(*words) if words else None
+        assert made is None or made.status == 0, made.err
+        said = heatveil("check", path)
+        found.append((faults(said), f"Next: heatveil enrol --config {path}" in said.out,
+                      f"Next: heatveil broker init --config {path}" in said.out))  # fmt: skip
+
+    assert found == [
+        (["devices", "page"], True, False),
+        (["mqtt", "page"], False, True),
+        (["page"], False, False),
+    ]
+
+
+def test_a_promise_that_is_wider_than_was_asked_is_noted(site: Path, heatveil: Heatveil) -> None:
+    """A distance below a cell is rounded up, which costs noise that somebody may not expect."""
+    heatveil("check", edited(site, "epsilon", "protect_distance_m = 0.01\nepsilon"))
+    said = heatveil("check", site)
+
+    assert "config" not in faults(said)
+    assert [line for line in said.out.splitlines() if line.startswith("note   privacy")]
+
+
+def test_a_smaller_promise_is_told_before_it_is_for_good(kept: Any, heatveil: Heatveil) -> None:
+    """What was spent already counts against it, and the old file is then refused."""
+    words = "no larger promise is taken on this database any more"
+    before = heatveil("check", kept.path)
+    edited(kept.path, "readings = 3", "readings = 2")
+    edited(kept.path, 'epsilon = "8/1"', 'epsilon = "6/1"')
+    after = heatveil("check", kept.path)
+
+    assert words not in before.out
+    assert words in after.out
+
+
+def test_one_fault_does_not_hide_the_next(site: Path, heatveil: Heatveil) -> None:
+    """Whoever mends one at a time starts the command ten times."""
+    edited(site, "every_s = 60", "every_s = 60\nquorum = 9")
+    edited(site, "[page]", "[page]\ntoken_file = 'none'")
+    (site.parent / "devices.json").write_text("{")
+    said = heatveil("check", site)
+
+    assert faults(said) == ["devices", "page"]
+
+
+def test_a_script_is_told_the_same_as_people_are(site: Path, heatveil: Heatveil) -> None:
+    """Each line is a finding; the status says at once whether it would run."""
+    for status in (0, 1):
+        lines = heatveil("check", site).out.splitlines()
+        said = heatveil("check", site, "--json")
+        told = json.loads(said.out)
+        shown = [f"{f['grade']:5}  {f['subject']}: {f['sentence']}" for f in told["findings"]]
+
+        assert (said.status, told["ok"]) == (status, status == 0)
+        assert shown == lines[:-1]
+        edited(site, "every_s = 60", "every_s = 60\nquorum = 9") if not status else None
+
+
+def test_a_room_too_large_for_this_machine_is_one_fault_more(
+    site: Path, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40,000 sensors and 160,000 cells would be 47.7 GiB, which numpy refuses by MemoryError."""
+
+    def full(*_: Any) -> None:
+        raise MemoryError("Unable to allocate 47.7 GiB")
+
+    monkeypatch.setattr("gateway.cli.check.check_together", full)
+    said = heatveil("check", site)
+
+    assert (said.status, faults(said)) == (1, ["room"])
+    assert "47.7 GiB" in said.out
+
+
+def test_secrets_that_others_can_read_are_named(site: Path, heatveil: Heatveil) -> None:
+    """A copy or a backup loses the rights of a file before anybody notices."""
+    (site.parent / "devices.json").chmod(0o644)
+    (site.parent / "keyholder.json").write_text("{}")
+    said = heatveil("check", site)
+
+    assert said.status == 0
+    assert f"chmod 600 {site.parent / 'devices.json'}" in said.out
+    assert "take the noise off" in said.out
+
+
+def test_a_port_that_is_taken_is_told_and_is_no_fault(site: Path, heatveil: Heatveil) -> None:
+    """The gateway of this very site may be running."""
+    page = config.load(site).page
+    with socket.create_server((page.host, page.port)):
+        said = heatveil("check", site)
+
+    assert said.status == 0
+    assert f"port {page.port} at 127.0.0.1 cannot be had" in said.out
+
+
+@pytest.mark.parametrize(("days", "grade"), [(400, "ok"), (29, "note"), (-1, "FAULT")])
+def test_certificates_are_told_before_they_expire(tmp_path: Path, days: float, grade: str) -> None:
+    """Made by the very code of `heatveil broker init`, so long ago."""
+    made = datetime.now(UTC) - timedelta(days=certificates.SERVER_DAYS - days)
+    signer = certificates.authority("x", made)
+    shown = certificates.server(["localhost"], signer, made)
+    left = check_files.days_left(shown.certificate)
+
+    assert abs(left - days) < 0.01
+    assert check_files.judged("mqtt", "it", left).grade == grade
+
+
+@pytest.mark.long
+def test_a_broker_that_is_down_is_a_fault_only_where_it_is_asked(
+    site: Path, heatveil: Heatveil
+) -> None:
+    """Without --connect nobody is spoken to."""
+    assert heatveil("check", site).status == 0
+    said = heatveil("check", site, "--connect")
+
+    assert (said.status, faults(said)) == (1, ["broker"])
+
+
+def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(
+    site: Path,
+    heatveil: Heatveil,
+    need: Callable[[str], str],
+    answers: Callable[[int], None],
+) -> None:
+    """All of `heatveil broker init`, and a mosquitto that runs on it; then a wrong password."""
+    text = site.read_text().replace("insecure = true", 'ca_file = "broker/ca.pem"')
+    text = text.replace("[mqtt]", '[mqtt]\npassword_file = "broker/gateway.password"')
+    site.write_text(text.replace("[mqtt]", '[mqtt]\nusername = "gateway"'))
+    assert heatveil("broker", "init", "--config", site).status == 0
+    command = [need("mosquitto"), "-c", site.parent / "broker" / "mosquitto.conf"]
+    with processes.Child(command, stderr=subprocess.DEVNULL) as child:
+        answers(config.load(site).mqtt.port)
+        good = heatveil("check", site, "--connect")
+        (site.parent / "broker" / "gateway.password").write_text("wrong")
+        bad = heatveil("check", site, "--connect")
+        child.terminate()
+
+    assert (good.status, faults(good)) == (0, [])
+    assert "the certificate that it shows is good for 109" in good.out
+    assert "lets us in" in good.out
+    assert (bad.status, faults(bad)) == (1, ["broker"])
+
+
+def test_nothing_is_written(site: Path, heatveil: Heatveil) -> None:
+    """Who looks must not make a database, least of all as another user."""
+    before = sorted(os.listdir(site.parent))
+    heatveil("check", site)
+
+    assert sorted(os.listdir(site.parent)) == before
+
+
+def test_a_grid_that_no_receiver_finds_is_noted(tmp_path: Path, heatveil: Heatveil) -> None:
+    """The gateway would run; a board with a receiver could not be provisioned."""
+    path = tmp_path / "places.toml"
+    with_corner = heatveil("config", "--sample", "--mechanism", "disk").out.replace("# cor", "cor")
+    path.write_text(with_corner.replace("length_m", "# length_m"))
+    assert "note   disk: no board with a receiver" in heatveil("check", path).out
+
+    path.write_text(with_corner)
+    assert "no board with" not in heatveil("check", path).out

@@ -1,0 +1,575 @@
+"""`heatveil device`: against a real broker that runs, that rests, and one without the plugin."""
+
+import json
+import re
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from edge import budget, limits, slots, wire
+from edge.host.enrol import provision
+from edge.keys import Identity
+from gateway import config
+from gateway.asking import signed
+from gateway.brokers import dynamic
+from gateway.brokers.broker import free_port
+from gateway.enrolment import enrol, tightened
+from gateway.enrolment.granting import granted
+from gateway.faults import LinkFault, OperatorFault
+from gateway.intake.outcomes import Again
+from gateway.ledger import Charge, price
+from gateway.mechanisms import named
+from gateway.mechanisms.disk import deployment
+from gateway.mqtt import access
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.storage.store import Store
+from tests import processes
+
+
+class Site(NamedTuple):
+    """A deployment of four sensors, enrolled, with the files of its broker."""
+
+    path: Path
+    program: str
+    answers: Callable[[int], None]
+    heatveil: Callable[..., Any]
+
+    def run(self, *words: object) -> Any:
+        return self.heatveil("device", *words, "--config", self.path)
+
+    @property
+    def devices(self) -> enrol.Devices:
+        return enrol.load_devices(self.path.with_name("devices.json"), "lab")
+
+    @property
+    def secrets(self) -> enrol.Secrets:
+        return enrol.load_secrets(self.path.with_name("secrets.json"), "lab")
+
+    def board(self, name: str) -> Any:
+        (row,) = json.loads(self.path.with_name(f"{name}.device.json").read_text())["devices"]
+        return row
+
+    def may_come(self, name: str, password: str) -> bool:
+        with Pump("try") as pump:
+            own = access.as_device(config.load(self.path).mqtt, name, password)
+            link = Link(own, f"heatveil-lab-{name}", pump, lasting=False)
+            try:
+                link.wait(10)
+            except LinkFault:
+                return False
+            link.close()
+            return True
+
+    @contextmanager
+    def broker(self) -> Iterator[None]:
+        configuration = self.path.with_name("broker") / "mosquitto.conf"
+        with processes.Child(
+            [self.program, "-c", configuration], stderr=subprocess.DEVNULL
+        ) as child:
+            self.answers(config.load(self.path).mqtt.port)
+            try:
+                yield
+            finally:
+                child.terminate()
+
+
+@pytest.fixture
+def make(
+    need: Callable[[str], str],
+    answers: Callable[[int], None],
+    heatveil: Callable[..., Any],
+    tmp_path: Path,
+) -> Callable[..., Site]:
+    """Return what makes a site, with the plugin or plain."""
+
+    def made(*words: str, sample: str | None = None) -> Site:
+        if not words and dynamic.plugin() is None:
+            pytest.skip("mosquitto has no dynamic security here; Debian's package has")
+        path = tmp_path / "gateway.toml"
+        text = (sample or config.sample()).replace("port = 8883", f"port = {free_port()}")
+        path.write_text(text.replace("count = 50 ", "count = 4 "))
+        site = Site(path, need("mosquitto"), answers, heatveil)
+        assert heatveil("enrol", "--config", path).status == 0
+        assert heatveil("broker", "init", "--config", path, *words).status == 0
+        return site
+
+    return made
+
+
+def in_file(site: Site, name: str, password: str) -> bool:
+    held = dynamic.parsed((site.path.with_name("broker") / dynamic.FILE).read_text())
+    return dynamic.holds(held, {name: password})
+
+
+def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
+    make: Callable[..., Site],
+) -> None:
+    """Cut off, forgotten, cleared; the newcomer's one file is all it needs, to the first frame."""
+    site = make()
+    old = site.secrets.devices[2]
+    with site.broker():
+        with Pump("fleet") as pump:
+            own = access.as_device(config.load(site.path).mqtt, "node-2", old.link_key.hex())
+            with_state = Link(own, "heatveil-lab-node-2", pump).wait()
+            with_state.publish(wire.topic("lab", "node-2", "state"), b"ready", retain=True)
+            assert with_state.sent(5)
+            with_state.close()
+        gone = site.run("remove", "node-2")
+        assert (gone.status, gone.err) == (0, "")
+        assert "what it retained is cleared" in gone.out
+        assert "fewer sensors" in gone.out
+        assert "SIGHUP" in gone.out
+        assert not site.may_come("node-2", old.link_key.hex())
+        assert "node-2" not in site.devices.by_name
+        assert "node-2" not in {one.identity.name for one in site.secrets.devices}
+        assert not list(site.path.with_name("state").glob("node-2.*"))
+        heard: list[str] = []
+        with Pump("look") as pump:
+            topics = [wire.topic("lab", "+", "state")]
+            look = Link(
+                config.load(site.path).mqtt,
+                "look",
+                pump,
+                subscribe=topics,
+                on_message=lambda link, message: heard.append(message.topic),
+                lasting=False,
+            ).wait()
+            time.sleep(0.3)
+            look.close()
+        assert heard == []
+
+        came = site.run("add", "attic")
+        assert (came.status, came.err) == (0, "")
+        row = site.board("attic")
+        assert stat.S_IMODE(site.path.with_name("attic.device.json").stat().st_mode) == 0o600
+        assert site.may_come("attic", row["link"]["password"])
+        assert row["link"]["ca"] == (site.path.with_name("broker") / "ca.pem").read_text()
+    assert in_file(site, "attic", row["link"]["password"])
+    assert site.devices.by_name["attic"].place == (2, 1)
+    # What a board does with its file: a budget, a boot, and keys that the gateway knows.
+    who = Identity(
+        "lab", row["name"], row["sensor"], row["sensors"], row["mode"],
+        *(bytes.fromhex(row.get(key) or json.loads(
+            site.path.with_name("attic.device.json").read_text())[key])
+          for key in ("site_key", "mac_key", "config_key", "state_key", "key_id")),
+    )  # fmt: skip
+    held, ram = limits.Limits(*row["limits"]), slots.Ram()
+    provision(ram, who.state_key, bytes.fromhex(row["chain"]), held)
+    first = budget.Budget(ram, who.state_key)
+    first.boot()
+    assert first.left == held.budget
+    assert who.mac_key == site.devices.by_name["attic"].mac_key
+    assert who.site_key == site.devices.site_key
+
+
+def test_a_broker_that_rests_finds_it_in_its_file(make: Callable[..., Site]) -> None:
+    """Add, rotate, remove: mosquitto is started in between and lets in who may come."""
+    site = make()
+    assert "does not run" in site.run("remove", "node-3").out
+    assert "does not run" in site.run("add", "attic", "--sensor", 3).out
+    first = site.board("attic")["link"]["password"]
+    with site.broker():
+        assert site.may_come("attic", first)
+    second = site.path.with_name("second.json")
+    assert site.run("rotate", "attic", "--out", second).status == 0
+    (row,) = json.loads(second.read_text())["devices"]
+    with site.broker():
+        assert not site.may_come("attic", first)
+        assert site.may_come("attic", row["link"]["password"])
+
+
+def test_without_the_plugin_the_two_files_are_changed(make: Callable[..., Site]) -> None:
+    """And mosquitto is to be told to read them."""
+    site = make("--plain")
+    assert "SIGHUP" in site.run("remove", "node-3").out
+    added = site.run("add", "attic")
+    assert added.status == 0
+    folder = site.path.with_name("broker")
+    assert "node-3:" not in (folder / "passwords").read_text()
+    assert "node-3" not in (folder / "acl").read_text()
+    assert stat.S_IMODE((folder / "passwords").stat().st_mode) == 0o600
+    with site.broker():
+        assert site.may_come("attic", site.board("attic")["link"]["password"])
+
+
+def test_a_virtual_device_gets_new_keys_and_its_old_ones_are_worth_nothing(
+    make: Callable[..., Site],
+) -> None:
+    """Another key id, another password, a fresh budget; password alone keeps the keys."""
+    site = make()
+    old, known = site.secrets.devices[1], site.devices.by_name["node-1"]
+    assert site.run("rotate", "node-1").status == 0
+    second = site.secrets.devices[1]
+    assert second.identity == old.identity
+    assert second.link_key != old.link_key
+    assert site.devices.by_name["node-1"] == known
+
+    assert site.run("rotate", "node-1", "--keys").status == 0
+    third = site.secrets.devices[1]
+    assert third.identity.key_id != old.identity.key_id
+    assert site.devices.by_name["node-1"].key_id == third.identity.key_id
+    assert site.devices.by_name["node-1"].place == known.place
+    ledger = budget.Budget(
+        slots.Files(str(site.path.with_name("state")), "node-1"), third.identity.state_key
+    )
+    ledger.boot()
+    assert ledger.epoch == 1
+    with site.broker():
+        assert site.may_come("node-1", third.link_key.hex())
+        assert not site.may_come("node-1", old.link_key.hex())
+
+
+def test_a_virtual_device_joins_the_fleet(make: Callable[..., Site]) -> None:
+    """Its keys stand with the others', and no file is written for a board."""
+    site = make()
+    site.run("remove", "node-0")
+    assert site.run("add", "extra", "--virtual").status == 0
+    assert {one.identity.name for one in site.secrets.devices} >= {"extra"}
+    assert not site.path.with_name("extra.device.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["add", "node-1"], "enrolled already"),
+        (["add", "gateway"], "the gateway's at the broker"),
+        (["add", "a/b"], "cannot be a device's name"),
+        (["add", "+"], "cannot be a device's name"),
+        (["add", "round"], "cannot be a device's name"),
+        (["add", "attic"], "all 4 sensors of the room have a device"),
+        (["add", "attic", "--sensor", "2"], "sensor 2 is read by node-2"),
+        (["add", "attic", "--sensor", "9"], "sensor 9 does not exist"),
+        (["remove", "nod-1"], "did you mean node-1"),
+        (["remove", "node-01"], "did you mean node-1"),
+        (["remove", "node-13"], "`heatveil device list` says which are"),
+        (["rotate", "attic"], "no device attic is enrolled"),
+        (["free", "attic"], "no device attic is enrolled"),
+    ],
+)
+def test_what_cannot_be_is_told_and_changes_nothing(
+    make: Callable[..., Site], words: list[str], says: str
+) -> None:
+    """In one line, and every file is as it was."""
+    site = make()
+    before = {path: path.read_bytes() for path in site.path.parent.rglob("*") if path.is_file()}
+    said = site.run(*words)
+    assert said.status == 1
+    assert says in said.err.replace("Did", "did")
+    after = {path: path.read_bytes() for path in site.path.parent.rglob("*") if path.is_file()}
+    assert {path.name for path in after.keys() - before.keys()} <= {"devices.json.lock"}
+    assert {path: after[path] for path in before} == before
+
+
+def test_a_slip_of_the_pen_is_no_business_of_the_broker(make: Callable[..., Site]) -> None:
+    """It is asked only of a name that may have been left there, and says nothing of others."""
+    site = make()
+    site.path.write_text(site.path.read_text().replace("127.0.0.1", "no.where", 1))
+    said = site.run("remove", "node-03")
+    assert (said.status, said.out) == (1, "")
+    assert "Did you mean node-3?" in said.err
+
+
+def test_the_last_device_stays(make: Callable[..., Site]) -> None:
+    """Without one there is nothing to ask."""
+    site = make()
+    assert [site.run("remove", f"node-{number}").status for number in range(3)] == [0] * 3
+    last = site.run("remove", "node-3")
+    assert last.status == 1
+    assert "is the last device" in last.err
+
+
+def test_a_broker_that_says_no_leaves_all_as_it_was(
+    make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device that cannot come in must not be waited for in every round."""
+    site = make()
+    site.run("remove", "node-3")
+    before = site.devices
+
+    def no(*_: object) -> None:
+        raise OperatorFault("the broker did not do createClient (full)")
+
+    monkeypatch.setattr("gateway.brokers.control.expect", no)
+    with site.broker():
+        said = site.run("add", "attic")
+    assert said.status == 1
+    assert site.devices == before
+    assert not site.path.with_name("attic.device.json").exists()
+
+
+def test_a_file_that_a_board_was_given_is_not_overwritten(make: Callable[..., Site]) -> None:
+    """Nothing else holds what is in it."""
+    site = make()
+    site.run("remove", "node-3")
+    path = site.path.with_name("attic.device.json")
+    path.write_text("precious")
+    said = site.run("add", "attic")
+    assert said.status == 1
+    assert "is not overwritten" in said.err
+    assert path.read_text() == "precious"
+    assert "attic" not in site.devices.by_name
+
+
+def test_devices_are_shut_out_and_let_back_by_hand(make: Callable[..., Site]) -> None:
+    """At the broker and in the store, with the reason, and the list says so."""
+    site = make()
+    password = site.secrets.devices[1].link_key.hex()
+    with site.broker():
+        assert site.run("shut", "node-1", "--why", "stolen").status == 0
+        assert not site.may_come("node-1", password)
+        store = Store(site.path.with_name("heatveil.sqlite"), "lab")
+        assert store.quarantined()["node-1"][0] == "stolen"
+        listed = site.run("list").out
+        assert len([line for line in listed.splitlines() if line.startswith("node-")]) == 4
+        assert re.search(
+            r"node-1: sensor 1, sealed, key \w{8}, never heard, SHUT OUT: stolen", listed
+        )
+        freed = site.run("free", "node-1")
+        assert re.search(r"shut out \d+ seconds ago: stolen", freed.out)
+        assert store.quarantined() == {}
+        store.close()
+        assert site.may_come("node-1", password)
+
+
+class Killed(BaseException):
+    """What nobody catches: as far as a command can tell, the end."""
+
+
+STEPS = {
+    "the broker": "gateway.cli.devices.Change._at_broker",
+    "the limits": "gateway.enrolment.tightened.save",
+    "the fleet": "gateway.enrolment.enrol.save_devices",
+    "its file": "gateway.cli.devices.Halves.finish",
+    "its keys": "gateway.cli.devices.Halves.drop",
+}
+
+
+def faults(site: Site) -> list[str]:
+    """Return what `heatveil check` finds wrong with the devices."""
+    said = site.heatveil("check", site.path).out.splitlines()
+    return [line for line in said if line.startswith("FAULT") and " devices: " in line]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("command", "before"),
+    [
+        (("add", "attic"), "the broker"),
+        (("add", "attic"), "the limits"),
+        (("add", "attic"), "the fleet"),
+        (("add", "attic"), "its file"),
+        (("add", "attic", "--virtual"), "the broker"),
+        (("add", "attic", "--virtual"), "the fleet"),
+        (("remove", "node-1"), "the fleet"),
+        (("remove", "node-1"), "its keys"),
+        (("rotate", "node-1"), "the broker"),
+        (("rotate", "node-1", "--keys"), "the broker"),
+        (("rotate", "node-1", "--keys"), "the fleet"),
+    ],
+)
+@pytest.mark.parametrize("runs", [True, False], ids=["running", "resting"])
+def test_a_kill_at_any_step_is_named_and_the_same_command_mends_it(
+    make: Callable[..., Site],
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    before: str,
+    runs: bool,
+) -> None:
+    """Killed between two of its files; `heatveil check` says so, and a repeat leaves nothing."""
+    site = make()
+    with site.broker() if runs else nullcontext():
+        if command[0] == "add":
+            assert site.run("remove", "node-3").status == 0
+        assert faults(site) == [], "nothing was killed yet"
+
+        def kill(*_: object, **__: object) -> None:
+            raise Killed
+
+        with monkeypatch.context() as patched:
+            patched.setattr(STEPS[before], kill)
+            with pytest.raises(Killed):
+                site.run(*command)
+        assert faults(site), f"killed before {before}, and nobody sees it"
+        again = site.run(*command)
+        assert (again.status, again.err) == (0, "")
+        assert faults(site) == []
+        name = command[1]
+        assert (name in site.devices.by_name) == (command[0] != "remove")
+        if command[0] == "remove" or not runs:
+            return
+        if "--virtual" in command or command[0] == "rotate":
+            (held,) = [one for one in site.secrets.devices if one.identity.name == name]
+            password = held.link_key.hex()
+            assert held.identity.key_id == site.devices.by_name[name].key_id
+        else:
+            password = site.board(name)["link"]["password"]
+            assert site.board(name)["key_id"] == site.devices.by_name[name].key_id.hex()
+        assert site.may_come(name, password)
+
+
+def test_what_never_came_can_be_taken_away_too(
+    make: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attempt that nobody wants to finish leaves nothing at the broker or on the disk."""
+    site = make()
+    site.run("remove", "node-3")
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    with site.broker():
+        with monkeypatch.context() as patched:
+            patched.setattr("gateway.enrolment.enrol.save_devices", kill)
+            with pytest.raises(Killed):
+                site.run("add", "attic")
+        assert faults(site)
+        assert site.run("remove", "attic").status == 0
+        assert faults(site) == []
+        assert not list(site.path.parent.glob("attic.*"))
+        assert site.run("remove", "attic").status == 1, "now there is nothing left"
+
+
+def spend(site: Site, rounds: int, *, exactly: bool = False) -> None:
+    """Charge so many rounds, as a gateway does; exactly: within the budget of the deployment."""
+    deployment = config.load(site.path)
+    planned = named(deployment.rounds.mechanism).plan(config.query(deployment), [])
+    whole = price(planned.guarantee) * deployment.privacy.readings
+    with closing(Store.of(deployment)) as store:
+        for number in range(1, rounds + 1):
+            asked = signed(planned, number, site.devices)._replace(planned=b"%04d" % number)
+            assert store.open_round(asked, whole if exactly else Fraction(10**6)) == ""
+
+
+def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
+    """What the room has paid is not promised again; unless the operator says so in so many words.
+
+    Of 24 readings 10 are asked: the new key has 14 of them, at the very price of each.
+    """
+    site = make()
+    whole = limits.Limits(*granted(config.query(config.load(site.path)), 3600.0))
+    price = limits.price(whole, whole.exponent, whole.variance)
+    assert whole.budget == 24 * price
+    spend(site, 10)
+    site.run("remove", "node-3")
+    assert site.run("add", "attic").status == 0
+    assert limits.Limits(*site.board("attic")["limits"]) == whole._replace(budget=14 * price)
+    given = tightened.load(site.path.with_name("devices.json"), site.devices)
+    assert given["attic"].before == 10 * price
+    assert given["node-0"].before == 0
+
+    def left(name: str) -> int:
+        (held,) = [one for one in site.secrets.devices if one.identity.name == name]
+        who = slots.Files(str(site.path.with_name("state")), name)
+        ledger = budget.Budget(who, held.identity.state_key)
+        ledger.boot()
+        return int(ledger.left)
+
+    assert left("node-0") == 24 * price, "the control: it has answered nothing"
+    assert site.run("rotate", "node-1", "--keys").status == 0
+    assert left("node-1") == 14 * price
+    assert site.run("rotate", "node-2", "--keys", "--new-budget").status == 0
+    assert left("node-2") == 24 * price
+    assert site.run("rotate", "node-2", "--new-budget").status == 2
+
+
+def test_new_keys_bring_the_answers_that_are_left_of_a_pure_promise(
+    make: Callable[..., Site],
+) -> None:
+    """Devices count a little more for an answer of epsilon 19/12 than the ledger does.
+
+    Nano-rho of the one taken from nano-rho of the other would be a part of an answer too many.
+    """
+    text = config.sample("disk").replace('epsilon = "7/2"', 'epsilon = "38/1"')
+    text = text.replace("readings = 1 ", "readings = 24 ").replace("devices = 2000", "devices = 4")
+    site = make(sample=text)
+    whole = limits.Limits(*deployment.granted(config.query(config.load(site.path)), 3600.0))
+    spend(site, 10)
+    assert site.run("rotate", "node-1", "--keys").status == 0
+    given = tightened.load(site.path.with_name("devices.json"), site.devices)["node-1"]
+
+    assert given.limits == whole._replace(budget=whole.budget // 24 * 14)
+    assert given.before == whole.budget // 24 * 10
+
+
+def test_another_name_does_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
+    """What a device said beyond the rounds, its sensor has said: its successor has less."""
+    site = make()
+    whole = limits.Limits(*granted(config.query(config.load(site.path)), 3600.0))
+    price = limits.price(whole, whole.exponent, whole.variance)
+    spend(site, 10)
+    with closing(Store.of(config.load(site.path))) as store:
+        for name in ("node-2", "node-3"):
+            one = Charge(store.charges()[0].rho, name)
+            store.keep([], [], [Again(b"%04d" % 1, one, name.encode())])
+    site.run("remove", "node-3")
+    assert site.run("add", "attic").status == 0
+
+    assert limits.Limits(*site.board("attic")["limits"]) == whole._replace(budget=13 * price)
+
+
+def test_more_than_was_promised_is_given_to_no_device(make: Callable[..., Site]) -> None:
+    """The gateway would not start on such a file; a board would keep what it was given."""
+    site = make()
+    spend(site, 10, exactly=True)
+    text = site.path.read_text()
+    site.path.write_text(re.sub(r"(?m)^readings = \d+", "readings = 48", text))
+    assert config.load(site.path).privacy.readings == 48
+    before = site.secrets
+    for words in (("node-1", "--keys"), ("node-1", "--keys", "--new-budget")):
+        said = site.run("rotate", *words)
+        assert said.status == 1
+        assert "was promised" in said.err
+    assert site.secrets == before
+    site.path.write_text(text)
+    assert site.run("rotate", "node-1", "--keys").status == 0
+
+
+def test_nothing_left_is_no_device(make: Callable[..., Site]) -> None:
+    """A device without a single answer would be waited for in vain."""
+    site = make()
+    spend(site, 24)
+    before = site.secrets
+    said = site.run("rotate", "node-1", "--keys")
+    assert said.status == 1
+    assert "not one answer" in said.err
+    assert site.secrets == before
+
+
+def test_somebody_whom_the_operator_let_in_is_not_overwritten(make: Callable[..., Site]) -> None:
+    """A dashboard's name at the broker is not free for a device."""
+    site = make()
+    site.run("remove", "node-3")
+    path = site.path.with_name("broker") / dynamic.FILE
+    held = dynamic.parsed(path.read_text())
+    held["clients"].append(dynamic.client("dashboard", "sesame", "reads", bytes(12)))
+    path.write_text(dynamic.text(held))
+    resting = site.run("add", "dashboard")
+    with site.broker():
+        running = site.run("add", "dashboard")
+    for said in (resting, running):
+        assert said.status == 1
+        assert "no device of ours" in said.err
+    assert in_file(site, "dashboard", "sesame")
+    assert not list(site.path.parent.glob("dashboard.*"))
+
+
+def test_rights_that_somebody_widened_are_named_and_mended(make: Callable[..., Site]) -> None:
+    """A device that may write everywhere is a hole, whoever made it."""
+    site = make()
+    path = site.path.with_name("broker") / dynamic.FILE
+    held = dynamic.parsed(path.read_text())
+    (role,) = [one for one in held["roles"] if one["rolename"] == dynamic.role_of("node-1")]
+    role["acls"].append({"acltype": "publishClientSend", "topic": "#", "allow": True})
+    path.write_text(dynamic.text(held))
+    (found,) = faults(site)
+    assert "other rights for node-1" in found
+    assert site.run("rotate", "node-1").status == 0
+    assert faults(site) == []

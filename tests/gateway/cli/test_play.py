@@ -1,0 +1,243 @@
+"""`heatveil play thermal`: its files are a contract with scripts."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recovery.maps.heatmap import from_npz
+
+# Whether a run of `heatveil play` can be repeated: only by who asked for that.
+
+SCENES = [
+    ("thermal", "--sources-random", 2, "--cells", 100, "--sensors", 50, "--spread", 0.05),
+    ("disk", "--points", "mnormal", "--users", 400, "--grid", "8x8"),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene[0])
+def test_a_seed_repeats_the_run_and_says_that_it_is_not_private(
+    heatveil: Callable[..., Any], scene: tuple[Any, ...], tmp_path: Path
+) -> None:
+    """Experiments must be repeatable; a map made so must never pass for a private one."""
+    maps = []
+    for index, seed in enumerate((7, 7, 8)):
+        out = tmp_path / f"{index}.npz"
+        said = heatveil("play", *scene, "--seed", seed, "--out", out)
+        maps.append(from_npz(out))
+        assert "not private" in said.out
+
+    assert (maps[0].mass == maps[1].mass).all()
+    assert (maps[0].mass != maps[2].mass).any()
+    assert "--seed" in maps[0].guarantee.trust
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("mechanism", "flag", "rows"),
+    [
+        ("thermal", "--sources", "position,intensity\n0.25,1\n0.8,1\n"),
+        ("disk", "--points", "user,x,y\n" + "".join(f"u{n},0.1,0.5\n" for n in range(600))),
+    ],
+)
+def test_without_a_seed_nobody_can_repeat_what_was_told(
+    heatveil: Callable[..., Any], mechanism: str, flag: str, rows: str, tmp_path: Path
+) -> None:
+    """The default is private: the same command on the same scene draws other noise."""
+    (tmp_path / "scene.csv").write_text(rows)
+    told = []
+    for name in ("a.json", "b.json"):
+        scene = (flag, tmp_path / "scene.csv", "--published", tmp_path / name)
+        said = heatveil("play", mechanism, *scene)
+        told.append(json.loads((tmp_path / name).read_text())["rounds"][0]["values"])
+        assert "not private" not in said.out
+
+    pairs = [pair for pair in zip(*told, strict=True) if any(pair)]
+    assert sum(one == other for one, other in pairs) < len(pairs) / 2
+
+
+PAPER = ("--cells", 100, "--sensors", 50, "--spread", 0.05)
+KEYS = {
+    "emd_l1",
+    "emd_l2",
+    "w2",
+    "similarity",
+    "pearson",
+    "kl",
+    "mse",
+    "reports",
+    "vector_length",
+    "bytes_per_report",
+    "seconds_plan",
+    "seconds_report",
+    "seconds_release",
+    "seconds_recover",
+}
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """Return a file of two sources on the line."""
+    path = tmp_path / "sources.csv"
+    path.write_text("position,intensity\n0.25,1\n0.8,1\n")
+    return path
+
+
+def test_a_map_that_contradicts_its_own_query_states_no_error(
+    heatveil: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Twelve sources where eight are stated: it was ten times as far off as it said it was."""
+    out, scores = tmp_path / "map.npz", tmp_path / "scores.json"
+    room = ("--cells", 30, "--sensors", 15, "--epsilon", "4/1", "--seed", 3)
+    files = ("--out", out, "--scores", scores)
+    wrong = heatveil("play", "thermal", "--sources-random", 12, *room, *files)
+    found, map = json.loads(scores.read_text()), from_npz(out)
+    right = heatveil("play", "thermal", "--sources-random", 2, *room, *files)
+    fits = json.loads(scores.read_text())
+
+    assert found["emd_l1"] > found["emd_l1_data_free"]  # the control: it is a bad map
+    assert (found["expected_error"], found["verdict"]["level"]) == (None, "assumptions")
+    assert (map.expected_error, map.verdict.level, map.contradicted) == (None, "assumptions", True)
+    assert f"Do not trust this map: {found['verdict']['why']}." in wrong.out
+    assert "It is off by" not in wrong.out
+    assert fits["verdict"] == {"level": "fits", "why": ""}
+    assert fits["expected_error"] > 0
+    assert "Do not trust" not in right.out
+
+
+@pytest.mark.long
+def test_it_writes_the_map_the_scores_and_the_picture(
+    heatveil: Callable[..., Any], sources: Path, tmp_path: Path
+) -> None:
+    """These three files are what outside scripts read, to the letter."""
+    out, scores, plot = (tmp_path / name for name in ("map.npz", "scores.json", "map.png"))
+    files = ("--out", out, "--scores", scores, "--plot", plot)
+    said = heatveil(
+        "play", "thermal", "--sources", sources, *PAPER, "--epsilon", "8/1", "--seed", 7, *files
+    )
+
+    assert (said.status, said.err) == (0, "")
+    with np.load(out) as archive:
+        mass, guarantee = archive["mass"], json.loads(str(archive["guarantee"]))
+    assert (mass.dtype, mass.shape) == (np.float64, (1, 100))
+    assert mass.min() >= 0
+    assert mass.sum() == pytest.approx(1)
+    assert guarantee["epsilon"] == [8, 1]
+    found = json.loads(scores.read_text())
+    assert KEYS <= found.keys()
+    assert all(isinstance(found[key], int | float) for key in KEYS)
+    assert (found["reports"], found["vector_length"]) == (50, 1)
+    assert found["bytes_per_report"] <= 27 + 16
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "sources.csv",
+        "map.npz",
+        "scores.json",
+        "map.png",
+    }
+
+
+@pytest.mark.long
+def test_with_hardly_any_noise_the_sources_are_found_to_the_cell(
+    heatveil: Callable[..., Any], sources: Path, tmp_path: Path
+) -> None:
+    """Were the pipeline crooked anywhere, this would be off by a cell."""
+    out = tmp_path / "map.npz"
+    little = ("--set", "sigma=1/1000000", "--seed", 1)
+    heatveil("play", "thermal", "--sources", sources, *PAPER, *little, "--out", out)
+
+    found = from_npz(out).mass[0]
+    assert found[[24, 79]] == pytest.approx([0.5, 0.5], abs=0.02)
+
+
+@pytest.mark.long
+def test_a_stated_sigma_names_the_epsilon_that_it_gives(
+    heatveil: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The paper's figures 1 and 2 fix the noise; the guarantee must not repeat our default."""
+    out = tmp_path / "map.npz"
+    words = ("play", "thermal", "--sources-random", 1, *PAPER, "--seed", 1)
+    heatveil(*words, "--set", "sigma=1/10", "--out", out)
+
+    num, den = from_npz(out).guarantee.epsilon
+    assert 6.32 <= num / den < 6.34  # exact curve at mu = 1.358973 and delta 1e-5: 6.3237
+
+
+def test_no_map_is_a_result_and_leaves_no_old_map_behind(
+    heatveil: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A radius that nearly always fails: the exit is 0, the scores null, the file gone."""
+    out, scores = tmp_path / "map.npz", tmp_path / "scores.json"
+    out.write_bytes(b"an older map")
+    words = ("play", "thermal", "--sources-random", 2, "--seed", 2, "--set", "failure=0.999999")
+    said = heatveil(*words, "--estimator", "l1", "--out", out, "--scores", scores)
+
+    assert said.status == 0
+    assert said.out.startswith("No map: ")
+    found = json.loads(scores.read_text())
+    assert found["emd_l1"] is None
+    assert found["status"].startswith("unresolved")
+    assert found["emd_l1_data_free"] > 0
+    assert not out.exists()
+
+
+@pytest.mark.long
+def test_a_plane_is_played_like_a_line(heatveil: Callable[..., Any], tmp_path: Path) -> None:
+    """Two dimensions go through the same four verbs."""
+    sources, out, scores = (tmp_path / name for name in ("s.csv", "map.npz", "scores.json"))
+    sources.write_text("x,y,intensity\n0.25,0.4,1\n")
+    plane = ("--cells", "12x10", "--sensors", "8x7", "--spread", 0.01)
+    said = heatveil(
+        *("play", "thermal", "--sources", sources, *plane),
+        *("--set", "sigma=1/10000", "--seed", 1, "--out", out, "--scores", scores),
+    )
+
+    assert said.status == 0
+    found = from_npz(out)
+    assert found.mass.shape == (10, 12)
+    assert json.loads(scores.read_text())["emd_l1"] < 0.05
+
+
+def test_several_readings_share_one_promise(heatveil: Callable[..., Any], tmp_path: Path) -> None:
+    """Asked four times, every sensor reports four times, under the same epsilon."""
+    scores = tmp_path / "scores.json"
+    words = ("play", "thermal", "--sources-random", 2, "--seed", 1, "--set", "readings=4")
+    said = heatveil(*words, "--scores", scores)
+
+    assert json.loads(scores.read_text())["reports"] == 200
+    assert "4 readings" in said.out
+
+
+def test_a_source_beyond_the_assumption_is_pointed_out(
+    heatveil: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The noise is made for sources of intensity 1; a warmer one is hidden less."""
+    path = tmp_path / "sources.csv"
+    path.write_text("position,intensity\n0.5,3\n")
+
+    assert "intensity_max=3" in heatveil("play", "thermal", "--sources", path).out
+
+
+@pytest.mark.long
+def test_a_room_in_metres_is_scored_in_metres(heatveil: Callable[..., Any]) -> None:
+    """Half of the interval is ten metres of twenty, and a map that says nothing is called so."""
+    noisy = ("play", "thermal", "--sources-random", 1, "--length", 20, "--epsilon", "1/1000")
+    noisy += ("--spread", 4, "--estimator", "l1")  # the better ones are hardly ever so bad
+    said = [heatveil(*noisy, "--seed", seed).out for seed in range(4)]
+
+    assert all("of the interval" not in one for one in said)
+    pairs = [
+        re.search(r"truth ([\d.]+) m; a guess without data has ([\d.]+) m", one) for one in said
+    ]
+    told = [
+        (float(pair[1]) >= float(pair[2]), "no better than" in one)
+        for pair, one in zip(pairs, said, strict=True)
+        if pair
+    ]
+    assert (True, True) in told
+    assert all(worse == words for worse, words in told)

@@ -1,0 +1,214 @@
+"""`heatveil serve` and `heatveil fleet`: two programs, an operator's broker between them."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gateway import config
+from gateway.brokers.broker import free_port
+from gateway.cli import serve
+from gateway.mechanisms.thermal.query import first_round, query
+from gateway.operating import Mqtt
+from gateway.serving import Service
+from gateway.web.feed import Feed
+from recovery.maps.guarantee import to_json
+from tests import processes, sites
+
+PROGRAM = Path(sys.executable).with_name("heatveil")
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def site(tmp_path: Path, mosquitto: Mqtt) -> Path:
+    """Return a deployment file on the tests' broker."""
+    path = tmp_path / "site.toml"
+    path.write_text(sites.small("hosting", mosquitto.port, free_port(), every_s=0.1))
+    return path
+
+
+@pytest.fixture
+def start(site: Path) -> Iterator[Start]:
+    """Return the starter of a command with this deployment."""
+    started = []
+
+    def command(name: str, *words: str) -> subprocess.Popen[str]:
+        process = processes.Child(
+            [PROGRAM, name, "--config", str(site), *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield command
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def _map(site: Path, number: int) -> Any:
+    """Return the map on the page once this round has been drawn."""
+    port = config.load(site).page.port
+    end_s = time.monotonic() + 60
+    while time.monotonic() < end_s:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/map", timeout=2) as answer:
+                found = json.loads(answer.read())
+            if found["number"] == number:
+                return found
+        except OSError:  # not up yet, or no map yet
+            pass
+        time.sleep(0.05)
+    pytest.fail(f"round {number} never came to the page")
+
+
+@pytest.mark.long
+def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
+    """Enrol, run a round, kill the fleet, start it again, run the rest, stop both at once."""
+    fleet = start("fleet", "--enrol", "--sources-random", "1")
+    assert fleet.stdout
+    assert fleet.stdout.readline().startswith("6 devices")
+    once = start("serve", "--rounds", "1")
+    said = once.communicate(timeout=60)[0]
+    assert once.returncode == 0
+    assert "as were asked for" in said
+    fleet.kill()
+    fleet = start("fleet", "--sources-random", "1")
+    assert fleet.stdout
+    assert fleet.stdout.readline().startswith("6 devices")
+    serve = start("serve")
+    found = _map(site, 3)
+    assert serve.stdout
+    told = "".join(serve.stdout.readline() for _ in range(3))  # else it is stopped before the last
+    serve.send_signal(signal.SIGTERM)
+    fleet.send_signal(signal.SIGINT)
+
+    assert serve.wait(30) == 0
+    assert fleet.wait(30) == 0
+    assert found["guarantee"]["epsilon"] == [8, 1]
+    assert "all 3 readings that the promise is for" in told
+    assert "the page stays up at http://" in told
+    (secrets,) = site.parent.glob("secrets.json")
+    assert secrets.stat().st_mode & 0o77 == 0
+    with closing(sqlite3.connect(site.with_name("heatveil.sqlite"))) as database:
+        answers = database.execute("SELECT device, epoch, seq FROM reports").fetchall()
+    # After kill -9 another epoch, and neither an answer too few nor one twice.
+    expected = {(f"node-{i}", *sent) for i in range(6) for sent in ((1, 1), (2, 1), (2, 2))}
+    assert sorted(answers) == sorted(expected)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["serve", "fleet"])
+def test_without_insecure_neither_speaks_in_the_clear(
+    site: Path, heatveil: Callable[..., Any], name: str
+) -> None:
+    """Old deployment files say nothing of TLS: they must not go on as before, and learn why."""
+    site.write_text(site.read_text().replace("insecure = true\n", ""))
+    enrolled = heatveil("enrol", "--config", site)
+    rounds = ["--rounds", "1"] if name == "serve" else []  # else it waits for a better broker
+    refused = heatveil(name, "--config", site, *rounds)
+    last = refused.err.splitlines()[-1]
+
+    assert enrolled.status == 0
+    assert refused.status == 1
+    assert last.startswith("heatveil: the broker at 127.0.0.1:")
+    assert "ca_file" in last
+    assert "insecure = true" in last
+
+
+def test_old_keys_are_not_overwritten(site: Path, heatveil: Callable[..., Any]) -> None:
+    """New keys would shut out every device in the building."""
+    (site.parent / "secrets.json").write_text("precious")
+    said = heatveil("fleet", "--config", site, "--enrol")
+
+    assert said.status == 1
+    assert "is there already" in said.err
+    assert (site.parent / "secrets.json").read_text() == "precious"
+
+
+def test_a_seeded_run_says_so_on_the_page_too() -> None:
+    """Whoever looks at the page alone must not believe in noise that can be repeated."""
+    asked = query(cells="10", sensors="4", epsilon="8/1")
+    guarantee = json.loads(to_json(first_round(asked).guarantee))
+    said = {}
+    for seeded in (False, True):
+        feed = Feed()
+        tell = serve.shown(SimpleNamespace(feed=feed), asked, seeded=seeded)
+        tell({"kind": "map", "guarantee": guarantee})
+        said[seeded] = json.dumps(feed.latest())
+
+    assert "this is not private" not in said[False]
+    assert said[True].count("this is not private") == 2  # in the map, and in the sentences
+    assert "each device blurs its own" not in said[True]
+
+
+def test_under_nohup_a_closed_terminal_is_ignored() -> None:
+    """Who asked for nohup wants it to go on."""
+    asked, before = [], signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with serve.on_signal(lambda: asked.append(1)):
+        signal.raise_signal(signal.SIGHUP)
+    signal.signal(signal.SIGHUP, before)
+
+    assert asked == []
+
+
+def test_under_nohup_a_reload_is_one() -> None:
+    """A gateway that somebody left running by nohup takes up a new device when told."""
+    asked, before = [], signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with serve.on_signal(lambda: asked.append("stop"), reload=lambda: asked.append("reload")):
+        signal.raise_signal(signal.SIGHUP)
+    now = signal.signal(signal.SIGHUP, before)
+
+    assert asked == ["reload"]
+    assert now == signal.SIG_IGN
+
+
+def test_who_is_stopped_as_it_begins_ends_as_later(
+    site: Path, heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service is on the broker before all else is ready: a stop may come in between."""
+    enter = Service.__enter__
+
+    def entered(service: Service) -> Service:
+        found = enter(service)
+        signal.raise_signal(signal.SIGTERM)
+        return found
+
+    assert heatveil("enrol", "--config", site).status == 0
+    monkeypatch.setattr(Service, "__enter__", entered)
+    said = heatveil("serve", "--config", site)
+
+    assert said.status == 0, said.err
+
+
+def test_only_a_request_to_stop_ends_well() -> None:
+    """A refusal, or a terminal that closes, is one before and after."""
+    for code in (1, 128 + signal.SIGHUP):
+        with pytest.raises(SystemExit), serve.ending_well():
+            sys.exit(code)
+    with serve.ending_well():
+        sys.exit(128 + signal.SIGTERM)
+
+
+def test_who_asks_twice_need_not_wait() -> None:
+    """The first Ctrl-C is a request, the second one an order."""
+    asked = []
+    with serve.on_signal(lambda: asked.append(1)):
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    assert asked == [1]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

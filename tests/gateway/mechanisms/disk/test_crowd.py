@@ -1,0 +1,253 @@
+"""People of a file or an example: each is one device, and none is lost at the border."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge.disk import Table
+from edge.node import Node
+from edge.records import Grid
+from gateway import config
+from gateway.cli.fleet import stand
+from gateway.deployment import Deployment
+from gateway.enrolment import budgets, enrol
+from gateway.faults import OperatorFault
+from gateway.mechanisms.disk.crowd import crowd_of, sides
+from gateway.mechanisms.disk.query import query
+from gateway.mechanisms.record import Inputs, Seen
+from gateway.mechanisms.served import granted
+from recovery.disk import plan
+
+WORLD = np.random.default_rng(1)
+
+
+def _file(folder: Path, *rows: str, header: str = "user,x,y") -> Inputs:
+    path = folder / "points.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return Inputs(points=str(path))
+
+
+def test_x_goes_across_and_y_down(tmp_path: Path) -> None:
+    """The map of a city must not come out turned over."""
+    asked = query(grid="4x2")
+    found = crowd_of(asked, _file(tmp_path, "ann,0.9,0.1", "bob,0.1,0.9"), WORLD)
+
+    assert found.truth.tolist() == [[0, 0, 0, 1], [1, 0, 0, 0]]
+    said = [reading.values for reading in found.readings(plan(asked, []))]
+    assert said == [(3, 0), (0, 1)]
+
+
+def test_with_a_length_points_are_in_metres(tmp_path: Path) -> None:
+    """Eight metres in four columns: 5 m is in the third; three rows are six metres."""
+    asked = query(grid="4x3", length=8)
+    found = crowd_of(asked, _file(tmp_path, "ann,5,5.9"), WORLD)
+
+    assert sides(asked.grid).tolist() == [8, 6]
+    assert np.argwhere(found.truth).tolist() == [[2, 2]]
+    assert found.outside == 0
+
+
+def test_an_example_fills_the_room_whatever_its_unit() -> None:
+    """The same people, in metres or in sides, are in the same cells."""
+    plain, metric = (
+        crowd_of(query(grid="6x6", length=length), Inputs(points="normal", users=300), world)
+        for length, world in ((None, np.random.default_rng(2)), (12, np.random.default_rng(2)))
+    )
+
+    assert (plain.truth == metric.truth).all()
+    assert plain.truth.sum() == 300
+
+
+def test_who_stands_outside_answers_from_the_border(tmp_path: Path) -> None:
+    """Dropping somebody would tell that he is outside; the file's maker hears of it."""
+    inputs = _file(tmp_path, "ann,1.0,0.5", "bob,-3,0.5", "eve,0.5,0.5")
+    found = crowd_of(query(grid="5x5"), inputs, WORLD)
+
+    assert found.truth[2].tolist() == [1, 0, 1, 0, 1]
+    assert "2 of the points stand beyond the grid" in found.beyond()
+
+
+def test_who_all_stand_in_one_cell_may_stand_in_another_unit(tmp_path: Path) -> None:
+    """Parts of a side are all within the first metre, and nothing else would show it."""
+    rows = ("ann,0.2,0.9", "bob,0.7,0.1")
+    metric = crowd_of(query(grid="5x5", length=20), _file(tmp_path, *rows), WORLD)
+    plain = crowd_of(query(grid="5x5"), _file(tmp_path, *rows), WORLD)
+
+    assert "all of the points are in one cell of the grid, which is 20 by 20 m" in metric.beyond()
+    assert plain.beyond() == ""
+    alone = crowd_of(query(grid="5x5"), _file(tmp_path, "ann,0.5,0.5"), WORLD)
+    assert alone.beyond() == ""
+
+
+def test_points_of_another_unit_altogether_are_refused(tmp_path: Path) -> None:
+    """All in one corner would be drawn, and believed."""
+    with pytest.raises(OperatorFault, match=r"no point within the grid.*--length"):
+        crowd_of(query(), _file(tmp_path, "ann,13.4,52.5", "bob,13.5,52.4"), WORLD)
+
+
+def test_a_user_who_comes_twice_is_refused_by_the_line(tmp_path: Path) -> None:
+    """The second report would cost epsilon once more, which nobody promised."""
+    inputs = _file(tmp_path, "ann,0.1,0.1", "", "bob,0.2,0.2", "ann,0.3,0.3")
+    with pytest.raises(
+        OperatorFault, match=r"line 5: user ann comes for the 2\. time.*readings=2"
+    ):
+        crowd_of(query(), inputs, WORLD)
+
+
+def test_with_readings_each_user_walks_through_his_rows(tmp_path: Path) -> None:
+    """In the file's order, whoever stands between; who has no more rows stays."""
+    inputs = _file(tmp_path, "ann,0.1,0", "bob,0.9,0", "ann,0.6,0", "ann,0.3,0")
+    asked = query(grid="10", epsilon="3/1", settings=["readings=3"])
+    found = crowd_of(asked, inputs, WORLD)
+
+    assert found.cells.tolist() == [[1, 9], [6, 9], [3, 9]]
+    assert found.truth.sum() == 6
+
+
+def test_a_weight_is_no_second_device(tmp_path: Path) -> None:
+    """A device that counts double would speak for two under the promise for one."""
+    rows = ("ann,0.1,0.1,1", "bob,0.2,0.2,2.5")
+    with pytest.raises(OperatorFault, match=r"line 3: the weight is 2\.5"):
+        crowd_of(query(), _file(tmp_path, *rows, header="user,x,y,weight"), WORLD)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        (Inputs(), "no --points came"),
+        (Inputs(points="nobody.csv"), r"nobody\.csv cannot be read"),
+        (Inputs(points="nobody.csv", users=5), "what the file says"),
+    ],
+)
+def test_without_people_there_is_nobody_to_ask(inputs: Inputs, says: str) -> None:
+    """Each of these would else be a traceback, or a map of nothing."""
+    with pytest.raises(OperatorFault, match=says):
+        crowd_of(query(), inputs, WORLD)
+
+
+def test_the_grid_that_people_are_put_on_is_the_devices() -> None:
+    """The Round that is planned is of the very grid that cells were counted on."""
+    asked = query(grid="7x3", length=14)
+
+    assert asked.grid == Grid((7, 3), 2000)
+    assert Table(plan(asked, [])).of[0] == asked.grid
+
+
+# Where the virtual people of a fleet stand, and what is refused before any of them speaks.
+
+Heatveil = Any
+
+
+@pytest.fixture
+def square(tmp_path: Path) -> Deployment:
+    """Return a deployment of three people on eight metres by four."""
+    path = tmp_path / "site.toml"
+    text = config.sample("disk").replace("devices = 2000", "devices = 3")
+    text = text.replace("cells = [15, 15]", "cells = [4, 2]").replace("30.0", "8.0")
+    path.write_text(text.replace("readings = 1", "readings = 2"))
+    return config.load(path)
+
+
+def stood(deployment: Deployment, seen: Seen) -> Any:
+    return stand(deployment, config.query(deployment), seen, np.random.default_rng(4))
+
+
+def devices(deployment: Deployment, count: int) -> Any:
+    """Return so many devices that were enrolled for it, each with its budget."""
+    made, place = enrol.make(deployment.site.name, count), budgets.in_memory()
+    budgets.provision(made, granted(deployment, config.query(deployment)), place)
+    return budgets.boot(made.secrets, place).devices
+
+
+def test_everybody_stands_where_the_file_says(square: Deployment, tmp_path: Path) -> None:
+    """In metres; who has several points stands at each in turn, and who is outside at the edge."""
+    points = tmp_path / "points.csv"
+    points.write_text("user,x,y\na,0.5,0.5\nb,7.9,3.9\nc,3.0,99\n")
+    there = stood(square, Seen(points=str(points)))
+    fleet = there.fleet(devices(square, 3))
+
+    cells = [fleet.read(name, None) for name in fleet.names]
+    assert cells == [(0, 0), (3, 1), (1, 1)]
+    assert [fleet.read(name, None) for name in fleet.names] == cells
+    with there.living(fleet) as said:
+        assert "1 of the points stands beyond the grid" in said
+
+
+def test_who_has_no_device_is_told_of(square: Deployment, tmp_path: Path) -> None:
+    """The map leaves them out, and would say nothing."""
+    points = tmp_path / "points.csv"
+    points.write_text("user,x,y\na,1,1\nb,7,3\nc,3,3\nd,5,1\n")
+    there = stood(square, Seen(points=str(points)))
+
+    with there.living(there.fleet(devices(square, 3))) as said:
+        assert "has 4 people and the deployment 3 devices: the first 3 have one" in said
+
+
+def test_they_are_devices_of_edge_that_answer_places(square: Deployment) -> None:
+    """Nothing between the cell and the frame is of ours."""
+    there = stood(square, Seen())
+    fleet = there.fleet(devices(square, 3))
+
+    assert {type(fleet.node(name)) for name in fleet.names} == {Node}
+    assert {fleet.node(name).meta()["mechanism"] for name in fleet.names} == {"disk"}
+    old = fleet.node("node-0")
+    fleet.starts_again("node-0", devices(square, 1)[0][1])
+    assert fleet.node("node-0") is not old
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        (Seen(sources_random=2), "--sources-random came and the deployment asks where people"),
+        (Seen(since="08:00"), "--from came"),
+        (Seen(points="nowhere.csv"), "nowhere.csv cannot be read"),
+        (Seen(points="two.csv"), "two.csv has 2 people and the deployment 3 devices"),
+    ],
+)
+def test_what_no_person_has_is_refused(
+    square: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Seen, words: str
+) -> None:
+    """It would do nothing unnoticed."""
+    monkeypatch.chdir(tmp_path)
+    Path("two.csv").write_text("user,x,y\na,1,1\nb,2,2\n")
+    with pytest.raises(OperatorFault) as caught:
+        stood(square, seen)
+
+    assert words in str(caught.value)
+
+
+def test_a_thermometer_has_no_points(tmp_path: Path) -> None:
+    """And says what it has."""
+    path = tmp_path / "site.toml"
+    path.write_text(config.sample())
+    deployment = config.load(path)
+    with pytest.raises(OperatorFault, match="--points normal came and the deployment measures"):
+        stood(deployment, Seen(points="normal"))
+
+
+def test_the_commands_go_together(square: Deployment, tmp_path: Path, heatveil: Heatveil) -> None:
+    """Enrolled, looked through, reckoned with, and told of what cannot be: another promise."""
+    path = tmp_path / "site.toml"
+    text = path.read_text().replace("port = 8883", "port = 1883").replace("ca_file", "# ca_file")
+    text = text.replace("username", "# username").replace("password_file", "# password_file")
+    path.write_text(text.replace("# insecure", "insecure"))
+    assert heatveil("enrol", "--config", path).out.startswith("3 devices are enrolled")
+
+    said = heatveil("check", path)
+    assert (said.status, "FAULT" in said.out) == (0, False)
+    assert "for 3 of 3 sensors" in said.out
+    told = heatveil("ledger", "--config", path)
+    assert told.status == 1  # no gateway has made the store yet
+    reckoned = heatveil("budget", "--config", path)
+    assert reckoned.status == 0, reckoned.err
+    assert "a place told by gps each" in reckoned.out
+    assert "grains" not in reckoned.out
+    refused = heatveil("budget", "--config", path, "--sensor", "tmp117")
+    assert (refused.status, "asks for a place" in refused.err) == (1, True)
+    more = path.read_text().replace('epsilon = "7/2"', 'epsilon = "7/1"')
+    path.write_text(more)
+    said = heatveil("check", path)
+    assert said.status == 1
+    assert "was enrolled to tell another amount with one answer" in said.out

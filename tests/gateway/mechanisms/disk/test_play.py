@@ -1,0 +1,244 @@
+"""`heatveil play disk`: its files are a contract with scripts, its faults a line each."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge.disk import Table
+from gateway.mechanisms.disk.query import query
+from recovery.disk import plan
+from recovery.maps.heatmap import from_npz
+
+KEYS = {
+    *("emd_l1", "emd_l2", "w2", "w2_cells", "similarity", "pearson", "kl", "mse"),
+    *("reports", "vector_length", "bytes_per_report"),
+    *("seconds_plan", "seconds_report", "seconds_release", "seconds_recover"),
+    *("emd_l1_data_free", "w2_data_free", "epsilon", "worst_log_ratio", "local_privacy_cells"),
+}
+GOOD = "user,x,y\nann,0.10,0.10\nbob,0.60,0.20\neve,0.95,0.85\n"
+
+
+@pytest.fixture
+def points(tmp_path: Path) -> Path:
+    """Return a file of 600 people, half in one corner and half in the middle of the right."""
+    path, rows = tmp_path / "points.csv", ["user,x,y"]
+    rows += [f"u{n},{0.12 if n % 2 else 0.88},{0.12 if n % 2 else 0.5}" for n in range(600)]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.long
+def test_it_writes_the_map_the_scores_and_the_picture(
+    heatveil: Callable[..., Any], points: Path, tmp_path: Path
+) -> None:
+    """These three files are what outside scripts read, to the letter."""
+    out, scores, plot = (tmp_path / name for name in ("map.npz", "scores.json", "map.png"))
+    words = ("play", "disk", "--points", points, "--grid", "6x4", "--epsilon", "7/2")
+    said = heatveil(*words, "--seed", 7, "--out", out, "--scores", scores, "--plot", plot)
+
+    assert (said.status, said.err) == (0, "")
+    with np.load(out) as archive:
+        mass, guarantee = archive["mass"], json.loads(str(archive["guarantee"]))
+        sd = archive["sd"]
+    assert (mass.dtype, mass.shape, sd.shape) == (np.float64, (4, 6), (4, 6))
+    assert mass.min() >= 0
+    assert mass.sum() == pytest.approx(1)
+    assert (guarantee["epsilon"], guarantee["delta"]) == ([7, 2], None)
+    found = json.loads(scores.read_text())
+    assert KEYS <= found.keys()
+    assert [key for key in KEYS if not isinstance(found[key], int | float)] == []
+    assert (found["reports"], found["vector_length"], found["epsilon"]) == (600, 1, 3.5)
+    assert found["bytes_per_report"] <= 27 + 16
+    assert found["w2_cells"] == pytest.approx(6 * found["w2"])
+    assert found["w2"] < found["w2_data_free"]
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    written = {"points.csv", "map.npz", "scores.json", "map.png"}
+    assert {path.name for path in tmp_path.iterdir()} == written
+
+
+@pytest.mark.long
+def test_what_the_wire_carried_has_the_law_of_the_round(
+    heatveil: Callable[..., Any], tmp_path: Path
+) -> None:
+    """All stand in one cell, so counts are multinomial by the whole weights; chi-square, seeded.
+
+    The same counts are held against the law of the neighbouring cell, which they must fail.
+    """
+    path, out = tmp_path / "points.csv", tmp_path / "public.json"
+    path.write_text("user,x,y\n" + "".join(f"{n},0.5,0.5\n" for n in range(10_000)))
+    heatveil(
+        *("play", "disk", "--points", path, "--grid", "5x5", "--epsilon", "2/1"),
+        *("--set", "radius=1", "--set", "scheme=dam-ns", "--seed", 3, "--published", out),
+    )
+    counts = np.array(json.loads(out.read_text())["rounds"][0]["values"]).reshape(7, 7)
+    round = plan(query(grid="5x5", epsilon="2/1", settings=["radius=1", "scheme=dam-ns"]), [])
+    table, (_, far, near, *_) = Table(round), round.params
+
+    # A cross of five likelier cells; crosses cover all of the 7 x 7 but its corners.
+    domain = np.ones((7, 7), dtype=bool)
+    for y in (0, -1):
+        for x in (0, -1):
+            domain[y, x] = False
+    assert counts.sum() == 10_000
+    assert counts[~domain].sum() == 0
+
+    def statistic(y: int, x: int) -> float:
+        weight = np.where(domain, far, 0).astype(float)
+        for dy, dx in ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0)):
+            weight[y + dy, x + dx] = near
+        assert weight.sum() == table.total
+        expected = 10_000 * weight[domain] / table.total
+        return float(((counts[domain] - expected) ** 2 / expected).sum())
+
+    cells = int(domain.sum())
+    assert abs(statistic(3, 3) - (cells - 1)) < 5 * math.sqrt(2 * cells)
+    assert statistic(3, 4) > cells + 50 * math.sqrt(2 * cells)
+
+
+@pytest.mark.long
+def test_hardly_any_blur_finds_everybody_in_his_cell(
+    heatveil: Callable[..., Any], points: Path, tmp_path: Path
+) -> None:
+    """Were x and y crossed anywhere, or the outer array off by one, this would show it."""
+    out = tmp_path / "map.npz"
+    words = ("play", "disk", "--points", points, "--grid", "6x4", "--epsilon", "14/1")
+    heatveil(*words, "--seed", 1, "--out", out)
+
+    found = from_npz(out).mass
+    assert found[0, 0] == pytest.approx(0.5, abs=0.02)
+    assert found[2, 5] == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.long
+def test_many_readings_share_one_promise(
+    heatveil: Callable[..., Any], points: Path, tmp_path: Path
+) -> None:
+    """Asked three times, every device answers three times, at a third of epsilon each."""
+    scores = tmp_path / "scores.json"
+    words = ("play", "disk", "--points", points, "--epsilon", "6/1", "--seed", 1)
+    said = heatveil(*words, "--set", "readings=3", "--scores", scores)
+
+    found = json.loads(scores.read_text())
+    assert (found["reports"], found["users"], found["epsilon_per_report"]) == (1800, 600, 2)
+    assert 2 - 1e-9 < found["worst_log_ratio"] <= 2
+    assert "3 reports" in said.out
+
+
+@pytest.mark.long
+def test_on_a_line_and_with_a_length_all_goes_the_same_way(
+    heatveil: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A corridor of people, in metres, with its picture of bars."""
+    path, plot = tmp_path / "points.csv", tmp_path / "map.png"
+    path.write_text("user,x,y\n" + "".join(f"{n},{4 + n % 2},0.1\n" for n in range(200)))
+    words = ("play", "disk", "--points", path, "--grid", 20, "--length", 10, "--epsilon", "4/1")
+    said = heatveil(*words, "--seed", 1, "--plot", plot)
+
+    assert said.status == 0
+    assert [line for line in said.out.splitlines() if line.startswith("W2 ") and " m (" in line]
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.long
+def test_a_score_out_of_reach_is_null_and_not_nought(
+    heatveil: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Of 256 x 256 cells nobody has the exact W2; its sliced lower bound is there."""
+    scores, out = tmp_path / "scores.json", tmp_path / "map.npz"
+    words = ("play", "disk", "--points", "szipf", "--users", 9000, "--grid", "256x256")
+    words += ("--epsilon", "4/1", "--set", "radius=12", "--seed", "1")
+    said = heatveil(*words, "--scores", scores, "--out", out)
+
+    assert said.status == 0
+    found = json.loads(scores.read_text())
+    assert [found[name] for name in ("w2", "w2_cells", "emd_l2", "local_privacy_cells")] == [
+        None
+    ] * 4
+    assert found["w2_sliced"] > 0
+    assert found["emd_l1"] > 0
+    assert "W2, sliced," in said.out
+    assert from_npz(out).mass.shape == (256, 256)
+
+
+@pytest.mark.long
+def test_ten_thousand_people_are_told_how_fast_they_were(heatveil: Callable[..., Any]) -> None:
+    """Whoever has a million wants to know how long to wait."""
+    words = ("play", "disk", "--points", "normal", "--epsilon", "7/2", "--seed", 5)
+    said = heatveil(*words)
+
+    assert "10000 reports of 37 bytes" in said.out
+    assert "reports a second" in said.out
+    assert "So this map is no better" not in said.out
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "line 1: the header is 'missing'"),
+        ("x,y\n0.1,0.1\n", "line 1: the header"),
+        ("user,x,y\nann,0.1\n", "line 2"),
+        ("user,x,y\nann,0.1,0.1\nbob,nan,0.1\n", "line 3: x is 'nan'"),
+        ("user,x,y\nann,0.1,left\n", "line 2: y is 'left'"),
+        ("user,x,y\n,0.1,0.1\n", "line 2: the user is missing"),
+        (GOOD + "ann,0.2,0.2\n", "line 5: user ann"),
+        ("user,x,y,weight\nann,0.1,0.1,3\n", "line 2: the weight is 3"),
+        ("user,x,y\nann,120,44\n", "no point within the grid"),
+    ],
+)
+def test_a_fault_of_the_file_is_said_by_its_line_and_nothing_is_written(
+    heatveil: Callable[..., Any], tmp_path: Path, content: str, says: str
+) -> None:
+    """One line on standard error, status 1, and no file where there was none."""
+    path, out = tmp_path / "points.csv", tmp_path / "map.npz"
+    path.write_text(content)
+    said = heatveil("play", "disk", "--points", path, "--out", out, "--scores", tmp_path / "s")
+
+    assert said.status == 1
+    assert said.err.count("\n") == 1
+    assert says in said.err
+    assert [one.name for one in tmp_path.iterdir()] == ["points.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "no --points came"),
+        (("--points", "normal", "--sensors", 5), "--sensors came with disk, which takes --points"),
+        (("--points", "normal", "--cells", 5), "--cells came with disk"),
+        (("--points", "normal", "--delta", "1/100"), "--delta came with disk"),
+        (("--points", "normal", "--frames", "f.npz"), "--frames came with disk"),
+        (("--sources-random", 2), "--sources-random came with disk"),
+        (("--points", "normal", "--set", "sigma=1/10"), "sigma cannot be set this way"),
+        (("--points", "normal", "--set", "grid=4"), "use --grid and --length"),
+        (("--points", "normal", "--set", "scheme=square"), "scheme is 'square'"),
+        (("--points", "normal", "--set", "radius=-1"), "radius is -1"),
+        (("--points", "normal", "--estimator", "posterior"), "estimator is 'posterior'"),
+        (("--points", "normal", "--epsilon", "0.5"), "write 1/2"),
+        (("--points", "normal", "--epsilon", "100/1"), "epsilon of one report is 100"),
+        (("--points", "normal", "--grid", "4x0"), "--grid 4x0"),
+        (("--points", "normal", "--grid", "9999x9999"), "at most 1048576"),
+        (("--points", "normal", "--grid", "7x7", "--length", "1"), "whole millimetres"),
+    ],
+)
+def test_a_flag_that_means_nothing_here_is_refused(
+    heatveil: Callable[..., Any], words: tuple[object, ...], says: str
+) -> None:
+    """A flag that is ignored would be believed to hold."""
+    said = heatveil("play", "disk", *words)
+
+    assert said.status == 1
+    assert said.err.count("\n") == 1
+    assert says in said.err
+
+
+def test_flags_of_people_are_refused_with_thermometers(heatveil: Callable[..., Any]) -> None:
+    """And the other way round: thermal has sources and no points."""
+    said = heatveil("play", "thermal", "--points", "normal")
+
+    assert said.status == 1
+    assert "--points came with thermal, which takes --sources" in said.err

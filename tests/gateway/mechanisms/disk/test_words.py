@@ -1,0 +1,124 @@
+"""What a report is worth to a guesser, against channels that are written out cell by cell."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from edge.disk import Table, outer
+from edge.place import draw
+from gateway.mechanisms.disk.query import query
+from gateway.mechanisms.disk.words import guesses
+from recovery.disk import plan
+
+CASES = [
+    ("4x3", "2/1", ["radius=1"]),
+    ("3x3", "7/2", []),
+    ("5", "1/1", ["radius=2"]),
+    ("4x4", "1/1", ["scheme=krr"]),
+    ("2x5", "3/1", ["scheme=huem", "radius=2"]),
+]
+
+
+class Every:
+    """A stream that gives one number after the other: every draw that there is."""
+
+    def __init__(self, u: int) -> None:
+        self.u = u
+
+    def below(self, n: int) -> int:
+        """Return the number; it must be one that could be drawn."""
+        assert self.u < n
+        return self.u
+
+
+def _law(round: Any) -> dict[tuple[int, int], dict[int, Fraction]]:
+    """Return P(answer | cell) of a Round with small weights, from the device's own draws."""
+    table = Table(round)
+    columns, rows = round.grid.shape
+    law: dict[tuple[int, int], dict[int, Fraction]] = {}
+    for y in range(rows):
+        for x in range(columns):
+            answers = law.setdefault((x, y), {})
+            for u in range(table.total):
+                near, dx, dy = draw(table, Every(u))
+                place = (dx + near * (x + table.reach_x), dy + near * (y + table.reach_y))
+                answer = place[1] * table.columns + place[0]
+                answers[answer] = answers.get(answer, Fraction(0)) + Fraction(1, table.total)
+    return law
+
+
+def _coarse(round: Any) -> Any:
+    """Return the Round with weights so small that all its draws can be gone through."""
+    params = round.params
+    fine, near, far = params[1], 4 * params[2] // params[1], 4
+    octant, place = [], 5
+    while place < len(params):
+        full, parts = params[place : place + 2]
+        weights = params[place + 2 : place + 2 + parts]
+        octant += [full, parts, *(max(far, 4 * weight // fine) for weight in weights)]
+        place += 2 + parts
+    return round._replace(params=(params[0], far, near, *params[3:5], *octant))
+
+
+@pytest.mark.parametrize(("grid", "epsilon", "settings"), CASES)
+def test_chances_are_those_of_every_draw_of_a_device(
+    grid: str, epsilon: str, settings: list[str]
+) -> None:
+    """The device's own draws, each gone through, know nothing of convolutions."""
+    round = _coarse(plan(query(grid=grid, epsilon=epsilon, settings=settings), []))
+    law, told = _law(round), guesses(round)
+    answers = {answer for row in law.values() for answer in row}
+
+    right = sum(max(row.get(o, 0) for row in law.values()) for o in answers) / len(law)
+    assert told.right == pytest.approx(float(right), rel=1e-12)
+    assert told.outer == len(answers)
+    worst = max(
+        max(row[o] for row in law.values()) / min(row[o] for row in law.values()) for o in answers
+    )
+    assert told.log_ratio == pytest.approx(math.log(worst), abs=1e-12)
+    total = 0.0
+    for o in answers:
+        whole = sum(row[o] for row in law.values())
+        total += sum(
+            float(one[o] * other[o] / whole) * math.dist(here, there)
+            for here, one in law.items()
+            for there, other in law.items()
+        )
+    assert told.off_cells == pytest.approx(total / len(law), rel=1e-9)
+
+
+def test_no_report_tells_less_than_none() -> None:
+    """A guess with the report is better than blind, and one at more epsilon better still."""
+    weak, strong = (
+        guesses(plan(query(grid="9x9", epsilon=epsilon), [])) for epsilon in ("1/1", "4/1")
+    )
+
+    assert weak.blind == strong.blind == pytest.approx(1 / 81)
+    assert weak.right is not None
+    assert strong.right is not None
+    assert weak.blind < weak.right < strong.right
+    assert weak.off_cells is not None
+    assert strong.off_cells is not None
+    assert weak.blind_cells is not None
+    assert strong.off_cells < weak.off_cells < weak.blind_cells
+
+
+def test_the_log_ratio_is_that_of_the_whole_numbers() -> None:
+    """At most epsilon, and not by much less: what is printed is what devices draw with."""
+    told = guesses(plan(query(grid="15x15", epsilon="7/2"), []))
+
+    assert 3.5 - 1e-9 < told.log_ratio <= 3.5
+
+
+def test_a_large_map_still_has_its_chances() -> None:
+    """All pairs of cells are out of reach there; the best guess is not."""
+    round = plan(query(grid="64x64", epsilon="5/1"), [])
+    told = guesses(round)
+
+    assert told.off_cells is None
+    assert told.right is not None
+    columns, rows, _, _ = outer(round.grid, round.params[0])
+    assert told.blind < told.right < 1
+    assert told.outer < columns * rows

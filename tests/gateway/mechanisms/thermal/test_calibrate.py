@@ -1,0 +1,315 @@
+"""`heatveil calibrate`: which noise, and first of all what it does not hide."""
+
+import json
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import dp_accounting
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from edge.thermal import Params, bits
+from gateway import config
+from gateway.enrolment.granting import granted
+from gateway.mechanisms.thermal import calibrate_numbers
+from recovery.thermal import plan
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(config.sample())
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _few_trials(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try the map twice only, but where its worth is what is looked at."""
+    if "tried" not in request.node.name:
+        monkeypatch.setattr(calibrate_numbers, "_FEW", ((2, 8_000, 2_000),))
+
+
+def test_what_is_not_protected_stands_first(heatveil: Command) -> None:
+    """Whoever reads one line only must not go away with a false hope."""
+    said = heatveil("calibrate")
+    first = said.out.splitlines()[0]
+
+    assert said.status == 0
+    assert first.startswith("NOT PROTECTED: that somebody is there, how many they are")
+    # Published as 139; whole numbers widen the noise by up to two per cent.
+    assert float(re.search(r"comes or goes: epsilon ([\d.]+)", first)[1]) == pytest.approx(
+        139, rel=0.02
+    )
+    assert float(re.search(r"however many: epsilon ([\d.]+)", first)[1]) == pytest.approx(
+        139, rel=0.02
+    )
+
+
+def test_the_numbers_are_those_of_outside_computations(heatveil: Command) -> None:
+    """n = 100, m = 50, T = 0.05 at (1, 1e-5): sensitivity, sigma and group distances."""
+    found = json.loads(heatveil("calibrate", "--json").out)
+
+    assert found["sensitivity"] == pytest.approx(0.135897, abs=1e-6)
+    assert found["sigma"] / found["sensitivity"] == pytest.approx(3.7306, rel=0.02)
+    assert found["really_given"]["epsilon"] == pytest.approx(1, abs=1e-3)
+    by_cells = {row["cells"]: row["epsilon"] for row in found["distances"]}
+    assert by_cells[1] == pytest.approx(1, abs=0.01)
+    assert by_cells[2] == pytest.approx(2.15, abs=0.02)
+    assert by_cells[10] == pytest.approx(14.3, abs=0.3)
+    assert found["presence_epsilon"] == pytest.approx(139, abs=3)
+    others = {row["name"]: row["epsilon_with_this_noise"] for row in found["what_if"]}
+    assert others["twice_the_sensors"] == pytest.approx(1.47, abs=0.02)
+    assert others["shorter_spread"] == pytest.approx(4.3, abs=0.1)
+
+
+def test_every_key_is_told_and_every_told_key_is_there(heatveil: Command) -> None:
+    """Programs read this: a key is documented, and a documented key does not go away."""
+    found = json.loads(heatveil("calibrate", "--json").out)
+    told = re.findall(r"^    ([a-z][a-z_, ]*?)(?:  |$)", calibrate_numbers.__doc__, re.MULTILINE)
+
+    assert set(found) == {name for line in told for name in line.split(", ")}
+
+
+@pytest.mark.long
+def test_what_is_calibrated_is_what_is_asked_and_what_devices_get(
+    heatveil: Command, site: Path
+) -> None:
+    """One file, three readers: calibrate, the gateway's rounds, the devices' limits."""
+    found = json.loads(heatveil("calibrate", site, "--json").out)
+    deployed = config.load(site)
+    query = config.query(deployed)
+    asked, limits = plan(query, []), granted(query, deployed.rounds.every_s)
+    params = Params(*asked.params)
+
+    assert found["variance_grains"] == params.variance == limits.variance
+    assert found["exponent"] == params.exponent == limits.exponent
+    assert found["sensitivity_squared_grains"] == limits.square
+    assert found["clamp_grains"] == [params.low, params.high]
+    assert found["bits_per_reading"] == bits(asked)
+    assert found["nano_rho_window"] == limits.budget
+    assert Fraction(*found["rho"]) == Fraction(*asked.guarantee.rho)
+    assert Fraction(*found["rho_window"]) == 24 * Fraction(*found["rho"])
+    assert found["window_s"] == 24 * deployed.rounds.every_s
+    assert found["protect"] == {"cells": 2, "distance": 0.5}
+
+
+@pytest.mark.long
+def test_the_file_may_be_named_either_way_and_once(heatveil: Command, site: Path) -> None:
+    """Of two files it would not be known which one was meant."""
+    plain = heatveil("calibrate", site)
+
+    assert heatveil("calibrate", "--config", site) == plain
+    (own,) = [line for line in plain.out.splitlines() if "the protected distance" in line]
+    assert own.split()[:4] == ["2", "cells", "0.5", "7.447"]
+    assert "it lasts 24 h. Epsilon is for this window, not for a life" in plain.out
+    twice = heatveil("calibrate", site, "--config", site)
+    assert (twice.status, twice.out) == (1, "")
+    assert "Leave one out" in twice.err
+
+
+@pytest.mark.long
+def test_more_windows_cost_what_their_sum_costs(heatveil: Command, site: Path) -> None:
+    """Epsilon a day is not epsilon a life: the exact curve of all readings lies just below."""
+    found = json.loads(heatveil("calibrate", site, "--json").out)
+    mu = 2 * float(Fraction(*found["rho_window"]))
+    for row in found["windows"]:
+        exact = dp_accounting.get_epsilon_gaussian((row["windows"] * mu) ** -0.5, 1e-5)
+
+        assert exact <= row["epsilon"] <= 1.1 * exact
+
+
+@pytest.mark.long
+def test_the_printed_formula_never_stands_alone(heatveil: Command, tmp_path: Path) -> None:
+    """What it really gives stands beside its label wherever the label stands."""
+    noise = ("--calibration", "paper", "--delta", "1/10")
+    published = tmp_path / "public.json"
+    shown = heatveil("calibrate", *noise).out
+    found = json.loads(heatveil("calibrate", *noise, "--json").out)
+    played = heatveil(
+        "play", "thermal", "--sources-random", 1, *noise, "--seed", 1, "--published", published
+    ).out
+
+    said = r"gives epsilon 0 at delta 1/10, or delta 1\.\d+e-08 at epsilon 1"
+    assert re.search(said, shown)
+    assert re.search(said, played)
+    assert re.search(said, published.read_text())
+    # Published as 1.3e-8, for noise in real numbers.
+    assert found["really_given"]["epsilon"] == 0
+    assert found["really_given"]["delta"] == pytest.approx(1.3e-8, rel=0.3)
+    assert found["epsilon"] == [1, 1]
+
+
+@pytest.mark.parametrize("delta", ["1/5", "1/2"])
+def test_the_printed_formula_is_refused_where_delta_is_large(
+    heatveil: Command, delta: str
+) -> None:
+    """There it soon is not private at all."""
+    said = heatveil("calibrate", "--calibration", "paper", "--delta", delta)
+
+    assert (said.status, said.out) == (1, "")
+    assert "accepted up to 0.1" in said.err
+
+
+def coarse(site: Path, step: str, epsilon: str = "8/1") -> Path:
+    text = config.sample().replace('adc_step = "1/128"', f'adc_step = "{step}"')
+    site.write_text(text.replace('epsilon = "8/1"', f'epsilon = "{epsilon}"'))
+    return site
+
+
+@pytest.mark.long
+def test_a_converter_that_hides_everything_is_refused(heatveil: Command, site: Path) -> None:
+    """A map of nothing is no promise kept: say why, and what would do."""
+    said = heatveil("calibrate", coarse(site, "1/1"))
+
+    assert (said.status, said.out) == (1, "")
+    for part in ("step is 1 K", "tells the two ends", "54.4%", "a step of 1/2 K would do"):
+        assert part in said.err
+    told = heatveil("calibrate", site, "--json")
+    found = json.loads(told.out)
+    assert told.status == 1
+    assert (found["refusal"]["adc_step"], found["refusal"]["epsilon"]) == ([1, 2], [16, 1])
+    assert heatveil("calibrate", coarse(site, "1/2")).status == 0
+    assert heatveil("calibrate", coarse(site, "1/1", "16/1")).status == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spread", ["200", "400", "4000"])
+def test_a_spread_that_is_too_long_is_not_blamed_on_the_converter(
+    heatveil: Command, site: Path, spread: str
+) -> None:
+    """No converter mends a room in which the heat has evened out."""
+    text = config.sample().replace("length_m = 20.0", "length_m = 12.0")
+    site.write_text(text.replace("spread_m2 = 4.0", f"spread_m2 = {spread}"))
+    said = heatveil("calibrate", site)
+
+    assert (said.status, said.out) == (1, "")
+    assert f"spread_m2 is {spread} m2" in said.err
+    assert "the room is 12 m long: the heat has evened out" in said.err
+    assert "converter" not in said.err
+
+
+def test_numbers_that_no_report_carries_are_refused(heatveil: Command, site: Path) -> None:
+    """With no plan there are no other numbers, and a program is told as much."""
+    said = heatveil("calibrate", coarse(site, "1000000", "1/100"), "--json")
+
+    assert said.status == 1
+    assert "without it this promise could be kept" in said.err
+    assert set(json.loads(said.out)) == {"schema", "refusal"}
+
+
+@pytest.mark.long
+def test_a_converter_that_costs_something_is_told(heatveil: Command, site: Path) -> None:
+    """Not refused, for a map can still be drawn; but whoever buys sensors should know."""
+    said = heatveil("calibrate", coarse(site, "1/4"))
+
+    assert said.status == 0
+    assert "Beware: the converter's step of 1/4 K" in said.out
+    assert "a bound that counts such flips" in said.out  # and so is above what is said here
+    assert "two ends" not in heatveil("calibrate", coarse(site, "1/128")).out
+    assert "Beware" not in heatveil("calibrate", coarse(site, "1/1000")).out
+
+
+@pytest.mark.long
+def test_the_picture_is_drawn_and_replaces_no_input(
+    heatveil: Command, site: Path, tmp_path: Path
+) -> None:
+    """Two panels in three colours; and the deployment is still there afterwards."""
+    picture = tmp_path / "hidden.png"
+
+    assert heatveil("calibrate", site, "--plot", picture).status == 0
+    assert len(np.unique(imread(picture).reshape(-1, 4), axis=0)) > 50
+    assert heatveil("calibrate", site, "--plot", site).status == 1
+    assert site.read_text() == config.sample()
+
+
+@pytest.mark.long
+def test_what_the_map_will_be_worth_is_tried_out(heatveil: Command, site: Path) -> None:
+    """Near the top, the same every time, and beside what a guess without data is worth."""
+    said, told = heatveil("calibrate", site).out, heatveil("calibrate", site, "--json").out
+    tried = json.loads(told)["map"]
+
+    assert tried == json.loads(heatveil("calibrate", site, "--json").out)["map"]
+    assert (tried["trials"], tried["unresolved"] < 4) == (20, True)
+    assert 0.1 < tried["off"] < 0.3 * tried["blind"]
+    assert tried["standard_error"] < 0.3 * tried["off"]
+    assert f"about {tried['off']:.2g} m off, give or take 0." in said.splitlines()[3]
+    assert "posterior estimator, 20 simulated trials" in said.splitlines()[3]  # which auto took
+
+
+@pytest.mark.parametrize(
+    ("settings", "trials"),
+    [
+        (("estimator=l1",), 40),  # milliseconds a map
+        (("spread_max_m2=0.1",), None),  # seconds a map
+        (("drift=0.1",), None),
+    ],
+)
+def test_as_many_are_tried_as_take_a_few_seconds(
+    heatveil: Command, settings: tuple[str, ...], trials: int | None
+) -> None:
+    """And the estimator that is named is the one that was asked for."""
+    words = [word for setting in settings for word in ("--set", setting)]
+    tried = json.loads(heatveil("calibrate", *words, "--json").out)["map"]
+
+    assert (tried and (tried["trials"], tried["estimator"])) == (trials and (trials, "l1"))
+
+
+@pytest.mark.long
+def test_a_map_that_says_nothing_is_called_that(heatveil: Command, site: Path) -> None:
+    """Nobody should enrol a house for a map that a guess beats."""
+    site.write_text(config.sample().replace('epsilon = "8/1"', 'epsilon = "1/20"'))
+    tried = json.loads(heatveil("calibrate", site, "--json").out)["map"]
+
+    assert tried["off"] > 0.8 * tried["blind"]
+    assert "Such a map says next to nothing." in heatveil("calibrate", site).out
+
+
+def test_a_map_that_takes_long_is_left_out_and_said_to_be(heatveil: Command) -> None:
+    """Calibration is for trying things, and must not make anybody wait."""
+    large = ("calibrate", "--set", "readings=200")
+
+    assert json.loads(heatveil(*large, "--json").out)["map"] is None
+    assert "was not tried" in heatveil(*large).out
+
+
+@pytest.mark.long
+def test_a_distance_is_said_to_be_rounded_up(heatveil: Command, site: Path) -> None:
+    """Who asks for 0.6 m and reads of 0.75 m is told why."""
+    text = config.sample()
+    site.write_text(text.replace("protect_distance_m = 0.5", "protect_distance_m = 0.6"))
+
+    assert "The 0.6 m asked for are rounded up to whole cells" in heatveil("calibrate", site).out
+
+
+@pytest.mark.long
+def test_a_plane_is_calibrated_too(heatveil: Command) -> None:
+    """Two axes, moves in every direction, a coarse converter."""
+    room = ("--cells", "8x6", "--length", 4, "--sensors", "4x3", "--spread", 0.3)
+    found = json.loads(heatveil("calibrate", *room, "--set", "step=1/16", "--json").out)
+
+    assert found["sensors"] == 12
+    assert found["converter"]["inflation"] > 1.5
+    epsilons = [row["epsilon"] for row in found["distances"]]
+    assert epsilons == sorted(epsilons)
+
+
+@pytest.mark.long
+def test_the_ways_to_take_the_background_away_stand_side_by_side(
+    heatveil: Command, site: Path
+) -> None:
+    """One costs nothing, one costs noise, one costs the map: whoever chooses sees all three."""
+    text = config.sample().replace("# background = ", "background = ")
+    site.write_text(text.replace("# background_k", "background_k").replace("# empty_r", "empty_r"))
+    found = json.loads(heatveil("calibrate", "--config", site, "--json").out)
+    sigmas = {row["name"]: row["sigma_for_the_promise"] for row in found["what_if"]}
+
+    assert sigmas["background_recorded"] == found["sigma"] == sigmas["as_planned"]
+    assert 4 < sigmas["background_following"] / found["sigma"] < 5
+    assert found["map"]["unresolved"] < found["map"]["trials"]
+    assert found["map"]["off"] < 0.7 * found["map"]["blind"]

@@ -1,0 +1,56 @@
+"""Pictures of a play: whatever came of it, a PNG comes out, and no window or global state."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edge.records import Grid
+from gateway.mechanisms.thermal.picture import Picture, draw
+from tests import processes
+
+TITLES = ("truth", "wire", "map")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("mapped", [True, False])
+@pytest.mark.parametrize("grid", [Grid((20, 1), 0), Grid((20, 1), 500), Grid((6, 4), 0)])
+def test_there_is_a_picture_of_every_outcome(
+    tmp_path: Path, grid: Grid, known: bool, mapped: bool
+) -> None:
+    """With the truth and without, with a map and without, on a line and in a plane."""
+    columns, rows = grid.shape
+    heat = np.zeros((rows, columns))
+    heat[0, 1] = 2.0
+    places = np.array([[0.2, 0.3], [0.6, 0.9]]) if rows > 1 else np.array([0.2, 0.6])
+    sent = np.array([[0.1, np.nan], [0.3, -0.2]])
+    path = tmp_path / "veil.png"
+    warmth = np.array([0.2, 0.1])
+    mass = heat / 2 if mapped else None
+    draw(
+        Picture(
+            grid, heat if known else None, warmth if known else None, places, sent, mass, TITLES
+        ),
+        path,
+    )
+
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.long
+def test_drawing_leaves_matplotlib_as_it_was() -> None:
+    """A gateway that draws must not touch what a notebook has set up."""
+    looked = processes.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, gateway.mechanisms.thermal.picture; print(*sys.modules)",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "matplotlib.pyplot" not in looked.stdout.split()
