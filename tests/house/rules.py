@@ -206,7 +206,7 @@ def trusting(node: ast.AST) -> Found:
 
 
 BOARDS = ("board", "linux", "manifest.py")  # the last is of a build, and on no board
-HOST = ("audit", "commands")  # run by hand where nobody measures how long they take
+HOST = ("audit", "cli")  # run by hand where nobody measures how long they take
 WAITS = ("random bits from spread",)  # how long to wait, and what comes of that is no noise
 
 
