@@ -14,10 +14,9 @@ from edge import thermal, wire
 from edge.host import post
 from gateway import config
 from gateway.brokers import certificates
-from gateway.cli.fleet import Still, fleet_in
 from gateway.enrolment import budgets, enrol
 from gateway.enrolment.granting import granted
-from gateway.mechanisms.thermal.world import Room, scene_of
+from gateway.mechanisms.thermal.world import Room, Still, fleet_in, scene_of
 from gateway.mqtt import access
 from gateway.operating import Mqtt
 from recovery.thermal import plan
