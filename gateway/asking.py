@@ -1,4 +1,7 @@
-"""A round between its plan and its opening: signed and numbered, with what came before a start."""
+"""A round between its plan and its opening: signed and numbered, with what came before a start.
+
+And a round of ours that is met elsewhere: retained by the broker, or answered by a device.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,13 +9,19 @@ from typing import Any
 from edge import wire
 from edge.host import post
 
+from . import config
+from .deployment import Deployment
 from .enrolment.enrol import Devices
+from .faults import OperatorFault
 from .intake.genuine import Arrival, authenticate
 from .intake.outcomes import Asked, Letter
 from .ledger import price
-from .mechanisms.served import wrong_in
+from .mechanisms.served import first, wrong_in
 from .mqtt.session import Message
 from .rounds import OpenRound
+from .storage.forgotten import Lack
+
+NEAR = 4096  # so many lost rounds are known again, and can be charged at once
 
 
 def signed(planned: Any, number: int, devices: Devices) -> Asked:
@@ -50,3 +59,65 @@ def opening(asked: Asked, devices: Devices) -> Letter:
 def taken_back(mechanism: str, devices: Devices) -> Letter:
     """Return the letter after which nothing is asked any more."""
     return Letter(0, wire.round_topic(devices.site, mechanism), b"", True)
+
+
+def met(message: bytes, mechanism: str, devices: Devices) -> Asked | None:
+    """Return the round in a message, or None where this site did not sign it."""
+    try:
+        topic = wire.round_topic(devices.site, mechanism)
+        plan = wire.unpack_round(message, devices.site_key, topic)
+        rho = price(plan.guarantee)
+    except (*wire.BROKEN, ArithmeticError):
+        return None
+    name = wire.name_of(plan)
+    return Asked(name, name, plan, message, rho) if rho > 0 else None
+
+
+class Foreseen:
+    """The rounds that a deployment asks, by the four bytes that devices call them in answers."""
+
+    def __init__(self, deployment: Deployment, devices: Devices) -> None:
+        self._deployment, self._devices = deployment, devices
+        self._next, self._numbers = 0, dict[bytes, int]()
+        self._plan: Any = None
+
+    def find(self, name: bytes, next: int) -> Asked | None:
+        """Return the round of this name, where its number is within `NEAR` of the next one."""
+        if self._next != next:
+            query = None if self._plan else config.query(self._deployment)
+            self._plan = self._plan or first(self._deployment, query)
+            numbers = range(max(next - NEAR, 1), next + NEAR)
+            self._numbers = {wire.name_of(self._plan._replace(number=n)): n for n in numbers}
+            self._next = next
+        number = self._numbers.get(name)
+        return None if number is None else signed(self._plan, number, self._devices)
+
+
+def lost(lack: Lack, devices: Devices) -> list[Asked]:
+    """Return the rounds that a ledger lacks; between those that were found, they are as the next.
+
+    Raises:
+        OperatorFault: they are more than there can be, or not signed with the site's key.
+    """
+    number = max(lack.found)
+    if number - lack.last > NEAR:
+        raise OperatorFault(
+            f"round {number} was found and the ledger ends with round {lack.last}; no more than "
+            f"{NEAR} rounds are charged at once, for a gateway hardly asked so many since, and "
+            "somebody may have the site's key. Enrol again, in a new folder"
+        )
+    rounds, one = list[Asked](), None
+    for at in range(number, lack.last, -1):
+        if at in lack.found:
+            mechanism, message = lack.found[at]
+            one = met(message, mechanism, devices)
+            if one is None:
+                raise OperatorFault(
+                    f"round {number} was found for a site key that is not in the devices file of "
+                    "this deployment, and only what this site signed is charged to it. Name the "
+                    "devices file that the gateway had, under [site] devices"
+                )
+        elif one is not None:
+            one = signed(one.plan, at, devices)
+        rounds += [one] if one else []
+    return rounds[::-1]

@@ -20,6 +20,10 @@ class LinkFault(OperatorFault):
     """The broker cannot be reached, or will not have us."""
 
 
+class RefusedFault(LinkFault):
+    """The broker answers: one of us will not have the other, or not let it read what it asks."""
+
+
 class TakenFault(OperatorFault):
     """Another process has what only one at a time may have."""
 
@@ -35,6 +39,21 @@ class ReplacedFault(OperatorFault):
             "charged and receipted there would be forgotten, and spent once more. Nothing was "
             "receipted since. Before the next start put the store back: what was saved, else the "
             "newest backup"
+        )
+
+
+class ForgottenFault(ReplacedFault):
+    """The ledger lacks a round that was asked with the site's key: it is an older one, or anew."""
+
+    def __init__(self, place: object, found: str, last: int, number: int) -> None:
+        lost = f"rounds {last + 1} to {number}" if number > last + 1 else f"round {number}"
+        ends = f"ends with round {last}" if last else "knows of no round"
+        OperatorFault.__init__(
+            self,
+            f"{found}, and the ledger in {place} {ends}: an older store was put back, or a new "
+            f"one begun. What people gave away in {lost} would be forgotten, and spent once more, "
+            "so nothing is asked. Put the newest store back; where there is none, have it charged "
+            f"to this one: heatveil ledger --accept {number}, with the --config of this gateway",
         )
 
 

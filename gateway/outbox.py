@@ -55,11 +55,20 @@ class Carrier(Protocol):
 class Outbox:
     """The thread that publishes what waits in a store; a context manager."""
 
-    def __init__(self, store: Drawer, publish: Carrier, *, open: bool = False) -> None:
+    def __init__(
+        self,
+        store: Drawer,
+        publish: Carrier,
+        *,
+        open: bool = False,
+        may_begin: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Start the thread.
 
         Args:
             open: whether the broker is there; else `switch` says when.
+            may_begin: is asked on the thread, when the broker is there, until it says yes: before
+                that nothing is handed over.
         """
         self._store, self._publish = store, publish
         self._changed = threading.Condition()
@@ -69,6 +78,7 @@ class Outbox:
         self._again = False
         self._open, self._woken, self._empty = open, True, False
         self._stopping = threading.Event()
+        self._may_begin, self._begun = may_begin, threading.Event()
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
         self._thread.start()
 
@@ -92,6 +102,10 @@ class Outbox:
             self._woken, self._empty = True, False
             self._changed.notify_all()
 
+    def wait_begun(self, patience_s: float = LOOK_S) -> bool:
+        """Wait until letters may be handed over; False when patience ended before."""
+        return self._begun.wait(patience_s)
+
     def wait_empty(self, patience_s: float) -> bool:
         """Wait until the broker has everything; False when patience ended before."""
         with self._changed:
@@ -113,13 +127,20 @@ class Outbox:
                 self._woken = False
             try:
                 self._cross_out()
-                if self._open:
+                if self._open and (self._begun.is_set() or self._begins()):
                     self._hand_over()
             except (Stopped, ReplacedFault):
                 return
             except Exception:  # whatever it is, it is tried again: nothing here may be lost
                 log.exception("the outbox failed")
                 self._stopping.wait(LOOK_S)
+
+    def _begins(self) -> bool:
+        if self._may_begin():
+            self._begun.set()
+        else:
+            self._stopping.wait(LOOK_S)
+        return self._begun.is_set()
 
     def _has_work(self) -> bool:
         news = self._woken or self._again

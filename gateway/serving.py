@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any
 
 import structlog
@@ -88,12 +89,14 @@ class Service:
             )
             stack.callback(uplink.close)
             teller.listen(uplink.tell)
-            self._outbox = stack.enter_context(Outbox(store, uplink.link.publish))
+            # Before the outbox empties or replaces it, and before there is another.
+            look = partial(uplink.remembered, devices)
+            self._outbox = stack.enter_context(Outbox(store, uplink.link.publish, may_begin=look))
             quarantine_of(stack, deployment, store, guard, pump, teller.tell)
             if vitals.health.parts()["broker"].ok:
                 self._outbox.switch(True)
             stack.callback(intake.stop)  # commit and send receipts before saying goodbye
-            runs = intake, solver, self._outbox, teller.tell, vitals.say, vitals.hindrance
+            runs = intake, solver, self._outbox, teller.tell, vitals.say, self._hindrance
             self._campaign = Campaign(deployment, devices, store, *runs)
             store.identity.on_loss(self.stop)
             self._campaign.steps.recorded_s = uplink.recorded_s
@@ -126,9 +129,10 @@ class Service:
         """Run rounds, this many or as many as may be; return the sentence why it ended.
 
         Raises:
-            ReplacedFault: the store was taken away meanwhile.
+            ReplacedFault: the store was taken away meanwhile, or lacks what was asked before.
         """
         try:
+            self.identity.check()  # by now it is heard by us
             why = self._campaign.run(rounds)
         except BaseException:
             self._vitals.say("rounds", False, "the rounds have failed: see the log")
@@ -177,6 +181,13 @@ class Service:
         """Return whether the threads that must move have moved lately."""
         rounds = self._over or self._campaign.moving
         return rounds and self._pump.moving and getattr(self._intake, "moving", True)
+
+    def _hindrance(self) -> str:
+        """Return why no round may open now, or nothing."""
+        if why := self._vitals.hindrance():
+            return why
+        begun = self._outbox is None or self._outbox.wait_begun()
+        return "" if begun else "it is not known yet which round the broker retains"
 
     def _linked(self, up: bool, why: str) -> None:
         if self._outbox is not None:  # it is told how things stand when it begins

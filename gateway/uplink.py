@@ -2,10 +2,17 @@
 
 import json
 from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import structlog
 
 from edge import wire
 
+from .asking import met
 from .deployment import Deployment
+from .enrolment.enrol import Devices
+from .faults import LinkFault, RefusedFault
 from .homeassistant.announcer import Announcer
 from .mqtt.pump import Pump
 from .mqtt.service import Link, Taker
@@ -13,6 +20,16 @@ from .mqtt.session import Message
 from .storage.store import Store
 
 _META, _DEVICES = 4096, 100_000  # bytes of a message that is looked at; how many are kept
+LOOK_S = 1.0  # for a broker that has us already to let us read
+BEHIND_S = 0.2  # what is retained comes with the word that we are subscribed, or right behind it
+
+UNREAD = (
+    "the broker does not let the gateway read which round it retains, so that a ledger which is "
+    "older than that round is not found out by it; let the gateway's user read "
+    "heatveil/1/<site>/round/#, as gateway/README says under The broker"
+)
+
+log = structlog.get_logger()
 
 
 class Uplink:
@@ -36,7 +53,7 @@ class Uplink:
         """
         site = deployment.site.name
         self._take, self._on_state, self._up = take, on_state, False
-        self._store = store
+        self._store, self._deployment, self._pump = store, deployment, pump
         # The name is the session's: with another site's filters it must be another session.
         self._client = f"heatveil-{site}"
         self._announcer = Announcer(deployment, self._announce)
@@ -82,6 +99,56 @@ class Uplink:
         """Say goodbye; the session stays, and the broker keeps what comes."""
         self._announcer.offline()
         self.link.close()
+
+    def remembered(self, devices: Devices) -> bool:
+        """Hold the ledger against the round that the broker retains; return whether that is done.
+
+        Raises:
+            ForgottenFault: we have asked it, and the ledger does not know of it.
+        """
+        try:
+            message = self._retained()
+        except RefusedFault as fault:
+            log.warning(UNREAD, why=str(fault))
+            return True
+        except LinkFault:
+            return False  # the link was lost just now: when it is back
+        asked = met(message, self._deployment.rounds.mechanism, devices) if message else None
+        if asked is not None:
+            number = asked.plan.number
+            found = f"the broker retains round {number}, signed with this site's key"
+            self._store.witness(asked, found)
+        elif message:
+            log.warning(
+                "the broker retains a round that this site has not signed", until="the next"
+            )
+        return True
+
+    def _retained(self) -> bytes:
+        """Return the round that the broker retains for us, b"" where there is none.
+
+        On a connection of its own: on the session that lasts it would wait behind what has come
+        for us, and a broker that lets us read no rounds would refuse that session as a whole.
+
+        Raises:
+            LinkFault: there is no answer, or a no: a `RefusedFault`.
+        """
+        site, came = self._deployment.site.name, SimpleQueue[bytes]()
+
+        def take(link: Link, message: Message) -> None:
+            link.ack(message)
+            came.put(message.payload)
+
+        topic = wire.round_topic(site, self._deployment.rounds.mechanism)
+        told: dict[str, Any] = {"subscribe": [topic], "lasting": False, "on_message": take}
+        broker = self._deployment.mqtt.model_copy(update={"version": str(self.link.version)})
+        link = Link(broker, f"heatveil-{site}-reads", self._pump, **told).wait(LOOK_S)
+        try:
+            return came.get(timeout=BEHIND_S)
+        except Empty:
+            return b""
+        finally:
+            link.close()
 
     def _announce(self, topic: str, payload: bytes, retain: bool) -> None:
         self.link.publish(topic, payload, retain=retain)

@@ -20,6 +20,8 @@ class Right(NamedTuple):
 def of_gateway(site: str, prefix: str = "homeassistant") -> list[Right]:
     """Return what the gateway may do: it alone asks, draws, thanks and commands.
 
+    What it asks it reads too, once a start: see `uplink.remembered`.
+
     Args:
         prefix: of what is announced to Home Assistant.
     """
@@ -27,6 +29,7 @@ def of_gateway(site: str, prefix: str = "homeassistant") -> list[Right]:
     heard = [f"{ours}/+/{leaf}" for leaf in ("data", "meta", "state", "diag", "ack")]
     said = [f"{ours}/round/#", f"{ours}/map/#", f"{ours}/+/receipt", f"{ours}/+/cmd/#"]
     said += [f"{ours}/ha/#", f"{prefix}/device/heatveil_{site}/config"]
+    heard.append(f"{ours}/round/#")
     heard += dict.fromkeys([f"{prefix}/status", "homeassistant/status"])
     return [Right(False, topic) for topic in heard] + [Right(True, topic) for topic in said]
 

@@ -127,6 +127,8 @@ def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     with reading(deployment) as reader:
         promised, least = reader.promise()
         ledger = reader.ledger(budget)
+        if lacking := reader.forgotten():
+            raise lacking
     check_terms(promised, terms(guarantee))
     unit = unit_of(guarantee)
     check_budget(least, budget, unit)

@@ -20,7 +20,7 @@ from recovery.maps.guarantee import from_json
 from .. import config, logs, mechanisms, telling
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices, load_devices
-from ..faults import OperatorFault
+from ..faults import OperatorFault, ReplacedFault
 from ..intake import garbage
 from ..mechanisms.flags import refused
 from ..mechanisms.scores import SEEDED
@@ -176,6 +176,23 @@ class GatewayFiles:
         except Exception:
             log.exception("the deployment stays as it was")
         manager.reloaded()
+
+
+@contextmanager
+def holding(hold: bool) -> Iterator[None]:
+    """Rest where the block ends for a store that is not what it was, until we are told to stop.
+
+    Docker starts again whatever ends, on what by then may be an empty store. Nobody is
+    answered meanwhile, so that a check of our health sees it.
+    """
+    try:
+        yield
+    except ReplacedFault as fault:
+        if not hold:
+            raise
+        log.error("nothing is done any more until somebody has looked", why=str(fault))
+        with ending_well():
+            threading.Event().wait()
 
 
 def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:

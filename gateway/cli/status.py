@@ -1,10 +1,14 @@
-"""What a deployment has spent, and whether its gateway works: `heatveil ledger` and `health`."""
+"""What a deployment has spent, and whether its gateway works: `heatveil ledger` and `health`.
+
+And what it is charged where its store was lost and an older one put in its place: `--accept`.
+"""
 
 import json
 import urllib.error
 import urllib.request
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -13,13 +17,17 @@ from urllib.parse import urlsplit
 
 from recovery.maps.guarantee import ratio_text
 
-from .. import config
+from .. import asking, config
 from ..currency import Unit
 from ..deployment import Deployment
+from ..enrolment.enrol import load_devices
 from ..faults import OperatorFault
 from ..ledger import Ledger, price
 from ..mechanisms.served import first, of
-from ..terms import unit_of
+from ..storage.alone import alone
+from ..storage.places import place_of
+from ..storage.store import Store
+from ..terms import terms, unit_of
 from ..web.token import read as read_token
 from .store import reading
 
@@ -170,6 +178,47 @@ def ledger(path: Path, limit: int, as_json: bool, say: Callable[[str], None]) ->
         say(line)
     for line in _charges(charges, limit, unit_of(plan.guarantee)):
         say(line)
+
+
+def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
+    """Charge the rounds that the ledger lacks, up to the one that was found; the gateway rests.
+
+    Raises:
+        OperatorFault: nothing was found, or another round, or a gateway runs.
+    """
+    deployment = config.load(path)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
+    plan = first(deployment, config.query(deployment))
+    rho, promised, nothing = price(plan.guarantee), terms(plan.guarantee), Fraction(0)
+    with reading(deployment):
+        pass  # there must be a store
+    with alone(place_of(deployment)), closing(Store.of(deployment)) as store:
+        lack = store.lack()
+        found = max(lack.found) if lack else None
+        if lack is None or number != found:
+            raise OperatorFault(
+                f"--accept {number} was asked for, and what was found that the ledger lacks ends "
+                f"with {f'round {found}' if found else 'nothing'}: only that is charged, for a "
+                "charge is never taken back. Write the number that the gateway named when it ended"
+            )
+        lost = [
+            # Never less than what an answer costs now: whoever forges a Round may understate it.
+            one._replace(
+                rho=max(one.rho, rho) if terms(one.plan.guarantee) == promised else nothing
+            )
+            for one in asking.lost(lack, devices)
+        ]
+        store.charge_lost(lost, promised, rho * deployment.privacy.readings)
+    unit, sum_of = unit_of(plan.guarantee), sum((one.rho for one in lost), nothing)
+    say(
+        f"Charged, for {len(lost)} rounds that were lost, up to round {number}: "
+        f"{unit.said(sum_of, 6)}. heatveil serve goes on with the next."
+    )
+    if others := sum(not one.rho for one in lost):
+        say(
+            f"Of these {others} were of another promise. What they cost adds to this in truth, "
+            "and in no ledger: tell the people in the room."
+        )
 
 
 def _epsilon(deployment: Deployment, standing: Ledger, plan: Any) -> float:

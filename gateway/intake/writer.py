@@ -43,15 +43,17 @@ class Intake:
         metrics: Metrics | None = None,
         guard: Guard | None = None,
         health: Health | None = None,
+        foreseen: doubts.Foresight = lambda name, first: None,
     ) -> None:
         """Start the thread.
 
         Args:
             progress: hears, after a batch, how the round stands and how many were refused.
             alarm: hears, after a batch, of devices that need a new key.
+            foreseen: knows the rounds that are still to be asked.
         """
         self._store, self._devices, self._packer = store, devices, receipts.Packer(devices)
-        self._progress, self._alarm = progress, alarm
+        self._progress, self._alarm, self._foreseen = progress, alarm, foreseen
         self._inbox, self._door = Inbox(), Door(devices, guard)
         self._counting = Counting(metrics, health)
         self._decide = self._counting.watched(self._decided)
@@ -123,7 +125,7 @@ class Intake:
                     self._handle(batch)
             except Stopped:
                 pass  # not acknowledged, so the broker keeps it for us
-            except ReplacedFault:  # no receipt for what went into a file that is gone
+            except ReplacedFault:  # no receipt where what was charged is, or would be, forgotten
                 return
             except Exception:  # not the disk's fault: find the one that cannot be stored
                 log.exception("a batch could not be stored", messages=len(batch))
@@ -153,6 +155,7 @@ class Intake:
         with self._changed:
             now_s = time.monotonic()
             known = doubts.known(self._store, arrivals, self._round, self._newest, now_s)
+            doubts.hold_against(self._store, arrivals, self._round, known, self._foreseen)
             verdict = judge(arrivals, self._round, self._newest, known, now_s)
             verdict.letters[:0] = sifted.letters
             self._store.keep(

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from typing import NamedTuple
 
-from ..faults import LinkFault
+from ..faults import LinkFault, RefusedFault
 
 OFTEN, OFTEN_S = 3, 5.0  # losses within so many seconds: a network does not fail like that
 
@@ -106,7 +106,7 @@ class Session:
         with self._changed:
             self._changed.wait_for(lambda: self._ready or self._final, patience_s)
             if not self._ready:
-                raise LinkFault(self._trouble)
+                raise (RefusedFault if self._final else LinkFault)(self._trouble)
 
     def wait_down(self, patience_s: float) -> None:
         """Return once the link is down, or patience is at its end."""

@@ -56,6 +56,20 @@ class Identity:
         """Have this called once, on the thread that finds that the store is another."""
         self._heard.append(heard)
 
+    def condemn(self, fault: ReplacedFault) -> None:
+        """Let nobody go on with this store, whatever its files say, and have that heard.
+
+        Raises:
+            ReplacedFault: this one; from then on always.
+        """
+        with self._lock:
+            first, self.fault = self.fault is None, self.fault or fault
+        if first:
+            log.error("the store is not gone on with", why=str(fault))
+            for heard in self._heard:
+                heard()
+        raise self.fault
+
     def check(self, connection: Any = None) -> None:
         """Look whether the store is the one that was opened.
 

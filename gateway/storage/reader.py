@@ -10,8 +10,9 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from ..faults import OperatorFault
 from ..ledger import Ledger
-from . import till
+from . import forgotten, till
 from .looking import looking
 from .places import Place
 from .records import AnswerRow, ChargeRow, DeviceRow, Gap, RefusedRow, RoundRow
@@ -40,11 +41,16 @@ class Reader:
         Raises:
             OperatorFault: it is not there, is no store, or of another heatveil's schema.
         """
-        self._engine = looking(place)
+        self._engine, self._place = looking(place), place
 
     def close(self) -> None:
         """Let go of it."""
         self._engine.dispose()
+
+    def forgotten(self) -> OperatorFault | None:
+        """Return why no gateway goes on with this store, where it lacks what was found since."""
+        with self._engine.connect() as connection:
+            return forgotten.fault(connection, self._place)
 
     def rounds(self, limit: int = LIMIT, before: int | None = None) -> list[RoundRow]:
         """Return rounds, newest first, with numbers below `before`."""

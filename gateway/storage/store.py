@@ -16,7 +16,7 @@ from ..intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, Lett
 from ..ledger import Charge, Ledger
 from ..terms import terms, unit_of
 from . import asked as rows
-from . import dead, heard, till
+from . import dead, forgotten, heard, till
 from . import post as outbox
 from .asked import Vacant
 from .opening import opened
@@ -68,9 +68,10 @@ class Store(Recall, Upkeep):
             promised: as `terms.terms` writes it.
 
         Raises:
-            OperatorFault: it is another promise, or a larger one.
+            OperatorFault: it is another promise, or a larger one; or rounds are missing here.
         """
         with self._reads.connect() as connection:
+            self._check_whole(connection)
             till.check(connection, promised, budget)
             least = till.budget(connection)
         if least is not None and budget < least:
@@ -92,11 +93,12 @@ class Store(Recall, Upkeep):
 
         Raises:
             OperatorFault: what was charged before is the price of another promise, or was
-                promised to stay within less.
+                promised to stay within less; or rounds are missing here, which others found out.
         """
         now_s, promised = time.time(), terms(asked.plan.guarantee)
         with self._engine.begin() as connection:
             till.lock(connection)
+            self._check_whole(connection)
             till.check(connection, promised, budget)
             if rows.known(connection, asked.name):
                 return ""
@@ -116,6 +118,50 @@ class Store(Recall, Upkeep):
                 till.charge(connection, asked.name, Charge(asked.rho), now_s)
             till.hold_to(connection, promised, budget)
         return ""
+
+    def witness(self, asked: Asked, found: str) -> None:
+        """Hold the ledger against a round that was asked with the site's key.
+
+        Args:
+            found: where it was found, as the beginning of a sentence.
+
+        Raises:
+            ForgottenFault: the ledger does not know it; from then on whatever writes here, too.
+        """
+        with self._engine.begin() as connection:
+            till.lock(connection)
+            if forgotten.knows(connection, asked.name):
+                return
+            forgotten.note(connection, asked, time.time())
+            fault = forgotten.fault(connection, self.place, found)
+        if fault is not None:
+            self.identity.condemn(fault)
+
+    def _check_whole(self, connection: Any) -> None:
+        if fault := forgotten.fault(connection, self.place):
+            raise fault
+
+    def lack(self) -> forgotten.Lack | None:
+        """Return what the ledger lacks, as far as it was found out, or None."""
+        with self._reads.connect() as connection:
+            return forgotten.lack(connection)
+
+    def charge_lost(self, lost: Sequence[Asked], promised: str, budget: Fraction) -> None:
+        """Have rounds charged that the ledger lacks, which may be more than the budget holds.
+
+        Args:
+            lost: of one whose rho is nought only the number is used up.
+            promised, budget: of the deployment, as for `check`.
+        """
+        now_s = time.time()
+        with self._engine.begin() as connection:
+            till.lock(connection)
+            till.check(connection, promised, budget)
+            for one in lost:
+                forgotten.note(connection, one, now_s, forgotten.LOST)
+                if one.rho:
+                    till.charge(connection, one.name, Charge(one.rho), now_s)
+                    till.hold_to(connection, promised, budget)
 
     def keep(
         self,

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from edge import wire
 
+from ..asking import Foreseen
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices
 from ..intake.batches import Bearer
@@ -56,7 +57,8 @@ def taker(
         return Gathering(deployment, store, devices, progress, alarm, **told)
     if isinstance(store.place, Database):  # there may have been workers
         retiring.begin(deployment, store)
-    return Intake(store, devices, progress, alarm, **told)
+    foreseen = Foreseen(deployment, devices).find
+    return Intake(store, devices, progress, alarm, foreseen=foreseen, **told)
 
 
 def topics(deployment: Deployment, devices: Devices) -> tuple[list[str], list[str]]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import structlog
 
+from ..asking import Foreseen
 from ..deployment import Deployment
 from ..enrolment.enrol import Devices
 from ..intake.door import Guard
@@ -68,6 +69,7 @@ class Part:
             around.alarm,
             metrics=around.metrics,
             guard=around.guard,
+            foreseen=Foreseen(deployment, around.devices).find,
         )
         self._intake.begin()
         self._link = Link(

@@ -1,10 +1,13 @@
 """What a disk does: it is held by somebody else, full for a while, full for good."""
 
 import os
+import re
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +18,21 @@ from harness.stage import SITE, Stage
 from harness.truth import ask, sound
 from harness.web import get, told
 
-from gateway.faults import ReplacedFault
+from edge import wire
+from gateway import config
+from gateway.faults import ForgottenFault, ReplacedFault
+from gateway.mqtt.pump import Pump
+from gateway.mqtt.service import Link
+from gateway.storage import files
 from gateway.storage.store import Store
 from tests import processes
 from tests.waiting import eventually
 
+PROGRAM = Path(sys.executable).with_name("heatveil")
 Staged = Callable[..., Stage]
 SENSORS = sized(200, 2000)
 FEW = 200  # where it is about a file and no load
+NONE = Fraction(0)
 LIMIT_MB = 8.0  # journal_size_limit is a little more
 
 
@@ -230,6 +240,82 @@ def test_store_taken_away_control(stage: Staged) -> None:
     assert eventually(lambda: site.freed() == FEW)
     assert gateway.alive
     assert site.truth().lost == FEW
+
+
+def spent(site: Stage) -> Fraction:
+    """Return everything that is in the ledger."""
+    return sum((Fraction(rho) for (rho,) in ask(site.database, "SELECT rho FROM charges")), NONE)
+
+
+def put_back(site: Stage, proof: str, *switches: str) -> tuple[Child, int]:
+    """Bring a copy back of after round 1, where more were answered; return the last one's number.
+
+    Args:
+        proof: "retained": the broker still has the open round. "answered": it has lost that, and
+            keeps devices' answers to it.
+    """
+    gateway, edges = site.gateway(*switches), site.edges()
+    assert eventually(lambda: site.released() >= 1)
+    copy = site.database.with_name("copy.sqlite")
+    files.backup(site.database, copy)
+    assert eventually(lambda: site.released() >= 2)
+    edges.stop()
+    assert eventually(lambda: site.opened() > site.released())  # nobody answers it any more
+    assert site.asked(site.opened())
+    number = site.opened()
+    gateway.kill()
+    if proof == "answered":
+        said = len(site.said())
+        edges.start()
+        assert eventually(lambda: len(site.said()) > said)
+        time.sleep(0.5)  # and the broker has them
+        broker = config.load(site.path).mqtt
+        with Pump("forgetting") as pump:
+            link = Link(broker, "forgetting", pump).wait()
+            link.publish(wire.round_topic(SITE, "thermal"), b"", retain=True)
+            assert link.sent(5)
+            link.close()
+    for end in ("", "-wal", "-shm"):
+        Path(f"{site.database}{end}").unlink(missing_ok=True)
+    copy.rename(site.database)
+    return gateway.start(), number
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("proof", ["retained", "answered"])
+def test_older_store_put_back(stage: Staged, proof: str) -> None:
+    """Its gateway ends, over every start, until what was lost is charged; then it goes on."""
+    site = stage(sensors=8, gather_s=60)
+    gateway, number = put_back(site, proof)
+    words = "retains round" if proof == "retained" else "has answered round"
+    accepted = 1
+    while accepted < number:  # answers of an earlier round may come first
+        assert gateway.wait(60) == gateway.start().wait(60) == ForgottenFault.status
+        named = int(re.findall(rf"{words} (\d+)", gateway.said())[-1])
+        assert accepted < named <= number
+        accept = [PROGRAM, "ledger", "--config", site.path, "--accept", str(named)]
+        ran = processes.run(accept, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+        accepted = named
+        assert spent(site) == accepted * site.price
+        gateway.start()
+    if proof == "retained":
+        site.edges()
+    assert eventually(lambda: site.released() > 1)
+
+    assert spent(site) >= (number + 1) * site.price
+
+
+@takes_long
+@pytest.mark.parametrize("proof", ["retained", "answered"])
+def test_older_store_put_back_control(stage: Staged, proof: str) -> None:
+    """Not held against what proves more, the ledger says less than was spent."""
+    site = stage(sensors=8, gather_s=60)
+    gateway, number = put_back(site, proof, "believing")
+    time.sleep(3)
+
+    assert gateway.alive
+    assert spent(site) < number * site.price
 
 
 def read_slowly(site: Stage, *switches: str) -> tuple[float, float]:

@@ -1,13 +1,14 @@
 """What waits in the store goes out once, in order; a broker that forgot is told again."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway import outbox as outbox_module
 from gateway.intake.outcomes import Letter
 from gateway.outbox import Outbox
 from gateway.storage.store import Store
@@ -25,7 +26,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @contextmanager
-def outbox(store: Store) -> Iterator[tuple[Outbox, list[tuple[str, bytes]]]]:
+def outbox(
+    store: Store, may_begin: Callable[[], bool] = lambda: True
+) -> Iterator[tuple[Outbox, list[tuple[str, bytes]]]]:
     """Run an outbox whose broker takes everything at once; gives what went out."""
     out: list[tuple[str, bytes]] = []
 
@@ -34,7 +37,7 @@ def outbox(store: Store) -> Iterator[tuple[Outbox, list[tuple[str, bytes]]]]:
         if on_sent is not None:
             on_sent()
 
-    with Outbox(store, publish) as box:
+    with Outbox(store, publish, may_begin=may_begin) as box:
         yield box, out
 
 
@@ -143,3 +146,18 @@ def test_a_letter_that_the_broker_refused_goes_once_more_with_the_same_bytes(
     assert len(tries) == 2
     assert tries[1] - tries[0] >= 0.3
     assert not store.letters()
+
+
+def test_nothing_goes_out_before_it_may(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the broker retains is read first, and what waits here would replace it."""
+    monkeypatch.setattr(outbox_module, "LOOK_S", 0.02)
+    seen = list[list[tuple[str, bytes]]]()
+    with outbox(store, lambda: seen.append(list(out)) or len(seen) > 1) as (box, out):
+        store.post([letter(ROUND, b"")])
+        assert not box.wait_begun(0.05)
+        assert seen == []  # there is no broker to be asked
+        box.switch(True)
+        assert box.wait_begun(10)
+        assert eventually(lambda: not store.letters())
+
+    assert (seen, out) == ([[], []], [(ROUND, b"")])

@@ -1,5 +1,4 @@
-"""The commands that look and change nothing: check, config, ledger, show, health, audit, backup,
-export.
+"""The commands that look: check, config, ledger, show, health, audit, backup, export.
 
 Only the flags are here; the work is in the modules that each imports when it runs.
 """
@@ -11,10 +10,6 @@ import typer
 
 from ...faults import OperatorFault
 from . import flags
-
-# The commands that look and change nothing: check, config, ledger, show, health, audit.
-#
-# Only the flags are here; the work is in the module that each imports when it runs.
 
 Optional = Annotated[Path | None, typer.Option("--config", help="The deployment file, TOML.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -61,13 +56,25 @@ def ledger(
     limit: Annotated[
         int, typer.Option(min=0, help="List so many rounds, the newest; in JSON all are.")
     ] = 10,
+    lost: Annotated[
+        int | None,
+        typer.Option(
+            "--accept",
+            min=1,
+            metavar="ROUND",
+            help="Charge the rounds that the ledger lacks, up to this, which the gateway named.",
+        ),
+    ] = None,
 ) -> None:
     """Say what has been spent of the privacy of a deployment, and what is left.
 
-    Beside a gateway that runs, or without one. In JSON every rho is an exact fraction.
+    Beside a gateway that runs, or without one. In JSON every rho is an exact fraction. With
+    --accept, after a gateway ended with status 4, what was lost with its store is charged first.
     """
-    from ..status import ledger
+    from ..status import accept, ledger
 
+    if lost is not None:
+        accept(config, lost, lambda line: typer.echo(line, err=as_json))
     ledger(config, limit, as_json, typer.echo)
 
 

@@ -31,11 +31,20 @@ def serve(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="End after so many rounds; else run on.")
     ] = None,
+    hold: Annotated[
+        bool,
+        typer.Option(
+            "--hold",
+            help="Instead of leaving with status 4, say why and rest until told to stop: where "
+            "whoever starts it again knows no statuses, as Docker does.",
+        ),
+    ] = False,
 ) -> None:
     """Run the gateway of a deployment, with its page, until it is told to stop."""
-    from ..serve import serve
+    from ..serve import holding, serve
 
-    serve(config, rounds, typer.echo)
+    with holding(hold):
+        serve(config, rounds, typer.echo)
 
 
 def once(config: flags.Config) -> None:

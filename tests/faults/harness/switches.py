@@ -100,6 +100,13 @@ def any_file() -> None:
     Identity.check = lambda *_: None  # type: ignore[method-assign, assignment]
 
 
+def believing() -> None:
+    """Whatever was asked that it does not know of, a ledger is taken for whole."""
+    from gateway.storage.store import Store
+
+    Store.witness = lambda *_: None  # type: ignore[method-assign, assignment]
+
+
 def waits_for_broker() -> None:
     """The page is shown when the broker has answered, and not before."""
     from gateway import serving
@@ -238,6 +245,7 @@ SWITCHES: dict[str, Callable[[], None]] = {
         gated,
         undurable,
         any_file,
+        believing,
         impatient,
         untagged,
         short_keepalive,

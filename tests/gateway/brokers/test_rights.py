@@ -23,6 +23,7 @@ from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.operating import Mqtt
 from tests import processes
+from tests.waiting import eventually
 
 MANY = 40
 
@@ -104,6 +105,25 @@ def test_one_device_cannot_take_all_connections_that_there_are(site: Site, pump:
         for link in greedy:
             link.close()
     own.close()
+
+
+def test_the_gateway_reads_the_round_that_it_has_asked(site: Site, pump: Pump) -> None:
+    """By what is delivered: mosquitto grants what an access list forbids, and then is silent."""
+    topic, heard = "heatveil/1/lab/round/thermal", list[Any]()
+    link = Link(site.mqtt, "heatveil-lab", pump).wait()
+    link.publish(topic, b"a round", retain=True)
+    assert link.sent(5)
+    link.close()
+    told: Any = {
+        "subscribe": [topic],
+        "lasting": False,
+        "on_message": lambda _, m: heard.append(m),
+    }
+    link = Link(site.mqtt, "heatveil-lab-reads", pump, **told).wait()
+    assert eventually(lambda: heard)
+    link.close()
+
+    assert [(one.payload, one.retained) for one in heard] == [(b"a round", True)]
 
 
 def spoken(mqtt: Mqtt, version: str) -> str | None:

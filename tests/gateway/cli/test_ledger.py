@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
+from structlog.testing import capture_logs
 
 from gateway import asking, config
 from gateway.enrolment.enrol import load_devices
+from gateway.faults import ForgottenFault
 from gateway.intake.outcomes import Again
 from gateway.ledger import Charge, price
 from gateway.mechanisms import named
@@ -156,3 +158,53 @@ def test_a_file_that_promises_more_is_refused_in_epsilon(square: Path, heatveil:
     assert "would spend epsilon 8.4 in all, and on its database 7 was promised" in more
     assert "this file promises epsilon 3.5 in all, and 7 was promised before" in less
     assert not re.search(r"\brho\b", more + less)
+
+
+def test_what_was_lost_is_charged_when_its_number_is_named(kept: Any, heatveil: Heatveil) -> None:
+    """Of rounds 3 to 5 the last was found, and its promise states half of what it cost."""
+    deployment = config.load(kept.path)
+    devices = load_devices(deployment.site.devices, "seen")
+    plan = named("thermal").plan(config.query(deployment), [])
+    num, den = plan.guarantee.rho
+    cheap = plan._replace(guarantee=plan.guarantee._replace(rho=(num, 2 * den)))
+    store = Store.of(deployment)
+    with capture_logs(), pytest.raises(ForgottenFault):
+        store.witness(asking.signed(cheap, 5, devices), "somebody has round 5")
+    store.close()
+    before = heatveil("ledger", "--config", kept.path, "--json")
+    for number, words in ((4, "ends with round 5"), (6, "ends with round 5")):
+        refused = heatveil("ledger", "--config", kept.path, "--accept", number)
+        assert refused.status == 1
+        assert words in refused.err
+    checked = heatveil("check", kept.path)
+    assert checked.status == 1
+    assert "--accept 5" in " ".join(checked.out.split())
+    accepted = heatveil("ledger", "--config", kept.path, "--accept", 5, "--json")
+    told = json.loads(accepted.out)
+
+    assert "3 rounds that were lost" in accepted.err
+    assert [one["round"] for one in told["charges"][:3]] == [5, 4, 3]
+    assert Fraction(told["spent"]) == Fraction(json.loads(before.out)["spent"]) + 3 * kept.rho
+    assert "nothing" in heatveil("ledger", "--config", kept.path, "--accept", 5).err
+
+
+def test_rounds_of_another_promise_use_up_their_numbers_alone(
+    kept: Any, heatveil: Heatveil
+) -> None:
+    """A new database for a new promise is nothing forbidden; prices of two are never added up."""
+    deployment = config.load(kept.path)
+    devices = load_devices(deployment.site.devices, "seen")
+    plan = named("thermal").plan(config.query(deployment), [])
+    other = plan._replace(guarantee=plan.guarantee._replace(neighbours="another promise"))
+    store = Store.of(deployment)
+    with capture_logs(), pytest.raises(ForgottenFault):
+        store.witness(asking.signed(other, 9, devices), "somebody has round 9")
+    store.close()
+    before = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)["spent"]
+    accepted = heatveil("ledger", "--config", kept.path, "--accept", 9, "--json")
+
+    assert json.loads(accepted.out)["spent"] == before
+    assert "another promise" in accepted.err
+    store = Store.of(deployment)
+    assert store.number_of(b"none") == 10
+    store.close()

@@ -1,10 +1,12 @@
 """`heatveil serve` and `heatveil fleet`: two programs, an operator's broker between them."""
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ import pytest
 from gateway import config
 from gateway.brokers.broker import free_port
 from gateway.cli import serve
+from gateway.faults import ReplacedFault
 from gateway.mechanisms.thermal.query import first_round, query
 from gateway.operating import Mqtt
 from gateway.serving import Service
@@ -191,6 +194,25 @@ def test_who_is_stopped_as_it_begins_ends_as_later(
     said = heatveil("serve", "--config", site)
 
     assert said.status == 0, said.err
+
+
+@pytest.mark.parametrize("words", [[], ["--hold"]])
+def test_a_store_that_is_not_what_it_was_is_no_reason_to_start_again(
+    site: Path, heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    """systemd is told by the status. Docker starts again whatever it is: there it is not left."""
+
+    def entered(service: Service) -> Service:
+        if words:
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        raise ReplacedFault("somebody took it")
+
+    heatveil("enrol", "--config", site)
+    monkeypatch.setattr(Service, "__enter__", entered)
+    said = heatveil("serve", "--config", site, *words)
+
+    assert said.status == (0 if words else ReplacedFault.status)
+    assert "somebody took it" in said.err
 
 
 def test_only_a_request_to_stop_ends_well() -> None:

@@ -62,7 +62,7 @@ def test_it_runs_as_a_user_without_rights_and_with_a_check() -> None:
     (check,) = of(last, "HEALTHCHECK")
     assert json.loads(check.partition("CMD ")[2])[:2] == ["heatveil", "health"]
     assert json.loads(of(last, "ENTRYPOINT")[0]) == ["heatveil"]
-    assert json.loads(of(last, "CMD")[0])[0] == "serve"
+    assert json.loads(of(last, "CMD")[0])[:2] == ["serve", "--hold"]
     assert of(last, "STOPSIGNAL") == ["SIGTERM"]
 
 
@@ -207,6 +207,7 @@ def test_what_is_mounted_is_there_and_what_is_reached_needs_a_word(composition: 
             if source.startswith("./") and not source.startswith("./site"):
                 assert (HERE / source).is_file(), source
     gateway = services["gateway"]
+    assert "command" not in gateway  # its own holds after status 4, for it is always started again
     assert gateway["environment"]["HEATVEIL_PAGE__TOKEN_FILE"] == "/srv/heatveil/page.token"
     assert services["grafana"]["ports"] == ["127.0.0.1:3000:3000"]
     assert "ports" not in services["prometheus"]

@@ -10,6 +10,7 @@ import pytest
 
 from gateway import deploy
 from gateway.config import load, sample
+from gateway.faults import ReplacedFault
 from tests import processes
 
 HERE = Path(deploy.__file__).parent
@@ -155,6 +156,13 @@ def test_where_nothing_may_be_compiled_maps_are_drawn_all_the_same(said: str) ->
         assert "cannot allocate executable memory" in ran.stderr
     else:
         assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_store_that_is_not_what_it_was_is_not_begun_again(unit: str) -> None:
+    """Whatever else ends a gateway, it comes back; after this somebody has to look."""
+    assert settings(unit, "Restart") == ["on-failure"]
+    assert settings(unit, "RestartPreventExitStatus") == [str(ReplacedFault.status)]
 
 
 def test_no_secret_stands_in_a_unit() -> None:
