@@ -32,31 +32,6 @@ def breaks(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     raise RuntimeError("the second could not be looked at")
 
 
-# These take their time, and hold or do not in a file of their own.
-ELSEWHERE = {"accountant", "device", "exact", "fit", "interpreters", "sensitivity"}
-
-
-LOOKS = [
-    (one, mechanism)
-    for one in LAYERS
-    if one.name not in ELSEWHERE
-    for mechanism in (MECHANISMS if one.each else (None,))
-    if mechanism is None or (mechanism.subject and mechanism.subject.KIND in one.kinds)
-]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("one", "mechanism"), LOOKS, ids=lambda one: one.name if one else "the house"
-)
-def test_every_promise_holds(one: Layer, mechanism: Any) -> None:
-    """The audit itself, layer by layer: `heatveil audit` with a report says the same."""
-    claims = look(one, mechanism, Effort()).claims
-
-    assert failed(list(claims)) == []
-    assert claims
-
-
 def test_a_layer_that_breaks_off_has_shown_nothing() -> None:
     """A mutant that raises is as dead as one that gives a wrong number."""
     first, second = look(layer(breaks), THERMAL, Effort()).claims

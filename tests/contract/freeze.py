@@ -1,0 +1,276 @@
+"""What outsiders rely on, asked for through the doors that they use, and written down.
+
+    python -m tests.contract.freeze            write all of `frozen/` anew; some minutes
+    python -m tests.contract.freeze play api   these files alone
+
+A change of what is frozen is a change for others: it stands in the CHANGELOG, and where noise or a
+promise is concerned under Privacy there. Nothing from an inner module is imported here, so that
+modules can move without a word of this.
+"""
+
+import contextlib
+import importlib
+import inspect
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import sqlite3
+import sys
+import tempfile
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import typer.main
+
+from gateway import cli
+from tests import sites
+
+FROZEN = Path(__file__).parent / "frozen"
+NEAR = 1e-8  # what another processor may make of a float
+PORTS = ("interpreters", "links")  # what they look at need not be installed
+
+
+class Said(NamedTuple):
+    """What the command said, and how it left."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def complaint(self) -> str:
+        """Whether there is one line on standard error, the usage, something else or nothing."""
+        if re.fullmatch("heatveil: [^\n]+\n", self.err):
+            return "one line"
+        return "usage" if "Usage:" in self.err else "more" if self.err else ""
+
+
+def heatveil(words: str, folder: Path) -> Said:
+    """Return what the command says that is run in this folder, and how it leaves."""
+    out, err, around = io.StringIO(), io.StringIO(), dict(os.environ)
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            cli.main(shlex.split(words))
+        except SystemExit as left:
+            return Said(int(left.code or 0), out.getvalue(), err.getvalue())
+        finally:  # --log is for whatever the command starts
+            os.environ.clear()
+            os.environ.update(around)
+    raise AssertionError(f"heatveil {words} did not leave with a status")
+
+
+def played(words: str, folder: Path) -> dict[str, Any]:
+    """Return what was on the wire, the map and the scores of one run; times are left out."""
+    files = "--out map.npz --scores scores.json --published public.json"
+    said, drawn = heatveil(f"play {words} {files}", folder), folder / "map.npz"
+    if (said.status, said.err) != (0, ""):
+        raise AssertionError(f"{words} left with {said}")
+    scores = json.loads((folder / "scores.json").read_text())
+    return {
+        "words": words,
+        "public": json.loads((folder / "public.json").read_text()),
+        "scores": {key: one for key, one in scores.items() if not key.startswith("seconds_")},
+        "map": _arrays(drawn) if drawn.exists() else None,
+    }
+
+
+def _arrays(path: Path) -> dict[str, Any]:
+    """Return the map's mass, its promise, and what other arrays stand beside them."""
+    with np.load(path) as archive:
+        kept = {name: f"{one.dtype.kind} {one.shape}" for name, one in archive.items()}
+        promise = json.loads(str(archive["guarantee"]))
+        return {"arrays": kept, "guarantee": promise, "mass": archive["mass"].tolist()}
+
+
+def site(folder: Path) -> int:
+    """Make an enrolled site in a folder, and return its page's port."""
+    with socket.socket() as broker, socket.socket() as page:
+        for one in (broker, page):
+            one.bind(("127.0.0.1", 0))
+        ports = broker.getsockname()[1], page.getsockname()[1]
+    (folder / "site.toml").write_text(sites.small("seen", *ports))
+    said = heatveil("enrol --config site.toml", folder)
+    if said.status:
+        raise AssertionError(said)
+    return int(ports[1])
+
+
+def stored(folder: Path) -> list[str]:
+    """Return the statements that make the tables of a new store; shutting a device out makes it.
+
+    In the folder of a site without a store.
+    """
+    said = heatveil("device shut node-0 --config site.toml --why none", folder)
+    if said.status:
+        raise AssertionError(said)
+    with contextlib.closing(sqlite3.connect(folder / "heatveil.sqlite")) as store:
+        rows = store.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
+        found = [" ".join(sql.split()) for (sql,) in rows]
+        return [*found, *map(str, store.execute("SELECT schema, site FROM about"))]
+
+
+def served(folder: Path, port: int) -> tuple[list[Any], Said]:
+    """Return what a gateway's page says of its API, and how the gateway ended when asked to."""
+    found: list[dict[str, Any]] = []
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.01):
+            with contextlib.suppress(OSError):
+                where = f"http://127.0.0.1:{port}/api/v1/openapi.json"
+                with urllib.request.urlopen(where, timeout=5) as answer:
+                    found.append(json.load(answer))
+                return os.kill(os.getpid(), signal.SIGTERM)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    said = heatveil("serve --config site.toml", folder)
+    over.set()
+    watcher.join()
+    return [_bare(one) for one in found], said
+
+
+def _bare(described: Any) -> Any:
+    """Return a description without its prose."""
+    if isinstance(described, list):
+        return [_bare(one) for one in described]
+    if not isinstance(described, dict):
+        return described
+    prose = ("description", "summary", "version")
+    kept = {key: one for key, one in described.items() if key not in prose or _inner(one)}
+    return {key: _bare(one) for key, one in kept.items()}
+
+
+def _inner(one: Any) -> bool:
+    return not isinstance(one, str)  # a field that is called so, and no prose
+
+
+def commands() -> dict[str, Any]:
+    """Return every command with what it takes: how that is written, and what holds without it."""
+    return dict(_commands("heatveil", typer.main.get_command(cli.app)))
+
+
+def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+    yield path, [_parameter(one) for one in command.params if one.name != "help"]
+    for name, one in sorted(getattr(command, "commands", {}).items()):
+        yield from _commands(f"{path} {name}", one)
+
+
+def _parameter(one: Any) -> str:
+    written = "/".join([*one.opts, *one.secondary_opts])
+    given = "alone" if getattr(one, "is_flag", False) else "with a value"
+    many = ", many" if one.nargs != 1 or getattr(one, "multiple", False) else ""
+    usual = "needed" if one.required else f"else {one.default}"
+    return f"{one.param_type_name} {written}: {given}{many}, {usual}"
+
+
+def called(name: str) -> str:
+    """Return how a name is called that outside checks use: its arguments and defaults."""
+    module, _, own = name.rpartition(".")
+    one = getattr(importlib.import_module(module), own)
+    if not callable(one):
+        return type(one).__name__
+    named = inspect.signature(one).parameters.values()
+    return str(inspect.Signature([param.replace(annotation=param.empty) for param in named]))
+
+
+def layers(folder: Path) -> list[str]:
+    """Return the audit's layers, which it lists for whoever names none of them."""
+    listed = heatveil("audit --layer nothing", folder).err.partition("known here are ")[2]
+    return listed.strip().replace(" and ", ", ").split(", ")
+
+
+def claimed(layer: str, folder: Path) -> list[str]:
+    """Return what the quick audit claims in a layer: of which mechanism, and the sentence."""
+    said = heatveil(f"audit --quick --json --layer {layer} --folder .", folder)
+    if said.status not in (0, 3 if layer in PORTS else 0):
+        raise AssertionError(said)
+    claims = json.loads(said.out)["claims"]
+    return _sentences(claims, layer)
+
+
+def _sentences(claims: Any, layer: str) -> list[str]:
+    return [
+        f"{one['mechanism']}: {one['sentence']}"
+        for one in claims
+        if one["layer"] == layer and "32-bit" not in one["sentence"]  # of a port not all can run
+    ]
+
+
+def status(words: str, folder: Path) -> list[Any]:
+    """Return with which status an argument list leaves, and how it complains."""
+    said = heatveil(words, folder)
+    return [said.status, said.complaint]
+
+
+def differences(found: Any, frozen: Any, where: str = "") -> Iterator[str]:
+    """Yield where something is not what was frozen; floats may differ in their last digits."""
+    if isinstance(found, dict) and isinstance(frozen, dict):
+        for key in sorted(found.keys() | frozen.keys()):
+            if key not in found or key not in frozen:
+                yield f"{where}/{key} is {'new' if key in found else 'gone'}"
+            else:
+                yield from differences(found[key], frozen[key], f"{where}/{key}")
+    elif isinstance(found, list) and isinstance(frozen, list) and len(found) == len(frozen):
+        for place, pair in enumerate(zip(found, frozen, strict=True)):
+            yield from differences(*pair, f"{where}/{place}")
+    elif isinstance(found, float) and isinstance(frozen, float):
+        if not abs(found - frozen) <= NEAR * max(1.0, abs(frozen)):
+            yield f"{where} is {found!r} and was {frozen!r}"
+    elif type(found) is not type(frozen) or found != frozen:
+        yield f"{where} is {found!r} and was {frozen!r}"
+
+
+def frozen(name: str) -> Any:
+    """Return what was frozen under a name."""
+    return json.loads((FROZEN / f"{name}.json").read_text("utf-8"))
+
+
+# Each is frozen in the folder of one site, in this order: the store is made after all that asks
+# what there is without one. What `names`, `statuses` and `play` ask for stands in their own files:
+# to freeze one thing more, write it there (null, or for play its words alone), and freeze.
+FREEZES: dict[str, Callable[[Path, int], Any]] = {
+    "commands": lambda at, port: commands(),
+    "names": lambda at, port: {name: called(name) for name in frozen("names")},
+    "statuses": lambda at, port: {words: status(words, at) for words in frozen("statuses")},
+    "api": lambda at, port: served(at, port)[0][0],
+    "store": lambda at, port: stored(at),
+    "play": lambda at, port: {
+        name: played(one["words"], at) for name, one in frozen("play").items()
+    },
+    "audit": lambda at, port: {layer: claimed(layer, at) for layer in layers(at)},
+}
+
+
+def main(wanted: list[str]) -> None:
+    """Freeze these files, or all of them."""
+    os.environ.setdefault("HEATVEIL_PAGE__HEALTH_PORT", "0")  # as tests/conftest.py has it
+    with tempfile.TemporaryDirectory() as made:
+        folder, port = Path(made), site(Path(made))
+        for name in [name for name in FREEZES if name in (wanted or FREEZES)]:
+            found = FREEZES[name](folder, port)
+            text = json.dumps(found, indent=1, sort_keys=True, ensure_ascii=False)
+            # A row of numbers is a line, so that a change of one is seen as such.
+            text = re.sub(r"\[\s+([^][{}\"]*?)\s+\]", _in_line, text)
+            (FROZEN / f"{name}.json").write_text(text + "\n", "utf-8")
+            print(name)
+
+
+def _in_line(row: re.Match[str]) -> str:
+    return f"[{' '.join(row[1].split())}]"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
