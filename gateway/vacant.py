@@ -54,7 +54,7 @@ def cleared(
     from physics.rooms.causes import DAY_S
     from physics.rooms.vacant import Vacant
 
-    from .simulate.rooms import room_of, seen_by
+    from .lab.simulate.rooms import room_of, seen_by
 
     marching(True)
     room = room_of(asked.plan)

@@ -36,10 +36,9 @@ import numpy as np
 from edge.disk import report
 from edge.entropy import Tape
 from edge.records import Grid, Reading
-from gateway.reproduce.contenders import Setting, recovered
-from gateway.reproduce.people import city
-from gateway.reproduce.printed import area, crossed, really
-from gateway.reproduce.privacy import privacy
+from gateway.lab.reproduce.contenders import Setting, privacy, recovered
+from gateway.lab.reproduce.disk_geometry import area, crossed, really
+from gateway.lab.reproduce.people import city
 from physics.crowds.disk import count_many
 from physics.points import histogram, mnormal, normal, szipf
 from recovery.disk import Query, plan

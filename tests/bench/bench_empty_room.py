@@ -20,7 +20,7 @@ import numpy as np
 from empty_days import HEAD, Round, calm, drawn, living, releases, row, score, wrong
 
 from gateway import config
-from gateway.simulate.rooms import room_of
+from gateway.lab.simulate.rooms import room_of
 from recovery.thermal import vacancy
 from recovery.thermal.vacancy import Belief, Empty
 

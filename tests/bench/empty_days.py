@@ -11,11 +11,10 @@ import numpy as np
 
 from edge.entropy import Tape
 from gateway import mechanisms, vacant
+from gateway.lab.simulate.day import Living, lately, lived, read_day
+from gateway.lab.simulate.rooms import seen_by
+from gateway.lab.simulate.run import ask
 from gateway.roomfile import Vacancy
-from gateway.simulate.asking import ask
-from gateway.simulate.living import Living, lately, lived
-from gateway.simulate.reading import read_day
-from gateway.simulate.rooms import seen_by
 from physics.rooms.day import Day, day
 from physics.rooms.records import Course, Room
 from recovery.distance import earth_movers
@@ -33,7 +32,7 @@ class Lived(NamedTuple):
 
     room: Room  # as it truly is
     day: Day
-    whole: Any  # gateway.simulate.records.Lived
+    whole: Any  # gateway.lab.simulate.day.Lived
     read: Any
 
 
@@ -138,7 +137,7 @@ def drawn(
 
 def seen_start_s(plan: Path) -> float:
     """Return when the day of a room file begins, in seconds since midnight."""
-    from gateway.simulate.rooms import room_of
+    from gateway.lab.simulate.rooms import room_of
 
     return room_of(plan).day.start_s
 

@@ -21,15 +21,15 @@ from empty_days import (
 from gateway import config
 from gateway.enrolment import budgets, enrol
 from gateway.enrolment.granting import granted
+from gateway.lab.simulate.day import Thermometers
+from gateway.lab.simulate.rooms import room_of
 from gateway.operating import Mqtt
 from gateway.serving import Service
-from gateway.simulate.reading import Thermometers
-from gateway.simulate.rooms import room_of
 from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.instruments.levels import complete
 from physics.rooms.causes import DAY_S
-from tests.gateway.simulate.conftest import ROOM
+from tests.gateway.lab.simulate.conftest import ROOM
 
 # Nobody, Ada beside the desk for an hour, and for three.
 MOMENTS_S = [3600 * hour for hour in (9.5, 12.0, 13.5)]

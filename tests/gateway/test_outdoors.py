@@ -16,7 +16,7 @@ from gateway.faults import OperatorFault
 from gateway.outdoors import outdoors
 from gateway.roomfile import Vacancy
 from gateway.uplink import level_s
-from tests.gateway.simulate.conftest import ROOM
+from tests.gateway.lab.simulate.conftest import ROOM
 
 HOUR_S = 3600.0
 NINE_S = datetime(2026, 1, 12, 9).astimezone().timestamp()

@@ -65,8 +65,8 @@ def play(
     if "frames" in act.takes:
         flags.check_frames(context, frames)
     if frames is not None:
-        from ...frames.play import Asked, play_frames
-        from ...frames.recorded import Clips
+        from ...lab.array_frames import Clips
+        from ...lab.array_play import Asked, play_frames
 
         clips = Clips(frames, clip, background, fit, every, frames_count)
         asked = Asked(clips, epsilon, delta, tuple(settings or ()), people, seed, files)
@@ -240,7 +240,7 @@ def reproduce(
     To begin: heatveil reproduce disk-12
     """
     # Imported here, when the command runs.
-    from ...reproduce.figures import FIGURES, maker
+    from ...lab.reproduce.figures import FIGURES, maker
 
     if figure is None:
         width = max(map(len, FIGURES))
@@ -252,11 +252,10 @@ def reproduce(
             f"--scale {scale:g} came but it must be above 0 and at most 1, all of the paper's "
             "people. Write 0.1 for a tenth"
         )
+    from ...lab.reproduce.figures import Order, as_object, lines
+    from ...lab.reproduce.people import check_files
+    from ...lab.reproduce.picture import draw
     from ...output import as_json, check_places, make_folder, stages, write_all
-    from ...reproduce.drawing import draw
-    from ...reproduce.people import check_files
-    from ...reproduce.record import Order
-    from ...reproduce.telling import as_object, lines
 
     order = Order(runs, seed, tuple(points or ()), jobs, cluster, scale)
     check_files(order.points)
@@ -326,10 +325,10 @@ def simulate(
             f"--estimator {estimator} came but it must be one of {', '.join(HOMES)}, which are "
             "those that draw maps. Leave it out to have one chosen"
         )
+    from ...lab.simulate.rooms import modelled, room_of
+    from ...lab.simulate.run import Files, Order
+    from ...lab.simulate.run import simulate as simulated
     from ...output import stages
-    from ...simulate.rooms import modelled, room_of
-    from ...simulate.run import Files, Order
-    from ...simulate.run import simulate as simulated
 
     order = Order(seed, Files(out, scores, plot, animation))
     order.check([room])

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway.reproduce import disk_9, disk_13, disk_14
-from gateway.reproduce.figures import FIGURES, maker
+from gateway.lab.reproduce import disk_distances, trajectories
+from gateway.lab.reproduce.figures import FIGURES, maker
 
 Command = Callable[..., Any]
 
@@ -19,12 +19,12 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the figures with chance have few places."""
     kinds = (("few d", ("DAM", "MDSW", "k-RR"), (1, 3), ("3.5",)),)
     monkeypatch.setattr(
-        disk_9, "KINDS", (*kinds, *kinds, *(("epsilon", ("DAM",), (3,), ("2", "5")),))
+        disk_distances, "KINDS", (*kinds, *kinds, *(("epsilon", ("DAM",), (3,), ("2", "5")),))
     )
-    monkeypatch.setattr(disk_13, "KINDS", kinds)
-    monkeypatch.setattr(disk_14, "SIDES", (2,))
-    monkeypatch.setattr(disk_14, "EPSILONS", ("1.5",))
-    monkeypatch.setattr(disk_14, "SIDE", 2)
+    monkeypatch.setattr(disk_distances, "KINDS", kinds)
+    monkeypatch.setattr(trajectories, "SIDES", (2,))
+    monkeypatch.setattr(trajectories, "EPSILONS", ("1.5",))
+    monkeypatch.setattr(trajectories, "SIDE", 2)
 
 
 def test_the_list_names_every_figure(heatveil: Command) -> None:

@@ -1,1 +1,0 @@
-"""Recorded frames of a thermal array, through the veil and back: `heatveil play --frames`."""

@@ -1,0 +1,235 @@
+"""The mechanisms that a figure compares: what each makes of people, and what it hides."""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Grid, Round
+from physics.crowds import oue as oue_crowd
+from physics.crowds import sem_geo_i as sem_crowd
+from physics.crowds.disk import count_many
+from recovery.disk import promise
+from recovery.disk.channel import Channel, channel_of
+from recovery.disk.estimators import estimate
+from recovery.disk.query import Query
+from recovery.disk.round import disk_round
+from recovery.noise import Ratio
+from recovery.peers import frequency_oracles, mdsw, sem_geo_i
+from recovery.peers.local_privacy import distances, local_privacy, worst_log_ratio
+from recovery.peers.sem_geo_i import size_for
+
+# What two numbers say of a mechanism's privacy, for they must stand beside each other.
+#
+# Local privacy is an average, in cells: how far off somebody guesses who sees one answer and has
+# no idea of the user. The worst log-ratio is the promise: what one answer moves the odds between
+# two cells by, at worst. SEM-Geo-I at the disk's local privacy has a worst log-ratio many times
+# the disk's.
+
+# A channel with more entries is not written out for the sake of a column of a table.
+_ENTRIES_MAX = 3_000_000
+
+
+class Privacy(NamedTuple):
+    """Both numbers; NaN where they were not computed."""
+
+    local_privacy_cells: float
+    worst_log_ratio: float
+    notion: str  # what is promised, and to whom
+
+
+def of_disk(channel: Channel) -> Privacy:
+    """Return both for a disk round, exactly, from its channel."""
+    cells = channel.rows * channel.columns
+    if cells == 1:
+        return Privacy(0.0, 0.0, LOCAL)
+    if cells * channel.support.size > _ENTRIES_MAX:
+        return Privacy(float("nan"), float("nan"), LOCAL)
+    matrix = channel.matrix()
+    away = distances(channel.columns, channel.rows)
+    return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix), LOCAL)
+
+
+LOCAL = "local, epsilon a user"
+GEO = "by distance: exponent a cell, at the disk's local privacy"
+
+
+@lru_cache(maxsize=256)
+def privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) -> Privacy:
+    """Return both numbers of a contender by name, at its own radius."""
+    # The contenders ask for the disk's own numbers.
+
+    columns, rows = shape
+    value = epsilon[0] / epsilon[1]
+    if columns * rows == 1:
+        return Privacy(0.0, 0.0, GEO if name == "SEM-Geo-I" else LOCAL)
+    away = distances(columns, rows)
+    scheme = {**DISKS, DAM_AUTO: "dam", AUTO: "wave", "k-RR": "krr"}.get(name)
+    if scheme is not None:
+        return of_disk(planned(scheme, Setting(shape, epsilon, estimator=""))[1])
+    if name.startswith("MDSW"):
+        split: mdsw.Split = "budget" if name.endswith("budget") else "users"
+        axes = [_channel(query) for query in mdsw.queries(Grid(shape, 0), epsilon, split)]
+        sizes = [axis.support.size for axis in axes]
+        answers = sum(sizes) if split == "users" else sizes[0] * sizes[1]
+        if answers * columns * rows > _ENTRIES_MAX:
+            return Privacy(float("nan"), value, LOCAL)
+        matrix = mdsw.matrix(axes[0], axes[1], split)
+        return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix), LOCAL)
+    if name == "OUE":
+        return Privacy(frequency_oracles.local_privacy(away, value), value, LOCAL)
+    size, _, table = calibrated(shape, epsilon)
+    same = of_disk(planned("dam", Setting(shape, epsilon, estimator=""))[1])
+    worst = sem_geo_i.worst_log_ratio(table, size)
+    return Privacy(same.local_privacy_cells, worst, f"{GEO}, k = {size}")
+
+
+def _channel(query: Query) -> Channel:
+
+    return line(query)[1]
+
+
+# The mechanisms that a figure compares: from people in cells to the map that each would give.
+#
+# For experiments only: people are drawn by numpy, and no answer of theirs is ever released. What
+# devices and a gateway do is the same law, held by `tests/physics/crowds`.
+
+Floats: TypeAlias = NDArray[np.float64]
+Whole: TypeAlias = NDArray[np.int64]
+
+
+class Setting(NamedTuple):
+    """Under what a mechanism runs."""
+
+    shape: tuple[int, int]  # columns and rows
+    epsilon: Ratio  # of one user
+    radius: float | None = None  # of a disk, in cells; None for the one that tells most
+    estimator: str = "em"  # of a disk: the paper's, unless another is to be seen
+
+
+Contender: TypeAlias = Callable[[Whole, Setting, np.random.Generator], Floats]
+
+# Disk rounds by the name that figures have for them.
+DISKS = {"DAM": "dam", "DAM-NS": "dam-ns", "area": "area", "HUEM": "huem", "wave": "wave"}
+# Those with our estimator, the second with our footprint and radius, too.
+DAM_AUTO, AUTO = "DAM, auto", "wave, auto"
+
+
+@lru_cache(maxsize=64)
+def planned(scheme: str, setting: Setting) -> tuple[Round, Channel]:
+    """Return the Round of a disk scheme and its channel."""
+    query = Query(
+        Grid(setting.shape, 0),
+        setting.epsilon,
+        scheme=scheme,  # type: ignore[arg-type]  # the names of DISKS, and krr
+        radius=setting.radius,
+    )
+    made = disk_round(query, 1, promise(query))
+    return made, channel_of(made)
+
+
+def disk(scheme: str) -> Contender:
+    """Return the contender that answers by disk rounds of this scheme."""
+
+    def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+        round_, channel = planned(scheme, setting._replace(estimator=""))
+        counts = count_many(round_, people, world)
+        epsilon = setting.epsilon[0] / setting.epsilon[1]
+        return estimate(setting.estimator, channel, counts, epsilon).mass
+
+    return run
+
+
+def ours(scheme: str) -> Contender:
+    """Return the contender that answers by disk rounds of this scheme, mapped by our estimator."""
+
+    def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+        return disk(scheme)(people, setting._replace(estimator="auto"), world)
+
+    return run
+
+
+def square_wave(split: mdsw.Split) -> Contender:
+    """Return the contender that answers each axis for itself."""
+
+    def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+        asked = mdsw.queries(Grid(setting.shape, 0), setting.epsilon, split)
+        axes = [line(query) for query in asked]
+        first = world.binomial(people, 0.5) if split == "users" else people
+        second = people - first if split == "users" else people
+        answers = (
+            count_many(axes[0][0], first.sum(axis=0)[None, :], world),
+            count_many(axes[1][0], second.sum(axis=1)[None, :], world),
+        )
+        one = mdsw.share(setting.epsilon, split)
+        fits = mdsw.estimate(axes[0][1], answers[0], axes[1][1], answers[1], one[0] / one[1])
+        return fits.mass
+
+    return run
+
+
+@lru_cache(maxsize=64)
+def line(query: Query) -> tuple[Round, Channel]:
+    """Return the Round of one axis and its channel."""
+    made = disk_round(query, 1, promise(query))
+    return made, channel_of(made)
+
+
+def randomised(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+    """Return the map of k-ary randomised response, which is a disk round of no reach."""
+    round_, _ = planned("krr", setting._replace(radius=None, estimator=""))
+    counts = count_many(round_, people, world)
+    return frequency_oracles.estimate_krr(counts, math.log(round_.params[2] / round_.params[1]))
+
+
+def unary(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+    """Return the map of optimised unary encoding."""
+    epsilon = setting.epsilon[0] / setting.epsilon[1]
+    ones = oue_crowd.count_many(people, epsilon, world)
+    return frequency_oracles.estimate_oue(ones, int(people.sum()), epsilon)
+
+
+@lru_cache(maxsize=64)
+def calibrated(shape: tuple[int, int], epsilon: Ratio) -> tuple[int, float, Floats]:
+    """Return SEM-Geo-I's set size, its exponent and its table at the disk's local privacy."""
+    away = distances(*shape)
+    plain = Setting(shape, epsilon, estimator="")
+    target = of_disk(planned("dam", plain)[1]).local_privacy_cells
+    size, exponent = size_for(away, target, epsilon[0] / epsilon[1])
+    return size, exponent, sem_geo_i.anchors(away, exponent)
+
+
+def subset(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+    """Return the map of SEM-Geo-I, at the local privacy that the disk has."""
+    size, _, table = calibrated(setting.shape, setting.epsilon)
+    at = np.repeat(np.arange(people.size), people.ravel())
+    sets = sem_crowd.report_many(table, at, size, world)
+    gain = 1e-3 * math.exp(setting.epsilon[0] / setting.epsilon[1])
+    return sem_geo_i.em(sets, table, gain=gain).mass.reshape(people.shape)
+
+
+CONTENDERS: dict[str, Contender] = {
+    **{name: disk(scheme) for name, scheme in DISKS.items()},
+    DAM_AUTO: ours("dam"),
+    AUTO: ours("wave"),
+    "MDSW": square_wave("users"),
+    "MDSW, budget": square_wave("budget"),
+    "SEM-Geo-I": subset,
+    "k-RR": randomised,
+    "OUE": unary,
+}
+
+
+def recovered(name: str, people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+    """Return the map that a mechanism gives of these people, (rows, columns), adding to one.
+
+    Args:
+        name: of `CONTENDERS`.
+        people: (rows, columns), how many are in each cell.
+    """
+    if people.size == 1:  # there is nothing to hide, nor to find
+        return np.ones((1, 1))
+    return CONTENDERS[name](people, setting, world)

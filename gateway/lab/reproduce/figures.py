@@ -1,0 +1,217 @@
+"""The papers' figures that can be made again: what they are made of, by name, and in words."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from ...faults import OperatorFault, suggestion
+
+# What a figure is asked with, and what it is made of.
+
+Stage: TypeAlias = Callable[[str], None]
+
+# What a figure calls a map that says nothing; its score is the least a mechanism must beat.
+UNIFORM = "uniform map"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How a figure is to be made.
+
+    Args:
+        runs: how often each mechanism runs at each setting; each time the same people answer
+            anew.
+        seed: of the people and of what they answer; equal orders have equal figures.
+        points: files of one's own, a panel each where the paper has real data.
+        jobs: processes at work at once.
+        cluster: the address of a scheduler of dask.distributed, instead of processes.
+        scale: the part of the paper's people that is drawn.
+    """
+
+    runs: int = 3
+    seed: int = 1
+    points: tuple[Path, ...] = ()
+    jobs: int = 1
+    cluster: str | None = None
+    scale: float = 1.0
+
+
+class Mark(NamedTuple):
+    """One place of a line: a mean over runs, and how sure it is."""
+
+    at: float
+    mean: float
+    half_width: float  # of the 95 % interval of the mean, by the normal law; NaN for one run
+    runs: int
+    local_privacy_cells: float = float("nan")  # an average over cells and answers
+    worst_log_ratio: float = float("nan")  # the promise
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Lines over one axis, by name."""
+
+    title: str
+    across: str
+    up: str
+    lines: dict[str, tuple[Mark, ...]]
+    notions: dict[str, str] = field(default_factory=dict)  # of privacy, by line
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows that are no curves."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid2:
+    """A map for a picture: numbers in cells, and marks on some of them."""
+
+    title: str
+    values: list[list[float]]  # rows, NaN where there is no cell
+    marked: tuple[tuple[int, int, str], ...] = ()  # column, row, what is written there
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a paper made again: what is drawn, what is printed, and what is to be seen."""
+
+    name: str
+    title: str
+    paper: str  # the paper's trend, in words
+    found: tuple[str, ...]  # ours, each in a sentence
+    panels: tuple[Panel, ...] = ()
+    tables: tuple[Table, ...] = ()
+    maps: tuple[Grid2, ...] = ()
+    notes: tuple[str, ...] = ()  # where it is not the paper's setting
+
+
+Maker: TypeAlias = Callable[[Order, Stage], Figure]
+
+
+# The figures that can be made again, by name; each is a module with TITLE and make.
+
+# Their modules are loaded when they are made: scipy and the solvers take a second.
+FIGURES = {
+    "disk-8": "W2 by the radius of the disk",
+    "disk-9": "W2 of all mechanisms, by d and by epsilon: 20 panels",
+    "disk-10": "the footprint divided into weights, ours and as printed",
+    "disk-11": "the outer domain and its cells",
+    "disk-12": "circle crossings, and where two theorems miscount",
+    "disk-13": "the comparison on the whole domain of a real set, or of a synthetic city",
+    "disk-14": "trajectories: LDPTrace, PivotTrace, and disk on their points",
+}
+
+
+def maker(name: str) -> Maker:
+    """Return what makes a figure.
+
+    Raises:
+        OperatorFault: there is no such figure.
+    """
+    if name not in FIGURES:
+        raise OperatorFault(
+            f"{name} is not a figure that can be made again; one that is must be named, or "
+            f"nothing is computed; {suggestion(name, FIGURES)}"
+        )
+    made: Maker = import_module(f".{name.replace('-', '_')}", __package__).make
+    return made
+
+
+# A figure in words: the lines that are printed, and the object that goes into a file.
+
+
+def lines(figure: Figure) -> Iterator[str]:
+    """Yield what is printed: each panel as a table, the paper's trend, and ours beside it."""
+    yield f"{figure.name}: {figure.title}"
+    for panel in figure.panels:
+        yield ""
+        yield from _panel(panel)
+    for table in figure.tables:
+        yield ""
+        yield table.title
+        yield from rows(table.columns, table.rows)
+    yield ""
+    yield f"the paper: {figure.paper}"
+    for sentence in figure.found:
+        yield f"here: {sentence}"
+    for sentence in figure.notes:
+        yield f"note: {sentence}"
+
+
+def as_object(figure: Figure, order: Order) -> dict[str, Any]:
+    """Return the figure as what JSON can hold: numbers that are none become null."""
+    found = asdict(figure)
+    found["panels"] = [
+        {**given, "lines": {name: [one._asdict() for one in line] for name, line in kept.items()}}
+        for given, kept in ((asdict(panel), panel.lines) for panel in figure.panels)
+    ]
+    how = {"runs": order.runs, "seed": order.seed, "scale": order.scale}
+    plain: dict[str, Any] = _plain({"figure": figure.name, **how, **found})
+    return plain
+
+
+def rows(columns: Sequence[str], body: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield lines of a table whose columns are aligned, the first to the left."""
+    table = [list(columns), *([_cell(one) for one in row] for row in body)]
+    widths = [max(len(row[at]) for row in table) for at in range(len(columns))]
+    for row in table:
+        first, *rest = zip(row, widths, strict=True)
+        yield "  " + first[0].ljust(first[1]) + "".join(f"  {c:>{w}}" for c, w in rest)
+
+
+def _panel(panel: Panel) -> Iterator[str]:
+    yield f"{panel.title}: {panel.up} +- half of the 95 % interval, by {panel.across}"
+    places = sorted({one.at for line in panel.lines.values() for one in line})
+    body = []
+    for name, line in panel.lines.items():
+        at = {one.at: one for one in line}
+        body.append([name, *(_score(at.get(place)) for place in places)])
+    yield from rows(["", *(f"{place:g}" for place in places)], body)
+    private = [[name, *_private(line, places)] for name, line in panel.lines.items()]
+    shown = [row for row in private if any(row[1:])]
+    if shown:
+        yield "  local privacy in cells / worst log-ratio:"
+        yield from rows(["", *(f"{place:g}" for place in places)], shown)
+
+
+def _score(one: Mark | None) -> str:
+    if one is None:
+        return "-"
+    half = "" if math.isnan(one.half_width) else f" +-{one.half_width:.3f}"
+    return f"{one.mean:.3f}{half}"
+
+
+def _private(line: Sequence[Mark], places: Sequence[float]) -> Iterator[str]:
+    at = {one.at: one for one in line}
+    for place in places:
+        one = at.get(place)
+        if one is None or math.isnan(one.worst_log_ratio):
+            yield ""
+        elif math.isnan(one.local_privacy_cells):
+            yield f"- / {one.worst_log_ratio:.2f}"
+        else:
+            yield f"{one.local_privacy_cells:.2f} / {one.worst_log_ratio:.2f}"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:.3f}"
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,1 +1,0 @@
-"""Where people went, and three ways to tell it: LDPTrace, PivotTrace, disk on points."""

@@ -1,0 +1,174 @@
+"""Walks, and the ways to tell of them: their laws, what each may not tell, its limits."""
+
+import math
+
+import numpy as np
+import pytest
+
+from edge.records import Grid
+from gateway.lab.reproduce import traces, trajectories
+from gateway.lab.reproduce.figures import Order
+from gateway.lab.reproduce.people import counted
+from gateway.lab.reproduce.traces import LONGEST, Walks, walked
+from gateway.lab.reproduce.trials import Source
+from physics.points import cells_of, normal
+from recovery.distance import wasserstein2
+
+
+def world(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture(scope="module")
+def walks() -> Walks:
+    """Return walks over a hill that is not in the middle."""
+    return walked(0.6 * normal(40_000, world()), world(2), walks=400, side=60, longest=40)
+
+
+def test_a_walk_goes_to_neighbours_and_takes_points_that_are_there(walks: Walks) -> None:
+    """Every point is one of the people's, and no step is wider than a cell of the walk."""
+    points = 0.6 * normal(40_000, world())
+    known = {tuple(point) for point in points.tolist()}
+    cells = cells_of(walks.places, Grid((60, 60), 0))
+    y, x = np.divmod(cells, 60)
+    first = np.zeros(len(cells), bool)
+    first[walks.starts] = True
+
+    assert all(tuple(place) in known for place in walks.places[:500].tolist())
+    assert np.abs(np.diff(x))[~first[1:]].max() == 1
+    assert np.abs(np.diff(y))[~first[1:]].max() == 1
+    assert walks.lengths.min() >= 2
+    assert walks.lengths.max() <= 40
+    assert walks.lengths.sum() == len(walks.places)
+
+
+def test_a_walk_goes_where_the_points_are() -> None:
+    """From the middle of three cells in a row, nine in ten go to the fuller end."""
+    left, middle, right = [0.1, 0.5], [0.5, 0.5], [0.9, 0.5]
+    points = np.array([left] * 9 + [middle] + [right])
+    made = walked(points, world(), walks=3_000, side=3, longest=2)
+    starts, ends = made.places[0::2, 0], made.places[1::2, 0]
+    share = (ends[starts == 0.5] == 0.1).mean()
+
+    assert share == pytest.approx(0.9, abs=0.03)
+    assert (ends[starts == 0.1] == 0.5).all()
+
+
+def test_a_walk_without_neighbours_stays() -> None:
+    """Else it would divide by nought."""
+    made = walked(np.array([[0.5, 0.5]]), world(), walks=5, side=9)
+
+    assert (made.places == 0.5).all()
+
+
+def far(truth: np.ndarray, found: np.ndarray) -> float:
+    return len(truth) * wasserstein2(truth, found, normalise=True)
+
+
+@pytest.mark.parametrize("way", [traces.estimate_ldptrace, traces.estimate_pivottrace])
+def test_a_boundless_epsilon_gives_the_map_of_points(walks: Walks, way: object) -> None:
+    """With nothing hidden the two programs must find where people are, the right way round."""
+    truth = counted(walks.places, 5)
+    told = way(walks, 5, 20_000.0, world())  # type: ignore[operator]
+    nothing = far(truth, np.ones((5, 5)))
+
+    assert told.sum() == pytest.approx(1)
+    assert far(truth, told) < 0.4 * nothing
+    assert far(truth, told.T[::-1]) > 1.5 * far(truth, told)
+
+
+def test_pivots_tell_nothing_at_no_epsilon() -> None:
+    """Its map of nobody must not depend on where people are."""
+    here = Walks(np.full((4000, 2), 0.05), np.full(1000, 4))
+    there = Walks(np.full((4000, 2), 0.95), np.full(1000, 4))
+    maps = [traces.unanswered(one, 5, world(3)) for one in (here, there)]
+
+    assert maps[0] == pytest.approx(maps[1], abs=0.02)
+    assert maps[0][2, 2] > 2 * maps[0][0, 0]  # the middle of two even draws
+
+
+def test_what_pivottrace_draws_is_counted_by_hand() -> None:
+    """Five points, odd pivots: 3 pivots, 2 between with 2 directions each."""
+    assert traces.draws(5, 0) == 3 + 2 + 4
+    assert traces.draws(5, 1) == 2 + 3 + 4
+    assert traces.draws(2, 0) == 1 + 1 + 1
+
+
+def test_a_told_direction_is_as_private_as_it_says() -> None:
+    """The true sector is e^epsilon times as likely as any other one."""
+    told = traces._turned(np.full(200_000, 2), np.full(200_000, 1.0), world())
+    share = np.bincount(told, minlength=6) / 200_000
+
+    assert share[2] / share[[0, 1, 3, 4, 5]].mean() == pytest.approx(math.e, rel=0.03)
+
+
+def test_a_blurred_place_is_as_private_as_it_says() -> None:
+    """Two corners have one sum of weights, so the odds are half of epsilon there, as computed."""
+    laws = [
+        np.bincount(
+            traces._blurred(np.full(300_000, at), np.full(300_000, 3.0), None, 3, world(at)),
+            minlength=9,
+        )
+        / 300_000
+        for at in (0, 8)
+    ]
+    most = np.abs(np.log(laws[0] / laws[1])).max()
+
+    assert most == pytest.approx(1.5, abs=0.03)
+
+
+def test_lengths_and_steps_of_ldptrace_are_unbiased() -> None:
+    """What is heard is the truth on the mean: unary encoding, turned back."""
+    truth = np.array([700, 200, 100, 0])
+    heard = np.mean([traces._heard(truth, 1.0, world(seed)) for seed in range(400)], axis=0)
+
+    assert heard == pytest.approx(truth, abs=12)
+    assert traces._heard(np.zeros(3, int), 1.0, world()).tolist() == [0, 0, 0]
+
+
+def test_the_slots_of_steps_are_all_different() -> None:
+    """Eight neighbours, eight slots; what is no neighbour has none."""
+    around = [6, 7, 8, 11, 13, 16, 17, 18]  # of cell 12 on 5 x 5
+    slots = [int(traces._directions(np.array([12, to]), 5)[0]) for to in around]
+
+    assert slots == [8 * 12 + slot for slot in range(8)]
+    assert len(traces._directions(np.array([12, 14]), 5)) == 0
+
+
+def test_one_point_a_trajectory_is_one_report_each(
+    walks: Walks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The unit of privacy is what is counted here: reports, and the epsilon of each."""
+    seen = []
+
+    def noted(name: str, people: np.ndarray, setting: object, chance: object) -> np.ndarray:
+        seen.append((int(people.sum()), setting.epsilon))  # type: ignore[attr-defined]
+        return people / people.sum()
+
+    monkeypatch.setattr(trajectories, "recovered", noted)
+    trajectories.one_point(walks, 5, (3, 2), world())
+    trajectories.shared(walks, 5, (3, 2), world())
+    trajectories.each_point(walks, 5, (3, 2), world())
+
+    assert seen == [
+        (400, (3, 2)),
+        (len(walks.places), (3, 2 * LONGEST)),
+        (len(walks.places), (3, 2)),
+    ]
+
+
+@pytest.mark.long
+def test_the_figure_says_whom_each_line_protects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two small panels; the paper's own run must not be called the best of the fair ones."""
+    monkeypatch.setattr(trajectories, "SIDES", (1, 3))
+    monkeypatch.setattr(trajectories, "EPSILONS", ("1.5",))
+    monkeypatch.setattr(trajectories, "SIDE", 3)
+    figure = trajectories.make_disk_14(Order(runs=1, scale=0.03), lambda stage: None)
+    units = dict(figure.tables[0].rows)
+
+    assert units[trajectories.EACH].startswith("ONE POINT")
+    assert "SYNTHETIC" in figure.notes[1]
+    assert not any(f"is {trajectories.EACH}" in said for said in figure.found)
+    assert len(figure.panels) == 2
+    assert all(line[0].mean == 0 for line in figure.panels[0].lines.values())  # d = 1
+    assert trajectories._walks(Source("synthetic city"), 1, 0.03).lengths.max() <= LONGEST

@@ -1,0 +1,182 @@
+"""A day lived, veiled and mapped: held against energy, the device's own code, and the truth."""
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge import thermal
+from edge.entropy import Tape
+from edge.pixels import above
+from edge.records import Reading
+from gateway import config
+from gateway.lab.simulate.day import Living
+from gateway.lab.simulate.rooms import known_grains, modelled, nobody_before_s, room_of
+from physics.rooms import model
+from physics.rooms.day import day
+from recovery.thermal import calibration
+
+QUIET = ('"8/1"', '"10000000/1"')
+NOISY = ('"8/1"', '"1/1000"')
+ALONE = re.compile(r"\[\[person\]\].*?\]\]\n", re.S)
+
+
+def test_the_energy_of_a_day_closes_with_people_and_without(written: Callable[..., Path]) -> None:
+    """What went in is what is stored, went out, or was blown out; people by their watts."""
+    room = room_of(written())
+    whole, views = day(room, np.random.default_rng(1)), np.zeros((1, 240))
+    living = Living(room, whole, views)
+    living.go(room.day.until_s)
+    stored, powered = living._run.balance.stored_j, living._run.balance.powered_j
+    given = sum(track.joules for track in whole.tracks)
+
+    assert living.unbalanced < 1e-12
+    assert powered[0] - powered[1] == pytest.approx(given, rel=1e-12)
+    capacity = model.medium(room, room.day.start_s).capacity * 0.25**2 * room.height_m
+    kept = float((capacity * living.warmth_k).sum())
+    assert stored[0] - stored[1] == pytest.approx(kept, rel=1e-9)
+    assert 0 < kept < given
+
+
+@pytest.mark.long
+def test_a_room_of_nobody_has_no_warmth_of_people(lived: Callable[..., Any]) -> None:
+    """To the last bit; and nothing is scored, whatever the maps say."""
+    person = ALONE.search(Path(__file__).with_name("conftest.py").read_text())
+    assert person is not None
+    played = lived((person[0], ""), QUIET)
+
+    assert not played.lived.warmth_k.any()
+    assert np.array_equal(played.lived.seen_k, played.lived.empty_k)
+    assert len(played.moments) == 3
+    assert not played.scored
+    assert {moment.guess_m for moment in played.moments} == {None}
+
+
+@pytest.mark.long
+def test_what_the_wire_carries_is_the_device_s_own_report_of_the_counts(
+    lived: Callable[..., Any],
+) -> None:
+    """Made again from the tape and the recorded counts, sensor by sensor."""
+    played = lived(seed=5)
+    rng = Tape(b"simulate 5")
+    for moment, release in zip(played.moments, played.releases, strict=True):
+        counts = played.read.counts[played.lived.step_of(moment.at_s)]
+        exponent = thermal.Params(*release.round.params).exponent
+        payloads = [
+            thermal.report(
+                release.round,
+                Reading(sensor, above([count], [level], exponent, (1, 128))),
+                rng,
+            )
+            for sensor, (count, level) in enumerate(zip(counts, played.read.level, strict=True))
+        ]
+        assert list(thermal.release(release.round, payloads, rng).values) == list(release.values)
+
+
+@pytest.mark.long
+def test_the_noise_is_that_of_the_calibration(lived: Callable[..., Any]) -> None:
+    """What is left of a round without its readings has its deviation; 36 draws, four sigmas."""
+    played = lived(NOISY, seed=11)
+    exponent = thermal.Params(*played.releases[0].round.params).exponent
+    sigma_k = calibration(played.query).sigma
+    rest = [
+        np.ldexp(np.array(release.values, float), -exponent)
+        - played.read.above_k(played.lived.step_of(moment.at_s))
+        for moment, release in zip(played.moments, played.releases, strict=True)
+    ]
+    assert np.std(rest) == pytest.approx(sigma_k, rel=4 / np.sqrt(2 * 36))
+    assert played.releases[0].round.params[4] == calibration(played.query).variance
+
+
+@pytest.mark.long
+def test_maps_come_nearer_than_a_guess_where_there_is_hardly_any_noise(
+    lived: Callable[..., Any],
+) -> None:
+    """And where there is much they do not: it is the readings that the maps are made of."""
+    quiet, noisy = lived(QUIET), lived(NOISY)
+
+    assert len(quiet.scored) == 2
+    assert all(one.emd_m < 0.6 * one.guess_m for one in quiet.scored)
+    assert not any(one.emd_m < 0.6 * one.guess_m for one in noisy.scored)
+
+
+def test_one_promise_whichever_way_it_is_asked(
+    written: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A room's [privacy], and a deployment of that room, which cannot count on when it is read."""
+    room = written()
+    deployment = tmp_path / "gateway.toml"
+    deployment.write_text(
+        f'[room]\nplan = "{room.name}"\n[heat]\n[sensors]\n[privacy]\nepsilon = "8/1"\n'
+        'delta = "1/100000"\nprotect_distance_m = 0.5\nreadings = 3\n'
+    )
+    asked = modelled(room_of(room)).query
+    assert asked is not None
+    always = config.query(config.load(deployment))
+    assert 1 <= calibration(always).sensitivity / calibration(asked).sensitivity < 1.02
+    same = ("grid", "sensors", "epsilon", "delta", "step", "intensity_max", "sources_max")
+    assert all(getattr(always, name) == getattr(asked, name) for name in same)
+
+
+@pytest.mark.long
+def test_the_clamp_holds_the_empty_room_and_does_not_ask_who_was_there(
+    lived: Callable[..., Any],
+) -> None:
+    """With more people, the same room for the background; and never less than it does."""
+    one, stronger = lived(), lived(('activity = "office"', 'activity = "walking"'))
+    swing_k = np.abs(one.lived.empty_k - one.lived.empty_k[0]).max()
+
+    assert one.query.background_k >= swing_k > 0.5
+    assert stronger.query.background_k == one.query.background_k
+    assert stronger.lived.warmth_k.max() > 1.1 * one.lived.warmth_k.max()
+
+
+@pytest.mark.long
+def test_a_recorded_level_leaves_people_after_the_gateway_has_known_the_room(
+    lived: Callable[..., Any],
+) -> None:
+    """What is mapped is the warmth of people, to what converter and sensor are off by."""
+    played = lived(QUIET)
+    for moment in played.moments:
+        step = played.lived.step_of(moment.at_s)
+        people_k = played.lived.seen_k[step] - played.lived.empty_k[step]
+        assert np.abs(moment.sent_k - people_k).max() < 0.05
+    assert not known_grains(played.query, played.lived, 0, 10).any()
+
+
+@pytest.mark.long
+def test_a_gateway_learns_its_levels_in_hours_that_the_file_says_are_empty(
+    lived: Callable[..., Any],
+) -> None:
+    """The devices' own offsets come through the veil, and are gone from the maps."""
+    played = lived(QUIET, ('"recorded"', '"gateway"'))
+
+    assert played.query.empty_readings == 1
+    assert nobody_before_s(played.room) == 36600
+    assert [moment.mass is None for moment in played.moments] == [True, False, False]
+    assert "known to be empty" in played.moments[0].status
+    assert np.abs(played.moments[0].sent_k).max() > 0.05  # offsets of 0.1 K, still in there
+    assert all(one.emd_m < 0.6 * one.guess_m for one in played.scored)
+
+
+@pytest.mark.long
+def test_a_level_that_follows_takes_more_noise_and_takes_off_what_stays(
+    lived: Callable[..., Any],
+) -> None:
+    """Its slew is that of the empty room; nothing is taken off after the veil."""
+    recorded, played = lived(QUIET), lived(QUIET, ('"recorded"', '"following"'))
+    at = [0, *(played.lived.step_of(moment.at_s) for moment in played.moments)]
+    fastest_k = np.abs(np.diff(played.lived.empty_k[at], axis=0)).max()
+
+    assert played.query.slew - Fraction(1, 1000) < fastest_k <= played.query.slew
+    assert calibration(played.query).sigma > calibration(recorded.query).sigma
+    assert not known_grains(played.query, played.lived, 100, 10).any()
+    # The first answer is that of a recorded level: nothing has moved it.
+    assert played.releases[0].round.params != recorded.releases[0].round.params
+    exponent = thermal.Params(*played.releases[0].round.params).exponent
+    first = np.ldexp(np.array(played.releases[0].values, float), -exponent)
+    assert np.abs(first - played.read.above_k(at[1])).max() < 0.05

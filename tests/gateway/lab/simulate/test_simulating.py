@@ -1,0 +1,217 @@
+"""`heatveil simulate`: its files, its lines, and what it leaves when it is interrupted."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from pyarrow import parquet
+
+from gateway.lab.simulate import files, run
+from physics.instruments.presets import named
+from physics.rooms.read import read
+
+ARRAY = '[[array]]\nkind = "grideye"\nat_m = [1.5, 1.5]\nheight_m = 2.5\n\n[privacy]'
+
+
+def test_the_sample_is_a_room_file(heatveil: Callable[..., Any], tmp_path: Path) -> None:
+    """Whoever has none writes it to a file and goes on from there."""
+    said = heatveil("simulate", "--sample")
+    path = tmp_path / "room.toml"
+    path.write_text(said.out)
+
+    assert said.status == 0
+    assert read(path).name == "office"
+    assert "heatveil simulate --sample > room.toml" in heatveil("simulate").err
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("size_m = [5.0, 3.0]", "size_m = [5.0]"), ["room.toml line", "size_m", "For example"]),
+        (("1.0, 2.0]", "1.0, 9.0]"), ["room.toml line", "For example"]),
+        (('"tmp117"', '"tmp711"'), ["room.toml line", "tmp117"]),
+    ],
+)
+def test_a_wrong_room_is_told_in_one_line(
+    heatveil: Callable[..., Any],
+    written: Callable[..., Path],
+    change: tuple[str, str],
+    words: list[str],
+) -> None:
+    """With the line, and an example of the right thing; nothing is written."""
+    path = written(change)
+    said = heatveil("simulate", path, "--out", path.with_name("day.npz"))
+
+    assert (said.status, said.out, said.err.count("\n")) == (1, "", 1)
+    assert all(word in said.err for word in words)
+    assert [one.name for one in path.parent.iterdir()] == ["room.toml"]
+
+
+@pytest.mark.long
+def test_the_same_seed_is_the_same_day_and_both_files_agree(
+    heatveil: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    """Another seed has the same truth, for nobody comes by chance, and other noise."""
+    path = written()
+    folder = path.parent
+    for name, seed in (("a.npz", 4), ("b.npz", 4), ("c.npz", 5), ("d.parquet", 4)):
+        said = heatveil("simulate", path, "--seed", seed, "--out", folder / name)
+        assert said.status == 0, said.err
+    assert (folder / "a.npz").read_bytes() == (folder / "b.npz").read_bytes()
+    a, c = np.load(folder / "a.npz"), np.load(folder / "c.npz")
+    assert np.array_equal(a["true_k"], c["true_k"])
+    assert not np.array_equal(a["counts"], c["counts"])
+    assert not np.array_equal(a["sent_grains"], c["sent_grains"])
+
+    table = parquet.read_table(folder / "d.parquet")
+    steps, sensors = a["true_k"].shape
+    assert (steps, sensors) == (181, 12)
+    assert set(table.schema.metadata) >= {b"private", b"public", b"guarantee", b"params"}
+    assert table.schema.metadata[b"private"] == b"true_k counts"
+    assert table.schema.metadata[b"public"] == b"level empty_k sent_grains"
+    for name in ("true_k", "empty_k", "counts"):
+        column = np.array(table[name].to_pylist(), dtype=float).reshape(steps, sensors)
+        assert np.array_equal(column, a[name], equal_nan=True)
+    grains = np.array(table["sent_grains"].to_pylist(), dtype=float).reshape(steps, sensors)
+    rounds = np.searchsorted(a["times_s"], a["rounds_s"])
+    assert np.array_equal(grains[rounds], a["sent_grains"])
+    assert np.isnan(np.delete(grains, rounds, axis=0)).all()
+    assert json.loads(str(a["params"])) == json.loads(table.schema.metadata[b"params"])
+    # Ada stands at her second place when the second and the third round are asked.
+    places = a["people_at_rounds_m"]
+    assert np.isnan(places[0]).all()
+    assert places[1:, 0] == pytest.approx(np.array([[1.0, 2.0]] * 2))
+    # What is public, and what is not, is every part that tells of the room.
+    named_parts = {*str(a["private"]).split(), *str(a["public"]).split()}
+    assert named_parts == {*files.PRIVATE, *files.PUBLIC} - {"array_counts"}
+    assert set(a.files) >= named_parts
+
+
+@pytest.mark.long
+def test_pictures_are_pictures(heatveil: Callable[..., Any], written: Callable[..., Path]) -> None:
+    """1125 pixels across, as many frames as promised, and scores in metres."""
+    path = written()
+    plot, gif, scores = (path.with_name(name) for name in ("day.png", "day.gif", "day.json"))
+    said = heatveil("simulate", path, "--seed", 1, "--plot", plot, "--scores", scores)
+
+    assert said.status == 0, said.err
+    with Image.open(plot) as picture:
+        assert (picture.format, picture.size[0]) == ("PNG", 1125)
+    found = json.loads(scores.read_text())
+    assert found["rounds"] == len(found["by_round"]) == 3
+    assert "Protected: the path of one source" in said.out
+    assert "Background: each device takes off what it counted before the day" in said.out
+    assert "A bright cell of a map is a share of the warmth, not a person" in said.out
+    assert "people_max, 2, where fewer people are" in said.out
+    assert re.findall(r"(?m)^(\d\d:\d\d)  Number of sources: [0-2] \(", said.out)
+    assert not gif.exists()
+
+
+@pytest.mark.long
+def test_an_animation_has_its_frames(
+    heatveil: Callable[..., Any], written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as it is told to draw, and the first."""
+    monkeypatch.setattr("gateway.lab.simulate.picture.FRAMES", 5)
+    path = written()
+    gif = path.with_name("day.gif")
+    said = heatveil("simulate", path, "--animation", gif)
+
+    assert said.status == 0, said.err
+    with Image.open(gif) as moving:
+        assert (moving.format, moving.n_frames) == ("GIF", 6)
+
+
+@pytest.mark.long
+def test_a_room_without_a_promise_is_lived_and_nothing_is_sent(
+    heatveil: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    """It is said plainly; an array is filmed and warm where somebody is below it."""
+    path = written(("[privacy]", ARRAY))
+    path.write_text(path.read_text().split("[privacy]")[0])
+    out, plot = path.with_name("day.npz"), path.with_name("day.png")
+    said = heatveil("simulate", path, "--seed", 2, "--out", out, "--plot", plot)
+
+    assert said.status == 0, said.err
+    assert "The room has no [privacy], so there is no veil and no map" in said.out
+    day = np.load(out)
+    assert "sent_grains" not in day
+    assert "guarantee" not in day
+    assert day["counts"].shape == (181, 12)
+    frames = day["array_counts_0"] * float(named("grideye").step)
+    assert frames.shape == (97, 8, 8)
+    nobody, somebody = day["frames_s"] < 36600, day["frames_s"] > 38500
+    # Frames that did not come are NaN; noise is averaged away, so that the warm pixel stands out.
+    there, gone = (np.nanmean(frames[part], axis=0) for part in (somebody, nobody))
+    assert (there - gone).max() > 2.0
+    assert np.unravel_index((there - gone).argmax(), (8, 8))[0] > 4  # south of the array
+
+
+@pytest.mark.long
+def test_the_veil_runs_on_the_thermometers_beside_an_array(
+    lived: Callable[..., Any],
+) -> None:
+    """Its noise is that of the room without the array."""
+    with_array, without = lived(("[privacy]", ARRAY)), lived()
+
+    assert with_array.arrays[0].shape == (8, 8)
+    assert [one.round.params for one in with_array.releases] == [
+        one.round.params for one in without.releases
+    ]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("where", ["living", "writing"])
+def test_who_interrupts_it_finds_nothing_left(
+    heatveil: Callable[..., Any],
+    written: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
+) -> None:
+    """Ctrl-C in the middle of the day, or while a file is half written."""
+    path = written()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "read_day" if where == "living" else "_drawn", interrupt)
+    results = "--out", path.with_name("a.npz"), "--plot", path.with_name("a.png")
+    said = heatveil("simulate", path, *results)
+    assert said.status == 130
+    # Where nobody sees a spinner, a line says at once that it is alive.
+    assert said.err.splitlines() == [
+        "living through small, 6 h: about half a minute",
+        "stopped; nothing was written",
+    ]
+    assert [one.name for one in path.parent.iterdir()] == ["room.toml"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--out", "day.csv"), "must end in .npz or .parquet"),
+        (("--plot", "room.toml"), "are not all different"),
+        (("--out", "nowhere/day.npz"), "is in no folder"),
+        (("--estimator", "foo"), "--estimator foo came but it must be one of auto, posterior"),
+    ],
+)
+def test_a_result_without_a_place_is_refused_before_the_day(
+    heatveil: Callable[..., Any],
+    written: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, str],
+    says: str,
+) -> None:
+    """Not at its end."""
+    path = written()
+    monkeypatch.setattr(run, "play", lambda *_: pytest.fail("the day was lived"))
+    flag, given = words
+    said = heatveil("simulate", path, flag, given if given == "foo" else path.parent / given)
+
+    assert said.status == 1
+    assert says in said.err
