@@ -1,1 +1,1 @@
-"""What no service runs: days in simulated rooms, recorded frames, and the papers' figures made again."""
+"""Without a service: days in simulated rooms, recorded frames, the papers' figures made again."""

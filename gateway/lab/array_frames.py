@@ -23,8 +23,6 @@ from recovery.thermal.frames import Blur, fit_blur, people, recover
 from ..faults import OperatorFault
 from ..mechanisms.flags import undrawn
 
-# Recorded frames of a thermal array, as its device would have read them.
-
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

@@ -37,11 +37,6 @@ from ..mechanisms.thermal.words import found_lines
 from ..output import Writer, as_json, check_places, write_all
 from .array_frames import Clips, Drawn, Recorded, drawn, recorded, seen
 
-# What comes out of recorded frames at which epsilon, beside a guess that has seen nothing.
-#
-# Where people truly stood is in no recording. So a veiled map is held against the map that the
-# same program draws of the same frame without a veil, and a veiled count against that count.
-
 Floats = NDArray[np.float64]
 
 # Hundreds of maps are drawn, so it must be a quick one; of those this comes nearest, on the
@@ -76,6 +71,10 @@ def table(
     recorded: Recorded, query: Query, bare: Sequence[Drawn], label: int | None, rng: Any
 ) -> list[Row]:
     """Return a row for each epsilon of one frame, and a last one without a veil.
+
+    What comes out of recorded frames at which epsilon, beside a guess that has seen nothing. Where
+    people truly stood is in no recording. So a veiled map is held against the map that the same
+    program draws of the same frame without a veil, and a veiled count against that count.
 
     Args:
         query: everything but the epsilon.
@@ -191,9 +190,6 @@ def _far(value: float | None) -> str:
 
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.0%}"
-
-
-# What a play of recorded frames says in words: the array, the map, and why it is no better.
 
 
 def array_lines(array: Recorded, clips: Clips) -> list[str]:

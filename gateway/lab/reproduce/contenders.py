@@ -1,4 +1,8 @@
-"""The mechanisms that a figure compares: what each makes of people, and what it hides."""
+"""The mechanisms that a figure compares: the map that each gives of people, and what it hides.
+
+For experiments only: people are drawn by numpy, and no answer of theirs is ever released. What
+devices and a gateway do is the same law, held by `tests/physics/crowds`.
+"""
 
 import math
 from collections.abc import Callable
@@ -22,19 +26,18 @@ from recovery.peers import frequency_oracles, mdsw, sem_geo_i
 from recovery.peers.local_privacy import distances, local_privacy, worst_log_ratio
 from recovery.peers.sem_geo_i import size_for
 
-# What two numbers say of a mechanism's privacy, for they must stand beside each other.
-#
-# Local privacy is an average, in cells: how far off somebody guesses who sees one answer and has
-# no idea of the user. The worst log-ratio is the promise: what one answer moves the odds between
-# two cells by, at worst. SEM-Geo-I at the disk's local privacy has a worst log-ratio many times
-# the disk's.
-
 # A channel with more entries is not written out for the sake of a column of a table.
 _ENTRIES_MAX = 3_000_000
 
 
 class Privacy(NamedTuple):
-    """Both numbers; NaN where they were not computed."""
+    """Both numbers; NaN where they were not computed.
+
+    Local privacy is an average, in cells: how far off somebody guesses who sees one answer and has
+    no idea of the user. The worst log-ratio is the promise: what one answer moves the odds between
+    two cells by, at worst. SEM-Geo-I at the disk's local privacy has a worst log-ratio many times
+    the disk's.
+    """
 
     local_privacy_cells: float
     worst_log_ratio: float
@@ -91,11 +94,6 @@ def _channel(query: Query) -> Channel:
 
     return line(query)[1]
 
-
-# The mechanisms that a figure compares: from people in cells to the map that each would give.
-#
-# For experiments only: people are drawn by numpy, and no answer of theirs is ever released. What
-# devices and a gateway do is the same law, held by `tests/physics/crowds`.
 
 Floats: TypeAlias = NDArray[np.float64]
 Whole: TypeAlias = NDArray[np.int64]

@@ -3,17 +3,10 @@
 from recovery.disk.footprint import radius_cells
 
 from .contenders import AUTO, DAM_AUTO
-from .figures import UNIFORM, Figure, Order, Panel, Stage
+from .figures import FIGURES, UNIFORM, Figure, Order, Panel, Stage
 from .people import file_notes
 from .trials import Curve, Source, drawn, ratio, slow, sources, whole, winners
 
-# Figure 8 of paper 003: the distance by the disk's radius, around the one that tells most.
-
-TITLE_8 = "W2 by the radius of the disk, in parts of the best one"
-PAPER_8 = (
-    "W2 first falls and then rises; it is least at about the best radius, 3 cells, and not always "
-    "exactly there"
-)
 # Table IV; the paper rounds, for 0.33 of 3 cells is not none.
 FACTORS = (0.33, 0.67, 1.0, 1.33, 1.67)
 SIDE, EPSILON = 15, "3.5"
@@ -32,8 +25,9 @@ def make_disk_8(order: Order, stage: Stage) -> Figure:
     panels = drawn(curves, order, stage, "disk-8")
     return Figure(
         "disk-8",
-        TITLE_8,
-        PAPER_8,
+        FIGURES["disk-8"],
+        "W2 first falls and then rises; it is least at about the best radius, 3 cells, and not "
+        "always exactly there",
         tuple(map(_least, panels)),
         panels,
         notes=(*_notes(most), *file_notes(order.points)),
@@ -60,12 +54,6 @@ def _notes(most: int) -> tuple[str, ...]:
 
 # Figure 9 of paper 003: the distance of all mechanisms by cells and by epsilon, 20 panels.
 
-TITLE_9 = "W2 of all mechanisms by d and by epsilon"
-PAPER_9 = (
-    "W2 grows with d, but for MDSW on SZipf, and falls with epsilon; DAM is always better than "
-    "MDSW and HUEM; SEM-Geo-I is near, slightly better at small epsilon, worse at large d and "
-    "large epsilon; k-RR and OUE are not shown"
-)
 # Name, mechanisms, sides and epsilons of a panel.
 Kind = tuple[str, tuple[str, ...], tuple[int, ...], tuple[str, ...]]
 # Table IV and Section VII-C: who is in each of the four kinds of panel.
@@ -84,7 +72,14 @@ def make_disk_9(order: Order, stage: Stage) -> Figure:
     curves = [panel_of(source, kind) for kind in KINDS for source in sources(order)]
     panels = drawn(curves, order, stage, "disk-9")
     return Figure(
-        "disk-9", TITLE_9, PAPER_9, tuple(best(panels)), panels, notes=notes(order, len(panels))
+        "disk-9",
+        FIGURES["disk-9"],
+        "W2 grows with d, but for MDSW on SZipf, and falls with epsilon; DAM is always better "
+        "than MDSW and HUEM; SEM-Geo-I is near, slightly better at small epsilon, worse at large "
+        "d and large epsilon; k-RR and OUE are not shown",
+        tuple(best(panels)),
+        panels,
+        notes=notes(order, len(panels)),
     )
 
 
@@ -131,11 +126,6 @@ def notes(order: Order, panels: int) -> tuple[str, ...]:
 
 # Figure 13 of paper 003: Figure 9's comparison on the whole domain of a real set.
 
-TITLE_13 = "W2 on the whole domain of one real set"
-PAPER_13 = (
-    "much as on its parts: DAM is best at large d; as epsilon grows SEM-Geo-I is slightly better"
-)
-
 
 def make_disk_13(order: Order, stage: Stage) -> Figure:
     """Return the figure: the four kinds of panel on each file, or on the synthetic city."""
@@ -148,4 +138,12 @@ def make_disk_13(order: Order, stage: Stage) -> Figure:
             "the people are of a SYNTHETIC city, streets and squares that there are not; give "
             "--points a file of user,x,y for real ones",
         )
-    return Figure("disk-13", TITLE_13, PAPER_13, tuple(best(panels)), panels, notes=tuple(said))
+    return Figure(
+        "disk-13",
+        FIGURES["disk-13"],
+        "much as on its parts: DAM is best at large d; as epsilon grows SEM-Geo-I is slightly "
+        "better",
+        tuple(best(panels)),
+        panels,
+        notes=tuple(said),
+    )

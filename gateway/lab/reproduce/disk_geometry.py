@@ -1,4 +1,4 @@
-"""Figures 10 to 12 of paper 003: weights, the outer domain and circle crossings, against counting."""
+"""Figures 10 to 12 of paper 003: weights, outer domain and circle crossings, held to counting."""
 
 import math
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from recovery.disk.footprint import inside, meets, shares
 from recovery.disk.query import Query
 from recovery.disk.round import disk_round, domain_of, weights_of
 
-from .figures import Figure, Grid2, Order, Stage, Table
+from .figures import FIGURES, Figure, Grid2, Order, Stage, Table
 
 # Paper 003's Theorems VI.1 to VI.4 word for word, beside what counting cells one by one gives.
 #
@@ -93,10 +93,6 @@ def really(radius: int, epsilon: float) -> float:
 
 # Figure 10 of paper 003: how the footprint is divided into weights, printed and enumerated.
 
-TITLE_10 = "The division of the footprint into weights: ours, and as printed"
-PAPER_10 = (
-    "each crossed cell has a shrunken area between 0 and 1, and with it a weight between both"
-)
 SHOWN_10 = (3, 6, 7)  # the first with a negative area, with one above 1, and the paper's example
 MOST_10 = 15
 EPSILON = 3.5
@@ -123,11 +119,18 @@ def make_disk_10(order: Order, stage: Stage) -> Figure:
     pairs = [_maps(radius) for radius in SHOWN_10]
     maps = tuple(pair[which] for which in (0, 1) for pair in pairs)
     found = (
-        f"of radii 1 to {MOST_10}, {negative} have a cell of negative area and {above} one above 1; "
-        f"the printed weights break epsilon {EPSILON:g} at {broken}",
+        f"of radii 1 to {MOST_10}, {negative} have a cell of negative area and {above} one above "
+        f"1; the printed weights break epsilon {EPSILON:g} at {broken}",
         "ours are enumerated and clamped to [0, 1]: no radius breaks anything, by construction",
     )
-    return Figure("disk-10", TITLE_10, PAPER_10, found, tables=(table,), maps=maps)
+    return Figure(
+        "disk-10",
+        FIGURES["disk-10"],
+        "each crossed cell has a shrunken area between 0 and 1, and with it a weight between both",
+        found,
+        tables=(table,),
+        maps=maps,
+    )
 
 
 def _maps(radius: int) -> list[Grid2]:
@@ -156,10 +159,6 @@ def _map_10(title: str, radius: int, eighth: dict[tuple[int, int], float]) -> Gr
 
 # Figure 11 of paper 003: the outer domain, and how many cells it has as the grid grows.
 
-TITLE_11 = "The outer domain and its cells, as the grid grows"
-PAPER_11 = (
-    "moving up and then right adds d2 + 4 b d - 4 b - 1 cells to the footprint (Theorem VI.2)"
-)
 SIDES, RADII = (1, 2, 3, 5, 8, 15, 20), (0, 1, 2, 3, 5, 7, 10)
 SHOWN_11 = ((1, 3), (3, 3), (8, 3))
 
@@ -181,7 +180,14 @@ def make_disk_11(order: Order, stage: Stage) -> Figure:
     )
     maps = tuple(_map_11(side, radius) for side, radius in SHOWN_11 if side > 1)
     found = (f"Theorem VI.2 is right: of {len(rows)} grids and radii it miscounts {wrong}",)
-    return Figure("disk-11", TITLE_11, PAPER_11, found, tables=(table,), maps=maps)
+    return Figure(
+        "disk-11",
+        FIGURES["disk-11"],
+        "moving up and then right adds d2 + 4 b d - 4 b - 1 cells to the footprint (Theorem VI.2)",
+        found,
+        tables=(table,),
+        maps=maps,
+    )
 
 
 def _cells(side: int, radius: int) -> tuple[int, int]:
@@ -203,10 +209,6 @@ def _map_11(side: int, radius: int) -> Grid2:
 
 # Figure 12 of paper 003: where the circle crosses cells, and where its theorems miscount.
 
-TITLE_12 = "Circle crossings: Theorems VI.3 and VI.4 against counting"
-PAPER_12 = (
-    "each line of an eighth has one crossed cell whose centre is outside, and the rest follows"
-)
 MOST_12 = 200
 LISTED = 16
 SHOWN_12 = (5, 7)
@@ -229,13 +231,19 @@ def make_disk_12(order: Order, stage: Stage) -> Figure:
         tuple(rows[:LISTED]),
     )
     found = (
-        f"of radii 1 to {MOST_12}, VI.3 lists cells whose centre is inside at {centre}, and what it "
-        f"lists besides is not what is crossed at {mixed}",
+        f"of radii 1 to {MOST_12}, VI.3 lists cells whose centre is inside at {centre}, and what "
+        f"it lists besides is not what is crossed at {mixed}",
         f"VI.4 miscounts at {double}: it counts crossed cells too, so the weights no longer add "
         "to one",
     )
     return Figure(
-        "disk-12", TITLE_12, PAPER_12, found, tables=(table,), maps=tuple(map(_map_12, SHOWN_12))
+        "disk-12",
+        FIGURES["disk-12"],
+        "each line of an eighth has one crossed cell whose centre is outside, and the rest "
+        "follows",
+        found,
+        tables=(table,),
+        maps=tuple(map(_map_12, SHOWN_12)),
     )
 
 

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...faults import OperatorFault, suggestion
 
-# What a figure is asked with, and what it is made of.
-
 Stage: TypeAlias = Callable[[str], None]
 
 # What a figure calls a map that says nothing; its score is the least a mechanism must beat.
@@ -96,17 +94,20 @@ class Figure:
 Maker: TypeAlias = Callable[[Order, Stage], Figure]
 
 
-# The figures that can be made again, by name; each is a module with TITLE and make.
-
-# Their modules are loaded when they are made: scipy and the solvers take a second.
 FIGURES = {
-    "disk-8": "W2 by the radius of the disk",
-    "disk-9": "W2 of all mechanisms, by d and by epsilon: 20 panels",
-    "disk-10": "the footprint divided into weights, ours and as printed",
-    "disk-11": "the outer domain and its cells",
-    "disk-12": "circle crossings, and where two theorems miscount",
-    "disk-13": "the comparison on the whole domain of a real set, or of a synthetic city",
-    "disk-14": "trajectories: LDPTrace, PivotTrace, and disk on their points",
+    "disk-8": "W2 by the radius of the disk, in parts of the best one",
+    "disk-9": "W2 of all mechanisms by d and by epsilon",
+    "disk-10": "The division of the footprint into weights: ours, and as printed",
+    "disk-11": "The outer domain and its cells, as the grid grows",
+    "disk-12": "Circle crossings: Theorems VI.3 and VI.4 against counting",
+    "disk-13": "W2 on the whole domain of one real set",
+    "disk-14": "Trajectories: W2 of the map of all their points",
+}
+# Their modules are loaded when they are made: scipy and the solvers take a second.
+_MODULES = {
+    **dict.fromkeys(("disk-8", "disk-9", "disk-13"), "disk_distances"),
+    **dict.fromkeys(("disk-10", "disk-11", "disk-12"), "disk_geometry"),
+    "disk-14": "trajectories",
 }
 
 
@@ -121,7 +122,8 @@ def maker(name: str) -> Maker:
             f"{name} is not a figure that can be made again; one that is must be named, or "
             f"nothing is computed; {suggestion(name, FIGURES)}"
         )
-    made: Maker = import_module(f".{name.replace('-', '_')}", __package__).make
+    module = import_module(f".{_MODULES[name]}", __package__)
+    made: Maker = getattr(module, f"make_{name.replace('-', '_')}")
     return made
 
 

@@ -11,16 +11,6 @@ from physics.crowds.oue import count_many
 from physics.points import cells_of
 from recovery.peers.frequency_oracles import oue_chances, unbiased
 
-# Synthetic walks over points, as Appendix D of paper 003 draws them.
-#
-# The unit square is divided into 300 x 300 cells. A walk begins in a cell that has points, goes on
-# to one of the eight neighbours with a chance in proportion to the neighbour's points, and leaves
-# at every step one of the points of its cell; it has from 2 to 200 points.
-#
-# Differs from the paper:
-# 1. It does not say what a walk does that has no points around it; here it stays where it is.
-# 2. A start is any cell with points, each alike; the paper's "random cells" may be empty.
-
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
@@ -49,6 +39,14 @@ def walked(
     longest: int = LONGEST,
 ) -> Walks:
     """Return so many walks over these points.
+
+    The unit square is divided into 300 x 300 cells. A walk begins in a cell that has points, goes
+    on to one of the eight neighbours with a chance in proportion to the neighbour's points, and
+    leaves at every step one of the points of its cell; it has from 2 to 200 points.
+
+    Differs from the paper: 1. It does not say what a walk does that has no points around it; here
+    it stays where it is. 2. A start is any cell with points, each alike; the paper's "random
+    cells" may be empty.
 
     Args:
         points: (n, 2) in [0, 1), at least one.
@@ -86,27 +84,6 @@ def _next(at: Whole, counts: Whole, side: int, world: np.random.Generator) -> Wh
     return np.where(rising[-1] > 0, gone, at)
 
 
-# LDPTrace: how long, where from, which step after which, where to; then walks made from that.
-#
-# Each user tells, by optimised unary encoding,
-#
-#     the length, in cells, with epsilon / 10;
-#     the first cell, the last one, and up to L - 1 steps to a neighbour, with the rest of epsilon
-#     shared evenly by these L + 1, L the nine-in-ten quantile of the told lengths.
-#
-# The analyst draws as many walks: a length, a first cell, and step after step by the told steps
-# out of a cell against the told ends there, the chance to end being damped while a walk is short.
-#
-# Unit of privacy: one whole trajectory, at epsilon; but how many steps a user tells is seen, and
-# it is the length up to L. The published program sends no fillers for short ones, so neither does
-# this.
-#
-# Source: Du, Hu, Zhang, Fang, Chen, Zheng and Gao 2023, "LDPTrace: Locally Differentially Private
-# Trajectory Synthesis"; the split and the damping are those of the authors' program.
-#
-# Differs from the source:
-# 1. Only what its map of points needs is made: cells of synthetic walks, counted.
-
 LDPTRACE_UNIT = "a whole trajectory; how many cells it has is seen, up to the cut"
 _QUANTILE = 0.9
 _LENGTH_SHARE = 0.1
@@ -116,7 +93,29 @@ _MOVES = tuple((dx, dy) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dx or dy)
 def estimate_ldptrace(
     walks: Walks, side: int, epsilon: float, world: np.random.Generator
 ) -> Floats:
-    """Return the share of synthetic points in each cell, (side, side)."""
+    """Return the share of synthetic points in each cell, (side, side).
+
+    LDPTrace: how long, where from, which step after which, where to; then walks made from that.
+    Each user tells, by optimised unary encoding,
+
+        the length, in cells, with epsilon / 10;
+        the first cell, the last one, and up to L - 1 steps to a neighbour, with the rest of
+        epsilon shared evenly by these L + 1, L the nine-in-ten quantile of the told lengths.
+
+    The analyst draws as many walks: a length, a first cell, and step after step by the told steps
+    out of a cell against the told ends there, the chance to end being damped while a walk is
+    short.
+
+    Unit of privacy: one whole trajectory, at epsilon; but how many steps a user tells is seen, and
+    it is the length up to L. The published program sends no fillers for short ones, so neither
+    does this.
+
+    Source: Du, Hu, Zhang, Fang, Chen, Zheng and Gao 2023, "LDPTrace: Locally Differentially
+    Private Trajectory Synthesis"; the split and the damping are those of the authors' program.
+
+    Differs from the source: 1. Only what its map of points needs is made: cells of synthetic
+    walks, counted.
+    """
     if side == 1:
         return np.ones((1, 1))
     told = _cell_walks(walks, side)
@@ -215,30 +214,6 @@ def _chances(weights: Floats) -> Floats:
     return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
 
 
-# PivotTrace: every second point is blurred by itself, the ones between by their directions, too.
-#
-# Twice, once with the odd points as pivots and once with the even ones, and half of epsilon each:
-#
-#     a pivot is blurred over all cells, the nearer the likelier (exponential mechanism);
-#     of each point between, the direction from either blurred neighbour is told by k-ary randomised
-#     response over equal sectors, and the point is blurred over the cells that lie in both sectors,
-#     all of them where there are none.
-#
-# The two blurred copies are joined point by point: the cell nearest to the middle of both.
-#
-# Unit of privacy: one whole trajectory, at epsilon, shared evenly by everything that is drawn; the
-# number of points is told as it is.
-#
-# Source: Zhang, Ye, Chen, Hu and Han 2023, "Trajectory Data Collection with Local Differential
-# Privacy": the pivot sampling alone, which is what paper 003 names.
-#
-# Differs from the source:
-# 1. Places are the cells of the map, so nothing finer is known; points stay as many as there are.
-# 2. Epsilon is shared evenly between draws, and sectors are six; the source tunes both.
-#
-# Where epsilon is shared by hundreds of draws nothing of the truth is left, and the middle of two
-# even draws lies near the centre of the map: `unanswered` is the map that it gives of nobody.
-
 PIVOTTRACE_UNIT = "a whole trajectory; how many points it has is told"
 SECTORS = 6
 _CHUNK = 8_192  # points at a time: a row of all cells for each
@@ -247,7 +222,33 @@ _CHUNK = 8_192  # points at a time: a row of all cells for each
 def estimate_pivottrace(
     walks: Walks, side: int, epsilon: float, world: np.random.Generator
 ) -> Floats:
-    """Return the share of blurred points in each cell, (side, side)."""
+    """Return the share of blurred points in each cell, (side, side).
+
+    PivotTrace: every second point is blurred by itself, the ones between by their directions, too.
+    Twice, once with the odd points as pivots and once with the even ones, and half of epsilon
+    each:
+
+        a pivot is blurred over all cells, the nearer the likelier (exponential mechanism);
+        of each point between, the direction from either blurred neighbour is told by k-ary
+        randomised response over equal sectors, and the point is blurred over the cells that lie in
+        both sectors, all of them where there are none.
+
+    The two blurred copies are joined point by point: the cell nearest to the middle of both.
+
+    Unit of privacy: one whole trajectory, at epsilon, shared evenly by everything that is drawn;
+    the number of points is told as it is.
+
+    Source: Zhang, Ye, Chen, Hu and Han 2023, "Trajectory Data Collection with Local Differential
+    Privacy": the pivot sampling alone, which is what paper 003 names.
+
+    Differs from the source: 1. Places are the cells of the map, so nothing finer is known; points
+    stay as many as there are. 2. Epsilon is shared evenly between draws, and sectors are six; the
+    source tunes both.
+
+    Where epsilon is shared by hundreds of draws nothing of the truth is left, and the middle of
+    two even draws lies near the centre of the map: `unanswered` is the map that it gives of
+    nobody.
+    """
     cells = side * side
     if side == 1:
         return np.ones((1, 1))

@@ -14,7 +14,7 @@ from recovery.noise import Ratio
 
 from . import traces
 from .contenders import AUTO, Setting, recovered
-from .figures import UNIFORM, Figure, Order, Panel, Stage, Table
+from .figures import FIGURES, UNIFORM, Figure, Order, Panel, Stage, Table
 from .people import counted
 from .traces import LONGEST, TRAJECTORIES, Walks, walked
 from .trials import Source, mark, played, ratio, whole
@@ -59,11 +59,6 @@ def _map(
     return recovered(name, counted(places, side), Setting((side, side), epsilon), world)
 
 
-TITLE = "Trajectories: W2 of the map of all their points"
-PAPER = (
-    "all three grow with d; DAM is always better than LDPTrace and PivotTrace; with epsilon DAM "
-    "falls, PivotTrace falls slightly, LDPTrace wavers"
-)
 ONE, SHARED, EACH = "DAM, one point", "DAM, epsilon/200 a point", "DAM, epsilon a point"
 OURS = f"{AUTO}, one point"
 LDPTRACE, PIVOTTRACE = "LDPTrace", "PivotTrace"
@@ -122,7 +117,16 @@ def make_disk_14(order: Order, stage: Stage) -> Figure:
             panels.append(Panel(title, across, "W2, in cells", lines, dict(UNITS)))
     units = Table("what is promised, at epsilon, for", ("", "unit"), tuple(UNITS.items()))
     found = tuple(_found(panels))
-    return Figure("disk-14", TITLE, PAPER, found, tuple(panels), (units,), notes=_notes(order))
+    return Figure(
+        "disk-14",
+        FIGURES["disk-14"],
+        "all three grow with d; DAM is always better than LDPTrace and PivotTrace; with epsilon "
+        "DAM falls, PivotTrace falls slightly, LDPTrace wavers",
+        found,
+        tuple(panels),
+        (units,),
+        notes=_notes(order),
+    )
 
 
 def scored(told: Told) -> float:

@@ -21,11 +21,6 @@ from .contenders import Setting, privacy, recovered
 from .figures import UNIFORM, Mark, Order, Panel, Stage
 from .people import CITY, SYNTHETIC, Crowd, counted, of_file, synthetic
 
-# Runs of mechanisms on people: one after the other, in processes, or on a cluster; same code.
-#
-# A run is told everything by its Trial, its chance included, so a figure is the same to the last
-# digit wherever its runs were made and in whichever order they ended.
-
 _NORMAL_95 = 1.96
 
 Task = TypeVar("Task")
@@ -44,7 +39,11 @@ class Source(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One run of one mechanism."""
+    """One run of one mechanism.
+
+    A run is told everything by its Trial, its chance included, so a figure is the same to the last
+    digit wherever its runs were made and in whichever order they ended.
+    """
 
     source: Source
     mechanism: str  # of `contenders.CONTENDERS`, or UNIFORM
@@ -137,8 +136,6 @@ def _client(address: str) -> Any:
             "work. Begin one with dask scheduler, and workers with the same heatveil installed"
         ) from fault
 
-
-# Panels of mean distances over one axis, as Figures 8, 9 and 13 have them.
 
 # A subset mechanism with sets of more cells takes half a minute a run.
 _SUBSETS_EPSILON = Fraction(1)

@@ -26,10 +26,6 @@ from recovery.thermal import Query
 
 from ...output import Stage
 
-# What a simulated day is made of: the truth, what was read, what was sent, and what came of it.
-#
-# The first two of them never leave a real room.
-
 Floats = NDArray[np.float64]
 
 

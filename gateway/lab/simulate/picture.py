@@ -1,4 +1,4 @@
-"""Pictures of a simulated day: true warmth, what was sent, and the map; still, and as an animation."""
+"""Pictures of a simulated day: true warmth, what was sent, and the map; or all day, animated."""
 
 from collections.abc import Sequence
 from pathlib import Path

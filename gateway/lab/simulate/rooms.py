@@ -1,4 +1,4 @@
-"""A room from its file: what is asked of it, what of its warmth is public, and its times of day."""
+"""A room from its file: what is asked of it, which warmth is public, and its times of day."""
 
 import math
 from collections.abc import Sequence

@@ -17,11 +17,10 @@ Command = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the figures with chance have few places."""
-    kinds = (("few d", ("DAM", "MDSW", "k-RR"), (1, 3), ("3.5",)),)
+    few = ("few d", ("DAM", "MDSW", "k-RR"), (1, 3), ("3.5",))
     monkeypatch.setattr(
-        disk_distances, "KINDS", (*kinds, *kinds, *(("epsilon", ("DAM",), (3,), ("2", "5")),))
+        disk_distances, "KINDS", (few, few, ("epsilon", ("DAM",), (3,), ("2", "5")))
     )
-    monkeypatch.setattr(disk_distances, "KINDS", kinds)
     monkeypatch.setattr(trajectories, "SIDES", (2,))
     monkeypatch.setattr(trajectories, "EPSILONS", ("1.5",))
     monkeypatch.setattr(trajectories, "SIDE", 2)

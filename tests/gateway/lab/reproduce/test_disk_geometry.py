@@ -67,8 +67,12 @@ def test_theorem_two_is_right() -> None:
 def test_the_figures_without_chance_say_what_was_found() -> None:
     """Ten, eleven and twelve: their sentences are computed, so they can be wrong."""
     ten, eleven, twelve = (
-        one.make(Order(), lambda stage: None)
-        for one in (disk_geometry, disk_geometry, disk_geometry)
+        make(Order(), lambda stage: None)
+        for make in (
+            disk_geometry.make_disk_10,
+            disk_geometry.make_disk_11,
+            disk_geometry.make_disk_12,
+        )
     )
 
     assert "7 have a cell of negative area and 7 one above 1" in ten.found[0]
