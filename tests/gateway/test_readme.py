@@ -9,7 +9,7 @@ import typer.main
 
 from gateway import cli, config
 
-PAGE = (Path(cli.__file__).parent / "README.md").read_text("utf-8")
+PAGE = (Path(config.__file__).parent / "README.md").read_text("utf-8")
 
 
 def commands() -> dict[str, list[str]]:
@@ -86,6 +86,6 @@ def test_links_within_the_page_lead_to_a_heading() -> None:
 
 def test_files_that_the_page_names_are_there() -> None:
     """Units, dashboards and compositions are found where it says."""
-    root = Path(cli.__file__).parents[1]
+    root = Path(config.__file__).parents[1]
     for name in re.findall(r"gateway/deploy/[\w.@-]+\w", PAGE):
         assert (root / name).exists(), name

@@ -19,7 +19,7 @@ import pytest
 import structlog.testing
 
 from edge import wire
-from gateway import asking, cli, config
+from gateway import asking, config
 from gateway.brokers import dynamic
 from gateway.faults import ForgottenFault, OperatorFault
 from gateway.intake.writer import Intake
@@ -34,7 +34,7 @@ from gateway.uplink import UNREAD, Uplink
 from tests import processes, sites
 from tests.waiting import eventually
 
-PAGE = (Path(cli.__file__).parent / "README.md").read_text("utf-8")
+PAGE = (Path(config.__file__).parent / "README.md").read_text("utf-8")
 RHO = Fraction(1, 50)
 
 
