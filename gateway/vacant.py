@@ -51,8 +51,7 @@ def cleared(
         ValueError: the room file cannot be read, or a release is not of the query.
     """
     from physics.instruments.presets import named
-    from physics.rooms.causes import DAY_S
-    from physics.rooms.vacant import Vacant
+    from physics.rooms.vacant import DAY_S, Vacant
 
     from .lab.simulate.rooms import room_of, seen_by
 

@@ -22,8 +22,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import numpy as np
 
-from physics.kernel import forward
-from physics.sensitivity import sensitivity
+from physics.kernel import forward, sensitivity
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import ESTIMATORS, estimate

@@ -26,8 +26,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import chi2
 
-from physics.kernel import forward, heat_kernel
-from physics.sensitivity import moves, sensitivity
+from physics.kernel import forward, heat_kernel, moves, sensitivity
 from recovery.distance import earth_movers
 from recovery.noise.gaussian import gaussian_delta, gaussian_sigma, paper_delivers, paper_sigma
 from recovery.proofs.bounds import corollary_10, theorem_9

@@ -34,9 +34,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from physics.kernel import forward
-from physics.kernels.robin_sensitivity import robin_sensitivity
-from physics.sensitivity import sensitivity
+from physics.kernel import forward, sensitivity
+from physics.kernels.robin import robin_sensitivity
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
@@ -243,9 +242,8 @@ folder = next((one for one in folders if (one / "room_climate.npz").is_file()), 
 if folder is None:
     print("The recordings are not here; set HEATVEIL_DATA to the folder that holds thermal/.")
 else:
-    from physics.recorded.climate import room_climate
-    from physics.recorded.fitted import forecast
-    from physics.recorded.fitting import fit
+    from physics.recorded.experiments import room_climate
+    from physics.recorded.fitting import fit, forecast
     from physics.recorded.held_out import against, alternate_days, fill_errors, forecast_errors
     from physics.recorded.warming import effective_capacity
 
@@ -301,6 +299,6 @@ else:
 #   ever open;
 # - mixing is known to a factor of two or three in A, of ten or more in B and C; the store of the
 #   walls in B and C hardly at all. The table of privacy says what such factors cost, so plan for
-#   the ends of the intervals. `physics/recorded/recordings` and `physics/recorded/fitting` do the
+#   the ends of the intervals. `physics/recorded/experiments` and `physics/recorded/fitting` do the
 #   same for a room of your own. What a room file calls mixing is that of bare air: it is the
 #   fitted one times the capacity.

@@ -3,17 +3,285 @@
 Everything here is linear: readings = A @ heat, and this file makes A.
 """
 
-from typing import TypeAlias
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .kernels.free import heat_kernel as heat_kernel
-from .kernels.line import AnyWalls as AnyWalls
-from .kernels.line import Walls as Walls
-from .kernels.line import along
+from .kernels.modes import NEGLIGIBLE
 from .places import Floats
-from .sensitivity import sensitivity as sensitivity
+
+# The heat kernel along a line without walls, from which all others are made.
+
+
+def heat_kernel(distance_m: ArrayLike, spread_m2: float) -> Floats:
+    """Return the temperature that one unit of heat leaves at a distance.
+
+        g(x) = exp(-x**2 / 4 s) / sqrt(4 pi s)
+
+    Args:
+        distance_m: distances from the source, in metres, of any shape.
+        spread_m2: s, diffusivity times elapsed time, in square metres; positive.
+
+    Returns:
+        Temperature per unit of heat, in 1/m.
+
+    Raises:
+        ValueError: `spread_m2` is not positive and finite, or a distance is not a number.
+
+    Source: Gilbert and McMillan 2017, Section 2.1, where s is called T.
+
+    >>> heat_kernel(np.array([0.0, 1.0]), spread_m2=0.25).round(4)
+    array([0.5642, 0.2076])
+    """
+    root = math.sqrt(checked_spread(spread_m2))
+    distance = np.asarray(distance_m, dtype=float)
+    if np.isnan(distance).any():
+        raise ValueError(
+            "distance_m holds a NaN but every distance must be a number, or one bad place "
+            "would spoil all the readings. Look for a missing position in the input."
+        )
+    # Far away the square overflows to infinity and the exponential is rightly nought.
+    with np.errstate(over="ignore", under="ignore"):
+        return np.exp(-np.square(distance / (2 * root))) / (2 * math.sqrt(math.pi) * root)
+
+
+def widened(spread_m2: float, source_sd_m: float) -> float:
+    """Return the spread at which a point looks like a source of some size does at this one.
+
+        2 s becomes 2 s + sd**2
+
+    A source that is a normal density is a point that has already spread, and between walls one
+    whose rim they have sent back. So any kernel here takes a person, who is no point, by this
+    number alone.
+
+    Args:
+        spread_m2: s, diffusivity times elapsed time, in square metres; 0 for just now.
+        source_sd_m: the standard deviation of the source along each axis, in metres; 0 for a
+            point. A person who stands is about 0.15.
+
+    Raises:
+        ValueError: one of both is negative or not finite, or both are nought.
+
+    >>> widened(0.05, 0.2)
+    0.07
+    """
+    if not 0 <= source_sd_m < math.inf:
+        raise ValueError(
+            f"source_sd_m is {source_sd_m:g} but must be 0 or more and finite, for it is how "
+            "wide the source is. Give metres, 0 for a point."
+        )
+    past = source_sd_m**2 / 2
+    return past if past > 0 and spread_m2 == 0 else checked_spread(spread_m2) + past
+
+
+def checked_spread(spread_m2: float) -> float:
+    """Return the spread, once it is known to have a kernel.
+
+    Raises:
+        ValueError: it is not positive and finite.
+    """
+    if not 0 < spread_m2 < math.inf:
+        raise ValueError(
+            f"spread_m2 is {spread_m2:g} but must be positive and finite: heat that has had "
+            "no time to spread has no kernel. Is the elapsed time in seconds?"
+        )
+    return float(spread_m2)
+
+
+# The kernel along one line between two walls alike, by mirror images or by modes.
+#
+# Either is exact; the images are few while heat has hardly met the walls, the modes once it has.
+
+# What a promise can be made for: how much a move is felt is known at every spread.
+Walls: TypeAlias = Literal["none", "insulated"]
+# What a room can be simulated with: walls kept at the baseline take all the heat they meet.
+AnyWalls: TypeAlias = Literal["none", "insulated", "cold"]
+
+# Below this spread over length squared the images converge faster, above it the modes.
+SWITCH = 0.1
+
+
+def along(sources: Floats, sensors: Floats, spread: float, walls: str, length: float) -> Floats:
+    """Return (sensors, sources) of one axis, between walls at 0 and `length` or without.
+
+    Raises:
+        ValueError: a spread or length that is not positive, walls that are not known, or a
+            place behind them.
+    """
+    if walls == "none":
+        return heat_kernel(sensors[:, None] - sources, spread)
+    check_walls(sources, sensors, walls, length)
+    if checked_spread(spread) / length**2 < SWITCH:
+        return images(sources, sensors, spread, walls, length)
+    return waves(sources, sensors, spread, walls, length)
+
+
+def images(sources: Floats, sensors: Floats, spread: float, walls: str, length: float) -> Floats:
+    """Sum the mirror images of each source, at x + 2 j L and, or less those, at -x + 2 j L.
+
+    No term left out is nearer to a sensor than 2 L images, and there it is negligible.
+    """
+    count = 1 + int(math.sqrt(NEGLIGIBLE * spread) / length)
+    total = np.zeros((len(sensors), len(sources)))
+    mirror = 1 if walls == "insulated" else -1
+    for shift in 2 * length * np.arange(-count, count + 1):
+        total += heat_kernel(sensors[:, None] - sources - shift, spread)
+        total += mirror * heat_kernel(sensors[:, None] + sources - shift, spread)
+    # No wall leaves less than no heat: what is below is rounding.
+    return np.maximum(total, 0.0, out=total)
+
+
+def waves(sources: Floats, sensors: Floats, spread: float, walls: str, length: float) -> Floats:
+    """Sum the modes that the walls allow, cosines where they are insulated, sines where cold.
+
+    K(y, x) = (1 + 2 sum over k of cos(k pi y/L) cos(k pi x/L) exp(-s (k pi/L)**2)) / L
+    K(y, x) = 2/L sum over k of sin(k pi y/L) sin(k pi x/L) exp(-s (k pi/L)**2)
+    """
+    last = math.ceil(math.sqrt(NEGLIGIBLE * length**2 / spread) / math.pi)
+    rates = np.arange(1, last + 1) * (math.pi / length)
+    wave, mean = (np.cos, 1.0) if walls == "insulated" else (np.sin, 0.0)
+    modes = wave(np.outer(sensors, rates)) * (2 * np.exp(-spread * rates**2))
+    total = np.asarray((mean + modes @ wave(np.outer(rates, sources))) / length)
+    return np.maximum(total, 0.0, out=total)
+
+
+def check_walls(sources: Floats, sensors: Floats, walls: str, length: float) -> None:
+    """Refuse what is no room, and places that are not in it.
+
+    Raises:
+        ValueError: walls that are not known, a length that is not positive, a place behind them.
+    """
+    if walls not in ("insulated", "cold"):
+        raise ValueError(
+            f"walls is {walls!r} but must be 'none', 'insulated' or 'cold', for only these "
+            "kernels are known here. Choose 'insulated' for a closed room, or take "
+            "physics.kernels.robin for walls that lose some heat."
+        )
+    if not 0 < length < math.inf:
+        raise ValueError(
+            f"length_m is {length:g} but must be positive and finite, for the walls stand at 0 "
+            "and length_m. Is it the length of the room in metres?"
+        )
+    for name, places in (("sources_m", sources), ("sensors_m", sensors)):
+        outside = np.flatnonzero((places < 0) | (places > length))
+        if len(outside):
+            raise ValueError(
+                f"{name}[{outside[0]}] is {places[outside[0]]:g} but must be between the walls "
+                f"at 0 and {length:g}, for no heat passes them. Are position and length in the "
+                "same unit, counted from the same wall?"
+            )
+
+
+# How far one source that moves can change all the readings together.
+#
+# The distance is taken over the whole vector of readings, for whoever sees one sensor of a
+# building usually sees them all. The noise of every sensor is scaled to this one number.
+#
+# Differs from the paper:
+# 1. The index i stops where its neighbour still exists: the paper's maximum over all n cells
+#    needs a column n + 1. Wrapping round to the first column gives 45 times too much noise.
+# 2. Sources that move further than one cell have their own, exact number; the paper has only
+#    the next cell, which means less and less as the grid is made finer.
+
+
+def sensitivity(
+    operator: ArrayLike, cells: int = 1, shape: tuple[int, int] | None = None
+) -> float:
+    """Return the joint sensitivity, for a unit source that moves by so many cells.
+
+        D(d) = max over i <= n - d of || A_i - A_(i+d) ||, A_i column i of the operator
+
+    Args:
+        operator: A, (sensors, sources), in temperature per unit of heat.
+        cells: d, how far the source moves; see `moves` for what that means in a plane.
+        shape: (columns, rows) of the cells in a plane, None along a line.
+
+    Raises:
+        ValueError: not a finite matrix, or no two cells are so far apart.
+
+    Source: Gilbert and McMillan 2017, Section 3, "Delta_2(A)", with i < n.
+
+    >>> sensitivity([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    1.4142135623730951
+    """
+    return max(
+        float(np.sqrt(np.einsum("ij,ij->j", block, block).max()))
+        for block in moves(operator, cells, shape)
+    )
+
+
+def moves(
+    operator: ArrayLike, cells: int = 1, shape: tuple[int, int] | None = None
+) -> Iterator[Floats]:
+    """Yield blocks (sensors, moves) of column differences, one block for each direction.
+
+    Along a line there is one block, A_i - A_(i+d). In a plane "d cells" is the ring of moves
+    longer than d - 1 and at most d cells, so that d = 1 gives the four neighbours and the
+    rings 1..d together give every move within d cells, the oblique ones too. A move and its
+    reverse differ by a sign alone, so one of the two is given.
+
+    Args:
+        operator, cells, shape: as for `sensitivity`.
+
+    Raises:
+        ValueError: as for `sensitivity`.
+    """
+    matrix = np.asarray(operator, dtype=float)
+    if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
+        raise ValueError(
+            f"the operator has shape {matrix.shape} or holds a value that is not finite, but a "
+            "matrix (sensors, sources) of finite numbers is needed, or the noise that rests on "
+            "it would protect nobody. Take it from physics.kernel.forward."
+        )
+    columns, rows = shape or (matrix.shape[1], 1)
+    if columns * rows != matrix.shape[1]:
+        raise ValueError(
+            f"the shape {shape} has {columns * rows} cells but the operator has "
+            f"{matrix.shape[1]} sources, and neighbours can only be found when they agree. "
+            "Give the (columns, rows) of the grid that the operator was made for."
+        )
+    steps = [
+        (right, down)
+        for right, down in _ring(cells, flat=rows == 1)
+        if abs(right) < columns and down < rows
+    ]
+    if not steps:
+        raise ValueError(
+            f"the move is {cells} cells but {columns} by {rows} cells have no two that far "
+            "apart, so there is nothing to hide. Ask for a whole number from 1 to "
+            f"{max(columns, rows) - 1}, or make the grid finer."
+        )
+    return _differences(matrix.reshape(-1, rows, columns), steps)
+
+
+def _differences(matrix: Floats, steps: list[tuple[int, int]]) -> Iterator[Floats]:
+    _, rows, columns = matrix.shape
+    for right, down in steps:
+        left = max(0, -right)
+        width, height = columns - abs(right), rows - down
+        here = matrix[:, :height, left : left + width]
+        there = matrix[:, down:, left + right : left + right + width]
+        yield (here - there).reshape(len(matrix), -1)
+
+
+@lru_cache(maxsize=1024)  # the same rings are asked for at every spread
+def _ring(cells: int, flat: bool) -> tuple[tuple[int, int], ...]:
+    """Return the steps (right, down) longer than cells - 1 and at most cells, one of each pair."""
+    if cells != int(cells) or cells < 1:
+        return ()
+    if flat:
+        return ((int(cells), 0),)
+    return tuple(
+        (right, down)
+        for down in range(int(cells) + 1)
+        for right in range(-int(cells), int(cells) + 1)
+        if (cells - 1) ** 2 < right**2 + down**2 <= cells**2 and (down > 0 or right > 0)
+    )
+
 
 Length: TypeAlias = float | tuple[float, float]
 Lengths: TypeAlias = float | tuple[float, ...]
@@ -33,7 +301,7 @@ def forward(
             (sources, 3) in a room.
         sensors_m: where it is read, (sensors,), (sensors, 2) or (sensors, 3), in the same unit.
         spread_m2: diffusivity times elapsed time, in square metres; positive. For a source of
-            some size `physics.kernels.free.widened` gives it.
+            some size `physics.kernel.widened` gives it.
         walls: "none"; or walls at 0 and `length_m` on every axis, "insulated" where no heat
             passes them, "cold" where they are kept at the baseline and take all of it.
         length_m: between the walls; (x, y) or (x, y, z) for a room that is no square or cube.

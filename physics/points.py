@@ -2,7 +2,7 @@
 
 A point is (x, y) on the unit square where the grid is one (cell_mm 0), in metres otherwise; cells
 are half open, and a point outside belongs to the nearest cell, for dropping it would tell that
-there was one. Files of points are read in `physics.points_file`.
+there was one. Files of points are read in `physics.files`.
 """
 
 import math
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from edge.records import Grid
 
+from .files import Points as Points
+from .files import read_points as read_points
 from .places import Floats
-from .points_file import Points as Points
-from .points_file import read_points as read_points
 
 # The last number below one: the unit square is half open.
 _BELOW_ONE = math.nextafter(1.0, 0.0)

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..places import Floats
-from .balance import Balance
 from .medium import Medium
 from .run import Run
-from .solve import Way
-from .step import DAMPED_STEPS
+from .step import DAMPED_STEPS, Balance, Way
 
 _FORMAT = "heatveil diffusion run 2"
 

@@ -7,22 +7,208 @@
     converter    whole steps of absolute temperature
     drop-out     the reading that does not come
 
-Then comes the privacy stage, where the device has it: `stage`. Nothing here is credited to it.
+Then comes the privacy stage, where the device has it: `physics.fleet`. Nothing here is credited
+to it.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from edge.pixels import baseline
+
 from .. import places
-from .converter import quantise
-from .drift import Drift
-from .lag import straight
-from .levels import complete, middle
-from .records import FINEST, Preset
-from .records import Counts as Counts
+from .presets import FINEST, Preset
+from .presets import Counts as Counts
+
+# The analogue to digital converter: temperatures to whole steps, exactly.
+
+# Floats decide further from a tie than this, relative to the count; fractions decide within.
+_SURE = 1e-9
+
+
+def quantise(temperatures: ArrayLike, step: Fraction) -> tuple[int, ...]:
+    """Return the nearest whole number of steps to each temperature; a tie goes up.
+
+        floor(temperature / step + 1/2), of the exact numbers
+
+    The same rounding as `physics.sensors.grains`. Fractions are slow, so they are asked only
+    where a float could be wrong: close to a tie.
+
+    Args:
+        temperatures: in kelvin or degrees Celsius, (sensors,), flattened.
+        step: in the same unit, positive.
+
+    Raises:
+        ValueError: a step that is not positive, or a temperature that is not finite.
+
+    >>> quantise([20.1, 20.125, -0.125], Fraction(1, 4))
+    (80, 81, 0)
+    """
+    readings = np.asarray(temperatures, dtype=float).reshape(-1)
+    if step <= 0:
+        raise ValueError(
+            f"step is {step} but must be positive, for it is the smallest change of temperature "
+            "that the converter can tell. Give a fraction of a kelvin."
+        )
+    broken = np.flatnonzero(~np.isfinite(readings))
+    if len(broken):
+        raise ValueError(
+            f"sensor {broken[0]} is at {readings[broken[0]]:g} but a temperature must be finite, "
+            "for a converter counts nothing else. Is a value missing from the scene?"
+        )
+    steps = readings * step.denominator / step.numerator + 0.5
+    down = np.floor(steps)
+    above = steps - down
+    close = _SURE * (1 + np.abs(steps))
+    unsure = (above < close) | (above > 1 - close)
+    counts = [int(count) for count in down.tolist()]
+    for sensor in np.flatnonzero(unsure).tolist():
+        counts[sensor] = math.floor(Fraction(float(readings[sensor])) / step + Fraction(1, 2))
+    return tuple(counts)
+
+
+# 1/f drift: the slow wander of a sensor's zero, as a sum of random walks that are held back.
+#
+#     drift(t) = sum over octaves j of x_j(t),   each an Ornstein-Uhlenbeck process
+#     cov(x_j(t), x_j(t + lag)) = deviation**2 / octaves * exp(-|lag| / time_j),  time_j = 2**j s
+#
+# Equal shares in each octave of time give a density of 1/f well inside the corners, within 4 %
+# from 1e-4 to 1e-2 Hz, and the law of the sum is known exactly at every lag: nothing that is
+# sampled from it, at whatever times, is approximate.
+#
+# Source: the superposition of relaxations is van der Ziel 1950; exact sampling, Gillespie 1996.
+
+OCTAVES = 17  # of time constants from 1 s to 65536 s, most of a day
+TIMES_S = 2.0 ** np.arange(OCTAVES)
+
+
+def autocovariance(deviation_k: float, lag_s: float) -> float:
+    """Return the covariance of the drift with itself so much later, in K2."""
+    return float(deviation_k**2 * np.exp(-abs(lag_s) / TIMES_S).mean())
+
+
+def density(deviation_k: float, frequency_hz: places.Floats) -> places.Floats:
+    """Return the power of the drift at each frequency, positive and negative ones, in K2/Hz."""
+    turns = (2 * math.pi * np.multiply.outer(frequency_hz, TIMES_S)) ** 2
+    return np.asarray(deviation_k**2 * (2 * TIMES_S / (1 + turns)).mean(axis=-1))
+
+
+class Drift:
+    """The drift of some sensors, each its own, from a start that is already stationary.
+
+    Args:
+        deviation_k: standard deviation at any one time.
+        count: how many sensors.
+        world: makes it.
+    """
+
+    def __init__(self, deviation_k: float, count: int, world: np.random.Generator) -> None:
+        self._each = deviation_k / math.sqrt(OCTAVES)
+        self._world = world
+        self._at_s: float | None = None
+        self._parts = np.zeros((OCTAVES, count))
+
+    def at(self, at_s: float) -> places.Floats:
+        """Return the drift of each sensor, (count,), in kelvin; times only go forward.
+
+        Raises:
+            ValueError: a time before that of the last call.
+        """
+        gone = math.inf if self._at_s is None else at_s - self._at_s
+        if not gone >= 0:
+            raise ValueError(
+                f"the drift at {at_s:g} s was asked after that at {self._at_s:g} s but times "
+                "must go forward, for what is drawn later depends on it. Sort the times."
+            )
+        left = np.exp(-gone / TIMES_S)[:, None]
+        fresh = self._world.standard_normal(self._parts.shape)
+        self._parts = left * self._parts + self._each * np.sqrt(1 - left**2) * fresh
+        self._at_s = at_s
+        return np.asarray(self._parts.sum(axis=0))
+
+
+# First-order lag: a sensor follows what it touches, and never at once.
+#
+#     lag_s du/dt = T(t) - u
+#
+# Between two samples the solution is exact, for a temperature that is held or that runs straight
+# from the one sample to the next. So a day in one-minute steps lags as truly as in seconds, as
+# far as the temperature between two samples is what was said.
+
+
+def straight(
+    sensor: places.Floats, before: places.Floats, after: places.Floats, over_s: float, lag_s: float
+) -> places.Floats:
+    """Return what a sensor shows after a temperature that ran straight from before to after.
+
+    Args:
+        sensor: what it showed at the start, in kelvin.
+        before, after: the temperature at the start and now, of the same shape.
+        over_s: the time between the two, nought or more.
+        lag_s: its time constant; nought follows at once.
+
+    Raises:
+        ValueError: a time that is negative or not a number.
+    """
+    _timed(over_s, lag_s)
+    if lag_s == 0 or over_s == 0:
+        return np.asarray(after if lag_s == 0 else sensor, dtype=float)
+    gone = over_s / lag_s
+    left = math.exp(-gone)
+    # What it is behind a ramp, (1 - left) / gone, without cancellation where little has gone.
+    behind = -math.expm1(-gone) / gone
+    return np.asarray(left * sensor + (behind - left) * before + (1 - behind) * after)
+
+
+def held(
+    sensor: places.Floats, temperature: places.Floats, over_s: float, lag_s: float
+) -> places.Floats:
+    """Return what a sensor shows after a temperature that was the same all the time.
+
+    Args, Raises: as for `straight`.
+    """
+    return straight(sensor, temperature, temperature, over_s, lag_s)
+
+
+def _timed(over_s: float, lag_s: float) -> None:
+    if not (0 <= over_s < math.inf and 0 <= lag_s < math.inf):
+        raise ValueError(
+            f"{over_s:g} s passed for a sensor with a lag of {lag_s:g} s but both must be nought "
+            "or more and finite, for a sensor follows only what was before. Is the day in order?"
+        )
+
+
+# What each sensor counts in the empty room: public, and taken off before the veil.
+
+
+def middle(looks: Sequence[Counts]) -> Counts:
+    """Return the middle count of each sensor over looks; None where it never answered.
+
+    Source: `edge.pixels.baseline`, for a device that answers every time.
+    """
+    heard = [[count for count in of if count is not None] for of in zip(*looks, strict=True)]
+    return tuple(baseline([[count] for count in of])[0] if of else None for of in heard)
+
+
+def complete(level: Counts) -> tuple[int, ...]:
+    """Return a level of every sensor.
+
+    Raises:
+        ValueError: one never answered.
+    """
+    heard = tuple(count for count in level if count is not None)
+    if len(heard) < len(level):
+        raise ValueError(
+            f"{len(level) - len(heard)} of {len(level)} sensors gave no reading of the empty room "
+            "but each needs a level of its own, or a person could not be told from a warm wall. "
+            "Look for longer."
+        )
+    return heard
+
 
 # Readings that come this much of a conversion too early, by rounding of times, are in time.
 _EARLY = 1e-6

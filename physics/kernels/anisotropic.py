@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
-from ..kernel import room
+from ..kernel import checked_spread, room, widened
 from ..places import Floats
-from .free import checked_spread, widened
 
 
 def forward_anisotropic(

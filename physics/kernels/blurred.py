@@ -1,7 +1,7 @@
 """Sources that are a line's stretch, a rectangle or a block, where a point will not do.
 
 A radiator of 1.2 m, or a cell of a grid seen as the whole of its area. A source that is a normal
-density needs nothing of its own: see `physics.kernels.free.widened`.
+density needs nothing of its own: see `physics.kernel.widened`.
 """
 
 import math
@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, erfc
 
-from ..kernel import AnyWalls, Lengths, room
+from ..kernel import SWITCH, AnyWalls, Lengths, check_walls, checked_spread, room
 from ..places import Floats
-from .free import checked_spread
-from .line import SWITCH, check_walls
 from .modes import NEGLIGIBLE
 
 

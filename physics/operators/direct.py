@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..kernel import AnyWalls, forward
 from ..places import Floats
-from .layout import Axes
-from .vectors import chosen_sources, vectors
+from .layout import Axes, chosen_sources, vectors
 
 # Entries formed at a time: a megabyte of them stays in a processor's memory, which makes them
 # two to three times as fast as if all were formed at once.

@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 from ..kernel import AnyWalls, heat_kernel
 from ..kernels.modes import NEGLIGIBLE
 from ..places import Floats
-from .vectors import chosen_sources, room_lengths, vectors
+from .layout import chosen_sources, room_lengths, vectors
 
 # More pairs than this take more than half a gigabyte.
 MOST_PAIRS = 30_000_000

@@ -19,8 +19,8 @@ from scipy import sparse
 
 from ..kernel import AnyWalls, heat_kernel
 from ..places import Floats
+from .layout import chosen_sources, room_lengths, vectors
 from .near import reach_m
-from .vectors import chosen_sources, room_lengths, vectors
 
 # A kernel on a panel two deviations wide is, to rounding, its polynomial through so many nodes.
 NODES = 22

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..places import Floats
 from .experiments import Experiment
-from .fitted import Fitted, fill, forecast
+from .fitting import Fitted, fill, forecast
 
 _DRAWS = 2000
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..air import AIR_J_PER_M3K
 from ..diffusion.medium import Drive, Medium
-from . import courses
+from . import records
 from .day import Day, trod
 from .plan import QUANTUM_MM, door_wall, is_upright, lattice, plan
 from .plan import added as added
@@ -117,11 +117,11 @@ def empty(room: Room, from_s: float, to_s: float) -> Drive:
     """Return what drives the room while nobody is there: heaters and weather alone."""
     power = np.zeros(plan(room).shape)
     for heater, share in zip(room.heaters, _shares(room), strict=True):
-        power += heater.power_w * courses.share(heater.on_s, from_s, to_s) * share
+        power += heater.power_w * records.share(heater.on_s, from_s, to_s) * share
     west, east, north, south = (
         beyond_k(room, side, from_s, to_s) for side in ("west", "east", "north", "south")
     )
-    supply = courses.mean(room.air.supply_c, from_s, to_s) - room.air.baseline_c
+    supply = records.mean(room.air.supply_c, from_s, to_s) - room.air.baseline_c
     return Drive(power, ((west, east), (north, south)), supply)
 
 
@@ -172,7 +172,7 @@ def beyond_k(room: Room, side: str, from_s: float, to_s: float) -> Floats:
     Where a cell has two kinds of weather behind it, what the heat flow feels: the mean by film.
     """
     told = [room.sides[side].outside_c, *(it.outside_c for it in room.windows if it.side == side)]
-    outside = [courses.mean(one, from_s, to_s) - room.air.baseline_c for one in told]
+    outside = [records.mean(one, from_s, to_s) - room.air.baseline_c for one in told]
     parts = _parts(room, side)
     total = np.asarray(sum(parts))
     felt = np.asarray(sum(u * k for u, k in zip(parts, outside, strict=True)))

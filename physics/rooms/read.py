@@ -7,9 +7,7 @@ from pathlib import Path
 from .reading import lines
 from .reading.build import build
 from .reading.check import check
-from .reading.source import Source
-from .reading.untidy import untidy
-from .reading.wording import example_of
+from .reading.source import Source, example_of, untidy
 from .records import Room
 
 # A fault often brings others with it; who has mended so many reads the file again.

@@ -4,15 +4,48 @@ Plan view: x goes right, y goes down, the origin is the inner top-left corner; n
 y = 0 and west the side x = 0. Times are seconds since midnight of the first day.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from ..places import Floats as Floats
-from .sensing import Array as Array
-from .sensing import Point as Point
-from .sensing import Privacy as Privacy
-from .sensing import Thermometers as Thermometers
+
+# What a room file says of its sensors, and of what the veil is asked for, as records.
+
+Point: TypeAlias = tuple[float, float]  # x, y in metres
+
+
+class Thermometers(NamedTuple):
+    """Contact sensors of one kind."""
+
+    kind: str  # a preset of physics/instruments
+    places_m: tuple[Point, ...]
+
+
+class Array(NamedTuple):
+    """A thermopile array that looks down."""
+
+    kind: str
+    at_m: Point
+    height_m: float
+
+
+class Privacy(NamedTuple):
+    """What the veil is asked for, in plain numbers; the ratios are whole numbers."""
+
+    epsilon: tuple[int, int]
+    delta: tuple[int, int]
+    protect_distance_m: float
+    readings: int
+    every_min: float
+    background: str  # "recorded", "following" or "gateway"
+    people_max: int
+    power_max_w: float
+    # Paths are displaced through walls too, so that it is hidden in which room somebody is.
+    through_walls: bool = True
+
 
 Rect: TypeAlias = tuple[float, float, float, float]  # left, top, right, bottom in metres
 Span: TypeAlias = tuple[float, float]  # from, until in seconds since midnight
@@ -165,3 +198,31 @@ class Room:
     def opened(self, at_s: float) -> tuple[bool, ...]:
         """Return which doors stand open at a moment."""
         return tuple(door.is_open(at_s) for door in self.doors)
+
+
+# What changes over the day: temperatures between times, hours in which something is on.
+
+
+def mean(course: Course, from_s: float, to_s: float) -> float:
+    """Return the mean of a course over a step, exactly; its value where the step is empty.
+
+    >>> mean(((0.0, 10.0), (100.0, 20.0)), 50.0, 150.0)
+    18.75
+    """
+    at_s, values = (np.array(part) for part in zip(*course, strict=True))
+    if to_s <= from_s:
+        return float(np.interp(from_s, at_s, values))
+    inside = at_s[(at_s > from_s) & (at_s < to_s)]
+    corners = np.concatenate(([from_s], inside, [to_s]))
+    heights = np.interp(corners, at_s, values)
+    return float(np.diff(corners) @ (heights[1:] + heights[:-1]) / (2 * (to_s - from_s)))
+
+
+def share(spans: Sequence[Span], from_s: float, to_s: float) -> float:
+    """Return which share of a step lies within the hours, which do not overlap.
+
+    >>> share([(0.0, 60.0), (90.0, 200.0)], 30.0, 130.0)
+    0.7
+    """
+    within = (max(0.0, min(until, to_s) - max(since, from_s)) for since, until in spans)
+    return sum(within) / (to_s - from_s)

@@ -4,21 +4,129 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..certificate import from_bytes, proved, search, to_bytes
+from ..diffusion.medium import Medium, still
+from ..diffusion.run import Run
 from ..displaced import Floor, Past, floor, past
 from ..instruments.presets import named
 from ..response import Response, worst
-from .histories import History, constant, history, longest
 from .model import standing
 from .plan import bodies, free, grid, lattice, plan, views
-from .pulses import Stretch, pulses
-from .reading.times import clock
+from .reading.kinds import clock
 from .records import Floats, Room
+
+# How the doors of a room stood before a reading, counted back from it.
+
+
+class Since(NamedTuple):
+    """So many steps with these doors open, and no other."""
+
+    opened: tuple[bool, ...]
+    steps: int
+
+
+History = tuple[Since, ...]
+
+
+def history(room: Room, at_s: float) -> History:
+    """Return how the doors stood, from a moment back to the start of the day.
+
+    Raises:
+        ValueError: a moment outside of the day.
+    """
+    day = room.day
+    if not day.start_s + day.step_s <= at_s <= day.until_s:
+        raise ValueError(
+            f"the reading is at {at_s:g} s but the day is from {day.start_s:g} to "
+            f"{day.until_s:g}: before it there is nothing to feel, and after it nothing is known. "
+            "Give a moment within the day."
+        )
+    count = round((at_s - day.start_s) / day.step_s)
+    middles = [day.start_s + day.step_s * (nth - 0.5) for nth in range(count, 0, -1)]
+    stood = [tuple(door.is_open(at) for door in room.doors) for at in middles]
+    return tuple(Since(opened, len(list(same))) for opened, same in groupby(stood))
+
+
+def constant(room: Room) -> list[History]:
+    """Return a day for each way the doors stand at some time, which longest first: none moves."""
+    whole = history(room, room.day.until_s)
+    lasting: dict[tuple[bool, ...], int] = {}
+    for one in whole:
+        lasting[one.opened] = lasting.get(one.opened, 0) + one.steps
+    states = sorted(lasting, key=lambda opened: -lasting[opened])
+    return [(Since(opened, sum(lasting.values())),) for opened in states]
+
+
+def longest(histories: Iterable[History]) -> list[History]:
+    """Return those that no other goes on from: who was there longer has changed no less."""
+    several = list(dict.fromkeys(histories))
+    return [
+        one
+        for one in several
+        if not any(other != one and _goes_on(other, one) for other in several)
+    ]
+
+
+def _goes_on(other: History, one: History) -> bool:
+    """Say whether a history begins with all of another."""
+    *before, last = one
+    if len(other) < len(one) or other[: len(before)] != tuple(before):
+        return False
+    same = other[len(before)]
+    return same.opened == last.opened and same.steps >= last.steps
+
+
+# What sensors feel of a watt anywhere, at any lag before the reading: one run for all of them.
+#
+# What a sensor feels of a watt that was in some cell during a lag before the reading is what that
+# cell would feel of a watt at the sensor, for heat passes from here to there as from there to
+# here. So one run, with a pulse at each sensor's view, gives the response to a source anywhere:
+# the field after l steps is the response to the interval that ended l steps before the reading.
+# Through doors that open and close it holds with their states in reverse order. All steps are
+# damped, as those of a simulated day must be: only so is the answer to a source the same whenever
+# it starts, and then this is the very answer of that simulation, to round-off.
+#
+# Source: reciprocity of Green's functions for symmetric operators; Morse and Feshbach 1953,
+# section 7.4.
+
+
+class Stretch(NamedTuple):
+    """Steps in one medium, counted back from the reading."""
+
+    medium: Medium
+    steps: int
+
+
+def pulses(views: Floats, stretches: Sequence[Stretch], step_s: float) -> Iterator[Floats]:
+    """Yield (sensors, rows, columns) for each lag: kelvin of a watt in each cell during it.
+
+    Args:
+        views: (sensors, rows, columns), the share of each cell that a sensor sees.
+    """
+    # What a joule in each cell does to each sensor. When a door moves this goes on, and not the
+    # pulse's temperature, for the leaf takes up other heat than the air did.
+    pulse = views
+    for nth, (medium, steps) in enumerate(stretches):
+        stored = medium.capacity * medium.volume_m3
+        # Beside the response to an interval that to its end, where the next medium begins.
+        both = nth < len(stretches) - 1
+        zero = np.zeros_like(views)
+        run = Run(
+            medium, np.concatenate([zero, pulse / stored]) if both else zero, always_damped=True
+        )
+        calm = still(medium)
+        first = np.concatenate([pulse, zero]) if both else pulse
+        for step in range(steps):
+            run.step(calm._replace(power_w=first) if step == 0 else calm, step_s)
+            yield run.field_k[: len(views)]
+        if both:
+            pulse = run.field_k[len(views) :] * stored
+
 
 _HOLD_S = 3600.0
 _AT_ONCE = 4

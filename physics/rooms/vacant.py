@@ -11,17 +11,171 @@ Differs from a day that is simulated:
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..diffusion.kept import fingerprint
-from ..diffusion.march import Media, march
-from ..diffusion.run import Run
-from . import model
-from .causes import DAY_S, Cause, Clock, Weather, causes, daily, driven, hours, of_day
-from .records import Floats, Room
+from ..diffusion.medium import Drive
+from ..diffusion.run import Media, Run, march
+from . import model, records
+from .records import Course, Floats, Room, Span
+
+# What drives an empty room at any hour of any day, and what its file may have wrong of that.
+#
+# Times are of the epoch. A file tells one day, and every day is taken to be like it, by the clock
+# on the wall here.
+
+# How warm it is outdoors at a time, in degrees; None where that is not known.
+Weather = Callable[[float], float | None]
+Clock = Callable[[float], float]  # seconds since midnight at a time of the epoch
+
+DAY_S = 86400.0
+
+# One deviation of what a file may have wrong.
+_OUTDOORS_K, _NEXT_DOOR_K, _SUPPLY_K = 1.5, 0.5, 0.5
+_HEATER, _AIR_CHANGES, _MIXING, _CAPACITY = 1.1, 1.2, 1.2, 1.1  # times what it says
+# By day it goes another way than was told, 1.5 K in ten hours, and back at night.
+_RAMP = ((0.0, 0.0), (7 * 3600.0, -0.75), (17 * 3600.0, 0.75), (DAY_S, 0.0))
+# What is beyond a side is another room if it is always as warm, and about as warm as this one.
+_INDOORS_K = 5.0
+
+
+class Cause(NamedTuple):
+    """Something that a file may have wrong: the room with it changed by one deviation."""
+
+    name: str
+    room: Room
+    warmer_k: Course = ((0.0, 0.0),)  # outdoors, than the file or the weather says
+    passes: bool = False  # with the day: tomorrow it is another
+
+
+def driven(
+    cause: Cause, clock: Clock, weather: Weather = lambda at_s: None
+) -> Callable[[float, float], Drive]:
+    """Return what drives an empty room over a step, for `march`: a room of `daily`."""
+    still, felt = _outdoors_at(cause.room, 0.0), _felt(cause.room)
+
+    def drives(from_s: float, to_s: float) -> Drive:
+        step, outdoors_c = hours(clock, from_s, to_s), weather((from_s + to_s) / 2)
+        drive = model.empty(cause.room if outdoors_c is None else still, *step)
+        warmer = (outdoors_c or 0.0) + records.mean(cause.warmer_k, *step)
+        (west, east), (north, south) = (
+            [side + warmer * share for side, share in zip(pair, shares, strict=True)]
+            for pair, shares in zip(drive.outside_k, felt, strict=True)
+        )
+        return drive._replace(outside_k=((west, east), (north, south)))
+
+    return drives
+
+
+def hours(clock: Clock, from_s: float, to_s: float) -> tuple[float, float]:
+    """Return a step by the clock; one that begins before midnight may end after it."""
+    begins_s = clock(from_s)
+    return begins_s, begins_s + to_s - from_s
+
+
+def of_day(at_s: float) -> float:
+    """Return the seconds since midnight on the clock here."""
+    now = datetime.fromtimestamp(at_s).astimezone()
+    return now.hour * 3600 + now.minute * 60 + now.second + now.microsecond / 1e6
+
+
+def daily(room: Room) -> Room:
+    """Return a room of which any hour from 00:00 to 24:00 can be asked, for every day is alike.
+
+    What a file tells of the time after 24:00 is told of the morning, where it tells none of that.
+    """
+
+    def course(told: Course) -> Course:
+        early = tuple((at_s - DAY_S, value) for at_s, value in told if at_s > DAY_S)
+        return tuple(pair for pair in early if pair[0] < told[0][0]) + told
+
+    def spans(told: tuple[Span, ...]) -> tuple[Span, ...]:
+        first = min((since for since, _ in told), default=0.0)
+        early = [(since - DAY_S, min(until - DAY_S, first)) for since, until in told]
+        return tuple(one for one in early if max(one[0], 0.0) < one[1]) + told
+
+    return replace(
+        room,
+        air=room.air._replace(supply_c=course(room.air.supply_c)),
+        sides={
+            name: side._replace(outside_c=course(side.outside_c))
+            for name, side in room.sides.items()
+        },
+        windows=tuple(one._replace(outside_c=course(one.outside_c)) for one in room.windows),
+        doors=tuple(one._replace(open_s=spans(one.open_s)) for one in room.doors),
+        heaters=tuple(one._replace(on_s=spans(one.on_s)) for one in room.heaters),
+    )
+
+
+def causes(room: Room) -> tuple[Cause, ...]:
+    """Return what a file may have wrong, each by one deviation; the first is the file itself."""
+    air, found = room.air, [Cause("the file", room)]
+    if any(outdoors(room, course) for course in _beyond(room)):
+        found.append(Cause("outdoors", room, ((0.0, _OUTDOORS_K),), True))
+        found.append(Cause("outdoors, by day", room, _RAMP, True))
+    for nth, heater in enumerate(room.heaters):
+        stronger = heater._replace(power_w=_HEATER * heater.power_w)
+        heaters = (*room.heaters[:nth], stronger, *room.heaters[nth + 1 :])
+        found.append(Cause(f"heater {nth + 1}", replace(room, heaters=heaters)))
+    for name, side in room.sides.items():
+        if side.u_w_per_m2k > 0 and not outdoors(room, side.outside_c):
+            sides = {**room.sides, name: side._replace(outside_c=_warmer(side.outside_c))}
+            found.append(Cause(f"beyond {name}", replace(room, sides=sides), passes=True))
+    supply = tuple((at_s, value + _SUPPLY_K) for at_s, value in air.supply_c)
+    for what, other in (
+        ("supply", air._replace(supply_c=supply)),
+        ("ventilation", air._replace(air_changes_per_h=_AIR_CHANGES * air.air_changes_per_h)),
+        ("mixing", air._replace(mixing_m2_per_s=_MIXING * air.mixing_m2_per_s)),
+        ("capacity", air._replace(capacity_factor=_CAPACITY * air.capacity_factor)),
+    ):
+        found.append(Cause(what, replace(room, air=other), passes=what == "supply"))
+    return tuple(found)
+
+
+def outdoors(room: Room, beyond_c: Course) -> bool:
+    """Return whether what is beyond a side is the weather, and no other room."""
+    values = [value for _, value in beyond_c]
+    return len(set(values)) > 1 or abs(values[0] - room.air.baseline_c) > _INDOORS_K
+
+
+def _beyond(room: Room) -> list[Course]:
+    sides = [side.outside_c for side in room.sides.values() if side.u_w_per_m2k > 0]
+    return sides + [window.outside_c for window in room.windows]
+
+
+def _warmer(course: Course) -> Course:
+    return tuple((at_s, value + _NEXT_DOOR_K) for at_s, value in course)
+
+
+def _outdoors_at(room: Room, outdoors_c: float) -> Room:
+    """Return the room with this temperature outdoors, all day."""
+
+    def calm(course: Course) -> Course:
+        return ((0.0, outdoors_c),) if outdoors(room, course) else course
+
+    return replace(
+        room,
+        sides={
+            name: side._replace(outside_c=calm(side.outside_c))
+            for name, side in room.sides.items()
+        },
+        windows=tuple(one._replace(outside_c=calm(one.outside_c)) for one in room.windows),
+    )
+
+
+def _felt(room: Room) -> list[list[Floats]]:
+    """Return by how much it is warmer beyond each side where it is one kelvin warmer outdoors."""
+    cold, warm = (model.empty(_outdoors_at(room, value), 0.0, 1.0) for value in (0.0, 1.0))
+    return [
+        [np.asarray(after) - np.asarray(before) for before, after in zip(*both, strict=True)]
+        for both in zip(cold.outside_k, warm.outside_k, strict=True)
+    ]
+
 
 LONG_STEP_S = 600.0
 

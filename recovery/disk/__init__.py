@@ -11,8 +11,8 @@ Source: the disk area mechanism's paper, Algorithms 1 and 2.
 Differs from the paper:
 1. Line 7 of Algorithm 1 counts the true cell. Here the answered one is counted, by the gateway,
    and nothing else ever leaves a device.
-2. The radius, the shares and the weights are those of `footprint`, `footprint` and
-   `round`, each with what it corrects.
+2. The radius and the shares are those of `footprint`, the weights those of `round`, each with
+   what it corrects.
 3. Nobody answering is no map, rather than an even one; and a map says how sure it is.
 """
 

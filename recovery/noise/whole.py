@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.sensitivity import moves, sensitivity
+from physics.kernel import moves, sensitivity
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def shifts(
         operator: A, (sensors, cells), in temperature per unit of heat; or one for each of
             several spreads, (spreads, sensors, cells).
         shape: (columns, rows) of the cells.
-        cells: the distances, in cells, that a source moves; see `physics.sensitivity.moves`.
+        cells: the distances, in cells, that a source moves; see `physics.kernel.moves`.
         intensity_max: the most heat of one source.
     """
     warmest = float(np.abs(operator).max())

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.records import Grid
-from physics.kernel import Walls, forward
+from physics.kernel import Walls, forward, moves, sensitivity
 from physics.places import cell_places, length_m, sensor_places
-from physics.sensitivity import moves, sensitivity
 
 from .whole import bounded, reach, whole_square
 

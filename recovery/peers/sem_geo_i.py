@@ -164,7 +164,7 @@ def _folded(sets: ArrayLike, cells: int) -> tuple[Whole, Floats]:
         raise ValueError(
             f"the sets are {array.dtype} of shape {array.shape} but must be (answers, k), at "
             f"least one, k different whole numbers from 0 to {cells - 1} in each: they are cells "
-            "of the grid. Take what physics.crowds.sem_geo_i answers."
+            "of the grid. Take what physics.crowds.peers answers."
         )
     if cells ** rising.shape[1] < 2**63:  # one number a set sorts faster than a row
         places = cells ** np.arange(rising.shape[1], dtype=np.int64)
@@ -252,7 +252,7 @@ def _answers(table: Floats, size: int, draws: int) -> NDArray[np.int64]:
     anchor = np.minimum((rising < chances[1][:, None] * rising[:, -1:]).sum(axis=1), cells - 1)
     sets = np.empty((draws, size), np.int64)
     sets[:, 0] = anchor
-    # Floyd's way to draw k - 1 of the n - 1 others, as physics.crowds.sem_geo_i does.
+    # Floyd's way to draw k - 1 of the n - 1 others, as physics.crowds.peers does.
     for place in range(1, size):
         bound = cells - size + place - 1
         other = (chances[place + 1] * (bound + 1)).astype(np.int64)

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2
 
-from physics.kernel import forward, heat_kernel
-from physics.sensitivity import sensitivity
+from physics.kernel import forward, heat_kernel, sensitivity
 
 from ..noise.gaussian import gaussian_sigma, paper_sigma
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.sensitivity import moves
+from physics.kernel import moves
 
 from ..noise import check_ratio
 from ..noise.calibrate import Calibration, epsilon_of, worth

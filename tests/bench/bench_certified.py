@@ -8,8 +8,7 @@ import time
 
 import numpy as np
 
-from physics.kernel import forward
-from physics.sensitivity import sensitivity
+from physics.kernel import forward, sensitivity
 from recovery.noise.gaussian import paper_sigma
 from recovery.proofs.certified import certified_band
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from edge.records import Grid, Guarantee, Round
-from physics.crowds import disk, oue, sem_geo_i
+from physics.crowds import disk, peers
 from recovery.disk.channel import channel_of
 from recovery.disk.query import Query
 from recovery.disk.round import disk_round
@@ -69,8 +69,8 @@ def others(side: int, users: int) -> str:
     cells = world.integers(side**2, size=users)
     histogram = np.bincount(cells, minlength=side**2)
     table = anchors(distances(side, side), 1.0)
-    bits = seconds(lambda: oue.count_many(histogram, 3.5, world))
-    pairs = seconds(lambda: sem_geo_i.report_many(table, cells, 2, world))
+    bits = seconds(lambda: peers.count_oue(histogram, 3.5, world))
+    pairs = seconds(lambda: peers.report_sem_geo_i(table, cells, 2, world))
     return f"d = {side}, {users} users: OUE counts {bits:.4f} s, SEM-Geo-I pairs {pairs:.3f} s"
 
 

@@ -15,9 +15,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.fft import dctn, idctn
 
-from physics.diffusion.march import march
 from physics.diffusion.medium import Drive, Medium, still
-from physics.diffusion.run import Run
+from physics.diffusion.run import Run, march
 from physics.places import Floats
 
 PLAN, ROOM = (160, 240), (25, 40, 60)

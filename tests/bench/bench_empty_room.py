@@ -1,7 +1,7 @@
 """What taking off the empty room is worth: the sample office, people, an empty day, a control.
 
 Run it: `python tests/bench/bench_empty_room.py [--worlds 4] [--epsilon 100000/1]`. Worlds differ
-from the room file as the priors of `physics.rooms.causes` say, and are lived on cells half as
+from the room file as the priors of `physics.rooms.vacant` say, and are lived on cells half as
 large. Eight rounds, 07:30 to 18:00, each with the gateway's own march, judge and memory;
 `tests/gateway/test_empty_day.py` has the same through a broker. Maps by `nnls`, in metres from
 where people were in the last hour; watts off; empty days told empty; people told nobody.

@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edge.records import Grid
-from physics.crowds import disk, oue, sem_geo_i
+from physics.crowds import disk, peers
 from physics.points import cells_of, mnormal, normal, szipf
 from recovery.disk import promise
 from recovery.disk.channel import Channel, channel_of
@@ -117,7 +117,7 @@ def an_oue(epsilon: Fraction, away: np.ndarray) -> Mechanism:
     one = float(epsilon)
     return Mechanism(
         "oue",
-        lambda users, world: (oue.count_many(users, one, world), int(users.sum())),
+        lambda users, world: (peers.count_oue(users, one, world), int(users.sum())),
         lambda seen: oue_peer.estimate_oue(seen[0], seen[1], one),
         oue_peer.local_privacy(away, one),
         one,
@@ -164,7 +164,7 @@ def a_sem(side: int, epsilon: float, name: str, size: int, exponent: float) -> M
 
     def crowd(users: np.ndarray, world: np.random.Generator) -> np.ndarray:
         cells = np.repeat(np.arange(users.size), users.ravel())
-        return sem_geo_i.report_many(table, cells, size, world)
+        return peers.report_sem_geo_i(table, cells, size, world)
 
     return Mechanism(
         name,

@@ -14,9 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from physics.kernel import forward
+from physics.kernel import forward, sensitivity
 from physics.places import Floats
-from physics.sensitivity import sensitivity
 from recovery.bayes.room_physics import Physics
 from recovery.bayes.unknown_physics import estimate_jointly
 from recovery.estimators import posterior

@@ -17,10 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from physics.places import Floats
-from physics.recorded.climate import room_climate
-from physics.recorded.experiments import Experiment
-from physics.recorded.fitted import Fitted
-from physics.recorded.fitting import fit
+from physics.recorded.experiments import Experiment, room_climate
+from physics.recorded.fitting import Fitted, fit
 from physics.recorded.held_out import against, alternate_days, fill_errors, forecast_errors
 from physics.recorded.warming import effective_capacity
 

@@ -27,8 +27,8 @@ from gateway.operating import Mqtt
 from gateway.serving import Service
 from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
-from physics.instruments.levels import complete
-from physics.rooms.causes import DAY_S
+from physics.instruments.chain import complete
+from physics.rooms.vacant import DAY_S
 from tests.gateway.lab.simulate.conftest import ROOM
 
 # Nobody, Ada beside the desk for an hour, and for three.

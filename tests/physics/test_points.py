@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from edge.records import Grid
+from physics.files import read_points
 from physics.points import cells_of, histogram, mnormal, normal, szipf
-from physics.points_file import read_points
 
 
 def world(seed: int = 3) -> np.random.Generator:

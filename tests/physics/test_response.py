@@ -9,17 +9,15 @@ import pytest
 from edge.records import Grid
 from physics.diffusion.medium import Medium, still
 from physics.diffusion.run import Run
-from physics.instruments.lag import held
+from physics.instruments.chain import held
 from physics.instruments.views import point_views
 from physics.kernel import forward
 from physics.places import Floats, cell_places
 from physics.response import Response, worst
-from physics.rooms.histories import Since, longest
 from physics.rooms.model import grid, medium
 from physics.rooms.plan import lattice
 from physics.rooms.plan import plan as plan_of
 from physics.rooms.plan import views as views_of
-from physics.rooms.pulses import Stretch, pulses
 from physics.rooms.records import (
     Air,
     Clock,
@@ -30,7 +28,7 @@ from physics.rooms.records import (
     Thermometers,
     Wall,
 )
-from physics.rooms.respond import respond, respond_day
+from physics.rooms.respond import Since, Stretch, longest, pulses, respond, respond_day
 
 POWER_W = 80.0
 APART_M = 0.5

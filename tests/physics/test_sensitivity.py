@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from physics.kernel import forward, sensitivity
+from physics.kernel import forward, moves, sensitivity
 from physics.places import cell_places, sensor_places
-from physics.sensitivity import moves
 
 
 def line(cells: int, sensors: int, spread: float, walls: str = "none") -> np.ndarray:

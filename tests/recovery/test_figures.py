@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from physics.kernel import forward
+from physics.kernel import forward, moves, sensitivity
 from physics.places import cell_places, sensor_places
-from physics.sensitivity import moves, sensitivity
 from recovery.noise.gaussian import (
     gaussian_epsilon,
     gaussian_sigma,

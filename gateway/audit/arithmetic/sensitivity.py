@@ -17,13 +17,11 @@ from physics.diffusion.run import Run
 from physics.instruments.presets import named
 from physics.kernel import forward
 from physics.response import Response
-from physics.rooms.histories import constant, history
 from physics.rooms.model import standing
 from physics.rooms.plan import Lattice, lattice, plan, views
-from physics.rooms.pulses import Stretch, pulses
 from physics.rooms.read import read
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Side, Thermometers, Wall
-from physics.rooms.respond import respond_day
+from physics.rooms.respond import Stretch, constant, history, pulses, respond_day
 
 from ..claim import Claim, Effort, at_most, true
 

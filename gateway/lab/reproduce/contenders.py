@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.records import Grid, Round
-from physics.crowds import oue as oue_crowd
-from physics.crowds import sem_geo_i as sem_crowd
 from physics.crowds.disk import count_many
+from physics.crowds.peers import count_oue, report_sem_geo_i
 from recovery.disk import promise
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.estimators import estimate
@@ -186,7 +185,7 @@ def randomised(people: Whole, setting: Setting, world: np.random.Generator) -> F
 def unary(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
     """Return the map of optimised unary encoding."""
     epsilon = setting.epsilon[0] / setting.epsilon[1]
-    ones = oue_crowd.count_many(people, epsilon, world)
+    ones = count_oue(people, epsilon, world)
     return frequency_oracles.estimate_oue(ones, int(people.sum()), epsilon)
 
 
@@ -204,7 +203,7 @@ def subset(people: Whole, setting: Setting, world: np.random.Generator) -> Float
     """Return the map of SEM-Geo-I, at the local privacy that the disk has."""
     size, _, table = calibrated(setting.shape, setting.epsilon)
     at = np.repeat(np.arange(people.size), people.ravel())
-    sets = sem_crowd.report_many(table, at, size, world)
+    sets = report_sem_geo_i(table, at, size, world)
     gain = 1e-3 * math.exp(setting.epsilon[0] / setting.epsilon[1])
     return sem_geo_i.em(sets, table, gain=gain).mass.reshape(people.shape)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.records import Grid
-from physics.crowds.oue import count_many
+from physics.crowds.peers import count_oue
 from physics.points import cells_of
 from recovery.peers.frequency_oracles import oue_chances, unbiased
 
@@ -150,7 +150,7 @@ def _heard(counts: Whole, epsilon: float, world: np.random.Generator) -> Floats:
     reports = int(counts.sum())
     if not reports:
         return np.zeros(len(counts))
-    ones = count_many(counts, epsilon, world).astype(float)
+    ones = count_oue(counts, epsilon, world).astype(float)
     return reports * unbiased(ones, float(reports), *oue_chances(epsilon))
 
 

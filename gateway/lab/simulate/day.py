@@ -7,20 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.diffusion.march import march
 from physics.diffusion.medium import Drive, Medium
-from physics.diffusion.run import Run
-from physics.instruments.arrays import array_axes
-from physics.instruments.chain import Instruments
-from physics.instruments.levels import middle
-from physics.instruments.people import people_seen
+from physics.diffusion.run import Run, march
+from physics.instruments.chain import Instruments, middle
+from physics.instruments.presets import Counts as Counts
 from physics.instruments.presets import named
-from physics.instruments.records import Counts as Counts
+from physics.instruments.views import array_axes, people_seen
 from physics.rooms import model, plan
-from physics.rooms.causes import DAY_S, Cause, daily, driven
 from physics.rooms.day import Day
 from physics.rooms.records import Array, Room
-from physics.rooms.vacant import LONG_STEP_S
+from physics.rooms.vacant import DAY_S, LONG_STEP_S, Cause, daily, driven
 from recovery.maps.heatmap import Credible, Verdict
 from recovery.thermal import Query
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from physics.instruments.presets import named
 from physics.rooms import model, plan
 from physics.rooms.read import read
-from physics.rooms.reading import times
+from physics.rooms.reading import kinds
 from physics.rooms.reading.kinds import Wrong
 from physics.rooms.records import Privacy, Room
 from physics.rooms.respond import respond_day
@@ -154,7 +154,7 @@ def clock(at_s: float) -> str:
     >>> clock(30660.0), clock(90010.0)
     ('08:31', '25:00')
     """
-    return times.clock(60 * round(at_s / 60))
+    return kinds.clock(60 * round(at_s / 60))
 
 
 def seconds(text: str) -> float:
@@ -167,7 +167,7 @@ def seconds(text: str) -> float:
     30660.0
     """
     try:
-        return times.seconds(text)
+        return kinds.seconds(text)
     except Wrong as fault:
         raise OperatorFault(
             f"--from {text} came but a time of day is needed, for the scene begins then. Write "

@@ -14,7 +14,7 @@ from edge.entropy import Tape, sealed
 from edge.pixels import above
 from edge.records import Reading
 from edge.thermal import params_of
-from physics.instruments.records import FINEST
+from physics.instruments.presets import FINEST
 from physics.rooms import model
 from physics.rooms.day import Day
 from physics.rooms.day import day as day_of

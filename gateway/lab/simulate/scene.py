@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from physics.fleet import Fleet
-from physics.instruments.levels import complete
+from physics.instruments.chain import complete
 from physics.rooms.day import day
 from physics.rooms.records import Room
 from recovery.thermal import Query

@@ -6,15 +6,13 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from ...air import AIR_J_PER_M3K
-from .. import courses
+from .. import records
 from ..geometry import TOUCH_M, overlap, within
 from ..plan import door_rect, door_wall, is_upright, wall_rect
 from ..records import SIDES, Course, Rect, Room, Wall
-from .kinds import Wrong
+from .kinds import Wrong, clock, seconds
 from .lines import Where
-from .source import Source
-from .times import clock, seconds
-from .wording import told, xy
+from .source import Source, told, xy
 
 
 def check_walls(room: Room, source: Source) -> None:
@@ -349,9 +347,9 @@ def _extremes(
     for nth in range(steps):
         since = room.day.start_s + nth * step_s
         until = since + step_s
-        power = sum(it.power_w * courses.share(it.on_s, since, until) for it in room.heaters)
+        power = sum(it.power_w * records.share(it.on_s, since, until) for it in room.heaters)
         flow = heated * power + sum(
-            way.w_per_k * (courses.mean(way.course, since, until) - warm_c) for way in ways
+            way.w_per_k * (records.mean(way.course, since, until) - warm_c) for way in ways
         )
         rate = passed / stored
         lasting_s = -math.expm1(-rate * step_s) / rate if rate > 0 else step_s

@@ -13,15 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..day import followed, walked
+from ..day import followed, is_straight, may_stand, nearest_free, route, walked
 from ..geometry import crossing, inside
 from ..plan import door_wall, is_upright, rect
 from ..records import Door, Point, Rect, Room, Span, Waypoint
-from ..routes import is_straight, may_stand, nearest_free, route
+from .kinds import clock
 from .lines import Where
-from .source import Source
-from .times import clock
-from .wording import told, xy
+from .source import Source, told, xy
 
 WARM = "heat is where people are, and nobody is inside of things"
 

@@ -9,8 +9,7 @@ from scipy.stats import chisquare
 from edge import disk
 from edge.entropy import Tape
 from edge.records import Grid, Guarantee, Reading, Round
-from physics.crowds.disk import count_many, report_many
-from physics.crowds.footprint import footprint
+from physics.crowds.disk import count_many, footprint, report_many
 
 PROMISE = Guarantee(None, None, None, "", "", "", ())
 # (reach, far, near, num, den, octant): a disk of reach 2 with border cells, far nearly nothing,

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from physics.crowds.oue import count_many, report_many, risen
+from physics.crowds.peers import count_oue, report_oue, risen
 from recovery.peers.frequency_oracles import oue_chances
 
 
@@ -30,7 +30,7 @@ def test_the_worst_ratio_is_epsilon() -> None:
 
 def test_bits_rise_as_often_as_they_should() -> None:
     """One bit half of the time, the others with 1 / (e^epsilon + 1), independent of each other."""
-    bits = report_many(np.full(100_000, 2), 4, 1.4, np.random.default_rng(1))
+    bits = report_oue(np.full(100_000, 2), 4, 1.4, np.random.default_rng(1))
     sure = np.array([risen(1.4), risen(1.4), 0.5, risen(1.4)])
 
     assert np.abs(bits.mean(axis=0) - sure).max() < 4 * 0.5 / math.sqrt(100_000)
@@ -43,8 +43,8 @@ def test_counts_have_the_law_of_summed_bits() -> None:
     world = np.random.default_rng(2)
     cells = np.repeat(np.arange(4), histogram.ravel())
 
-    summed = np.array([report_many(cells, 4, 2.0, world).sum(axis=0) for _ in range(600)])
-    counted = np.array([count_many(histogram, 2.0, world).ravel() for _ in range(600)])
+    summed = np.array([report_oue(cells, 4, 2.0, world).sum(axis=0) for _ in range(600)])
+    counted = np.array([count_oue(histogram, 2.0, world).ravel() for _ in range(600)])
 
     q = risen(2.0)
     users = histogram.ravel()
@@ -59,7 +59,7 @@ def test_counts_have_the_law_of_summed_bits() -> None:
 def test_no_epsilon_is_none(epsilon: float) -> None:
     """A wrong sign would send the truth's complement."""
     with pytest.raises(ValueError, match="positive and finite"):
-        count_many([[1]], epsilon, np.random.default_rng(3))
+        count_oue([[1]], epsilon, np.random.default_rng(3))
 
 
 def test_what_is_no_crowd_is_refused() -> None:
@@ -67,6 +67,6 @@ def test_what_is_no_crowd_is_refused() -> None:
     world = np.random.default_rng(4)
 
     with pytest.raises(ValueError, match="from 0 to 3"):
-        report_many([4], 4, 1.0, world)
+        report_oue([4], 4, 1.0, world)
     with pytest.raises(ValueError, match="from 0 on"):
-        count_many([0.5, 1], 1.0, world)
+        count_oue([0.5, 1], 1.0, world)

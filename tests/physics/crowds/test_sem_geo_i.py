@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from physics.crowds.sem_geo_i import report_many
+from physics.crowds.peers import report_sem_geo_i
 from recovery.peers.local_privacy import distances
 from recovery.peers.sem_geo_i import anchors
 
@@ -39,8 +39,8 @@ def test_an_anchor_gives_the_law_of_all_sets(cell: int, size: int) -> None:
     world = np.random.default_rng(1)
     table = anchors(distances(3, 2), 0.9)
 
-    answers = report_many(table, np.full(100_000, cell), size, world)
-    milder = report_many(anchors(distances(3, 2), 0.8), np.full(100_000, cell), size, world)
+    answers = report_sem_geo_i(table, np.full(100_000, cell), size, world)
+    milder = report_sem_geo_i(anchors(distances(3, 2), 0.8), np.full(100_000, cell), size, world)
 
     assert (np.diff(answers, axis=1) > 0).all()
     if size < 6:  # all sets of six are one
@@ -53,7 +53,7 @@ def test_users_in_different_cells_keep_their_order() -> None:
     table = np.eye(6)
     cells = np.random.default_rng(2).integers(6, size=1000)
 
-    answers = report_many(table, cells, 1, np.random.default_rng(3))
+    answers = report_sem_geo_i(table, cells, 1, np.random.default_rng(3))
 
     assert (answers[:, 0] == cells).all()
 
@@ -62,6 +62,6 @@ def test_a_set_needs_cells() -> None:
     """Floyd's draw would go below nought."""
     for size in (0, 7):
         with pytest.raises(ValueError, match="1 to 6"):
-            report_many(np.eye(6), [0], size, np.random.default_rng(4))
+            report_sem_geo_i(np.eye(6), [0], size, np.random.default_rng(4))
     with pytest.raises(ValueError, match="from 0 to 5"):
-        report_many(np.eye(6), [6], 1, np.random.default_rng(4))
+        report_sem_geo_i(np.eye(6), [6], 1, np.random.default_rng(4))

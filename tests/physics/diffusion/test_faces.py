@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from physics.diffusion import assemble, faces
+from physics.diffusion import assemble
 from physics.diffusion.medium import Drive, Medium, still
 from physics.diffusion.run import Run
 from physics.places import Floats
@@ -90,9 +90,9 @@ def test_the_system_is_symmetric_and_loses_only_by_sides_and_ventilation(
     system = assemble.assemble(medium)
     matrix = system.conductance.toarray()
     loses = medium.loss * medium.volume_m3
-    for axis, pair in enumerate(faces.outer(medium)):
+    for axis, pair in enumerate(assemble.outer(medium)):
         for end, side in enumerate(pair):
-            loses[faces.edge(medium, axis, end)] += side
+            loses[assemble.edge(medium, axis, end)] += side
     off = matrix[~np.eye(len(matrix), dtype=bool)]
 
     assert np.array_equal(matrix, matrix.T)

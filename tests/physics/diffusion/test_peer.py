@@ -11,9 +11,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from physics.diffusion.march import march
 from physics.diffusion.medium import Drive, Medium
-from physics.diffusion.run import Run
+from physics.diffusion.run import Run, march
 from physics.places import Floats
 
 STEP_S, UNTIL_S = 15.0, 1800.0

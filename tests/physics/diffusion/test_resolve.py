@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from physics.diffusion.march import march
+from physics.diffusion.assemble import step_fault
 from physics.diffusion.medium import Drive, Medium, still
-from physics.diffusion.resolve import step_fault
-from physics.diffusion.run import Run
+from physics.diffusion.run import Run, march
 from physics.places import Floats
 
 SHAPE = (20, 40)

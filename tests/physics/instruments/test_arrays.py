@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from physics.instruments.arrays import array_axes, footprints
-from physics.instruments.people import covered, people_seen
 from physics.instruments.presets import preset
-from physics.instruments.views import array_views
+from physics.instruments.views import array_axes, array_views, covered, footprints, people_seen
 
 GRID = Grid((60, 40), 100)  # 6 x 4 m
 EYE, WIDE = preset("grideye"), preset("mlx90640-110")

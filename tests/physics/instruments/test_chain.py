@@ -6,10 +6,21 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.signal import periodogram
 
-from physics.instruments.chain import Counts, Instruments
-from physics.instruments.presets import PRESETS, preset
-from physics.instruments.records import Preset
+from physics.instruments.chain import (
+    TIMES_S,
+    Counts,
+    Drift,
+    Instruments,
+    autocovariance,
+    density,
+    held,
+    quantise,
+    straight,
+)
+from physics.instruments.presets import PRESETS, Preset, preset
+from physics.sensors import grains
 
 QUIET = Preset("quiet", step=Fraction(1, 16))
 
@@ -172,3 +183,181 @@ def test_what_cannot_be_seen_is_refused() -> None:
         eye.see([0.0, math.nan], 11.0)
     with pytest.raises(ValueError, match="shown 9 s after 10 s"):
         eye.see([0.0, 0.0], 9.0)
+
+
+# The converter: exact whole steps, and an error that is spread evenly over one.
+
+STEPS = [Fraction(1, 4), Fraction(1, 128), Fraction(1, 100), Fraction(175, 65535), Fraction(3)]
+
+
+def exact(temperature: float, step: Fraction) -> int:
+    return math.floor(Fraction(temperature) / step + Fraction(1, 2))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_nearest_step_is_exact_and_a_tie_goes_up(step: Fraction) -> None:
+    """Just below, at and just above every tie, and huge numbers too: floats alone are wrong."""
+    ties = [float((n + Fraction(1, 2)) * step) for n in range(-300, 300)]
+    near = [math.nextafter(t, way) for t in ties for way in (-math.inf, math.inf)]
+    tried = [*ties, *near, 0.49999999999999994, 2.0**60 + 256, -(2.0**53) + 1, 1e-320]
+
+    assert list(quantise(tried, step)) == [exact(t, step) for t in tried]
+
+
+def test_floats_alone_would_count_one_too_many() -> None:
+    """The negative control: the usual floor(x + 0.5) rounds this up, and it is below a half."""
+    assert math.floor(0.49999999999999994 + 0.5) == 1
+    assert quantise([0.49999999999999994], Fraction(1)) == (0,)
+
+
+def test_a_converter_counts_as_the_simulator_of_point_sensors_does() -> None:
+    """One rule of rounding for all: the promise is proved for it."""
+    readings = np.random.default_rng(3).normal(0, 3, 500)
+    counted = [count * 64 for count in quantise(readings, Fraction(1, 16))]
+
+    assert tuple(counted) == grains(readings, 10, Fraction(1, 16))
+
+
+def test_the_error_is_spread_evenly_over_a_step() -> None:
+    """Of variance step**2 / 12, in each tenth of the step alike; and not with a coarse input."""
+    readings = np.random.default_rng(4).normal(20, 1, 40_000)
+    error = readings - 0.25 * np.array(quantise(readings, Fraction(1, 4)))
+    tenths = np.histogram(error, 10, (-0.125, 0.125))[0]
+    uneven = float((((tenths - 4000) ** 2) / 4000).sum())
+    coarse = np.round(readings, 1)
+    left = coarse - 0.25 * np.array(quantise(coarse, Fraction(1, 4)))
+    lumped = np.histogram(left, 10, (-0.125, 0.125))[0]
+
+    assert error.var() == pytest.approx(0.25**2 / 12, rel=0.02)
+    assert uneven < 27.9 < float((((lumped - 4000) ** 2) / 4000).sum())  # chi2, 9, 0.001
+
+
+def test_what_cannot_be_counted_is_refused() -> None:
+    """A step of nothing, and no number."""
+    with pytest.raises(ValueError, match="step is 0"):
+        quantise([1.0], Fraction(0))
+    with pytest.raises(ValueError, match="sensor 1 is at nan"):
+        quantise([1.0, math.nan], Fraction(1, 4))
+
+
+# 1/f drift: its law in numbers, and that what is drawn has it.
+
+SD = 0.3
+
+
+def drawn(times: list[float], count: int, seed: int) -> np.ndarray:
+    drift = Drift(SD, count, np.random.default_rng(seed))
+    return np.array([drift.at(at_s) for at_s in times])
+
+
+def test_the_law_is_one_over_f_between_its_corners() -> None:
+    """Equal power in each octave: the slope of the density is -1 over two decades."""
+    frequency = np.geomspace(1e-4, 1e-2, 60)
+    slope = np.diff(np.log(density(SD, frequency))) / np.diff(np.log(frequency))
+    two_sided = SD**2 / TIMES_S.size / (2 * math.log(2) * frequency)
+
+    assert slope == pytest.approx(-1, abs=0.03)
+    assert density(SD, frequency) == pytest.approx(two_sided, rel=0.04)
+
+
+def test_one_relaxation_alone_is_not() -> None:
+    """The negative control: a single process is flat, then falls with the square."""
+    one = 2 * 64 / (1 + (2 * math.pi * np.array([1e-4, 2e-4, 1e-1, 2e-1]) * 64) ** 2)
+    slopes = np.diff(np.log(one))[[0, 2]] / math.log(2)
+
+    assert slopes == pytest.approx([0, -2], abs=0.02)
+
+
+def test_density_and_covariance_are_one_law() -> None:
+    """Wiener and Khinchin: the cosine transform of the one is the other."""
+    frequency = np.geomspace(1e-8, 1e3, 200_001)
+    for lag_s in (0.0, 5.0, 700.0):
+        turned = density(SD, frequency) * np.cos(2 * math.pi * frequency * lag_s)
+        area = 2 * float(np.sum((turned[1:] + turned[:-1]) / 2 * np.diff(frequency)))
+
+        assert area == pytest.approx(autocovariance(SD, lag_s), rel=2e-3)
+
+
+def test_what_is_drawn_has_the_covariance_at_uneven_times_from_the_first_on() -> None:
+    """Stationary from the start, and exact at any gap: 20,000 sensors, within 4 deviations."""
+    times = [0.0, 0.7, 12.0, 13.0, 400.0, 30_000.0]
+    seen = drawn(times, 20_000, 1)
+    found = seen @ seen.T / 20_000
+    law = np.array([[autocovariance(SD, a - b) for a in times] for b in times])
+    spread = np.sqrt((law**2 + SD**4) / 20_000)
+
+    assert (np.abs(found - law) < 4 * spread).all()
+    assert (np.abs(found - SD**2 * np.eye(6)) > 4 * spread).any()  # white noise is refused
+
+
+def test_the_spectrum_of_what_is_drawn_falls_as_one_over_f() -> None:
+    """Periodograms of 200 sensors over four hours: slope -1, within 0.1, and not 0 or -2."""
+    frequency, power = periodogram(drawn([4.0 * k for k in range(4096)], 200, 2).T, fs=0.25)
+    mean = power.mean(axis=0)
+    used = (frequency > 3e-4) & (frequency < 2e-2)
+    slope = float(np.polyfit(np.log(frequency[used]), np.log(mean[used]), 1)[0])
+
+    assert slope == pytest.approx(-1, abs=0.1)
+
+
+def test_times_go_forward() -> None:
+    """What was drawn later depends on what was before."""
+    drift = Drift(SD, 2, np.random.default_rng(0))
+    drift.at(5.0)
+    with pytest.raises(ValueError, match="drift at 4 s was asked after that at 5 s"):
+        drift.at(4.0)
+
+
+# A first-order lag, against its closed forms.
+
+LAG_S = 20.0
+
+
+def after(steps: int, over_s: float) -> float:
+    """What a sensor shows of a ramp of 1 K a minute, looked at in so many steps."""
+    shown, each = np.zeros(1), over_s / steps
+    for step in range(steps):
+        before, now = step * each / 60, (step + 1) * each / 60
+        shown = straight(shown, np.array([before]), np.array([now]), each, LAG_S)
+    return float(shown[0])
+
+
+@pytest.mark.parametrize("over_s", [1e-9, 0.1, 20.0, 300.0, 1e6])
+def test_a_step_is_followed_exponentially(over_s: float) -> None:
+    """1 - exp(-t / lag), to the last digits, in one step of any length."""
+    shown = held(np.zeros(2), np.array([1.0, -3.0]), over_s, LAG_S)
+
+    assert shown == pytest.approx(-math.expm1(-over_s / LAG_S) * np.array([1, -3]), rel=1e-12)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 100])
+def test_a_ramp_is_followed_a_lag_behind_however_it_is_cut(steps: int) -> None:
+    """slope (t - lag (1 - exp(-t / lag))): exact in one step as in a hundred."""
+    expected = (90 - LAG_S * -math.expm1(-90 / LAG_S)) / 60
+
+    assert after(steps, 90.0) == pytest.approx(expected, rel=1e-12)
+
+
+def test_small_steps_of_a_simple_rule_would_not_be_exact() -> None:
+    """The negative control: u += dt / lag (T - u), which a test of 1e-12 must tell apart."""
+    shown = 0.0
+    for step in range(100):
+        shown += 0.9 / LAG_S * ((step + 1) * 0.9 / 60 - shown)
+
+    assert abs(shown - after(1, 90.0)) > 1e-4
+
+
+def test_no_lag_follows_at_once_and_no_time_changes_nothing() -> None:
+    """The two limits, without a division by nought."""
+    shown, before, now = np.array([5.0]), np.array([1.0]), np.array([2.0])
+
+    assert straight(shown, before, now, 10.0, 0.0) == now
+    assert straight(shown, before, now, 0.0, 10.0) == shown
+    assert straight(shown, before, now, 1e-12, 10.0) == pytest.approx(shown, rel=1e-11)
+
+
+@pytest.mark.parametrize(("over_s", "lag_s"), [(-1.0, 2.0), (1.0, -2.0), (math.nan, 1.0)])
+def test_time_that_cannot_be_is_refused(over_s: float, lag_s: float) -> None:
+    """A sensor does not know what comes."""
+    with pytest.raises(ValueError, match="nought or more and finite"):
+        held(np.zeros(1), np.zeros(1), over_s, lag_s)

@@ -16,12 +16,10 @@ from edge.limits import Limits
 from edge.pixels import above
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Ram
-from physics.fleet import Fleet, seeded_keys
+from physics.fleet import Fleet, Lasting, seeded_keys
 from physics.instruments.chain import Instruments
-from physics.instruments.looks import Lasting
-from physics.instruments.people import people_seen
-from physics.instruments.presets import preset
-from physics.instruments.records import Preset
+from physics.instruments.presets import Preset, preset
+from physics.instruments.views import people_seen
 
 GRID, SITE, SITE_KEY = Grid((60, 40), 100), "lab", bytes(range(32))
 PROMISE = Guarantee(

@@ -5,8 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from physics.instruments.presets import PRESETS, preset
-from physics.instruments.records import Preset
+from physics.instruments.presets import PRESETS, Preset, preset
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from physics.instruments.chain import Instruments
-from physics.instruments.people import people_seen
-from physics.instruments.presets import preset
-from physics.instruments.records import Preset
+from physics.instruments.presets import Preset, preset
+from physics.instruments.views import people_seen
 from recovery.thermal.frames import fit_blur
 
 

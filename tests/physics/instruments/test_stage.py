@@ -11,9 +11,9 @@ from edge.entropy import Tape
 from edge.pixels import above
 from edge.records import Grid, Round
 from edge.thermal import Params
+from physics.fleet import counted_grains, veiled
 from physics.instruments.chain import Instruments
 from physics.instruments.presets import preset
-from physics.instruments.stage import grains, veiled
 from recovery.thermal import Query, plan
 
 QUERY = Query(Grid((40, 30), 100), (8, 8), 0.5, (1, 1), step=Fraction(1, 4))
@@ -79,7 +79,7 @@ def test_sensors_move_no_further_than_the_temperatures_did_and_a_step() -> None:
 def test_a_device_answers_with_all_its_readings_or_not_at_all() -> None:
     """A nought in the place of a reading that did not come would be a cold spot."""
     with pytest.raises(ValueError, match="1 of 3 readings did not come"):
-        grains([80, None, 80], [80, 80, 80], 4, STEP)
+        counted_grains([80, None, 80], [80, 80, 80], 4, STEP)
     with pytest.raises(ValueError, match="not give 3 whole numbers"):
-        grains([80, 80], [80, 80, 80], 4, STEP)
-    assert grains([84, 79], [80, 80], 4, STEP) == (16, -4)
+        counted_grains([80, 80], [80, 80, 80], 4, STEP)
+    assert counted_grains([84, 79], [80, 80], 4, STEP) == (16, -4)

@@ -7,9 +7,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import k0e
 
-from physics.kernels.between import forward_between
 from physics.kernels.continuous import forward_continuous
 from physics.kernels.moving import Path, _stops, forward_moving
+from physics.kernels.robin import forward_between
 from physics.places import Floats
 
 AT = np.array([0.0, 10.0, 25.0, 25.0, 40.0])
@@ -157,3 +157,21 @@ def test_between_two_stops_a_source_walks_a_few_widths_of_its_heat() -> None:
 
         assert ages[[0, -1]] == pytest.approx([2.0, 500.0])
         assert (speed * np.diff(ages) <= 4 * widths * (1 + 1e-9)).all()
+
+
+# Paths that somebody can walk, and such as nobody can.
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (([0.0], [[0.1, 0.1]], [1.0]), "1 instants, 1 places and 1 rates but needs two"),
+        (([0.0, 1.0], [[0.1, 0.1]], [1.0, 1.0]), "2 instants, 1 places"),
+        (([1.0, 0.0], [[0.1, 0.1]] * 2, [1.0, 1.0]), "an instant before the one above"),
+        (([0.0, 1.0], [[0.1, math.nan]] * 2, [1.0, 1.0]), "not finite"),
+    ],
+)
+def test_paths_that_nobody_walks_are_refused(path, said: str) -> None:
+    """Heat has an age, so a path has an order."""
+    with pytest.raises(ValueError, match=said):
+        Path(*(np.array(part) for part in path))

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from physics.kernel import forward
-from physics.operators import cost, direct, made
-from physics.operators.choose import Axes, forward_operator
+from physics.operators import choose, direct
+from physics.operators.choose import Axes, forward_operator, measured
 from physics.operators.direct import Dense, Direct
 from physics.operators.lowrank import LowRank
-from physics.operators.made import measured
 from physics.operators.uniform import Uniform
 
 world = np.random.default_rng(3)
@@ -63,7 +62,7 @@ def test_the_cheapest_way_is_taken_and_its_error_stated(
 @pytest.mark.long
 def test_what_is_too_large_for_all_is_formed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scattered in a room, spread too little for factors and too far for near pairs."""
-    monkeypatch.setattr(cost, "MOST_KEPT", 100_000)
+    monkeypatch.setattr(choose, "MOST_KEPT", 100_000)
     monkeypatch.setattr(direct, "_BLOCK", 700 * 3000)
     sources, sensors = world.random((3000, 3)), world.random((2000, 3))
     operator = forward_operator(sources, sensors, 1e-3)
@@ -165,7 +164,7 @@ def test_a_grid_is_recognised_whichever_way_its_axes_run() -> None:
 
 def test_of_many_sources_four_sensors_at_least_are_looked_at(monkeypatch) -> None:
     """The first alone would not show an operator that is wrong at the others."""
-    monkeypatch.setattr(made, "_PROBED", 1)
+    monkeypatch.setattr(choose, "_PROBED", 1)
     rows = Direct(Axes((EVEN[:50],)), Axes((EVEN[:40],)), 0.05, "none", (1.0,))
     left = rows.dense()
     left[13] *= 2

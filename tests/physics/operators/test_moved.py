@@ -5,15 +5,19 @@ import itertools
 import numpy as np
 import pytest
 
-from physics.kernel import forward
+from physics.kernel import forward, sensitivity
 from physics.operators.choose import Axes, forward_operator
 from physics.operators.direct import Dense
-from physics.operators.line_pairs import line_pair
-from physics.operators.moved import moved, moved_within, presence
+from physics.operators.moved import (
+    line_pair,
+    moved,
+    moved_within,
+    pair,
+    presence,
+    steps,
+    worst_step,
+)
 from physics.operators.separable import Separable
-from physics.operators.separable_moves import pair, worst_step
-from physics.operators.steps import steps
-from physics.sensitivity import sensitivity
 
 world = np.random.default_rng(17)
 

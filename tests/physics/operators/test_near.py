@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from physics.kernel import forward
-from physics.operators.lowrank import forward_lowrank
+from physics.operators.lowrank import forward_lowrank, forward_thin
 from physics.operators.near import forward_near, reach_m
 from physics.operators.panels import forward_panels
-from physics.operators.thin import forward_thin
 
 world = np.random.default_rng(5)
 

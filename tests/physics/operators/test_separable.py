@@ -6,11 +6,10 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from physics.kernel import Walls, forward
+from physics.kernel import Walls, forward, sensitivity
 from physics.operators.lowrank import LowRank, forward_lowrank
+from physics.operators.moved import separable_sensitivity
 from physics.operators.separable import Separable, forward_separable
-from physics.operators.separable_moves import separable_sensitivity
-from physics.sensitivity import sensitivity
 
 world = np.random.default_rng(7)
 SOURCES = [world.random(7), world.random(9)]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from physics.operators.modes import folded_modes
-from physics.operators.uniform import forward_uniform
+from physics.operators.uniform import folded_modes, forward_uniform
 
 world = np.random.default_rng(11)
 

@@ -5,12 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from physics.kernel import forward
+from physics.kernel import forward, sensitivity
 from physics.operators import worst
-from physics.operators.between import _BEND, free_between, walled_bend, walled_between
 from physics.operators.choose import Axes
-from physics.operators.worst import search, worst_moved
-from physics.sensitivity import sensitivity
+from physics.operators.worst import (
+    _BEND,
+    free_between,
+    search,
+    walled_bend,
+    walled_between,
+    worst_moved,
+)
 
 world = np.random.default_rng(23)
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from physics.recorded.experiments import Experiment
-from physics.recorded.fitted import Fitted, fill, warming_of
-from physics.recorded.fitting import fit
+from physics.recorded.fitting import Fitted, fill, fit, warming_of
 from physics.recorded.held_out import forecast_errors
 from physics.recorded.warming import Warming
 

@@ -11,10 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from physics.recorded.climate import room_climate
-from physics.recorded.experiments import Experiment
-from physics.recorded.fitted import Fitted
-from physics.recorded.fitting import fit
+from physics.recorded.experiments import Experiment, room_climate
+from physics.recorded.fitting import Fitted, fit
 from physics.recorded.held_out import against, alternate_days, fill_errors, forecast_errors
 
 Rooms = dict[str, tuple[Fitted, list[Experiment]]]

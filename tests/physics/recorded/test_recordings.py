@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from physics.air import ACTIVITIES
-from physics.recorded.experiments import Experiment
-from physics.recorded.recordings import COLUMNS, read
+from physics.recorded.experiments import COLUMNS, Experiment, read
 
 NODES = "node,x_m,y_m,z_m\nceiling,2.0,1.5,2.8\ndesk,1.0,0.5,0.9\n"
 

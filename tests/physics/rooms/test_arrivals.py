@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from physics.rooms.day import Day, arrive_s, day
+from physics.rooms.day import Day, arrive_s, day, is_straight, may_stand, route
 from physics.rooms.read import read
 from physics.rooms.records import Air, Arrivals, Clock, Room, Side
-from physics.rooms.routes import is_straight, may_stand, route
 
 # None before eight, then six an hour, one and a half from noon, none after six.
 PER_H = ((8 * 3600.0, 6.0), (12 * 3600.0, 1.5), (18 * 3600.0, 0.0))

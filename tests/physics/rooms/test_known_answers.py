@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from physics.diffusion.march import march
 from physics.diffusion.medium import Drive, still
-from physics.diffusion.run import Run
+from physics.diffusion.run import Run, march
 from physics.places import Floats
 from physics.rooms import model
 from physics.rooms.day import Day, Track, day, followed

@@ -7,15 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from physics.diffusion.faces import between
+from physics.diffusion.assemble import between
 from physics.diffusion.run import Run
 from physics.places import Floats, cell_places
 from physics.rooms import model, plan
-from physics.rooms.courses import mean, share
 from physics.rooms.day import Day, Track, day
 from physics.rooms.model import MATERIALS
 from physics.rooms.read import read
-from physics.rooms.records import Air, Clock, Room, Side, Wall, Window
+from physics.rooms.records import Air, Clock, Room, Side, Wall, Window, mean, share
 
 CALM = ((0.0, 20.0),)
 AIR = Air(0.005, 0.0, 12.0, 20.0, CALM)

@@ -10,11 +10,10 @@ import pytest
 
 from physics.diffusion.run import Run
 from physics.rooms import model
-from physics.rooms.day import day
+from physics.rooms.day import day, is_straight, may_stand
 from physics.rooms.plan import mean
 from physics.rooms.read import read, sample
 from physics.rooms.reading.tables import TABLES
-from physics.rooms.routes import is_straight, may_stand
 
 ROOMS = Path(model.__file__).parent
 

@@ -7,10 +7,9 @@ import pytest
 
 from physics.places import Floats
 from physics.rooms import model
-from physics.rooms.causes import DAY_S, causes, daily
 from physics.rooms.read import read
 from physics.rooms.records import Room
-from physics.rooms.vacant import Vacant
+from physics.rooms.vacant import DAY_S, Vacant, causes, daily
 
 # One cell, quickly stirred: one temperature, settled within the hour.
 ROOM = """

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from physics.kernel import forward
+from physics.kernel import forward, sensitivity
 from physics.kernels.robin import forward_robin
 from physics.places import cell_places, length_m, sensor_places
-from physics.sensitivity import sensitivity
 from recovery.noise.calibrate import calibrate
 from recovery.noise.whole import reach, shifts, whole_square
 from recovery.thermal.noise import calibration, room

@@ -9,9 +9,8 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import kstest, multivariate_normal, norm, truncnorm
 
-from physics.kernel import forward
+from physics.kernel import forward, sensitivity
 from physics.kernels.robin import forward_robin
-from physics.sensitivity import sensitivity
 from recovery.bayes import unknown_physics
 from recovery.bayes.room_physics import Physics, explore
 from recovery.bayes.unknown_physics import Joint, drift, estimate_jointly

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from physics.kernel import forward
-from physics.sensitivity import sensitivity
+from physics.kernel import forward, sensitivity
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -5,9 +5,9 @@ import pytest
 
 from edge.records import Grid, Guarantee, Round
 from physics.crowds import disk
-from physics.crowds.footprint import footprint
-from physics.crowds.oue import count_many as bits_many
-from physics.crowds.sem_geo_i import report_many as sets_many
+from physics.crowds.disk import footprint
+from physics.crowds.peers import count_oue as bits_many
+from physics.crowds.peers import report_sem_geo_i as sets_many
 from physics.points import cells_of, mnormal, normal, szipf
 from recovery.disk.channel import channel_of
 from recovery.disk.em import em, gain_of

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from physics.crowds.oue import count_many
+from physics.crowds.peers import count_oue
 from recovery.peers import frequency_oracles
 from recovery.peers.frequency_oracles import project
 from recovery.peers.local_privacy import distances, local_privacy, worst_log_ratio
@@ -45,7 +45,7 @@ def test_oue_of_a_crowd_is_near_within_its_spread() -> None:
     drawn = np.array(
         [
             frequency_oracles.unbiased(
-                count_many(users, 1.4, world).astype(float), users.sum(), stays, errs
+                count_oue(users, 1.4, world).astype(float), users.sum(), stays, errs
             )
             for _ in range(500)
         ]

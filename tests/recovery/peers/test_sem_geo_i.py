@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from physics.crowds.sem_geo_i import report_many
+from physics.crowds.peers import report_sem_geo_i
 from recovery.peers.local_privacy import blind, distances, local_privacy, worst_log_ratio
 from recovery.peers.sem_geo_i import (
     anchors,
@@ -129,7 +129,7 @@ def test_em_gains_and_stops() -> None:
     """The likelihood never falls, and a step that gains too little is the last."""
     table = anchors(distances(5, 4), 0.8)
     cells = np.random.default_rng(1).integers(0, 7, 3000)
-    sets = report_many(table, cells, 2, np.random.default_rng(2))
+    sets = report_sem_geo_i(table, cells, 2, np.random.default_rng(2))
 
     found = [em(sets, table, gain=gain) for gain in (30.0, 1.0, 1e-2)]
 
@@ -143,7 +143,7 @@ def test_em_finds_where_users_are() -> None:
     table = anchors(AWAY, 1.5)
     truth = np.array([0.6, 0.2, 0.0, 0.0, 0.1, 0.1])
     world = np.random.default_rng(3)
-    sets = report_many(table, world.choice(6, 20_000, p=truth), 2, world)
+    sets = report_sem_geo_i(table, world.choice(6, 20_000, p=truth), 2, world)
 
     assert np.abs(em(sets, table, gain=1e-3).mass - truth).sum() < 0.08
 

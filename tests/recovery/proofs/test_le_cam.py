@@ -8,8 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from physics.kernel import forward
-from physics.sensitivity import sensitivity
+from physics.kernel import forward, sensitivity
 from recovery.noise.gaussian import paper_sigma
 from recovery.proofs.le_cam import lower_bound, two_points
 

@@ -18,9 +18,8 @@ from physics.rooms.model import free, grid, medium
 from physics.rooms.plan import bodies, lattice
 from physics.rooms.plan import plan as plan_of
 from physics.rooms.plan import views as views_of
-from physics.rooms.pulses import Stretch, pulses
 from physics.rooms.records import Air, Clock, Door, Room, Side, Thermometers, Wall
-from physics.rooms.respond import respond
+from physics.rooms.respond import Stretch, pulses, respond
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
 from recovery.noise.whole import Change, most_sent

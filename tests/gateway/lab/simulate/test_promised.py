@@ -11,10 +11,9 @@ from gateway.lab.simulate.day import Living
 from gateway.lab.simulate.rooms import modelled, room_of, rounds_s
 from physics.rooms import model
 from physics.rooms.day import day
-from physics.rooms.histories import history
 from physics.rooms.plan import plan
-from physics.rooms.pulses import Stretch, pulses
 from physics.rooms.records import Door, Room, Wall
+from physics.rooms.respond import Stretch, history, pulses
 
 
 @pytest.fixture
