@@ -127,7 +127,9 @@ class Outbox:
                 self._woken = False
             try:
                 self._cross_out()
-                if self._open and (self._begun.is_set() or self._begins()):
+                if self._open and not self._begun.is_set():
+                    self._begin()
+                if self._open and self._begun.is_set():
                     self._hand_over()
             except (Stopped, ReplacedFault):
                 return
@@ -135,12 +137,11 @@ class Outbox:
                 log.exception("the outbox failed")
                 self._stopping.wait(LOOK_S)
 
-    def _begins(self) -> bool:
+    def _begin(self) -> None:
         if self._may_begin():
             self._begun.set()
         else:
             self._stopping.wait(LOOK_S)
-        return self._begun.is_set()
 
     def _has_work(self) -> bool:
         news = self._woken or self._again
