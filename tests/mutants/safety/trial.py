@@ -20,8 +20,14 @@ from pathlib import Path
 from typing import Any
 
 OTHERS = (
+    "_hypothesis_pytestplugin",
     "_pytest.doctest",
     "alembic.operations",
+    "anyio.pytest_plugin",
+    "cryptography.x509",
+    "cvxpy",
+    "hypothesis",
+    "matplotlib.figure",
     "msgspec",
     "numpy",
     "paho.mqtt.client",
@@ -29,12 +35,17 @@ OTHERS = (
     "psycopg",
     "pydantic_settings",
     "pytest",
+    "pytest_timeout",
+    "schemathesis.pytest.plugin",  # pytest loads it by itself, which takes longer than most tests
+    "scipy.optimize",
+    "scipy.stats",
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.dialects.sqlite",
     "starlette.applications",
     "structlog.testing",
     "typer.testing",
     "uvicorn",
+    "xdist.looponfail",
 )
 PATIENCE_S = 120  # for a test, on a machine that is busy
 OURS = {"edge", "physics", "recovery", "gateway", "tests"}
