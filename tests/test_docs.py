@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gateway.audit.layers import LAYERS
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from tests import processes
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -12,9 +12,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from .. import config
-from ..brokers import certificates, dynamic, mosquitto
-from ..brokers.rights import session_of
 from ..deployment import Deployment
+from ..devices.broker import certificates, dynamic, mosquitto
+from ..devices.broker.rights import session_of
 from ..enrolment import enrol
 from ..faults import OperatorFault
 from ..operating import Mqtt

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from cryptography import x509
 
-from ..brokers import dynamic, mosquitto
-from ..brokers.known import differ, has_role
-from ..brokers.rights import of_device
 from ..deployment import Deployment
+from ..devices.broker import dynamic, mosquitto
+from ..devices.broker.known import differ, has_role
+from ..devices.broker.rights import of_device
 from ..enrolment import enrol, tightened
 from ..enrolment.enrol import Devices, Secrets
 from ..enrolment.exposed import exposed

@@ -31,9 +31,9 @@ from recovery.thermal import Query
 from recovery.thermal.query import cell_m
 
 from .. import config, logs
-from ..brokers.broker import embedded
 from ..certainty import heard as certainty
 from ..deployment import Deployment
+from ..devices.broker.broker import embedded
 from ..enrolment import budgets, enrol
 from ..enrolment.granting import granted
 from ..mechanisms.flags import ratio

@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 from .. import config
-from ..brokers.doors import Doors, doors
 from ..deployment import Deployment
+from ..devices.broker.doors import Doors, doors
 from ..enrolment.enrol import Devices, load_devices
 from ..faults import LinkFault, OperatorFault
 from ..storage import standing

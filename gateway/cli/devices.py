@@ -14,9 +14,9 @@ from edge.limits import NANO
 from edge.slots import COUNT
 
 from .. import config
-from ..brokers.doors import Doors
-from ..brokers.rights import session_of
 from ..deployment import Deployment
+from ..devices.broker.doors import Doors
+from ..devices.broker.rights import session_of
 from ..enrolment import budgets, enrol, keycount, single, tightened
 from ..enrolment.enrol import Device, Devices, Secret, Secrets
 from ..enrolment.single import Newcomer

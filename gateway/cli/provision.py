@@ -9,8 +9,8 @@ from typing import Any
 from edge.limits import NANO
 
 from .. import config
-from ..brokers.rights import session_of
 from ..deployment import Deployment
+from ..devices.broker.rights import session_of
 from ..enrolment import enrol, keyfile, single, tightened
 from ..enrolment.single import HOLDS
 from ..faults import OperatorFault

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
-from ..brokers.control import Control
 from ..deployment import Deployment
+from ..devices.broker.control import Control
 from ..mqtt.pump import Pump
 from .guard import Guard
 from .quarantine import Keeper, Quarantine

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..brokers import control as broker
-from ..brokers.control import Control, Silence
+from ..devices.broker import control as broker
+from ..devices.broker.control import Control, Silence
 from ..faults import OperatorFault
 from ..telling import shut_out
 from .guard import Guard

@@ -69,7 +69,7 @@ class Site:
 
     def __init__(self, folder: Path, devices: int, stack: ExitStack) -> None:
         from edge.limits import Limits
-        from gateway.brokers.broker import free_port
+        from gateway.devices.broker.broker import free_port
         from gateway.enrolment import enrol
         from gateway.operating import Mqtt
 

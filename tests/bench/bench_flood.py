@@ -73,7 +73,7 @@ def run(seconds: float, guarded: bool) -> dict[str, Any]:
 
     from edge import receipts, wire
     from edge.records import Report
-    from gateway.brokers.control import Control
+    from gateway.devices.broker.control import Control
     from gateway.enrolment import enrol
     from gateway.intake.writer import Intake
     from gateway.mqtt.pump import Pump
@@ -184,9 +184,9 @@ def run(seconds: float, guarded: bool) -> dict[str, Any]:
 @contextmanager
 def broker(folder: Path, names: list[str]) -> Iterator[int]:
     """Run a mosquitto that lets these in, with the limits that ours has."""
-    from gateway.brokers import dynamic, mosquitto
-    from gateway.brokers.broker import free_port
-    from gateway.brokers.broker import mosquitto as program
+    from gateway.devices.broker import dynamic, mosquitto
+    from gateway.devices.broker.broker import free_port
+    from gateway.devices.broker.broker import mosquitto as program
 
     port = free_port()
     text = mosquitto.configuration(

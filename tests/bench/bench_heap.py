@@ -45,7 +45,7 @@ asyncio.run(live())
 def main() -> None:
     """Print the table."""
     sys.path.insert(0, str(ROOT))
-    from gateway.brokers.broker import embedded
+    from gateway.devices.broker.broker import embedded
     from gateway.kit import parts, release
     from tests.interpreters import heaps
 

@@ -62,7 +62,7 @@ def unbind() -> None:
 
     What it lets fall its device would send again; this load says everything once.
     """
-    from gateway.brokers import broker
+    from gateway.devices.broker import broker
 
     for bound in ("queued_messages 100000", "queued_bytes 67108864"):
         assert bound in broker.CONFIGURATION, bound
@@ -72,7 +72,7 @@ def unbind() -> None:
 
 def run(asked: dict[str, Any], taker: str) -> dict[str, Any]:
     """Return what a taker did with the load."""
-    from gateway.brokers import broker
+    from gateway.devices.broker import broker
 
     sys.path.insert(0, str(LOAD))
     from held import held

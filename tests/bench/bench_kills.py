@@ -37,7 +37,7 @@ from harness.truth import ask
 from harness.verdicts import wrongs
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from gateway.brokers.broker import mosquitto
+from gateway.devices.broker.broker import mosquitto
 
 KINDS = {"gateway": 4, "broker": 2, "devices": 2, "gateway, broker": 2, "all": 2, "database": 3}
 STUCK_S, DRAIN_S, A_KILL_S = 60.0, 60.0, 20.0

@@ -95,7 +95,7 @@ def main(arguments: list[str]) -> int:
     import shutil
 
     sys.path.insert(0, str(TABLE.parents[2]))
-    from gateway.brokers.broker import embedded
+    from gateway.devices.broker.broker import embedded
 
     tools = TABLE.parents[2] / ".tools"
     program = shutil.which("micropython-i386", path=f"{tools}:/usr/bin")

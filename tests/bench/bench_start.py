@@ -152,7 +152,7 @@ def main() -> None:
     words.add_argument("--minutes", type=float, default=1.0)
     words.add_argument("--rate", type=int, default=500)
     asked = words.parse_args()
-    from gateway.brokers.broker import embedded, free_port
+    from gateway.devices.broker.broker import embedded, free_port
     from gateway.mqtt.pump import Pump
     from gateway.mqtt.service import Link
     from gateway.operating import Mqtt

@@ -48,7 +48,7 @@ def run(
     """
     import fleet
 
-    from gateway.brokers import broker
+    from gateway.devices.broker import broker
     from gateway.mqtt.pump import Pump
     from gateway.mqtt.service import Link
     from gateway.operating import Mqtt
@@ -184,7 +184,7 @@ def postgres() -> Iterator[tuple[int, int]]:
     """Run PostgreSQL on a free port; gives the port and its process."""
     import shutil
 
-    from gateway.brokers.broker import free_port
+    from gateway.devices.broker.broker import free_port
 
     folder, port = Path(tempfile.mkdtemp(prefix="heatveil-bench-")), free_port()
     who: dict[str, Any] = {"user": "postgres"} if os.getuid() == 0 else {}

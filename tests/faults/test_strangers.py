@@ -16,7 +16,7 @@ from harness.stage import SITE, Stage
 from harness.truth import ask
 
 from edge import receipts
-from gateway.brokers import dynamic
+from gateway.devices.broker import dynamic
 from tests.waiting import eventually
 
 Staged = Callable[..., Stage]

@@ -17,7 +17,7 @@ from harness.stage import Stage
 from edge import wire
 from edge.host import post
 from edge.records import Report
-from gateway.brokers import broker, mosquitto
+from gateway.devices.broker import broker, mosquitto
 from gateway.enrolment.together import WIDEST, check_widths
 from gateway.faults import OperatorFault
 from gateway.mqtt.pump import Pump, Rider

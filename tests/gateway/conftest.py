@@ -16,7 +16,7 @@ from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from gateway import cli
-from gateway.brokers import broker, dynamic
+from gateway.devices.broker import broker, dynamic
 from gateway.enrolment import budgets, enrol
 from gateway.operating import Mqtt
 from tests import processes

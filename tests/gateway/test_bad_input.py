@@ -14,7 +14,7 @@ import pytest
 
 from edge.limits import Limits
 from gateway import config
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.enrolment import budgets, enrol
 
 BROKEN = {

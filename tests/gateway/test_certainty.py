@@ -10,10 +10,10 @@ import pytest
 
 from edge.records import Grid, Guarantee
 from gateway import telling
-from gateway.brokers import broker
 from gateway.certainty import heard, told
 from gateway.cli.serve import drawn as on_terminal
 from gateway.cli.show import drawn as shown
+from gateway.devices.broker import broker
 from gateway.mechanisms.thermal.words import sure_lines
 from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edge import wire
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.operating import Mqtt

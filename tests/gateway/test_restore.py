@@ -20,7 +20,7 @@ import structlog.testing
 
 from edge import wire
 from gateway import asking, config
-from gateway.brokers import dynamic
+from gateway.devices.broker import dynamic
 from gateway.faults import ForgottenFault, OperatorFault
 from gateway.intake.writer import Intake
 from gateway.mechanisms import named

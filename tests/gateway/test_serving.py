@@ -16,8 +16,8 @@ from edge import wire
 from edge.host import post
 from edge.records import Report
 from gateway import config, telling
-from gateway.brokers import broker
 from gateway.deployment import Deployment
+from gateway.devices.broker import broker
 from gateway.enrolment import budgets, enrol
 from gateway.enrolment.granting import granted
 from gateway.faults import LinkFault, OperatorFault

@@ -18,10 +18,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway import config
-from gateway.brokers import certificates, dynamic, mosquitto
-from gateway.brokers.broker import free_port
-from gateway.brokers.rights import Right
 from gateway.cli import broker
+from gateway.devices.broker import certificates, dynamic, mosquitto
+from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.rights import Right
 from gateway.enrolment import enrol
 from gateway.faults import LinkFault
 from gateway.mqtt import access

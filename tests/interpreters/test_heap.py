@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.brokers.broker import embedded
+from gateway.devices.broker.broker import embedded
 from tests.interpreters import heaps
 
 # With MicroPython 1.25.0, i386, on 2026-11-23, in KB: held while it answers, and the heap for it.

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import paho.mqtt.client as mqtt
 import pytest
 
-from gateway.brokers import certificates
-from gateway.brokers.broker import free_port
+from gateway.devices.broker import certificates
+from gateway.devices.broker.broker import free_port
 from tests import processes
 
 DEVICE = """
@@ -59,7 +59,7 @@ asyncio.run(main())
 PLAIN = "listener {port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\nuser {user}\n"
 AMQTT = """
 import sys
-from gateway.brokers.fallback import amqtt
+from gateway.devices.broker.fallback import amqtt
 with amqtt("127.0.0.1", {port}):
     sys.stdin.read()
 """

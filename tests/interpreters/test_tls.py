@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gateway.brokers import certificates, mosquitto
-from gateway.brokers.broker import free_port
+from gateway.devices.broker import certificates, mosquitto
+from gateway.devices.broker.broker import free_port
 from tests import processes
 
 # {0} is what the case adds; it must print one line.

@@ -22,7 +22,7 @@ from structlog.testing import capture_logs
 
 from edge import tls
 
-from ...brokers import certificates, dynamic, mosquitto
+from ...devices.broker import certificates, dynamic, mosquitto
 from ...mqtt import access
 from ...mqtt.pump import Pump
 from ...mqtt.service import Link

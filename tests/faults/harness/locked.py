@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from gateway.brokers import dynamic, mosquitto
+from gateway.devices.broker import dynamic, mosquitto
 
 from .brokers import LIMITS, Broker
 from .stage import SITE, Stage

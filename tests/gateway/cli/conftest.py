@@ -16,7 +16,7 @@ import pytest
 from edge.records import Release
 from edge.thermal import Params
 from gateway import asking, config, drawing
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.enrolment.enrol import load_devices
 from gateway.intake.outcomes import Again
 from gateway.ledger import Charge, price

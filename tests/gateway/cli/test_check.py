@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from gateway import config
-from gateway.brokers import certificates
 from gateway.cli import check_files
+from gateway.devices.broker import certificates
 from tests import processes
 
 Heatveil = Callable[..., Any]

@@ -18,8 +18,8 @@ from edge.host.enrol import provision
 from edge.keys import Identity
 from gateway import config
 from gateway.asking import signed
-from gateway.brokers import dynamic
-from gateway.brokers.broker import free_port
+from gateway.devices.broker import dynamic
+from gateway.devices.broker.broker import free_port
 from gateway.enrolment import enrol, tightened
 from gateway.enrolment.granting import granted
 from gateway.faults import LinkFault, OperatorFault
@@ -297,7 +297,7 @@ def test_a_broker_that_says_no_leaves_all_as_it_was(
     def no(*_: object) -> None:
         raise OperatorFault("the broker did not do createClient (full)")
 
-    monkeypatch.setattr("gateway.brokers.control.expect", no)
+    monkeypatch.setattr("gateway.devices.broker.control.expect", no)
     with site.broker():
         said = site.run("add", "attic")
     assert said.status == 1

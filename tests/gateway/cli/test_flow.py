@@ -13,8 +13,8 @@ import pytest
 
 from edge import wire
 from gateway import config
-from gateway.brokers import dynamic
-from gateway.brokers.broker import free_port
+from gateway.devices.broker import dynamic
+from gateway.devices.broker.broker import free_port
 from gateway.enrolment import enrol
 from gateway.faults import LinkFault
 from gateway.mqtt import access

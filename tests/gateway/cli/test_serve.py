@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from gateway import config
-from gateway.brokers.broker import free_port
 from gateway.cli import serve
+from gateway.devices.broker.broker import free_port
 from gateway.faults import ReplacedFault
 from gateway.mechanisms.thermal.query import first_round, query
 from gateway.operating import Mqtt

@@ -13,9 +13,9 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from gateway.brokers import mosquitto
-from gateway.brokers.broker import free_port
 from gateway.deployment import Deployment
+from gateway.devices.broker import mosquitto
+from gateway.devices.broker.broker import free_port
 from gateway.homeassistant.announcer import Announcer
 from tests import processes
 

@@ -15,7 +15,7 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.operating import Mqtt
 from tests import processes, sites
 

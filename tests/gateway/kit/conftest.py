@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.kit import copying, parts
 from gateway.kit.standin import StandIn
 from tests import processes, sites

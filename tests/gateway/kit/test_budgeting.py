@@ -16,7 +16,7 @@ from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
-from gateway.brokers.broker import embedded
+from gateway.devices.broker.broker import embedded
 from gateway.faults import OperatorFault
 from gateway.kit import reckoning
 from gateway.kit.asked import Plan

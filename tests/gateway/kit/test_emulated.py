@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.kit import sensing
 from tests import emulator, processes
 

@@ -13,7 +13,7 @@ from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
-from gateway.brokers.broker import embedded
+from gateway.devices.broker.broker import embedded
 from gateway.faults import LinkFault
 from gateway.kit import hearing, reaching
 from gateway.kit.hearing import LATE_S, listening
@@ -106,7 +106,7 @@ def test_a_device_that_cannot_answer_is_not_waited_for(broker: Mqtt) -> None:
 @pytest.mark.long
 def test_without_a_broker_it_is_said() -> None:
     """It is the operator's to start."""
-    from gateway.brokers.broker import free_port
+    from gateway.devices.broker.broker import free_port
 
     nobody = Mqtt(host="127.0.0.1", port=free_port(), insecure=True)
     with pytest.raises(LinkFault, match="no MQTT broker"), listening(nobody, WHO, 0):

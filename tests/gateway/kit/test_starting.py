@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.kit import parts, reaching, starting
 from gateway.kit.opening import opened
 from tests import processes

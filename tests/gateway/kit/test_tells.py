@@ -16,8 +16,8 @@ import pytest
 from edge import disk_limits, slots
 from edge.budget import Budget
 from gateway import config
-from gateway.brokers.broker import free_port
 from gateway.cli.provision import kept, suited, would_be
+from gateway.devices.broker.broker import free_port
 from gateway.faults import OperatorFault
 from gateway.kit import firmware, parts, placing, selftest, selftest_place, settings, state
 from gateway.kit.board import BoardFault, get, listed

@@ -13,7 +13,7 @@ import pytest
 from edge import thermal, wire
 from edge.host import post
 from gateway import config
-from gateway.brokers import certificates
+from gateway.devices.broker import certificates
 from gateway.enrolment import budgets, enrol
 from gateway.enrolment.granting import granted
 from gateway.mechanisms.thermal.world import Room, Still, fleet_in, scene_of

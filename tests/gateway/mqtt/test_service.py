@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import structlog.testing
 
-from gateway.brokers import broker
+from gateway.devices.broker import broker
 from gateway.faults import LinkFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import TWICE, Link

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from gateway.brokers import broker
+from gateway.devices.broker import broker
 from gateway.faults import LinkFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link

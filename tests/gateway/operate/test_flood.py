@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers import dynamic
+from gateway.devices.broker import dynamic
 
 BENCH = Path(__file__).parents[2] / "bench" / "bench_flood.py"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers import control
-from gateway.brokers.control import Control
+from gateway.devices.broker import control
+from gateway.devices.broker.control import Control
 from gateway.faults import LinkFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import KEEPALIVE_S, Link

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gateway import config
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.enrolment import enrol
 from gateway.faults import OperatorFault
 from gateway.operate.reloading import Reloading, reread

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.operate.notify import Notifier
 from gateway.operate.supervised import Supervised
 from tests import processes

@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.storage.places import Database, Place
 from gateway.storage.store import Store
 from tests import processes

@@ -17,8 +17,8 @@ from edge import cbor, wire
 from edge.host import post
 from edge.limits import Limits
 from edge.slots import Files
-from gateway.brokers import certificates
-from gateway.brokers.broker import free_port
+from gateway.devices.broker import certificates
+from gateway.devices.broker.broker import free_port
 from gateway.enrolment import budgets, enrol
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.pump import Pump

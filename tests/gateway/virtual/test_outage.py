@@ -14,7 +14,7 @@ from edge import cbor, wire
 from edge.host import post
 from edge.limits import Limits
 from edge.slots import Files
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.enrolment import budgets, enrol
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link

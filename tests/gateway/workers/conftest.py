@@ -19,7 +19,7 @@ from edge import thermal, wire
 from edge.host import post
 from edge.limits import Limits
 from edge.node import Node
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.enrolment import budgets, enrol
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link

@@ -12,7 +12,7 @@ import pytest
 
 from edge import thermal
 from edge.host import post
-from gateway.brokers.broker import free_port
+from gateway.devices.broker.broker import free_port
 from gateway.faults import TakenFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers.broker import free_port
 from gateway.deployment import Deployment
+from gateway.devices.broker.broker import free_port
 from gateway.operating import Mqtt
 from gateway.storage.store import Store
 from gateway.workers.naming import holder

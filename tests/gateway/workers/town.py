@@ -22,8 +22,8 @@ from typing import Any
 import cbor2
 import psycopg
 
-from gateway.brokers.broker import free_port
 from gateway.cli.fleet import enrol_fleet
+from gateway.devices.broker.broker import free_port
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.brokers import dynamic, orders
-from gateway.brokers.rights import session_of
+from gateway.devices.broker import dynamic, orders
+from gateway.devices.broker.rights import session_of
 
 
 def test_no_password_goes_where_it_need_not() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 
 START_S = 10.0
 CLOSE_S = 2.0

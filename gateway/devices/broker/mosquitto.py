@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..loopback import is_loopback
+from ...loopback import is_loopback
 from .rights import Right, of_device, of_gateway
 
 # PBKDF2 for passwords that people choose needs many turns; these are 32 random bytes, and a

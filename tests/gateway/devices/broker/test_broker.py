@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.brokers import broker
+from gateway.devices.broker import broker
 from gateway.faults import OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -69,7 +69,7 @@ def test_an_embedded_broker_carries_a_message_and_leaves_nothing(
 
 HOLDER = """
 import time
-from gateway.brokers import broker
+from gateway.devices.broker import broker
 with broker.embedded("mosquitto") as address:
     print(address.port, flush=True)
     time.sleep(60)

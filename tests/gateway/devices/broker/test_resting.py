@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers import dynamic
-from gateway.brokers.control import MARK, Control
-from gateway.brokers.known import differ, has_role, is_device
-from gateway.brokers.resting import Resting
-from gateway.brokers.rights import of_device, session_of
+from gateway.devices.broker import dynamic
+from gateway.devices.broker.control import MARK, Control
+from gateway.devices.broker.known import differ, has_role, is_device
+from gateway.devices.broker.resting import Resting
+from gateway.devices.broker.rights import of_device, session_of
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -30,7 +30,7 @@ def test_what_is_written_is_what_the_plugin_itself_would_have(doors: Any) -> Non
     at_rest = held(doors)["attic"]
     with doors.run(), Pump("test") as pump:
         gate = Control(doors.comes("gateway"), "control", pump).wait()
-        from gateway.brokers import control
+        from gateway.devices.broker import control
 
         control.expect(gate.ask(control.create(SITE, "cellar", "sesame")), "Role not found")
         rows = gate.clients()

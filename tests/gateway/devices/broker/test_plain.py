@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.brokers import mosquitto
-from gateway.brokers.plain import Plain
+from gateway.devices.broker import mosquitto
+from gateway.devices.broker.plain import Plain
 from gateway.faults import OperatorFault
 
 WORDS = {"gateway": "g", "node-0": "a", "node-1": "b"}

@@ -5,7 +5,7 @@ Said once here; `mosquitto` writes it as an access list, `dynamic` as roles of t
 
 from typing import NamedTuple
 
-from ..mqtt import access
+from ...mqtt import access
 
 CONTROL = "$CONTROL/dynamic-security/v1"
 

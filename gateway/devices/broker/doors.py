@@ -15,11 +15,11 @@ from typing import Protocol
 
 from edge import wire
 
-from ..faults import LinkFault
-from ..mqtt import access
-from ..mqtt.pump import Pump
-from ..mqtt.service import Link
-from ..operating import Mqtt
+from ...faults import LinkFault
+from ...mqtt import access
+from ...mqtt.pump import Pump
+from ...mqtt.service import Link
+from ...operating import Mqtt
 from . import control, dynamic
 from .control import Control, Silence
 from .known import is_device

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from ..faults import LinkFault, OperatorFault
-from ..mqtt.pump import Pump
-from ..mqtt.service import Link
-from ..mqtt.session import Message
-from ..operating import Mqtt
-from .orders import MARK as MARK
+from ...faults import LinkFault, OperatorFault
+from ...mqtt.pump import Pump
+from ...mqtt.service import Link
+from ...mqtt.session import Message
+from ...operating import Mqtt
 from .orders import Command, create, delete, disable, enable, password, role
 from .rights import CONTROL
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 
 
 def unreadable(path: Path, fault: Exception) -> OperatorFault:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers import control, dynamic
-from gateway.brokers.control import Control, Silence
+from gateway.devices.broker import control, dynamic
+from gateway.devices.broker.control import Control, Silence
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import KEEPALIVE_S, Link

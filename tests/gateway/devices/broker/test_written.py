@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers.written import replace, unreadable
+from gateway.devices.broker.written import replace, unreadable
 from gateway.faults import OperatorFault
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 from .dynamic import role_of
 
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 
 AUTHORITY_DAYS = 20 * 365  # it lies on every board, so it must outlive them
 SERVER_DAYS = 3 * 365

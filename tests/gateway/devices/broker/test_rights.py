@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from gateway import config
-from gateway.brokers import dynamic
-from gateway.brokers.broker import free_port
-from gateway.brokers.rights import Right, of_device, of_gateway, session_of
 from gateway.cli import broker
+from gateway.devices.broker import dynamic
+from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.rights import Right, of_device, of_gateway, session_of
 from gateway.enrolment import enrol
 from gateway.faults import LinkFault
 from gateway.mqtt import access

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gateway import config
-from gateway.brokers import dynamic
-from gateway.brokers.rights import CONTROL, of_device
+from gateway.devices.broker import dynamic
+from gateway.devices.broker.rights import CONTROL, of_device
 from gateway.enrolment import enrol
 from tests import processes
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers import control, dynamic
-from gateway.brokers.broker import free_port
-from gateway.brokers.control import Control, Silence
-from gateway.brokers.doors import Running
-from gateway.brokers.doors import doors as opened
-from gateway.brokers.known import differ
-from gateway.brokers.plain import Plain
-from gateway.brokers.resting import Resting
-from gateway.brokers.rights import of_device
+from gateway.devices.broker import control, dynamic
+from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.control import Control, Silence
+from gateway.devices.broker.doors import Running
+from gateway.devices.broker.doors import doors as opened
+from gateway.devices.broker.known import differ
+from gateway.devices.broker.plain import Plain
+from gateway.devices.broker.resting import Resting
+from gateway.devices.broker.rights import of_device
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link

@@ -11,8 +11,8 @@ import pytest
 from cryptography import x509
 
 from gateway import config
-from gateway.brokers import certificates, mosquitto
 from gateway.cli.broker import Files
+from gateway.devices.broker import certificates, mosquitto
 from gateway.enrolment import enrol
 from gateway.faults import OperatorFault
 from tests import processes

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 from . import fallback
 
 LOOPBACK = "127.0.0.1"
