@@ -11,7 +11,7 @@ from edge.host import post
 
 from . import config
 from .deployment import Deployment
-from .enrolment.enrol import Devices
+from .devices.enrol.enrol import Devices
 from .faults import OperatorFault
 from .intake.genuine import Arrival, authenticate
 from .intake.outcomes import Asked, Letter

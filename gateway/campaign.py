@@ -21,7 +21,7 @@ from edge.records import Release
 from . import config, drawing, telling
 from .asking import signed, taken_back
 from .deployment import Deployment
-from .enrolment.enrol import Devices
+from .devices.enrol.enrol import Devices
 from .faults import OperatorFault
 from .intake.gatherer import Gatherer
 from .ledger import Charge, Ledger, paid_at_release, price

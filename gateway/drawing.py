@@ -16,7 +16,7 @@ from recovery.maps.heatmap import Heatmap, Unresolved
 
 from . import telling
 from .deployment import Deployment, Room
-from .enrolment.enrol import Devices
+from .devices.enrol.enrol import Devices
 from .intake.outcomes import Letter
 from .operate.schedule import parsed
 from .roomfile import Cleared, Vacancy

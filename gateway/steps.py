@@ -15,7 +15,7 @@ from edge.records import Release
 from . import drawing, telling
 from .asking import opened, opening, taken_back
 from .deployment import Deployment
-from .enrolment.enrol import Devices
+from .devices.enrol.enrol import Devices
 from .intake.gatherer import Gatherer
 from .intake.outcomes import Asked, Letter
 from .ledger import Charge

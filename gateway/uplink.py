@@ -11,7 +11,7 @@ from edge import wire
 
 from .asking import met
 from .deployment import Deployment
-from .enrolment.enrol import Devices
+from .devices.enrol.enrol import Devices
 from .faults import LinkFault, RefusedFault
 from .homeassistant.announcer import Announcer
 from .mqtt.pump import Pump

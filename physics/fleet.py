@@ -208,7 +208,7 @@ class Fleet:
     """Virtual devices by name, all in one world.
 
     Args:
-        devices: who they are and what they may spend; `gateway.enrolment.budgets` starts
+        devices: who they are and what they may spend; `gateway.devices.enrol.budgets` starts
             them. An array
             is one device with all its pixels.
         sensors: all the sensors of the room, of which each device reads its own; instruments

@@ -98,7 +98,7 @@ def _own(path: Path, mechanism: str | None) -> Own:
         OperatorFault: it cannot be served, or is another mechanism's.
     """
     from .. import config
-    from ..enrolment import enrol, tightened
+    from ..devices.enrol import enrol, tightened
     from ..mechanisms.served import of
 
     deployment = config.load(path)

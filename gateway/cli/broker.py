@@ -15,7 +15,7 @@ from .. import config
 from ..deployment import Deployment
 from ..devices.broker import certificates, dynamic, mosquitto
 from ..devices.broker.rights import session_of
-from ..enrolment import enrol
+from ..devices.enrol import enrol
 from ..faults import OperatorFault
 from ..operating import Mqtt
 

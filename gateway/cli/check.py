@@ -16,8 +16,8 @@ from typing import Any
 
 from .. import config, roomfile
 from ..deployment import Deployment
-from ..enrolment.enrol import Devices, load_devices
-from ..enrolment.together import check_together
+from ..devices.enrol.enrol import Devices, load_devices
+from ..devices.enrol.together import check_together
 from ..faults import OperatorFault
 from ..kit import siting
 from ..ledger import price

@@ -12,9 +12,9 @@ from ..deployment import Deployment
 from ..devices.broker import dynamic, mosquitto
 from ..devices.broker.known import differ, has_role
 from ..devices.broker.rights import of_device
-from ..enrolment import enrol, tightened
-from ..enrolment.enrol import Devices, Secrets
-from ..enrolment.exposed import exposed
+from ..devices.enrol import enrol, tightened
+from ..devices.enrol.enrol import Devices, Secrets
+from ..devices.enrol.exposed import exposed
 from ..faults import OperatorFault
 from .devices import UNFINISHED
 

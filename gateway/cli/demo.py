@@ -34,8 +34,8 @@ from .. import config, logs
 from ..certainty import heard as certainty
 from ..deployment import Deployment
 from ..devices.broker.broker import embedded
-from ..enrolment import budgets, enrol
-from ..enrolment.granting import granted
+from ..devices.enrol import budgets, enrol
+from ..devices.enrol.granting import granted
 from ..mechanisms.flags import ratio
 from ..mechanisms.scores import SEEDED, data_free, scores
 from ..mechanisms.thermal.query import first_round

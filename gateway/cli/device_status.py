@@ -9,7 +9,7 @@ from pathlib import Path
 from .. import config
 from ..deployment import Deployment
 from ..devices.broker.doors import Doors, doors
-from ..enrolment.enrol import Devices, load_devices
+from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import LinkFault, OperatorFault
 from ..storage import standing
 from ..storage.looking import looking

@@ -17,9 +17,9 @@ from .. import config
 from ..deployment import Deployment
 from ..devices.broker.doors import Doors
 from ..devices.broker.rights import session_of
-from ..enrolment import budgets, enrol, keycount, single, tightened
-from ..enrolment.enrol import Device, Devices, Secret, Secrets
-from ..enrolment.single import Newcomer
+from ..devices.enrol import budgets, enrol, keycount, single, tightened
+from ..devices.enrol.enrol import Device, Devices, Secret, Secrets
+from ..devices.enrol.single import Newcomer
 from ..faults import OperatorFault
 from ..kit.placing import asked_by
 from ..ledger import Charge, price

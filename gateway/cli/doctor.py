@@ -8,8 +8,8 @@ from typing import Any
 from edge.limits import Limits
 
 from .. import config
-from ..enrolment import enrol
-from ..enrolment.enrol import Device, Devices
+from ..devices.enrol import enrol
+from ..devices.enrol.enrol import Device, Devices
 from ..faults import OperatorFault
 from ..kit import ailments, interpreter, reaching, selftest, sensing, state, still
 from ..kit.asked import Plan

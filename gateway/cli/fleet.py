@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import config, logs
 from ..deployment import Deployment
-from ..enrolment import budgets, enrol, keycount, tightened
+from ..devices.enrol import budgets, enrol, keycount, tightened
 from ..faults import OperatorFault
 from ..mechanisms.acts import named
 from ..mechanisms.record import Seen as Seen

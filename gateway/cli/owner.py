@@ -9,11 +9,12 @@ from typing import Any
 from edge.host.rootkeys import mac_key
 
 from .. import config, logs
-from ..enrolment import ringfile, tightened
-from ..enrolment.enrol import Devices, load_devices
-from ..enrolment.keyring import FURTHEST, Boots, Chain, Ring, boots, spans
-from ..enrolment.tightened import Given
-from ..enrolment.tighter import Answers, exchange
+from ..devices.enrol import tightened
+from ..devices.enrol.enrol import Devices, load_devices
+from ..devices.enrol.tightened import Given
+from ..devices.owner import ringfile
+from ..devices.owner.keyring import FURTHEST, Boots, Chain, Ring, boots, spans
+from ..devices.owner.tighter import Answers, exchange
 from ..faults import OperatorFault, suggestion
 from ..mechanisms.served import granted, of
 from ..output import Stage, stages

@@ -11,8 +11,8 @@ from edge.limits import NANO
 from .. import config
 from ..deployment import Deployment
 from ..devices.broker.rights import session_of
-from ..enrolment import enrol, keyfile, single, tightened
-from ..enrolment.single import HOLDS
+from ..devices.enrol import enrol, keyfile, single, tightened
+from ..devices.enrol.single import HOLDS
 from ..faults import OperatorFault
 from ..kit import (
     boardfile,

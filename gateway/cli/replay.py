@@ -16,7 +16,7 @@ from edge.records import Release
 
 from .. import config as deployments
 from ..deployment import Deployment
-from ..enrolment.enrol import Devices, load_devices
+from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault
 from ..intake.door import Door
 from ..intake.judge import judge

@@ -19,7 +19,7 @@ from recovery.maps.guarantee import from_json
 
 from .. import config, logs, mechanisms, telling
 from ..deployment import Deployment
-from ..enrolment.enrol import Devices, load_devices
+from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault, ReplacedFault
 from ..intake import garbage
 from ..mechanisms.flags import refused

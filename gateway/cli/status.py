@@ -20,7 +20,7 @@ from recovery.maps.guarantee import ratio_text
 from .. import asking, config
 from ..currency import Unit
 from ..deployment import Deployment
-from ..enrolment.enrol import load_devices
+from ..devices.enrol.enrol import load_devices
 from ..faults import OperatorFault
 from ..ledger import Ledger, price
 from ..mechanisms.served import first, of

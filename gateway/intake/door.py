@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from ..enrolment.enrol import Devices
+from ..devices.enrol.enrol import Devices
 from ..mqtt.session import Message
 from .genuine import Arrival, nobodys, opened, senders
 from .outcomes import DeadLetter

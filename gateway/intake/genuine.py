@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from edge import cbor, wire
 from edge.host import post
 
-from ..enrolment.enrol import Device, Devices
+from ..devices.enrol.enrol import Device, Devices
 from ..mqtt.session import Message
 from . import frames
 from .outcomes import DeadLetter, Key, Who

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from edge import wire
 
-from ..enrolment.enrol import Devices
+from ..devices.enrol.enrol import Devices
 from ..mqtt.session import Message
 from . import frames
 from .batches import Arrived, Bearer

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from ..enrolment.enrol import Devices
+from ..devices.enrol.enrol import Devices
 from ..faults import ReplacedFault
 from ..mqtt.session import Message
 from ..operate.health import Health

@@ -20,8 +20,8 @@ from edge.keys import Identity
 from edge.limits import Limits
 from edge.slots import COUNT, Ram
 
-from ..enrolment import keyfile
-from ..enrolment.single import HOLDS
+from ..devices.enrol import keyfile
+from ..devices.enrol.single import HOLDS
 from ..faults import OperatorFault
 
 LINK = "the link of one device"  # as `enrolment.single` calls it

@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from ..enrolment.budgets import WRITERS
+from ..devices.enrol.budgets import WRITERS
 from ..faults import LinkFault
 from ..mqtt import access
 from ..mqtt.standing import TWICE

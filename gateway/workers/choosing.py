@@ -7,7 +7,7 @@ from edge import wire
 
 from ..asking import Foreseen
 from ..deployment import Deployment
-from ..enrolment.enrol import Devices
+from ..devices.enrol.enrol import Devices
 from ..intake.batches import Bearer
 from ..intake.door import Guard
 from ..intake.gatherer import Gatherer

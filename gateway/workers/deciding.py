@@ -7,7 +7,7 @@ import structlog
 
 from edge import wire
 
-from ..enrolment.enrol import Devices
+from ..devices.enrol.enrol import Devices
 from ..intake.door import Sifted
 from ..intake.judge import Verdict
 from ..intake.writer import Intake

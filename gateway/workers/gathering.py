@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from ..deployment import Deployment
-from ..enrolment.enrol import Devices
+from ..devices.enrol.enrol import Devices
 from ..intake.batches import Bearer
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import structlog
 
-from ..enrolment.enrol import Devices
+from ..devices.enrol.enrol import Devices
 from ..storage.leases import Lease
 from .part import Part, Surroundings
 from .parts import devices_of

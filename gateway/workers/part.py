@@ -8,7 +8,7 @@ import structlog
 
 from ..asking import Foreseen
 from ..deployment import Deployment
-from ..enrolment.enrol import Devices
+from ..devices.enrol.enrol import Devices
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm
 from ..mqtt.pump import Pump

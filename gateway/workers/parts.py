@@ -10,7 +10,7 @@ import hashlib
 
 from edge import wire
 
-from ..enrolment.enrol import Devices
+from ..devices.enrol.enrol import Devices
 
 
 def part_of(device: str, partitions: int) -> int:

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, delete, func, insert, literal, not_, or_, select,
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 
-from ..enrolment.enrol import Devices
+from ..devices.enrol.enrol import Devices
 from ..faults import OperatorFault
 from ..storage.leases import FREE, NOW_S, running
 from ..storage.schema import leases

@@ -9,7 +9,7 @@ import structlog
 from sqlalchemy.exc import DatabaseError
 
 from ..deployment import Deployment
-from ..enrolment.enrol import Devices
+from ..devices.enrol.enrol import Devices
 from ..faults import OperatorFault
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm

@@ -32,7 +32,7 @@ def asker(port: int, keys: Path, sensors: int) -> None:
     from edge import cbor, wire
     from edge.host import post
     from edge.records import Grid, Guarantee, Round
-    from gateway.enrolment import enrol
+    from gateway.devices.enrol import enrol
     from gateway.mqtt.pump import Pump
     from gateway.mqtt.service import Link
     from gateway.operating import Mqtt
@@ -70,7 +70,7 @@ class Site:
     def __init__(self, folder: Path, devices: int, stack: ExitStack) -> None:
         from edge.limits import Limits
         from gateway.devices.broker.broker import free_port
-        from gateway.enrolment import enrol
+        from gateway.devices.enrol import enrol
         from gateway.operating import Mqtt
 
         self.folder, self.devices, self.port = folder, devices, free_port()
@@ -123,7 +123,7 @@ class Site:
         """Return devices that have booted, in a room where nothing moves."""
         import numpy as np
 
-        from gateway.enrolment import budgets
+        from gateway.devices.enrol import budgets
         from physics.fleet import Fleet
         from physics.sensors import PointSensors
 
@@ -165,7 +165,7 @@ def crowd(loops: int, lasting: bool) -> Callable[[Site], Any]:
     @contextmanager
     def run(there: Site) -> Iterator[None]:
         from edge.slots import Files
-        from gateway.enrolment import budgets
+        from gateway.devices.enrol import budgets
         from gateway.virtual import spool
         from gateway.virtual.crowd import Crowd
 
@@ -237,7 +237,7 @@ def links(there: Site) -> Iterator[None]:
 @contextmanager
 def threads(there: Site) -> Iterator[None]:
     """Put the fleet of the demonstration on a site's broker."""
-    from gateway.enrolment import budgets
+    from gateway.devices.enrol import budgets
     from gateway.virtual.nodes import Nodes
 
     with Nodes(there.broker, SITE, "thermal", there.fleet(budgets.in_memory())):
@@ -247,7 +247,7 @@ def threads(there: Site) -> Iterator[None]:
 def machines(count: int, program: str) -> None:
     """Print how long as many interpreters take, from nothing to a Receipt for a frame of each."""
     from edge.slots import Files
-    from gateway.enrolment import budgets
+    from gateway.devices.enrol import budgets
     from gateway.virtual import forms, interpreters
     from gateway.virtual.machines import Machines
 

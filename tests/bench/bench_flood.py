@@ -74,7 +74,7 @@ def run(seconds: float, guarded: bool) -> dict[str, Any]:
     from edge import receipts, wire
     from edge.records import Report
     from gateway.devices.broker.control import Control
-    from gateway.enrolment import enrol
+    from gateway.devices.enrol import enrol
     from gateway.intake.writer import Intake
     from gateway.mqtt.pump import Pump
     from gateway.mqtt.service import Link

@@ -64,7 +64,7 @@ def run(payloads: int, seed: int) -> Found:
 
     from edge import wire
     from edge.records import Grid, Guarantee, Report, Round
-    from gateway.enrolment import enrol
+    from gateway.devices.enrol import enrol
     from gateway.intake import doubts
     from gateway.intake.door import Door
     from gateway.intake.judge import judge

@@ -17,7 +17,7 @@ from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from gateway import cli
 from gateway.devices.broker import broker, dynamic
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.operating import Mqtt
 from tests import processes
 

@@ -15,7 +15,7 @@ import pytest
 from edge.limits import Limits
 from gateway import config
 from gateway.devices.broker.broker import free_port
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 
 BROKEN = {
     "empty.csv": b"",

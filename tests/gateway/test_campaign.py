@@ -22,8 +22,8 @@ from edge.node import Node
 from gateway import campaign, config, telling
 from gateway.campaign import Campaign
 from gateway.deployment import Deployment
-from gateway.enrolment import budgets, enrol
-from gateway.enrolment.granting import granted
+from gateway.devices.enrol import budgets, enrol
+from gateway.devices.enrol.granting import granted
 from gateway.faults import OperatorFault
 from gateway.intake.writer import Intake
 from gateway.mechanisms import named

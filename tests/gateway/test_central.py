@@ -21,7 +21,7 @@ from edge.records import Release
 from gateway import campaign, steps
 from gateway.campaign import Campaign
 from gateway.deployment import Deployment
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.mechanisms import Mechanism, named
 from gateway.outbox import Outbox
 from gateway.rounds import OpenRound

@@ -13,7 +13,7 @@ import pytest
 from edge import receipts, thermal, wire
 from edge.limits import Limits
 from edge.node import Node
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message

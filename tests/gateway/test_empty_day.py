@@ -19,8 +19,8 @@ from empty_days import (
 )
 
 from gateway import config
-from gateway.enrolment import budgets, enrol
-from gateway.enrolment.granting import granted
+from gateway.devices.enrol import budgets, enrol
+from gateway.devices.enrol.granting import granted
 from gateway.lab.simulate.day import Thermometers
 from gateway.lab.simulate.rooms import room_of
 from gateway.operating import Mqtt

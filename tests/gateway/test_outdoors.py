@@ -10,8 +10,8 @@ import pytest
 
 from gateway import config
 from gateway.deployment import Deployment
+from gateway.devices.enrol import enrol
 from gateway.drawing import vacancy_of
-from gateway.enrolment import enrol
 from gateway.faults import OperatorFault
 from gateway.outdoors import outdoors
 from gateway.roomfile import Vacancy

@@ -14,7 +14,7 @@ from edge import cbor, wire
 from edge.host import post
 from gateway import config
 from gateway.deployment import Deployment
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms import named
 from gateway.mechanisms.served import granted

@@ -18,8 +18,8 @@ from edge.records import Report
 from gateway import config, telling
 from gateway.deployment import Deployment
 from gateway.devices.broker import broker
-from gateway.enrolment import budgets, enrol
-from gateway.enrolment.granting import granted
+from gateway.devices.enrol import budgets, enrol
+from gateway.devices.enrol.granting import granted
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mechanisms import named
 from gateway.mqtt.pump import Pump

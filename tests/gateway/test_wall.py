@@ -22,7 +22,7 @@ from gateway.cli import broker
 from gateway.devices.broker import certificates, dynamic, mosquitto
 from gateway.devices.broker.broker import free_port
 from gateway.devices.broker.rights import Right
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.faults import LinkFault
 from gateway.mqtt import access
 from gateway.mqtt.pump import Pump

@@ -10,8 +10,8 @@ from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 TAKES_OFF = {
-    "gateway.enrolment.keyring",
-    "gateway.enrolment.ringfile",
+    "gateway.devices.owner.keyring",
+    "gateway.devices.owner.ringfile",
     "gateway.cli.owner",
 }
 
@@ -47,7 +47,7 @@ def test_an_import_that_would_bring_it_there_is_found(tmp_path: Path, module: st
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     planted = tmp_path / "gateway" / module
     planted.write_text(
-        planted.read_text() + "\n\ndef later():\n    import gateway.enrolment.keyring\n"
+        planted.read_text() + "\n\ndef later():\n    import gateway.devices.owner.keyring\n"
     )
     linter = Path(sys.executable).with_name("lint-imports")
     ran = processes.run([linter, "--no-cache"], cwd=tmp_path, capture_output=True, text=True)

@@ -16,7 +16,7 @@ from edge.node import Node
 
 from ... import config
 from ...cli import fleet
-from ...enrolment import budgets, enrol, keycount
+from ...devices.enrol import budgets, enrol, keycount
 from ...faults import OperatorFault
 from ...mechanisms import Mechanism, served
 from ..arithmetic import accountant

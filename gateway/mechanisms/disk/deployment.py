@@ -13,7 +13,7 @@ from recovery.disk.round import disk_round, domain_of
 from recovery.maps.guarantee import ratio_text, sentences, upward
 
 from ...deployment import Deployment
-from ...enrolment.capped import capped, check_capped, remaining, tighter_cap
+from ...devices.enrol.capped import capped, check_capped, remaining, tighter_cap
 from ...faults import OperatorFault
 from ...storage.tallies import Sum
 from ..record import Fold, Payload, Serves

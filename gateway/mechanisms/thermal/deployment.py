@@ -13,7 +13,7 @@ from recovery.thermal.guarantee import KEYS, priced_delta
 from recovery.thermal.query import cell_m
 
 from ...deployment import Deployment
-from ...enrolment.granting import check_held, check_tables, granted, unspent
+from ...devices.enrol.granting import check_held, check_tables, granted, unspent
 from ...roomfile import response_of
 from ...storage.tallies import Sum
 from ..record import Fold, Payload, Serves

@@ -14,7 +14,7 @@ START = 1  # the first round's number
 
 def devices(count: int, cells: int = 1) -> Any:
     """Return the gateway's half of so many devices, of so many sensors each."""
-    from gateway.enrolment.enrol import Device, Devices
+    from gateway.devices.enrol.enrol import Device, Devices
     from gateway.rounds import Place
 
     by_name = {}

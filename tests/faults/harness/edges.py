@@ -24,7 +24,7 @@ from edge import cbor, talking, wire
 from edge.node import Node
 from gateway import config, logs
 from gateway.cli.serve import on_signal
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.virtual import nodes, spool
 from gateway.virtual.crowd import Crowd
 from gateway.virtual.dialogue import Dialogue

@@ -8,7 +8,7 @@ import cbor2
 
 from edge import thermal, wire
 from edge.records import Report
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 
 from . import truth
 

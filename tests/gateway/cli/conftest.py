@@ -17,7 +17,7 @@ from edge.records import Release
 from edge.thermal import Params
 from gateway import asking, config, drawing
 from gateway.devices.broker.broker import free_port
-from gateway.enrolment.enrol import load_devices
+from gateway.devices.enrol.enrol import load_devices
 from gateway.intake.outcomes import Again
 from gateway.ledger import Charge, price
 from gateway.operating import Mqtt

@@ -20,8 +20,8 @@ from gateway import config
 from gateway.asking import signed
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.broker import free_port
-from gateway.enrolment import enrol, tightened
-from gateway.enrolment.granting import granted
+from gateway.devices.enrol import enrol, tightened
+from gateway.devices.enrol.granting import granted
 from gateway.faults import LinkFault, OperatorFault
 from gateway.intake.outcomes import Again
 from gateway.ledger import Charge, price
@@ -345,8 +345,8 @@ class Killed(BaseException):
 
 STEPS = {
     "the broker": "gateway.cli.devices.Change._at_broker",
-    "the limits": "gateway.enrolment.tightened.save",
-    "the fleet": "gateway.enrolment.enrol.save_devices",
+    "the limits": "gateway.devices.enrol.tightened.save",
+    "the fleet": "gateway.devices.enrol.enrol.save_devices",
     "its file": "gateway.cli.devices.Halves.finish",
     "its keys": "gateway.cli.devices.Halves.drop",
 }
@@ -427,7 +427,7 @@ def test_what_never_came_can_be_taken_away_too(
 
     with site.broker():
         with monkeypatch.context() as patched:
-            patched.setattr("gateway.enrolment.enrol.save_devices", kill)
+            patched.setattr("gateway.devices.enrol.enrol.save_devices", kill)
             with pytest.raises(Killed):
                 site.run("add", "attic")
         assert faults(site)

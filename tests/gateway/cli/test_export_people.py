@@ -14,7 +14,7 @@ from edge.host import post
 from edge.node import Node
 from gateway import config
 from gateway.cli.export import NAMES, kinds
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.intake.outcomes import Asked, Kept
 from gateway.ledger import price
 from gateway.mechanisms.export_own import OWN

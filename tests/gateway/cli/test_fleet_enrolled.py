@@ -12,7 +12,7 @@ from edge.host import rootkeys
 from gateway import config
 from gateway.cli import fleet as gathering
 from gateway.cli import fleet as virtual
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.virtual import crowd
 from gateway.virtual.counts import Counts
 

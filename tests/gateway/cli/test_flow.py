@@ -15,7 +15,7 @@ from edge import wire
 from gateway import config
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.broker import free_port
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.faults import LinkFault
 from gateway.mqtt import access
 from gateway.mqtt.pump import Pump

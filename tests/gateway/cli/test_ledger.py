@@ -16,7 +16,7 @@ from scipy.stats import norm
 from structlog.testing import capture_logs
 
 from gateway import asking, config
-from gateway.enrolment.enrol import load_devices
+from gateway.devices.enrol.enrol import load_devices
 from gateway.faults import ForgottenFault
 from gateway.intake.outcomes import Again
 from gateway.ledger import Charge, price

@@ -8,7 +8,7 @@ from edge import copies, slots
 from edge.board import config
 from edge.budget import Budget
 from gateway.cli.doctor import examine
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.kit import boardfile, parts, state
 from gateway.kit.board import get
 

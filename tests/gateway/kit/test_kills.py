@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from edge import copies
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.kit import boardfile, parts
 from gateway.kit.boardfile import Held
 from tests import processes

@@ -9,7 +9,7 @@ import pytest
 
 from edge.board import config
 from gateway.cli.provision import kept
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.kit import copying, handing, parts, selftest, sensing, settings, state
 from gateway.kit.handing import Kit
 from tests.gateway.kit.test_provisioning import Cut, Pulled

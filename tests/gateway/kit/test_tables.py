@@ -8,8 +8,8 @@ import pytest
 from edge.board.config import load
 from gateway import config
 from gateway.deployment import Deployment
-from gateway.enrolment import enrol, single
-from gateway.enrolment.granting import granted
+from gateway.devices.enrol import enrol, single
+from gateway.devices.enrol.granting import granted
 from gateway.faults import OperatorFault
 from gateway.kit import boardfile, placing, settings, suiting
 from gateway.kit.boardfile import Held

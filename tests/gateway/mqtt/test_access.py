@@ -14,8 +14,8 @@ from edge import thermal, wire
 from edge.host import post
 from gateway import config
 from gateway.devices.broker import certificates
-from gateway.enrolment import budgets, enrol
-from gateway.enrolment.granting import granted
+from gateway.devices.enrol import budgets, enrol
+from gateway.devices.enrol.granting import granted
 from gateway.mechanisms.thermal.world import Room, Still, fleet_in, scene_of
 from gateway.mqtt import access
 from gateway.operating import Mqtt

@@ -18,7 +18,7 @@ import pytest
 
 from gateway import config
 from gateway.devices.broker.broker import free_port
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 from gateway.operate.reloading import Reloading, reread
 from gateway.operating import Mqtt

@@ -14,8 +14,8 @@ from edge.host import post, rootkeys
 from edge.node import Node
 from edge.thermal import Params
 from gateway import config
-from gateway.enrolment import budgets, enrol, tightened
-from gateway.enrolment.granting import granted
+from gateway.devices.enrol import budgets, enrol, tightened
+from gateway.devices.enrol.granting import granted
 from gateway.intake.outcomes import Asked, Kept
 from gateway.ledger import price
 from gateway.mechanisms.thermal.query import first_round

@@ -15,8 +15,8 @@ from edge.linux.enrol import enrol as settle
 from edge.linux.notify import Notify
 from edge.thermal import params_of
 from gateway import config
-from gateway.enrolment import enrol, single, tightened
-from gateway.enrolment.granting import granted
+from gateway.devices.enrol import enrol, single, tightened
+from gateway.devices.enrol.granting import granted
 from gateway.kit.placing import asked_by
 from gateway.mechanisms.thermal.query import first_round
 from tests import processes

@@ -13,8 +13,8 @@ from edge import bulk, wire
 from edge.host import post, rootkeys
 from edge.node import Node
 from gateway import config
-from gateway.enrolment import budgets, enrol, tightened
-from gateway.enrolment.granting import granted, worth
+from gateway.devices.enrol import budgets, enrol, tightened
+from gateway.devices.enrol.granting import granted, worth
 from gateway.intake.outcomes import Asked, Kept
 from gateway.ledger import price
 from gateway.mechanisms.thermal.query import first_round

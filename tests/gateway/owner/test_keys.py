@@ -12,8 +12,9 @@ import pytest
 
 from edge import keys
 from edge.host import rootkeys
-from gateway.enrolment import keyfile, ringfile
-from gateway.enrolment.keyring import FURTHEST, Boots, Chain, boots, spans
+from gateway.devices.enrol import keyfile
+from gateway.devices.owner import ringfile
+from gateway.devices.owner.keyring import FURTHEST, Boots, Chain, boots, spans
 
 Heatveil = Callable[..., Any]
 ROOT = bytes(range(32))

@@ -13,8 +13,8 @@ from edge.host.enrol import provision
 from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Report, Round
-from gateway.enrolment.enrol import Device, Devices
-from gateway.enrolment.keyring import Chain, Ring
+from gateway.devices.enrol.enrol import Device, Devices
+from gateway.devices.owner.keyring import Chain, Ring
 from gateway.rounds import Place
 from gateway.unveil import opening
 from gateway.unveil.opening import Opening

@@ -11,9 +11,9 @@ import pytest
 from edge import disk_limits, tightening, wire
 from edge.host import post
 from gateway import config
-from gateway.enrolment import budgets, enrol, tightened
-from gateway.enrolment.capped import capped, tighter_cap
-from gateway.enrolment.together import check_together
+from gateway.devices.enrol import budgets, enrol, tightened
+from gateway.devices.enrol.capped import capped, tighter_cap
+from gateway.devices.enrol.together import check_together
 from gateway.faults import OperatorFault
 from gateway.mechanisms.served import first, granted
 from gateway.operating import Mqtt

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from edge.host import post
-from gateway.enrolment import ringfile
-from gateway.enrolment.keyring import Boots, Chain
+from gateway.devices.owner import ringfile
+from gateway.devices.owner.keyring import Boots, Chain
 from gateway.faults import OperatorFault
 from gateway.storage.opening import opened
 from gateway.unveil import readings, source

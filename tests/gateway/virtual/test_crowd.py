@@ -18,7 +18,7 @@ from edge import wire
 from edge.host import post
 from edge.limits import Limits
 from edge.slots import Files
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.faults import LinkFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link

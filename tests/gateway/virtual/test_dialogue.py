@@ -12,8 +12,8 @@ from edge.host import post
 from edge.host.post import pack_limits
 from edge.limits import Limits
 from edge.tightening import topic
-from gateway.enrolment import enrol
-from gateway.enrolment.enrol import Devices
+from gateway.devices.enrol import enrol
+from gateway.devices.enrol.enrol import Devices
 from gateway.virtual.dialogue import TICK_MS, Dialogue
 from gateway.virtual.spool import Spool
 

@@ -16,7 +16,7 @@ from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Files
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.kit import release
 from gateway.mqtt.pump import Pump

@@ -19,7 +19,7 @@ from edge.limits import Limits
 from edge.slots import Files
 from gateway.devices.broker import certificates
 from gateway.devices.broker.broker import free_port
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link

@@ -20,7 +20,7 @@ from edge.host import post
 from edge.limits import Limits
 from edge.node import Node
 from gateway.devices.broker.broker import free_port
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message

@@ -10,7 +10,7 @@ import pytest
 from edge import wire
 from edge.records import Release
 from gateway import config
-from gateway.enrolment.enrol import load_devices
+from gateway.devices.enrol.enrol import load_devices
 from gateway.operating import Mqtt
 from gateway.storage.places import Database
 from recovery.disk import NAME, recover

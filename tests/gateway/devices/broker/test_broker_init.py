@@ -13,7 +13,7 @@ from cryptography import x509
 from gateway import config
 from gateway.cli.broker import Files
 from gateway.devices.broker import certificates, mosquitto
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 from tests import processes
 

@@ -11,7 +11,7 @@ import pytest
 from gateway import config
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.rights import CONTROL, of_device
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from tests import processes
 
 

@@ -15,8 +15,8 @@ import pytest
 
 from gateway import config
 from gateway.cli.fleet import stand
-from gateway.enrolment import budgets, enrol
-from gateway.enrolment.granting import granted
+from gateway.devices.enrol import budgets, enrol
+from gateway.devices.enrol.granting import granted
 from gateway.lab.simulate.scene import Scene
 from gateway.mechanisms.record import Seen
 from gateway.operating import Mqtt

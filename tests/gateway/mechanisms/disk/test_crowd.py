@@ -12,7 +12,7 @@ from edge.records import Grid
 from gateway import config
 from gateway.cli.fleet import stand
 from gateway.deployment import Deployment
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms.disk.crowd import crowd_of, sides
 from gateway.mechanisms.disk.query import query

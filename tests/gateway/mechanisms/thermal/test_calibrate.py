@@ -14,7 +14,7 @@ from matplotlib.image import imread
 
 from edge.thermal import Params, bits
 from gateway import config
-from gateway.enrolment.granting import granted
+from gateway.devices.enrol.granting import granted
 from gateway.mechanisms.thermal import calibrate_numbers
 from recovery.thermal import plan
 

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..deployment import Deployment
+from ...deployment import Deployment
 
 # Where a service manager or a container puts secrets, and sees itself to who may read them.
 KEPT_BY_OTHERS = ("/run/secrets",)

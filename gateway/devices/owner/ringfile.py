@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..faults import OperatorFault
-from . import keyfile
+from ...faults import OperatorFault
+from ..enrol import keyfile
 from .keyring import Boots, Chain, Ring
 
 OWNER, EPOCHS = "owner's keys", "epoch keys"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway import config
-from gateway.enrolment import enrol, keycount
+from gateway.devices.enrol import enrol, keycount
 from gateway.faults import OperatorFault
 from gateway.rounds import Place
 from recovery.thermal.guarantee import KEYS

@@ -8,12 +8,12 @@ from typing import Any
 from edge import tightening, wire
 from edge.host import post
 
-from ..faults import LinkFault
-from ..mqtt.pump import Pump
-from ..mqtt.service import Link
-from ..mqtt.session import Message
-from ..operating import Mqtt
-from .enrol import Devices
+from ...faults import LinkFault
+from ...mqtt.pump import Pump
+from ...mqtt.service import Link
+from ...mqtt.session import Message
+from ...operating import Mqtt
+from ..enrol.enrol import Devices
 
 SENT_S = 5.0  # for the broker to have taken what was published
 

@@ -6,7 +6,7 @@ import pytest
 
 from gateway import config
 from gateway.deployment import Deployment
-from gateway.enrolment.exposed import exposed
+from gateway.devices.enrol.exposed import exposed
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 
 

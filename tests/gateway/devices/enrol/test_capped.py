@@ -7,7 +7,7 @@ import pytest
 from edge import disk_limits
 from edge.limits import Limits
 from gateway.cli.devices import counted
-from gateway.enrolment.capped import capped, check_capped, remaining
+from gateway.devices.enrol.capped import capped, check_capped, remaining
 from gateway.faults import OperatorFault
 from gateway.ledger import Charge
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from edge import keys
 from edge.host import rootkeys
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 
 # Boots that we step on from what is held: a board that starts every minute takes two years to
 # get there, and we some seconds. A counter gone mad must not keep us busy for ever.

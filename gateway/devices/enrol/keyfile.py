@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 
 KEY_BYTES = 32
 FORMAT = 2  # the first one held root keys and a boot counter together

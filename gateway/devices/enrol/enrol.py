@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from edge import keys
 from edge.host import rootkeys
 
-from ..faults import OperatorFault
-from ..rounds import Place
+from ...faults import OperatorFault
+from ...rounds import Place
 from . import keyfile
 from .keyfile import Row, key
 

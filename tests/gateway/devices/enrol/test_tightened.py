@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from edge import limits, tightening
-from gateway.enrolment import enrol, tightened
-from gateway.enrolment.granting import unspent
-from gateway.enrolment.tightened import Given
+from gateway.devices.enrol import enrol, tightened
+from gateway.devices.enrol.granting import unspent
+from gateway.devices.enrol.tightened import Given
 from gateway.faults import OperatorFault
 from gateway.mechanisms.served import named
 

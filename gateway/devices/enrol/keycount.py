@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..faults import OperatorFault
-from ..rounds import Place
+from ...faults import OperatorFault
+from ...rounds import Place
 from . import keyfile
 from .enrol import Devices
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from edge import disk_limits, limits, tightening
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 from .granting import PACE
 
 COARSE = 10**8  # divides what a nano-rho is of, and its square can be stored

@@ -14,8 +14,8 @@ from edge.limits import NANO, price
 from edge.node import Node
 from edge.records import Grid
 from edge.slots import Ram
-from gateway.enrolment import granting
-from gateway.enrolment.granting import granted, worth
+from gateway.devices.enrol import granting
+from gateway.devices.enrol.granting import granted, worth
 from gateway.faults import OperatorFault
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query, plan

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from edge.limits import Limits
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from tests import processes
 

@@ -11,7 +11,7 @@ import pytest
 
 from edge import limits
 from edge.host import rootkeys
-from gateway.enrolment import enrol, single
+from gateway.devices.enrol import enrol, single
 from gateway.faults import OperatorFault
 from gateway.operating import Mqtt
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from edge.host import rootkeys
 
-from ..faults import OperatorFault, text_of
-from ..operating import Mqtt
+from ...faults import OperatorFault, text_of
+from ...operating import Mqtt
 from . import keyfile
 from .enrol import Devices, Secret
 

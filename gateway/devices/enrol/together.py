@@ -6,10 +6,10 @@ import structlog
 
 from edge.host import post
 
-from .. import config
-from ..deployment import Deployment
-from ..faults import OperatorFault
-from ..mechanisms import served
+from ... import config
+from ...deployment import Deployment
+from ...faults import OperatorFault
+from ...mechanisms import served
 from . import tightened
 from .enrol import Devices, check_fleet
 from .exposed import exposed

@@ -23,7 +23,7 @@ from recovery.noise.gaussian import gaussian_epsilon
 from recovery.thermal import Query, calibration
 from recovery.thermal.guarantee import exact_delta
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 
 # Messages are late by turns, so a device that held answers this far apart and no less would
 # refuse a round now and then.

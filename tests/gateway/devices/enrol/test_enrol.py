@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edge.host import rootkeys
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 from gateway.rounds import Place
 

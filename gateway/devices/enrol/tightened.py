@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from edge.limits import FIELDS, Limits, objection
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 from . import keyfile
 from .enrol import Devices
 
