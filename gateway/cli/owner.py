@@ -14,13 +14,13 @@ from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.enrol.tightened import Given
 from ..devices.owner import ringfile
 from ..devices.owner.keyring import FURTHEST, Boots, Chain, Ring, boots, spans
+from ..devices.owner.opening import Opening
+from ..devices.owner.readings import Row, check_new, write
+from ..devices.owner.source import Numbers, Stored, reading
 from ..devices.owner.tighter import Answers, exchange
 from ..faults import OperatorFault, suggestion
 from ..mechanisms.served import granted, of
 from ..output import Stage, stages
-from ..unveil.opening import Opening
-from ..unveil.readings import Row, check_new, write
-from ..unveil.source import Numbers, Stored, reading
 
 # Which boots of the devices were heard, as the gateway's database has it.
 #

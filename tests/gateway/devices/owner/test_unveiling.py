@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from edge.host import post
-from gateway.devices.owner import ringfile
+from gateway.devices.owner import readings, ringfile, source
 from gateway.devices.owner.keyring import Boots, Chain
 from gateway.faults import OperatorFault
 from gateway.storage.opening import opened
-from gateway.unveil import readings, source
 
 Heatveil = Callable[..., Any]
 
@@ -402,7 +401,7 @@ def test_a_gateway_that_starts_meanwhile_stops_it(
                 gateway.exec_driver_sql("DELETE FROM reports WHERE epoch = 3")
         return unpack(*given)
 
-    monkeypatch.setattr("gateway.unveil.opening.post.unpack_report", late)
+    monkeypatch.setattr("gateway.devices.owner.opening.post.unpack_report", late)
     said = unveil(heatveil, owned)
     engines[0].dispose()
 

@@ -14,12 +14,12 @@ from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Report, Round
 from gateway.devices.enrol.enrol import Device, Devices
+from gateway.devices.owner import opening
 from gateway.devices.owner.keyring import Chain, Ring
+from gateway.devices.owner.opening import Opening
+from gateway.devices.owner.readings import CUT, Row
+from gateway.devices.owner.source import Stored
 from gateway.rounds import Place
-from gateway.unveil import opening
-from gateway.unveil.opening import Opening
-from gateway.unveil.readings import CUT, Row
-from gateway.unveil.source import Stored
 
 SITE, NAME, ROOT, SITE_KEY = "lab", "array-1", bytes(range(32)), bytes(32)
 PARAMS = thermal.Params(70, 8, -4000, 4000, 250_000, 1, 1)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from edge import entropy, thermal, wire
 from edge.host import post
 
-from ..devices.enrol.enrol import Devices
+from ..enrol.enrol import Devices
 from .readings import CLAMPED, CUT, LeftOut, Row
 from .source import Stored
 

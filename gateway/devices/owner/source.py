@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from edge import wire
 
-from ..faults import OperatorFault
-from ..storage.schema import SCHEMA
+from ...faults import OperatorFault
+from ...storage.schema import SCHEMA
 
 Numbers = tuple[int, int]  # of the first and the last round that is wanted
 

@@ -20,8 +20,8 @@ from gateway.devices.enrol.granting import granted
 from gateway.kit.placing import asked_by
 from gateway.mechanisms.thermal.query import first_round
 from tests import processes
-from tests.gateway.owner.conftest import written
-from tests.gateway.owner.test_unveiling import rows
+from tests.gateway.devices.owner.conftest import written
+from tests.gateway.devices.owner.test_unveiling import rows
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 SENSORS, WAIT_S = 16, 60

@@ -19,8 +19,8 @@ from gateway.intake.outcomes import Asked, Kept
 from gateway.ledger import price
 from gateway.mechanisms.thermal.query import first_round
 from gateway.storage.store import Store
-from tests.gateway.owner.conftest import Owned
-from tests.gateway.owner.test_unveiling import rows, unveil
+from tests.gateway.devices.owner.conftest import Owned
+from tests.gateway.devices.owner.test_unveiling import rows, unveil
 
 FIRST = {"left": (0, 12), "right": (12, 24), "door": (36, 1)}
 SENSORS = 37

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 
 CLAMPED = "at the clamp"  # the sensor may have seen more than this, and clamped it
 CUT = "cut by the frame"  # blurred beyond what a frame holds: the reading is lost
