@@ -36,6 +36,7 @@ from ..deployment import Deployment
 from ..devices.broker.broker import embedded
 from ..devices.enrol import budgets, enrol
 from ..devices.enrol.granting import granted
+from ..devices.fleet.nodes import Nodes
 from ..mechanisms.flags import ratio
 from ..mechanisms.scores import SEEDED, data_free, scores
 from ..mechanisms.thermal.query import first_round
@@ -55,7 +56,6 @@ from ..serving import Service
 from ..storage.places import place_of
 from ..storage.reader import Reader
 from ..telling import Event
-from ..virtual.nodes import Nodes
 from ..web.server import Page
 from .serve import on_signal, shown
 

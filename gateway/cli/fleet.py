@@ -13,16 +13,16 @@ import numpy as np
 from .. import config, logs
 from ..deployment import Deployment
 from ..devices.enrol import budgets, enrol, keycount, tightened
+from ..devices.fleet import descriptors, forms, handover, interpreters
+from ..devices.fleet.churning import Churn
+from ..devices.fleet.counts import summary
+from ..devices.fleet.crowd import Crowd
+from ..devices.fleet.machines import Machines
 from ..faults import OperatorFault
 from ..mechanisms.acts import named
 from ..mechanisms.record import Seen as Seen
 from ..mechanisms.record import Stand
 from ..mechanisms.served import granted, of
-from ..virtual import descriptors, forms, handover, interpreters
-from ..virtual.churning import Churn
-from ..virtual.counts import summary
-from ..virtual.crowd import Crowd
-from ..virtual.machines import Machines
 from .serve import on_signal
 
 # What a fleet shows while it runs: who comes, what goes out, and what became of it.

@@ -166,8 +166,8 @@ def crowd(loops: int, lasting: bool) -> Callable[[Site], Any]:
     def run(there: Site) -> Iterator[None]:
         from edge.slots import Files
         from gateway.devices.enrol import budgets
-        from gateway.virtual import spool
-        from gateway.virtual.crowd import Crowd
+        from gateway.devices.fleet import spool
+        from gateway.devices.fleet.crowd import Crowd
 
         place = budgets.in_memory()
         if lasting:
@@ -185,7 +185,7 @@ def crowd(loops: int, lasting: bool) -> Callable[[Site], Any]:
 def each_by_itself() -> Iterator[None]:
     """Let each device of a crowd verify and read each Round, as if no other one had."""
     from edge import wire
-    from gateway.virtual.member import Hall
+    from gateway.devices.fleet.member import Hall
 
     def opened(self: Any, key: bytes, message: bytes, where: str) -> tuple[Any, bytes]:
         round = wire.unpack_round(message, key, where)
@@ -205,7 +205,7 @@ def links(there: Site) -> Iterator[None]:
 
     from edge import mqtt, wire
     from edge.records import Report
-    from gateway.virtual.loops import Loop
+    from gateway.devices.fleet.loops import Loop
 
     asked, clients = wire.round_topic(SITE, "thermal"), []
 
@@ -238,7 +238,7 @@ def links(there: Site) -> Iterator[None]:
 def threads(there: Site) -> Iterator[None]:
     """Put the fleet of the demonstration on a site's broker."""
     from gateway.devices.enrol import budgets
-    from gateway.virtual.nodes import Nodes
+    from gateway.devices.fleet.nodes import Nodes
 
     with Nodes(there.broker, SITE, "thermal", there.fleet(budgets.in_memory())):
         yield
@@ -248,8 +248,8 @@ def machines(count: int, program: str) -> None:
     """Print how long as many interpreters take, from nothing to a Receipt for a frame of each."""
     from edge.slots import Files
     from gateway.devices.enrol import budgets
-    from gateway.virtual import forms, interpreters
-    from gateway.virtual.machines import Machines
+    from gateway.devices.fleet import forms, interpreters
+    from gateway.devices.fleet.machines import Machines
 
     with site(count) as there:
         place = lambda name: Files(str(there.folder), name)  # noqa: E731

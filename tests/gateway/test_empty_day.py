@@ -21,11 +21,11 @@ from empty_days import (
 from gateway import config
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.enrol.granting import granted
+from gateway.devices.fleet.nodes import Nodes
 from gateway.lab.simulate.day import Thermometers
 from gateway.lab.simulate.rooms import room_of
 from gateway.operating import Mqtt
 from gateway.serving import Service
-from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.instruments.chain import complete
 from physics.rooms.vacant import DAY_S

@@ -15,6 +15,9 @@ from edge.host import post
 from gateway import config
 from gateway.deployment import Deployment
 from gateway.devices.enrol import budgets, enrol
+from gateway.devices.fleet.crowd import Crowd
+from gateway.devices.fleet.nodes import Nodes
+from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
 from gateway.mechanisms import named
 from gateway.mechanisms.served import granted
@@ -23,9 +26,6 @@ from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.serving import Service
-from gateway.virtual.crowd import Crowd
-from gateway.virtual.nodes import Nodes
-from gateway.virtual.people import People
 from tests.waiting import eventually
 
 DEVICES, COLUMNS, ROWS = 40, 5, 4

@@ -20,6 +20,7 @@ from gateway.deployment import Deployment
 from gateway.devices.broker import broker
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.enrol.granting import granted
+from gateway.devices.fleet.nodes import Nodes
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mechanisms import named
 from gateway.mqtt.pump import Pump
@@ -27,7 +28,6 @@ from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.serving import Service
-from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.kernel import forward
 from physics.sensors import PointSensors
@@ -408,7 +408,7 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that lost its memory must not cost a reading, nor a device its noise."""
-    monkeypatch.setattr("gateway.virtual.nodes.RESEND_S", 0.1)
+    monkeypatch.setattr("gateway.devices.fleet.nodes.RESEND_S", 0.1)
     plan = named("thermal").plan(config.query(room.deployment()), [])
     topic = wire.round_topic(room.site, "thermal")
     asked = post.pack_round(plan, room.devices.site_key, topic)

@@ -21,7 +21,7 @@ NAMES = {mechanism.name for mechanism in MECHANISMS}
 # of last resort, which is somebody else's, lives on one of its own, and virtual devices are
 # edge's, which waits as a board does.
 AWAITING = {"gateway/devices/broker/fallback.py"}
-AWAITING_FOLDERS = {"gateway/web", "gateway/virtual"}
+AWAITING_FOLDERS = {"gateway/web", "gateway/devices/fleet"}
 
 RANDOM_MODULES = {"random", "secrets", "numpy.random", "edge.entropy", "edge.noise"}
 RANDOM_WORDS = {"default_rng", "getrandbits", "random", "random_state", "rvs", "urandom"}

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from edge import thermal, veil
 from edge.ticker import Ticker
 
-from ...virtual.dialogue import Dialogue
+from ...devices.fleet.dialogue import Dialogue
 from ..bench import Device, asked_of, listening, message, plans, replaced
 from ..claim import Claim, Effort, at_most, true
 

@@ -14,8 +14,8 @@ from edge.records import Grid, Reading
 from physics import points as drawn
 from physics.points import Points, cells_of, read_points
 
+from ...devices.fleet.people import People
 from ...faults import OperatorFault
-from ...virtual.people import People
 from ..record import EXAMPLES, Floats, Inputs
 
 # People in the simulator alone, each with a device that knows its cell: what `--points` says.

@@ -25,10 +25,10 @@ from edge.node import Node
 from gateway import config, logs
 from gateway.cli.serve import on_signal
 from gateway.devices.enrol import budgets, enrol
-from gateway.virtual import nodes, spool
-from gateway.virtual.crowd import Crowd
-from gateway.virtual.dialogue import Dialogue
-from gateway.virtual.member import Line
+from gateway.devices.fleet import nodes, spool
+from gateway.devices.fleet.crowd import Crowd
+from gateway.devices.fleet.dialogue import Dialogue
+from gateway.devices.fleet.member import Line
 from harness.faking import mend_sleep
 from physics.fleet import Member
 

@@ -13,8 +13,8 @@ from gateway import config
 from gateway.cli import fleet as gathering
 from gateway.cli import fleet as virtual
 from gateway.devices.enrol import enrol
-from gateway.virtual import crowd
-from gateway.virtual.counts import Counts
+from gateway.devices.fleet import crowd
+from gateway.devices.fleet.counts import Counts
 
 
 @pytest.fixture

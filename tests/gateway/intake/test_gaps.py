@@ -8,6 +8,8 @@ import pytest
 import structlog.testing
 
 from edge import wire
+from gateway.devices.fleet.dialogue import TICK_MS, Dialogue
+from gateway.devices.fleet.spool import Spool
 from gateway.intake import doubts, receipts
 from gateway.intake.genuine import Arrival, authenticate
 from gateway.intake.judge import judge
@@ -15,8 +17,6 @@ from gateway.mqtt.session import Message
 from gateway.rounds import OpenRound
 from gateway.storage.reader import Gap, Reader
 from gateway.storage.store import Store
-from gateway.virtual.dialogue import TICK_MS, Dialogue
-from gateway.virtual.spool import Spool
 
 SITE, NAME = "testsite", "node-1"
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gateway.devices.fleet.nodes import Nodes
 from gateway.operating import Mqtt
 from gateway.serving import Service
-from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes

@@ -13,11 +13,11 @@ import pytest
 from edge import limits, tightening, wire
 from edge.host import post
 from gateway.devices.enrol import tightened
+from gateway.devices.fleet.nodes import Nodes
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
-from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests.waiting import eventually

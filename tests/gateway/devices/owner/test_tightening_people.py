@@ -14,11 +14,11 @@ from gateway import config
 from gateway.devices.enrol import budgets, enrol, tightened
 from gateway.devices.enrol.capped import capped, tighter_cap
 from gateway.devices.enrol.together import check_together
+from gateway.devices.fleet.nodes import Nodes
+from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
 from gateway.mechanisms.served import first, granted
 from gateway.operating import Mqtt
-from gateway.virtual.nodes import Nodes
-from gateway.virtual.people import People
 
 SITE = """
 [site]

@@ -17,11 +17,11 @@ from gateway import config
 from gateway.cli.fleet import stand
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.enrol.granting import granted
+from gateway.devices.fleet.nodes import Nodes
 from gateway.lab.simulate.scene import Scene
 from gateway.mechanisms.record import Seen
 from gateway.operating import Mqtt
 from gateway.serving import Service
-from gateway.virtual.nodes import Nodes
 from recovery.maps.heatmap import Unresolved
 from tests import processes
 

@@ -19,14 +19,14 @@ from edge.host.post import pack_limits
 from edge.limits import Limits
 from edge.tightening import topic
 from gateway.devices.enrol import budgets, enrol
+from gateway.devices.fleet import crowd
+from gateway.devices.fleet.crowd import Crowd
+from gateway.devices.fleet.nodes import Nodes
 from gateway.faults import LinkFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
-from gateway.virtual import crowd
-from gateway.virtual.crowd import Crowd
-from gateway.virtual.nodes import Nodes
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests.waiting import eventually

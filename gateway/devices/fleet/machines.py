@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from ..faults import LinkFault, OperatorFault
+from ...faults import LinkFault, OperatorFault
 from .arriving import arrivals
 from .counts import Counts, added
 from .machine import Asked, Machine

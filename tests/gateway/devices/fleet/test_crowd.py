@@ -19,15 +19,15 @@ from edge.host import post
 from edge.limits import Limits
 from edge.slots import Files
 from gateway.devices.enrol import budgets, enrol
+from gateway.devices.fleet import crowd, spool
+from gateway.devices.fleet.crowd import Crowd
+from gateway.devices.fleet.life import Life
+from gateway.devices.fleet.member import Hall, Member
 from gateway.faults import LinkFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
-from gateway.virtual import crowd, spool
-from gateway.virtual.crowd import Crowd
-from gateway.virtual.life import Life
-from gateway.virtual.member import Hall, Member
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes
@@ -43,8 +43,8 @@ import numpy as np
 from edge.slots import Files
 from gateway.enrolment import budgets, enrol
 from gateway.operating import Mqtt
-from gateway.virtual import spool
-from gateway.virtual.crowd import Crowd
+from gateway.devices.fleet import spool
+from gateway.devices.fleet.crowd import Crowd
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 folder, port, site = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

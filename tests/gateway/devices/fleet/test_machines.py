@@ -20,14 +20,14 @@ from edge.slots import Files
 from gateway.devices.broker import certificates
 from gateway.devices.broker.broker import free_port
 from gateway.devices.enrol import budgets, enrol
+from gateway.devices.fleet import forms, interpreters, machines
+from gateway.devices.fleet.machine import Asked, Machine
+from gateway.devices.fleet.machines import Machines
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
-from gateway.virtual import forms, interpreters, machines
-from gateway.virtual.machine import Asked, Machine
-from gateway.virtual.machines import Machines
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from edge.pause import within
-from gateway.virtual.alarm import Alarm, Clockwork
+from gateway.devices.fleet.alarm import Alarm, Clockwork
 
 
 class Counting(asyncio.SelectorEventLoop):

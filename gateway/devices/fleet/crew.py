@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import structlog
 
-from ..devices.enrol.budgets import WRITERS
+from ..enrol.budgets import WRITERS
 from .dialogue import Dialogue
 
 DONE = "done"  # a leaf that no topic has: the device has worked on a message

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.virtual.spool import Lasting, Spool, in_folder
+from gateway.devices.fleet.spool import Lasting, Spool, in_folder
 
 FRAMES = [bytes([number]) * (20 + number) for number in range(5)]
 
@@ -83,7 +83,7 @@ def test_the_file_does_not_grow_with_the_years(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Receipted or not: what is no longer needed is cleared away."""
-    monkeypatch.setattr("gateway.virtual.spool.LONGEST_BYTES", 500)
+    monkeypatch.setattr("gateway.devices.fleet.spool.LONGEST_BYTES", 500)
     path = tmp_path / "one.spool"
     spool, most = Lasting(path, 3), 0
     for number in range(200):
@@ -155,7 +155,7 @@ def test_a_frame_is_kept_though_the_file_cannot_be_made_short(
     """It is on the disk already; to say that it is not would have it made and sent twice."""
     path = tmp_path / "one.spool"
     spool = Lasting(path)
-    monkeypatch.setattr("gateway.virtual.spool.LONGEST_BYTES", 1)
+    monkeypatch.setattr("gateway.devices.fleet.spool.LONGEST_BYTES", 1)
 
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")

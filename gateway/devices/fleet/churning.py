@@ -7,7 +7,7 @@ from typing import Protocol
 
 import structlog
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 
 AWAY_S = (1.0, 10.0)  # how long one is gone, at least and at most
 

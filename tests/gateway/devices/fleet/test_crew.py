@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.virtual import crew
-from gateway.virtual.crew import Crew
+from gateway.devices.fleet import crew
+from gateway.devices.fleet.crew import Crew
 from tests.waiting import eventually
 
 

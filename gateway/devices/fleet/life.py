@@ -11,8 +11,8 @@ import structlog
 from edge import wire
 from edge.pause import Pauses
 
-from ..mqtt import access
-from ..operating import Mqtt
+from ...mqtt import access
+from ...operating import Mqtt
 from .counts import Counts
 from .entrance import Entrance, standing
 from .loops import ended

@@ -17,14 +17,14 @@ from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Files
 from gateway.devices.enrol import budgets, enrol
+from gateway.devices.fleet import forms, interpreters
+from gateway.devices.fleet.machines import Machines
 from gateway.faults import OperatorFault
 from gateway.kit import release
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
-from gateway.virtual import forms, interpreters
-from gateway.virtual.machines import Machines
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests.waiting import eventually

@@ -8,7 +8,7 @@ the same as files, for one that cannot; a few lines beside each start the device
 import ast
 from pathlib import Path
 
-from ..kit import parts, release, romfs
+from ...kit import parts, release, romfs
 
 INSIDE, OUTWARD = [Path(__file__).with_name(f"{name}.py") for name in ("inside", "outward")]
 MAPPED, LOADED = "mapped.py", "loaded.py"  # the lines that start it
@@ -54,7 +54,7 @@ def _moved(path: Path) -> bytes:
     """Return one of our modules as one of edge."""
     tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):
-        for package in ("edge", "gateway.virtual"):
+        for package in ("edge", "gateway.devices.fleet"):
             if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{package}."):
                 node.module, node.level = (node.module or "")[len(package) + 1 :] or None, 1
     return ast.unparse(tree).encode()

@@ -16,14 +16,14 @@ from edge.limits import Limits
 from edge.slots import Files
 from gateway.devices.broker.broker import free_port
 from gateway.devices.enrol import budgets, enrol
+from gateway.devices.fleet import forms, handover, interpreters
+from gateway.devices.fleet.counts import summary
+from gateway.devices.fleet.crowd import Crowd
+from gateway.devices.fleet.machines import Machines
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
-from gateway.virtual import forms, handover, interpreters
-from gateway.virtual.counts import summary
-from gateway.virtual.crowd import Crowd
-from gateway.virtual.machines import Machines
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes

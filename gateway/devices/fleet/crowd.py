@@ -13,11 +13,11 @@ from typing import Any
 
 import structlog
 
-from ..devices.enrol.budgets import WRITERS
-from ..faults import LinkFault
-from ..mqtt import access
-from ..mqtt.standing import TWICE
-from ..operating import Mqtt
+from ...faults import LinkFault
+from ...mqtt import access
+from ...mqtt.standing import TWICE
+from ...operating import Mqtt
+from ..enrol.budgets import WRITERS
 from . import litter
 from .arriving import arrivals
 from .counts import Counts, added

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import edge
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 from . import pressed
 
 ROOT = Path(edge.__file__).resolve().parents[1]

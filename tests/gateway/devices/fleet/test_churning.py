@@ -2,9 +2,9 @@
 
 import pytest
 
+from gateway.devices.fleet import churning
+from gateway.devices.fleet.churning import Churn
 from gateway.faults import OperatorFault
-from gateway.virtual import churning
-from gateway.virtual.churning import Churn
 from tests.waiting import eventually
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from edge.spill import File
-from gateway.virtual.counts import Counts, added, summary
-from gateway.virtual.handover import FLASH_BYTES, spill_of, to_spill, to_spools
-from gateway.virtual.shelf import Shelf
-from gateway.virtual.spool import Lasting, Spool
+from gateway.devices.fleet.counts import Counts, added, summary
+from gateway.devices.fleet.handover import FLASH_BYTES, spill_of, to_spill, to_spools
+from gateway.devices.fleet.shelf import Shelf
+from gateway.devices.fleet.spool import Lasting, Spool
 
 FRAMES = [bytes([number]) * (20 + number) for number in range(4)]
 KEY = b"\1\2\3\4"

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from ..faults import OperatorFault
-from ..mqtt import access
-from ..operating import Mqtt
+from ...faults import OperatorFault
+from ...mqtt import access
+from ...operating import Mqtt
 from .handover import FLASH_BYTES, spill_of, to_spill
 from .machine import Asked
 

@@ -5,7 +5,7 @@ Debian lets a process open 1,024 of them if it asks for no more, and more if it 
 
 import resource
 
-from ..faults import OperatorFault
+from ...faults import OperatorFault
 
 EACH, APART = 3, 200  # of a device: its connection, two pipes; and of all that is no device
 

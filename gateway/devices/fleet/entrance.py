@@ -6,10 +6,10 @@ one verifies it for all.
 
 from edge import tls
 
-from ..faults import LinkFault
-from ..mqtt import access
-from ..mqtt.session import Session
-from ..operating import Mqtt
+from ...faults import LinkFault
+from ...mqtt import access
+from ...mqtt.session import Session
+from ...operating import Mqtt
 
 
 class Entrance(tls.Door):

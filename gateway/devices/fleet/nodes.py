@@ -9,11 +9,11 @@ from functools import partial
 
 from edge import wire
 
-from ..mqtt import access
-from ..mqtt.pump import Pump
-from ..mqtt.service import Link
-from ..mqtt.session import Message
-from ..operating import Mqtt
+from ...mqtt import access
+from ...mqtt.pump import Pump
+from ...mqtt.service import Link
+from ...mqtt.session import Message
+from ...operating import Mqtt
 from .crew import Crew
 from .dialogue import LEAVES, Dialogue, Fleet
 from .spool import Spool, in_memory

@@ -34,7 +34,7 @@ from edge.device import Device  # noqa: E402
 from edge.keys import Identity  # noqa: E402
 from edge.pause import Pauses  # noqa: E402
 from edge.slots import Files  # noqa: E402
-from gateway.virtual.outward import Kept, Line, say  # noqa: E402
+from gateway.devices.fleet.outward import Kept, Line, say  # noqa: E402
 
 # By mechanism, the modules of edge that a device with no such sensor does without.
 PARTS = {"disk": ("expo", "grid", "footprint", "place", "disk_limits", "disk_half")}

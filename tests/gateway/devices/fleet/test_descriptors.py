@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from gateway.devices.fleet import descriptors
 from gateway.faults import OperatorFault
-from gateway.virtual import descriptors
 
 FILES = resource.RLIMIT_NOFILE
 

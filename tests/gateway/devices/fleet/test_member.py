@@ -5,7 +5,7 @@ import pytest
 from edge import wire
 from edge.host import post
 from edge.records import Grid, Guarantee, Round
-from gateway.virtual.member import Hall
+from gateway.devices.fleet.member import Hall
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 WHERE = wire.round_topic("lab", "thermal")

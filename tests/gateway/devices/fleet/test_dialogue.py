@@ -14,8 +14,8 @@ from edge.limits import Limits
 from edge.tightening import topic
 from gateway.devices.enrol import enrol
 from gateway.devices.enrol.enrol import Devices
-from gateway.virtual.dialogue import TICK_MS, Dialogue
-from gateway.virtual.spool import Spool
+from gateway.devices.fleet.dialogue import TICK_MS, Dialogue
+from gateway.devices.fleet.spool import Spool
 
 SITE, SENSORS = "testsite", 4  # of `home`
 Said = list[tuple[str, bytes, bool]]
