@@ -18,8 +18,8 @@ from .. import config, roomfile
 from ..deployment import Deployment
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.enrol.together import check_together
+from ..devices.kit import siting
 from ..faults import OperatorFault
-from ..kit import siting
 from ..ledger import price
 from ..mechanisms.served import first, of
 from ..mqtt import access

@@ -20,8 +20,8 @@ from ..devices.broker.rights import session_of
 from ..devices.enrol import budgets, enrol, keycount, single, tightened
 from ..devices.enrol.enrol import Device, Devices, Secret, Secrets
 from ..devices.enrol.single import Newcomer
+from ..devices.kit.placing import asked_by
 from ..faults import OperatorFault
-from ..kit.placing import asked_by
 from ..ledger import Charge, price
 from ..mechanisms import named
 from ..mechanisms.served import granted, of

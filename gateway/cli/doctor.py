@@ -10,13 +10,13 @@ from edge.limits import Limits
 from .. import config
 from ..devices.enrol import enrol
 from ..devices.enrol.enrol import Device, Devices
+from ..devices.kit import ailments, interpreter, reaching, selftest, sensing, state, still
+from ..devices.kit.asked import Plan
+from ..devices.kit.board import Board, BoardFault
+from ..devices.kit.boardfile import THERMAL
+from ..devices.kit.figures import FIGURES, SENSORS, TELL, Figure
+from ..devices.kit.reckoning import Needs, answer_ms, needs, of_device, tick_ms
 from ..faults import OperatorFault
-from ..kit import ailments, interpreter, reaching, selftest, sensing, state, still
-from ..kit.asked import Plan
-from ..kit.board import Board, BoardFault
-from ..kit.boardfile import THERMAL
-from ..kit.figures import FIGURES, SENSORS, TELL, Figure
-from ..kit.reckoning import Needs, answer_ms, needs, of_device, tick_ms
 
 # Says what a board will need: days of battery, memory, flash, bytes; and how it is known.
 

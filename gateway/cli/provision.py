@@ -13,8 +13,7 @@ from ..deployment import Deployment
 from ..devices.broker.rights import session_of
 from ..devices.enrol import enrol, keyfile, single, tightened
 from ..devices.enrol.single import HOLDS
-from ..faults import OperatorFault
-from ..kit import (
+from ..devices.kit import (
     boardfile,
     fitting,
     handing,
@@ -27,10 +26,11 @@ from ..kit import (
     suiting,
     trying,
 )
-from ..kit.board import Board
-from ..kit.boardfile import THERMAL, Held
-from ..kit.handing import Kit
-from ..kit.starting import started
+from ..devices.kit.board import Board
+from ..devices.kit.boardfile import THERMAL, Held
+from ..devices.kit.handing import Kit
+from ..devices.kit.starting import started
+from ..faults import OperatorFault
 from ..mechanisms.served import first, granted, of
 from ..terms import unit_of
 from .device_status import known

@@ -46,7 +46,8 @@ def main() -> None:
     """Print the table."""
     sys.path.insert(0, str(ROOT))
     from gateway.devices.broker.broker import embedded
-    from gateway.kit import parts, release
+    from gateway.devices.build import release
+    from gateway.devices.kit import parts
     from tests.interpreters import heaps
 
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -99,7 +100,7 @@ def main() -> None:
 
 def core(files: dict[str, bytes], press: bool) -> int:
     """Return the bytes of what every device loads."""
-    from gateway.kit import pressing
+    from gateway.devices.build import pressing
 
     names = ["core"] if press else pressing.JOINED
     return sum(len(files[f"edge/{name}.mpy"]) for name in names)

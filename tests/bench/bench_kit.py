@@ -6,7 +6,7 @@ Memory on a 32-bit MicroPython with a real broker (`tests/interpreters/heaps.py`
 work, from source, as `make edge` writes it and in place in ROMFS; the smallest heap in which each
 starts and answers; what the files for pins and radio take on top, the smallest driver among them.
 Files as a board is given them. How long an RP2040 takes is not measured here: it needs one.
---write puts what was found into gateway/kit/figures.csv, which edge/README.md quotes.
+--write puts what was found into gateway/devices/kit/figures.csv, which edge/README.md quotes.
 """
 
 import csv
@@ -38,7 +38,8 @@ def smallest(starts: Callable[[int], bool], least: int = 16, most: int = ROOMY_K
 
 def measured(program: str, port: int, folder: Path) -> dict[str, float]:
     """Return the figures that can be measured on a PC, by their name in the table."""
-    from gateway.kit import parts, release
+    from gateway.devices.build import release
+    from gateway.devices.kit import parts
     from tests.interpreters import heaps
 
     ways, found = heaps.built(folder), dict[str, float]()

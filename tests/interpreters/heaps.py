@@ -24,7 +24,8 @@ from edge.limits import Limits
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Files
 from edge.wire import round_topic, topic
-from gateway.kit import parts, release, romfs
+from gateway.devices.build import release, romfs
+from gateway.devices.kit import parts
 from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]

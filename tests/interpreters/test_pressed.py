@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.kit import parts, release
+from gateway.devices.build import release
+from gateway.devices.kit import parts
 from tests import processes
 from tests.interpreters.test_life import LIFE, SCRIPT
 from tests.interpreters.test_vectors import REPLAY, VECTORS

@@ -171,8 +171,8 @@ def budget(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say how long a battery lasts, and what memory, flash and bytes a board needs."""
-    from ...kit.asked import Plan, own_figures
-    from ...kit.figures import SENSORS
+    from ...devices.kit.asked import Plan, own_figures
+    from ...devices.kit.figures import SENSORS
     from ..doctor import USUAL, budget, of_deployment
 
     named, promised = sensor or USUAL, None
@@ -212,7 +212,7 @@ def provision(
     wait: Wait = WAIT_S,
 ) -> None:
     """Make a device of a bare board with MicroPython; cut off, it goes on where it was."""
-    from ...kit.opening import lent, modules_of
+    from ...devices.kit.opening import lent, modules_of
     from ..provision import provision
 
     files, which = modules_of(mpy, release), (sensor, sensors)
@@ -233,7 +233,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what a board holds, what is left of its budget, and what is wrong with it."""
-    from ...kit.opening import opened
+    from ...devices.kit.opening import opened
     from ..doctor import examine
 
     if not examine(opened(board, fresh=False), config, reach, as_json, typer.echo):
@@ -255,7 +255,7 @@ def rotate(
     wait: Wait = WAIT_S,
 ) -> None:
     """Give a device a new password, or new keys, and bring them to its board."""
-    from ...kit.opening import lent, modules_of
+    from ...devices.kit.opening import lent, modules_of
     from ..provision import rotate
 
     if new_budget and not keys:

@@ -8,7 +8,8 @@ the same as files, for one that cannot; a few lines beside each start the device
 import ast
 from pathlib import Path
 
-from ...kit import parts, release, romfs
+from ..build import release, romfs
+from ..kit import parts
 
 INSIDE, OUTWARD = [Path(__file__).with_name(f"{name}.py") for name in ("inside", "outward")]
 MAPPED, LOADED = "mapped.py", "loaded.py"  # the lines that start it

@@ -16,11 +16,11 @@ from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Files
+from gateway.devices.build import release
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import forms, interpreters
 from gateway.devices.fleet.machines import Machines
 from gateway.faults import OperatorFault
-from gateway.kit import release
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message

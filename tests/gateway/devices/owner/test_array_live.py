@@ -17,7 +17,7 @@ from edge.thermal import params_of
 from gateway import config
 from gateway.devices.enrol import enrol, single, tightened
 from gateway.devices.enrol.granting import granted
-from gateway.kit.placing import asked_by
+from gateway.devices.kit.placing import asked_by
 from gateway.mechanisms.thermal.query import first_round
 from tests import processes
 from tests.gateway.devices.owner.conftest import written

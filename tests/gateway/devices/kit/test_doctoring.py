@@ -1,0 +1,261 @@
+"""`heatveil doctor` and `heatveil rotate`, on a real MicroPython."""
+
+import json
+
+import pytest
+
+from edge import copies, slots
+from edge.board import config
+from edge.budget import Budget
+from gateway.cli.doctor import examine
+from gateway.devices.enrol import enrol
+from gateway.devices.kit import boardfile, parts, state
+from gateway.devices.kit.board import get
+
+NAME = "attic"
+
+
+@pytest.fixture
+def made(desk):
+    """Return the words that name a stand-in which is the device attic."""
+    address = f"folder:{desk.path.parent / 'board'}"
+    desk.board()
+    done = desk.run("provision", NAME, "--board", address, "--settings", desk.own)
+    assert done.status == 0, done.err
+    return ("--board", address)
+
+
+def held(desk):
+    found = boardfile.load(desk.path.with_name(f"{NAME}.device.json"), "seen", NAME)
+    assert found is not None
+    return found
+
+
+def folder(desk):
+    return desk.path.parent / "board"
+
+
+def boot(desk) -> Budget:
+    place = slots.Files(str(folder(desk) / "heatveil"), "budget")
+    budget = Budget(place, held(desk).identity.state_key)
+    budget.boot()
+    return budget
+
+
+@pytest.mark.long
+def test_a_board_that_is_well(desk, made) -> None:
+    """It says what is left, spends no epoch, writes nothing, and tells no key."""
+    boot(desk).charge(1000, 7)
+    before = {file: file.read_bytes() for file in folder(desk).rglob("*") if file.is_file()}
+    said = desk.run("doctor", *made)
+    told = json.loads(desk.run("doctor", *made, "--json").out)
+
+    assert said.status == 0, said.out
+    assert "boot 1, round 7" in said.out
+    assert (told["device"]["state"], told["device"]["ours"], told["faults"]) == ("ready", True, [])
+    assert told["device"]["left"] == told["device"]["limits"]["budget"] - 8000
+    assert told["selftest"]["digest"]
+    assert before == {f: f.read_bytes() for f in folder(desk).rglob("*") if f.is_file()}
+    who = held(desk).identity
+    for key in (who.site_key, who.mac_key, who.config_key, who.state_key):
+        assert key.hex() not in said.out + json.dumps(told)
+
+
+@pytest.mark.long
+def test_a_board_keeps_still_while_it_is_looked_at(desk, made) -> None:
+    """Its watchdog would reset it in the middle, and each start costs; then it goes on."""
+    seen = []
+    board = desk.board()
+    main = folder(desk) / "main.py"
+
+    class Watched:
+        where = board.where
+
+        def run(self, code: str) -> str:
+            found = board.run(code)
+            seen.append((main.exists(), board.starts))
+            return found
+
+        def put(self, path: str, data: bytes) -> None:
+            raise AssertionError("nothing is written")
+
+        def restart(self) -> None:
+            board.restart()
+
+    assert main.exists()
+    assert examine(Watched(), None, False, False, lambda _: None)
+    assert seen[0] == (True, 0)
+    assert {there for there, _ in seen[1:-1]} == {False}
+    assert {starts for _, starts in seen[2:]} == {1}
+    assert (main.exists(), board.starts) == (True, 2)
+
+
+@pytest.mark.long
+def test_a_budget_that_is_spent(desk, made) -> None:
+    """`exhausted`, for ever; exit status 1, since somebody must do something."""
+    budget = boot(desk)
+    while budget.charge(budget.left or 1, 9):
+        pass
+    said = desk.run("doctor", *made)
+    assert (said.status, "exhausted" in said.out) == (1, True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        ({parts.SLOTS[0]: b"torn", parts.SLOTS[1]: b""}, "fewer than two slots verify"),
+        ({parts.CONFIG: b"[]"}, "is no whole JSON object"),
+        ({parts.CONFIG: b"{"}, "has no driver"),
+        ({"edge/copies.py": b"oops ("}, "not whole"),
+        ({"edge/ticker.py": b"# older\n"}, "1 of its files"),
+        ({"edge/noise.py": b"def dgauss(v, d, r): return 0\n"}, "self-test|its noise|stopped"),
+    ],
+)
+def test_what_is_wrong_is_said(desk, made, spoil: dict[str, bytes], says: str) -> None:
+    """Each with what to do."""
+    for path, data in spoil.items():
+        (folder(desk) / path).write_bytes(data)
+    said = desk.run("doctor", *made)
+    assert said.status == 1
+    assert any(word in said.out for word in says.split("|")), said.out
+
+
+@pytest.mark.long
+def test_a_sensor_that_is_silent_is_an_alert(desk, made) -> None:
+    """As the board says of itself; two words for one board would send somebody looking."""
+    board = folder(desk) / parts.CONFIG
+    body = config.unpacked(board.read_bytes())
+    body["driver"] = {"name": "tmp117", "sda": 4, "scl": 5, "address": 0x49}
+    board.write_bytes(config.packed(body))
+    told = json.loads(desk.run("doctor", *made, "--json").out)
+    assert told["sensor"]
+    assert told["device"]["state"] == "alert"
+
+
+@pytest.mark.long
+def test_a_lost_budget_is_healed_by_new_keys_alone(desk, made) -> None:
+    """Whatever else is missing: provisioning would refuse it."""
+    for path in parts.SLOTS:
+        (folder(desk) / path).write_bytes(b"")
+    (folder(desk) / "main.py").unlink()
+    said = desk.run("doctor", *made)
+    assert f"heatveil rotate {NAME} --keys" in said.out
+    assert "Finish it: heatveil rotate --keys" in said.out
+    assert "heatveil provision" not in said.out
+
+
+@pytest.mark.long
+def test_one_torn_slot_is_mended_at_the_next_start(desk, made) -> None:
+    """It is no fault: that is what there are two for."""
+    boot(desk)
+    (folder(desk) / parts.SLOTS[1]).write_bytes(b"torn")
+    said = desk.run("doctor", *made)
+    assert (said.status, "slot 1" in said.out) == (0, True)
+
+
+def test_a_bare_board_is_not_well(desk) -> None:
+    """There is nothing to ask."""
+    desk.board("none", bare=True)
+    said = desk.run("doctor", "--board", f"folder:{desk.path.parent / 'none'}")
+    assert (said.status, "heatveil provision" in said.out) == (1, True)
+
+
+@pytest.mark.long
+def test_keys_of_another_enrolment_are_noticed(desk, made) -> None:
+    """A frame of it would be refused, and nobody would know why."""
+    assert desk.run("device", "rotate", NAME, "--keys", "--new-budget").status == 0
+    said = desk.run("doctor", *made)
+    assert (said.status, "not those that the gateway has" in said.out) == (1, True)
+
+
+@pytest.mark.long
+def test_a_new_password_comes_to_the_board(desk, made) -> None:
+    """The link changes; keys and budget stay."""
+    boot(desk).charge(1000, 7)
+    budget = [(folder(desk) / path).read_bytes() for path in parts.SLOTS]
+    old = json.loads((folder(desk) / parts.CONFIG).read_text())
+    said = desk.run("rotate", NAME, *made)
+    new = json.loads((folder(desk) / parts.CONFIG).read_text())
+
+    assert said.status == 0, said.err
+    assert new["link"]["password"] != old["link"]["password"]
+    assert new["link"] == held(desk).link
+    assert {**new, "link": 0, "crc": 0} == {**old, "link": 0, "crc": 0}
+    assert [(folder(desk) / path).read_bytes() for path in parts.SLOTS] == budget
+    assert not desk.path.with_name(f"{NAME}.device.json").exists()
+
+
+@pytest.mark.long
+def test_new_keys_come_to_the_board(desk, made) -> None:
+    """And a budget that begins again, under a chain that nobody had before."""
+    boot(desk)
+    old = held(desk).identity
+    chain = copies.unpack(get(desk.board(), parts.SLOTS[0]), old.state_key).chain
+    said = desk.run("rotate", NAME, *made, "--keys", "--new-budget")
+    assert said.status == 0, said.err
+    new = held(desk)
+    seen = state.asked(desk.board(), new.identity.mac_key)
+    devices = enrol.load_devices(desk.path.with_name("devices.json"), "seen")
+
+    assert (seen.ours, seen.epoch, seen.word) == (True, 0, "ready")
+    assert seen.key == devices.by_name[NAME].key_id.hex() != old.key_id.hex()
+    record = copies.unpack(get(desk.board(), parts.SLOTS[0]), new.identity.state_key)
+    assert record.chain != chain
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("keys", [(), ("--keys",)])
+def test_a_rotation_that_was_cut_off_goes_on(desk, made, keys: tuple[str, ...]) -> None:
+    """What was made on the host is brought to the board, not made once more."""
+    words = ("device", "rotate", NAME, *keys, *(("--new-budget",) if keys else ()))
+    assert desk.run(*words).status == 0
+    waiting = json.loads(desk.path.with_name(f"{NAME}.device.json").read_text())
+    said = desk.run("rotate", NAME, *made, *keys)
+
+    assert said.status == 0, said.err
+    there = json.loads((folder(desk) / parts.CONFIG).read_text())
+    (row,) = waiting["devices"]
+    assert there["link"] == row["link"]
+    assert desk.run("doctor", *made).status == 0
+
+
+@pytest.mark.long
+def test_a_password_goes_to_no_other_board(desk, made) -> None:
+    """It would be lost, and the old one is worth nothing by then."""
+    assert desk.run("device", "remove", "node-4").status == 0
+    desk.board("second")
+    other = ("--board", f"folder:{desk.path.parent / 'second'}")
+    done = desk.run("provision", "cellar", *other, "--settings", desk.own)
+    assert done.status == 0, done.err
+    said = desk.run("rotate", NAME, *other)
+    assert (said.status, "not attic" in said.err) == (1, True)
+    assert not desk.path.with_name(f"{NAME}.device.json").exists()
+
+
+@pytest.mark.long
+def test_keys_of_a_board_that_broke_go_to_another_as_new_ones(desk) -> None:
+    """It took them and died; what was begun for it is no more, and the next one is another."""
+    assert desk.run("device", "add", NAME).status == 0
+    boardfile.take(held(desk), b"broken".hex())
+    first = held(desk).identity.key_id
+    desk.board()
+    where = ("--board", f"folder:{folder(desk)}", "--settings", desk.own)
+    refused = desk.run("provision", NAME, *where)
+    assert (refused.status, "same noise" in refused.err) == (1, True)
+
+    said = desk.run("rotate", NAME, *where, "--keys")
+    assert said.status == 0, said.err
+    assert held(desk).given
+    assert held(desk).identity.key_id != first
+
+
+@pytest.mark.long
+def test_another_devices_board_costs_nobody_the_keys(desk, made: tuple[str, ...]) -> None:
+    """The wrong one on the cable is refused while those of the right one are still worth it."""
+    devices = desk.path.with_name("devices.json")
+    known = json.loads(devices.read_text())
+    said = desk.run("rotate", "node-4", *made, "--keys", "--new-budget")
+    assert said.status == 1
+    assert f"holds the budget of {NAME}" in said.err
+    assert json.loads(devices.read_text()) == known

@@ -1,0 +1,229 @@
+"""Which modules a board is given, as what, and what of its own it keeps: on a real MicroPython."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.devices.build import release
+from gateway.devices.kit import ailments, interpreter, modules, parts, settings, suiting
+from gateway.devices.kit.board import get, listed
+from gateway.devices.kit.standin import StandIn
+from gateway.faults import OperatorFault
+
+MINE = """
+from ...pixels import above
+from . import bus
+
+class Sensor:
+    step, sensors = (1, 16), 1
+    def __init__(self, device, empty=None):
+        self._device, self._empty = device, bus.level(empty, 320, 1)
+    def counts(self):
+        return bus.possible((self._device.read_u16() >> 7,), 0, 512)
+    def read(self, params):
+        return above(self.counts(), self._empty, params.exponent, self.step)
+"""
+YOURS = '[driver]\nname = "yours"\npin = 26\nfile = "mine.py"\n'
+
+
+@pytest.fixture(scope="session")
+def compiled(need: Callable[[str], str]) -> dict[str, bytes]:
+    """Return the release that `make edge` makes, or skip."""
+    need("mpy-cross")
+    return release.built(parts.sources())
+
+
+def test_what_is_no_module_of_ours_goes(desk: Any) -> None:
+    """A .py is taken before a .mpy, and a module that is no more only takes flash."""
+    board = desk.board()
+    board.put("edge/older.py", b"1\n")
+    board.put("edge/noise.mpy", b"M")
+    board.put("edge/board/sensors/yours.py", b"mine\n")
+    board.put("keep.py", b"1\n")
+    assert modules.brought(board, parts.sources(), {}) == ["edge/board/sensors/yours.py"]
+    assert not {"older.py", "noise.mpy"} & set(listed(board, "edge"))
+    assert "keep.py" in listed(board, ".")
+
+
+@pytest.mark.long
+def test_a_board_of_compiled_modules_makes_the_same_frame(
+    desk: Any, compiled: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--mpy`: nothing of the sources stays there, and doctor compares what is."""
+    board = desk.board()
+    where = ("--board", f"folder:{desk.path.parent / 'board'}")
+    done = desk.run("provision", "attic", *where, "--settings", desk.own, "--mpy")
+    assert done.status == 0, done.err
+    assert "the same on CPython" in done.out
+    monkeypatch.setattr(modules, "compiled", lambda: compiled)  # anew, it takes many seconds
+    names = listed(board, "edge")
+    assert "node.mpy" in names
+    assert "node.py" not in names
+    told, wrong = ailments.of_modules(board)
+    assert (told["compiled"], wrong) == (True, [])
+    assert modules.usual(board) == compiled
+
+    again = desk.run("provision", "attic", *where)
+    assert "\nfiles        " in again.out
+    assert " 0 of them written" in again.out
+    board.put("edge/noise.mpy", get(board, "edge/noise.mpy")[:-1])
+    assert ailments.of_modules(board)[0]["other"] == ["edge/noise.mpy"]
+
+
+@pytest.mark.long
+def test_a_release_that_is_not_whole_is_refused(
+    compiled: dict[str, bytes], tmp_path: Path
+) -> None:
+    """A board that misses a module stops at its start."""
+    release.write(tmp_path / "made", compiled)
+    assert parts.compiled(tmp_path / "made") == compiled
+    (tmp_path / "made" / "edge" / "budget.mpy").unlink()
+    with pytest.raises(OperatorFault, match="no edge/budget.mpy, and 1 modules are missing"):
+        parts.compiled(tmp_path / "made")
+    with pytest.raises(OperatorFault, match="make edge"):
+        parts.compiled(tmp_path / "none")
+
+
+@pytest.mark.long
+def test_a_release_says_how_large_it_is_and_where(
+    compiled: dict[str, bytes], tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    """A number alone is of nothing, and who is to copy the folder must know which."""
+    monkeypatch.setattr(release, "built", lambda _: compiled)
+    assert release.main([str(tmp_path / "made")]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    whole = f"{sum(map(len, compiled.values()))}  bytes"
+    assert whole in last
+    assert f"{len(compiled)} files in {tmp_path / 'made'}" in last
+
+
+@pytest.mark.parametrize("name", ["edge/node.py", "notes.txt", "edge/board/yours.txt"])
+def test_a_folder_with_anything_but_a_release_is_not_emptied(tmp_path: Path, name: str) -> None:
+    """The checkout, too, has a folder edge."""
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("mine")
+    with pytest.raises(OperatorFault, match="holds something else than a release"):
+        release.write(tmp_path, {"edge/node.mpy": b""})
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("version", "says"), [(5, "version 5"), (0, "none")])
+def test_a_firmware_that_loads_other_mpy_is_named(
+    desk: Any, compiled: dict[str, bytes], version: int, says: str
+) -> None:
+    """Before anything is written: it would stop at its first module."""
+    board = desk.board()
+    found = interpreter.examined(board)
+    modules.check_loads(board, found, compiled)
+    modules.check_loads(board, found._replace(mpy=0), parts.sources())
+    with pytest.raises(OperatorFault, match=f"loads .mpy of {says}.*without --mpy"):
+        modules.check_loads(board, found._replace(mpy=version), compiled)
+
+
+@pytest.mark.long
+def test_a_driver_of_ones_own_comes_from_beside_its_settings(desk: Any) -> None:
+    """It goes where the board looks, is not in its config, and stays there without its file."""
+    board = desk.board()
+    desk.own.write_text(YOURS)
+    desk.own.with_name("mine.py").write_text(MINE)
+    where = ("--board", f"folder:{desk.path.parent / 'board'}")
+    done = desk.run("provision", "attic", *where, "--settings", desk.own)
+    assert done.status == 0, done.err
+    assert get(board, parts.YOURS).decode() == MINE
+    assert json.loads(get(board, parts.CONFIG))["driver"] == {"name": "yours", "pin": 26}
+
+    again = desk.run("provision", "attic", *where)
+    assert again.status == 0, again.err
+    assert get(board, parts.YOURS).decode() == MINE
+    assert desk.run("doctor", *where).status == 0
+
+
+@pytest.mark.parametrize(
+    ("own", "driver", "says"),
+    [
+        (YOURS, None, "cannot be read"),
+        (YOURS, "def (", "no Python"),
+        (YOURS, "x = 1\n", "no class Sensor"),
+        (YOURS.replace("yours", "tmp117"), MINE, "one of your own"),
+    ],
+)
+def test_a_driver_that_is_none_is_refused(
+    tmp_path: Path, own: str, driver: str | None, says: str
+) -> None:
+    """On the desk, and not by a board on the wall."""
+    (tmp_path / "own.toml").write_text(own)
+    if driver is not None:
+        (tmp_path / "mine.py").write_text(driver)
+    with pytest.raises(OperatorFault, match=says):
+        settings.read(tmp_path / "own.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [(MINE, (1, 16)), ("step = (1, 8)\n", (1, 8)), ("step = half()\n", None), ("", None)],
+)
+def test_its_step_is_read_from_its_text(tmp_path: Path, text: str, step: Any) -> None:
+    """Nothing of it is run here for that."""
+    (tmp_path / "mine.py").write_text(text)
+    own = {"driver": {"name": "yours", "file": str(tmp_path / "mine.py")}}
+    assert suiting.step_of(own) == step
+    assert suiting.step_of({"driver": {"name": "ds18b20"}}) == (1, 16)
+    assert suiting.step_of({}) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ('adc_step = "1/16"', "", 'with no adc_step.*Write adc_step = "1/16"'),
+        ('adc_step = "1/16"', 'adc_step = "1/100"', "with adc_step 1/100"),
+        ("readings = 3", "readings = 3\nkeyholder = true", "would refuse every round"),
+    ],
+)
+def test_a_board_that_would_refuse_every_round_is_not_made(
+    desk: Any, before: str, after: str, says: str
+) -> None:
+    """It would be silent, for reasons that only its own log knows."""
+    changed = desk.path.read_text().replace(before, after)
+    if "adc_step" in before:
+        desk.path.write_text(changed)
+    assert desk.run("device", "add", "attic").status == 0
+    desk.path.write_text(changed)
+    board = desk.board()
+    where = ("--board", f"folder:{desk.path.parent / 'board'}")
+    said = desk.run("provision", "attic", *where, "--settings", desk.own)
+    assert said.status == 1
+    assert re.search(says, said.err), said.err
+    assert parts.CONFIG not in listed(board, ".")
+
+
+@pytest.mark.long
+def test_a_broker_that_moved_is_told_to_the_board(desk: Any) -> None:
+    """Name, password and session stay its own; a real board cannot use this machine's loopback."""
+    board: StandIn = desk.board()
+    where = ("--board", f"folder:{desk.path.parent / 'board'}")
+    assert desk.run("provision", "attic", *where, "--settings", desk.own).status == 0
+    old = json.loads(get(board, parts.CONFIG))["link"]
+    text = desk.path.read_text().replace("[mqtt]", '[mqtt]\nhost = "10.1.2.3"')
+    desk.path.write_text(text)
+    assert desk.run("provision", "attic", *where).status == 0
+    new = json.loads(get(board, parts.CONFIG))["link"]
+    assert new == {**old, "host": "10.1.2.3"}
+
+
+def test_an_array_has_all_its_sensors(desk: Any) -> None:
+    """The first that are free in a row; one that is somebody's is refused by name."""
+    for name in ("node-3", "node-4"):
+        assert desk.run("device", "remove", name).status == 0
+    refused = desk.run("device", "add", "attic", "--sensor", 2, "--sensors", 3)
+    assert (refused.status, "sensor 2 is read by node-2" in refused.err) == (1, True)
+    beyond = desk.run("device", "add", "attic", "--sensors", 4)
+    assert (beyond.status, "no 4 in a row" in beyond.err) == (1, True)
+    done = desk.run("device", "add", "attic", "--sensors", 3)
+    assert (done.status, "sensor 3 and 2 more" in done.out) == (0, True), done.err

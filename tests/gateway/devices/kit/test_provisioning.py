@@ -1,0 +1,300 @@
+"""`heatveil provision`, on a real MicroPython: whole, cut off at every step, on wrong boards."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge import copies, slots
+from edge.budget import Budget
+from edge.linux import enrol as linux
+from gateway.cli.provision import kept, provision
+from gateway.devices.kit import boardfile, handing, parts, selftest, sensing, settings, state
+from gateway.devices.kit.board import Board, get
+from gateway.devices.kit.boardfile import Held
+from gateway.devices.kit.handing import Kit
+from gateway.faults import OperatorFault
+
+NAME = "attic"
+MAIN = {"main.py": b"pass\n"}
+
+
+def provisioned(desk: Any, board: Board, own: bool = True, **more: Any) -> list[str]:
+    said: list[str] = []
+    given = {"out": None, "folder": None, "which": (None, 1), "replace": False, "wait_s": 0}
+    given |= {"files": None, **more}
+    told = desk.own if own else None
+    provision(desk.path, NAME, board, told, say=said.append, **given)
+    return said
+
+
+def held(desk: Any) -> Held:
+    found = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
+    assert found is not None
+    return found
+
+
+@pytest.mark.long
+def test_a_bare_board_becomes_a_device(desk) -> None:
+    """From nothing to keys, budget, config; then the same again changes nothing."""
+    address = f"folder:{desk.path.parent / 'bare'}"
+    first = desk.run("provision", NAME, "--board", address, "--settings", desk.own)
+    assert first.status == 0, first.err
+    for step in ("interpreter", "keys", "files", "self-test", "budget", "handed over", "ready"):
+        assert f"\n{step}" in f"\n{first.out}"
+    folder = desk.path.parent / "bare"
+    before = [(folder / path).read_bytes() for path in parts.SLOTS]
+    assert not list((folder / "edge").glob("host*"))
+
+    second = desk.run("provision", NAME, "--board", address)
+    assert second.status == 0, second.err
+    assert "left as it is" in second.out
+    assert " 0 of them written" in second.out
+    assert [(folder / path).read_bytes() for path in parts.SLOTS] == before
+
+
+@pytest.mark.long
+def test_no_key_of_the_noise_stays_on_the_host(desk) -> None:
+    """Once the board has its chain key nobody else may; and its config never had one."""
+    board = desk.board()
+    provisioned(desk, board)
+    own = held(desk)
+
+    record = copies.unpack(get(board, parts.SLOTS[1]), own.identity.state_key)
+    assert record is not None
+    chain = record.chain.hex()
+    near = [file for file in desk.path.parent.glob("*") if file.is_file()]
+    assert own.given
+    assert not [file for file in near if chain in file.read_text()]
+    assert chain not in get(board, parts.CONFIG).decode()
+    assert not desk.path.with_name(f"{NAME}.device.json").exists()
+    assert own.path.stat().st_mode & 0o077 == 0
+
+
+class Cut(Exception):
+    """The cable was pulled."""
+
+
+class Pulled:
+    """A board whose cable is pulled before its nth step; after too, where `late`."""
+
+    def __init__(self, board: Any, after: int, late: bool) -> None:
+        self.where, self._board, self._left, self._late = board.where, board, after, late
+        self.puts: list[int] = []  # which steps write a file
+        self.steps = 0
+        self.here = True
+
+    def _step(self, do: Any, *words: Any) -> Any:
+        self._left, self.steps = self._left - 1, self.steps + 1
+        if self._left == 0 and not self._late:
+            raise Cut
+        found = do(*words)
+        if self._left == 0:
+            raise Cut
+        return found
+
+    def run(self, code: str) -> str:
+        return self._step(self._board.run, code)
+
+    def put(self, path: str, data: bytes) -> None:
+        self.puts.append(self.steps + 1)
+        if self._left == 1 and self._late and len(data) > 1:
+            self._board.put(path, data[: len(data) // 2])  # cut in the middle of a file
+            raise Cut
+        self._step(self._board.put, path, data)
+
+    def restart(self) -> None:
+        self._step(self._board.restart)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("late", [False, True])
+def test_whatever_is_cut_off_is_finished_by_running_it_again(
+    desk, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every step: bound before the slots, forgotten before it can start, one record only.
+
+    A cut behind a step is one before the next, but for a file that is written by half.
+    """
+    monkeypatch.setattr(parts, "starts", lambda: MAIN)
+    # What only looks takes longest, and leaves nothing behind.
+    monkeypatch.setattr(selftest, "checked", lambda board: selftest.Passed("", 0))
+    monkeypatch.setattr(sensing, "looked", lambda *_: sensing.Looked(""))
+    assert desk.run("device", "add", NAME).status == 0
+    file = desk.path.with_name(f"{NAME}.device.json")
+    fresh = file.read_text()
+    first = held(desk).slots()
+    own = settings.read(desk.own)
+
+    whole = Pulled(desk.board("whole"), 0, False)
+    handing.provisioned(whole, Kit(held(desk), own), lambda _: None)
+    assert whole.steps > 12
+    for after in whole.puts if late else range(1, whole.steps + 1):
+        for old in (desk.path.with_name(f"{NAME}.board.json"), file):
+            old.unlink(missing_ok=True)
+        file.write_text(fresh)
+        shutil.rmtree(desk.path.parent / "board", ignore_errors=True)
+        board = desk.board()
+        folder = desk.path.parent / "board"
+        try:
+            handing.provisioned(Pulled(board, after, late), Kit(held(desk), own), lambda _: None)
+        except Cut:
+            now = held(desk)
+            assert now.chip or not any((folder / path).exists() for path in parts.SLOTS)
+            assert now.given or not (folder / "main.py").exists()
+        else:
+            pytest.fail("it was not cut off")
+        seen = handing.provisioned(board, Kit(held(desk), own), lambda _: None)
+        assert (seen.word, seen.epoch, seen.ours) == ("ready", 0, True)
+        assert tuple((folder / path).read_bytes() for path in parts.SLOTS) == first
+        assert held(desk).given
+
+
+@pytest.mark.long
+def test_a_second_board_gets_nothing(desk) -> None:
+    """Neither when the first was only begun, nor when it is done."""
+    begun = boardfile.take  # the moment from which the keys are somebody's
+    assert desk.run("device", "add", NAME).status == 0
+    begun(held(desk), b"board".hex())
+    other = desk.board("other")
+
+    with pytest.raises(OperatorFault, match="same noise"):
+        provisioned(desk, other)
+    provisioned(desk, desk.board())
+    with pytest.raises(OperatorFault, match="same noise"):
+        provisioned(desk, other)
+    assert not any((desk.path.parent / "other" / path).exists() for path in parts.SLOTS)
+
+
+def test_a_raspberry_gets_nothing_that_a_board_has(desk, tmp_path: Path) -> None:
+    """The other way to a device, from the same file, must not make a second one."""
+    assert desk.run("device", "add", NAME).status == 0
+    file = desk.path.with_name(f"{NAME}.device.json")
+    boardfile.take(held(desk), b"board".hex())
+
+    with pytest.raises(ValueError, match="same noise"):
+        linux.enrol(str(file), str(tmp_path / "node"), {"name": "tmp117", "bus": 1})
+    assert not (tmp_path / "node").exists()
+
+
+@pytest.mark.long
+def test_a_lost_budget_is_not_made_again(desk) -> None:
+    """Nobody knows what was spent; with the same chain key the noise would come again."""
+    board = desk.board()
+    provisioned(desk, board)
+    for path in parts.SLOTS:
+        (desk.path.parent / "board" / path).unlink()
+
+    with pytest.raises(OperatorFault, match="lost the budget"):
+        provisioned(desk, board, own=False)
+
+
+@pytest.mark.long
+def test_a_budget_that_began_is_left_alone(desk) -> None:
+    """A device that has answered is given new modules and keeps what it has spent."""
+    board = desk.board()
+    provisioned(desk, board)
+    own, folder = held(desk), desk.path.parent / "board"
+    budget = Budget(slots.Files(str(folder / "heatveil"), "budget"), own.identity.state_key)
+    budget.boot()
+    budget.charge(1000, 7)
+    (folder / "edge" / "noise.py").write_bytes(b"broken")
+
+    said = provisioned(desk, board, own=False)
+    assert any("1 of them written" in line for line in said)
+    seen = state.asked(board, own.identity.mac_key)
+    assert (seen.epoch, seen.round, seen.spent) == (1, 7, 8000)
+
+
+@pytest.mark.long
+def test_a_budget_that_began_too_early_is_left_alone(desk) -> None:
+    """Started by hand before the host had forgotten its chain: its first epoch is used up."""
+    board = desk.board()
+    assert desk.run("device", "add", NAME).status == 0
+    file = desk.path.with_name(f"{NAME}.device.json")
+    fresh = file.read_text()
+    provisioned(desk, board)
+    place = slots.Files(str(desk.path.parent / "board" / "heatveil"), "budget")
+    Budget(place, held(desk).identity.state_key).boot()
+    began = [place.read(i) for i in range(slots.COUNT)]
+    file.write_text(fresh)
+    desk.path.with_name(f"{NAME}.board.json").unlink()
+
+    said = provisioned(desk, board)
+    assert any("and begun" in line for line in said)
+    assert [place.read(i) for i in range(slots.COUNT)] == began
+    assert held(desk).given
+
+
+@pytest.mark.long
+def test_another_devices_board_is_not_taken_by_accident(desk) -> None:
+    """Its budget is written nowhere else."""
+    board = desk.board()
+    provisioned(desk, board)
+    again = "cellar"
+    assert desk.run("device", "remove", "node-4").status == 0
+    words = ("provision", again, "--board", f"folder:{desk.path.parent / 'board'}")
+    refused = desk.run(*words, "--settings", desk.own)
+    assert refused.status == 1
+    assert "holds the budget of attic" in refused.err
+
+    taken = desk.run(*words, "--settings", desk.own, "--replace")
+    assert taken.status == 0, taken.err
+    assert "ready" in taken.out
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "driver"),
+        ("site_key = 'aa'\n" + "[driver]\nname='yours'\n", "enrolment alone"),
+        ("[driver]\nname='yours'\npinn=3\n", r"'pinn' under \[driver\].*did you mean pin\?"),
+        ("[driver]\nname='yours'\n[wifi]\nwake_s=3\n", r"'wake_s' under \[wifi\].*belongs above"),
+        ("[driver]\nname='tmp177'\n", r"driver 'tmp177'.*did you mean tmp117\?"),
+        ("[driver]\nname='mlx90640'\n", "MicroPython has none for it"),
+        ("[driver\n", "cannot be read"),
+        ("tick_ms = 1\n[driver]\nname='yours'\n", "tick_ms"),
+    ],
+)
+def test_wrong_settings_are_refused_before_anything_is_written(desk, text: str, says: str) -> None:
+    """A board that would refuse its own file is a board that is silent on the wall."""
+    desk.own.write_text(text)
+    with pytest.raises(OperatorFault, match=says):
+        provisioned(desk, desk.board())
+    assert not (desk.path.parent / "board" / parts.CONFIG).exists()
+
+
+@pytest.mark.long
+def test_a_config_that_was_spoilt_is_not_made_right_by_a_new_checksum(desk) -> None:
+    """Nobody knows what is wrong in it: a rerun asks for the settings, and goes on with them."""
+    board = desk.board()
+    provisioned(desk, board)
+    place = desk.path.parent / "board" / parts.CONFIG
+    spoilt = place.read_bytes().replace(b"ds18b20", b"ds18b21")
+    place.write_bytes(spoilt)
+    with pytest.raises(OperatorFault, match=r"checksum that is wrong.*--settings"):
+        provisioned(desk, board, own=False)
+    assert place.read_bytes() == spoilt
+    provisioned(desk, board)
+    assert json.loads(place.read_bytes())["driver"]["name"] == "ds18b20"
+
+
+@pytest.mark.long
+def test_the_config_is_what_the_board_reads(desk) -> None:
+    """Every word of it, and no other."""
+    board = desk.board()
+    desk.own.write_text("tick_ms = 9000\n" + desk.own.read_text())
+    provisioned(desk, board)
+    body = json.loads(get(board, parts.CONFIG))
+    assert body["driver"] == {"name": "ds18b20", "pin": 4, "empty": 336}
+    assert body["tick_ms"] == 9000
+    assert "chain" not in body
+
+
+def test_a_file_of_another_device_is_refused(desk, tmp_path: Path) -> None:
+    """Named by mistake, it would make a board speak for another."""
+    assert desk.run("device", "add", NAME).status == 0
+    with pytest.raises(OperatorFault, match="cellar"):
+        boardfile.load(tmp_path / f"{NAME}.device.json", "seen", "cellar")

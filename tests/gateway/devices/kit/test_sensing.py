@@ -1,0 +1,245 @@
+"""A sensor that does not answer: no new device comes of it, and one that is at work goes on."""
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.board import config
+from gateway.cli.provision import kept
+from gateway.devices.enrol import enrol
+from gateway.devices.kit import copying, handing, parts, selftest, sensing, settings, state
+from gateway.devices.kit.handing import Kit
+from tests.gateway.devices.kit.test_provisioning import Cut, Pulled
+
+NAME = "attic"
+OWN = (*parts.SLOTS, parts.CONFIG)
+SILENT = '[driver]\nname = "tmp117"\nsda = 4\nscl = 5\naddress = 73\n'  # the stand-in's is at 72
+
+
+@pytest.fixture
+def folder(desk: Any) -> Path:
+    """Return the folder of a board with nothing but the modules on it."""
+    desk.board()
+    return Path(desk.path.parent / "board")
+
+
+def run(desk: Any, folder: Path, *words: object) -> Any:
+    return desk.run(*words, "--board", f"folder:{folder}")
+
+
+def given(desk: Any) -> bool:
+    held = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
+    return held is not None and held.given
+
+
+def names(folder: Path) -> set[str]:
+    """Return what is there that a device has and a bare board has not, or is on its way there."""
+    own = (*parts.SLOTS, parts.CONFIG, copying.beside(parts.CONFIG), parts.MAIN)
+    return {name for name in own if (folder / name).exists()}
+
+
+@pytest.mark.long
+def test_a_board_whose_sensor_is_silent_is_no_device(desk: Any, folder: Path) -> None:
+    """Nothing there looks finished, the sentence says what to mend, and then it goes on."""
+    right = desk.own.read_text()
+    desk.own.write_text(SILENT)
+    words = ("provision", NAME, "--settings", desk.own)
+    said = run(desk, folder, *words)
+    assert (said.status, "\nready" in said.out, names(folder)) == (1, False, set())
+    assert "does not answer as its settings say" in said.err
+    assert "run this again" in said.err
+    assert not given(desk)
+
+    desk.own.write_text(right)
+    again = run(desk, folder, *words)
+    assert again.status == 0, again.err
+    assert "it answers" in again.out
+    assert names(folder) == {*parts.SLOTS, parts.CONFIG, parts.MAIN}
+    assert given(desk)
+
+
+@pytest.mark.long
+def test_a_board_for_another_keeps_its_budget_till_its_sensor_answers(
+    desk: Any, folder: Path
+) -> None:
+    """It ends the first device, and for nothing, where the second never comes to be."""
+    assert run(desk, folder, "provision", NAME, "--settings", desk.own).status == 0
+    before = [(folder / path).read_bytes() for path in (*parts.SLOTS, parts.CONFIG)]
+    assert desk.run("device", "remove", "node-4").status == 0
+    desk.own.write_text(SILENT)
+    said = run(desk, folder, "provision", "cellar", "--settings", desk.own, "--replace")
+    assert (said.status, "cellar is not finished there" in said.err) == (1, True)
+    assert [(folder / path).read_bytes() for path in (*parts.SLOTS, parts.CONFIG)] == before
+
+
+@pytest.mark.long
+def test_a_password_comes_to_a_board_whose_sensor_broke(desk: Any, folder: Path) -> None:
+    """The old one is worth nothing by then; the board comes back, and says that it fails."""
+    assert run(desk, folder, "provision", NAME, "--settings", desk.own).status == 0
+    desk.own.write_text(SILENT)
+    said = run(desk, folder, "rotate", NAME, "--settings", desk.own)
+    assert said.status == 0, said.err
+    assert "it answers" not in said.out
+    assert "\nready" in said.out
+    assert (folder / parts.MAIN).exists()
+
+
+def key_of(desk: Any) -> str:
+    """Return which key of the device the gateway takes."""
+    devices = enrol.load_devices(desk.path.with_name("devices.json"), "seen")
+    return str(devices.by_name[NAME].key_id.hex())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("waiting", [False, True], ids=["made now", "made before"])
+def test_new_keys_come_to_a_board_whose_sensor_broke(
+    desk: Any, folder: Path, waiting: bool
+) -> None:
+    """In one command: the gateway takes the old ones no more, and nothing waits on the host."""
+    assert run(desk, folder, "provision", NAME, "--settings", desk.own).status == 0
+    old, before = key_of(desk), [(folder / path).read_bytes() for path in parts.SLOTS]
+    desk.own.write_text(SILENT)
+    if waiting:
+        assert desk.run("device", "rotate", NAME, "--keys").status == 0
+    said = run(desk, folder, "rotate", NAME, "--settings", desk.own, "--keys")
+
+    assert said.status == 0, said.err
+    assert "it answers" not in said.out
+    assert "\nready" in said.out
+    assert given(desk)
+    assert not desk.path.with_name(f"{NAME}.device.json").exists()
+    assert names(folder) == {*parts.SLOTS, parts.CONFIG, parts.MAIN}
+    assert [(folder / path).read_bytes() for path in parts.SLOTS] != before
+    held = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
+    assert held is not None
+    seen = state.asked(desk.board(), held.identity.mac_key)
+    assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
+    assert seen.key != old
+
+
+@pytest.mark.long
+def test_no_keys_are_made_for_a_bare_board_whose_sensor_is_silent(
+    desk: Any, folder: Path, tmp_path: Path
+) -> None:
+    """The device on the wall goes on with its own; a board that works gets them, all at once."""
+    assert run(desk, folder, "provision", NAME, "--settings", desk.own).status == 0
+    right = desk.own.read_text()
+    own = {file: file.read_bytes() for file in tmp_path.glob("*.json")}
+    desk.own.write_text(SILENT)
+    desk.board("spare", bare=True)
+    spare = tmp_path / "spare"
+    said = run(desk, spare, "rotate", NAME, "--settings", desk.own, "--keys")
+    assert said.status == 1
+    assert "does not answer as its settings say" in said.err
+    assert {file: file.read_bytes() for file in tmp_path.glob("*.json")} == own
+    assert names(spare) == set()
+
+    desk.own.write_text(right)
+    said = run(desk, spare, "rotate", NAME, "--settings", desk.own, "--keys")
+    assert said.status == 0, said.err
+    assert names(spare) == {*parts.SLOTS, parts.CONFIG, parts.MAIN}
+
+
+@pytest.mark.long
+def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_run(
+    desk: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The power fails before each step: no start with half of them, and the same words end it."""
+    monkeypatch.setattr(selftest, "checked", lambda board: selftest.Passed("", 0))
+    monkeypatch.setattr(sensing, "looked", lambda *_: sensing.Looked("it is dead"))
+    assert desk.run("device", "add", NAME).status == 0
+    first = desk.path.with_name(f"{NAME}.device.json")
+    own = settings.read(desk.own)
+    with monkeypatch.context() as well:
+        well.setattr(sensing, "looked", lambda *_: sensing.Looked(""))
+        held = kept(desk.path, NAME, first)
+        assert held is not None
+        handing.provisioned(desk.board(), Kit(held, own), lambda _: None)
+    assert desk.run("device", "rotate", NAME, "--keys").status == 0
+    fresh, worked = first.read_bytes(), tmp_path / "worked"
+    done = desk.path.with_name(f"{NAME}.board.json").read_bytes()
+    shutil.copytree(folder, worked)
+
+    def brought(after: int) -> int:
+        held = kept(desk.path, NAME, first)
+        assert held is not None
+        cable = Pulled(desk.board(), after, False)
+        with suppress(Cut):
+            handing.provisioned(cable, Kit(held, own), lambda _: None)
+        return cable.steps
+
+    for after in range(1, brought(0) + 1):
+        first.write_bytes(fresh)
+        desk.path.with_name(f"{NAME}.board.json").write_bytes(done)
+        shutil.rmtree(folder)
+        shutil.copytree(worked, folder)
+        brought(after)
+        new = kept(desk.path, NAME, first)
+        assert new is not None
+        whole = state.asked(desk.board(), new.identity.mac_key).ours
+        there = [folder / path for path in OWN if (folder / path).exists()]
+        old = all(
+            one.read_bytes() == (worked / one.relative_to(folder)).read_bytes() for one in there
+        )
+        old = old and len(there) == len(OWN)
+        assert not (folder / parts.MAIN).exists() or whole or old, after
+        assert brought(0) > 0
+        assert given(desk)
+        seen = state.asked(desk.board(), new.identity.mac_key)
+        assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
+        assert (folder / parts.MAIN).exists()
+
+
+@pytest.mark.long
+def test_a_tick_follows_what_the_board_measured(desk: Any, folder: Path) -> None:
+    """How long a sensor of one's own takes nobody else knows; the doctor sees an old tick."""
+    driver = desk.own.with_name("mine.py")
+    driver.write_text(
+        "import time\nclass Sensor:\n    step, sensors = (1, 16), 1\n"
+        "    def __init__(self, device, empty=None):\n        time.sleep_ms(300)\n"
+        "    def read(self, params):\n        time.sleep_ms(200)\n        return [20]\n"
+    )
+    desk.own.write_text(f'[driver]\nname = "yours"\nfile = "{driver}"\npin = 26\n')
+    said = run(desk, folder, "provision", NAME, "--settings", desk.own)
+    assert said.status == 0, said.err
+    body = config.unpacked((folder / parts.CONFIG).read_bytes())
+    assert 1000 < body["tick_ms"] < 5000
+    assert f"{body['tick_ms']} ms; its sensor took 5" in said.out
+    assert not [*folder.glob("heatveil/trial*")]
+
+    (folder / parts.CONFIG).write_bytes(config.packed(body | {"tick_ms": 100}))
+    assert "its tick is 100 ms" in run(desk, folder, "doctor").out
+
+
+@pytest.mark.parametrize(
+    ("method", "gives", "words"),
+    [
+        ("counts", "[20.5]", "counts gives float and must give int"),
+        ("counts", "[True]", "counts gives bool"),
+        ("counts", "[20, 21]", "counts gives 2 of 1"),
+        ("read", "[5120.0]", "read gives float"),
+        ("read", "[1 << 200]", "that a converter can give"),
+    ],
+)
+def test_a_driver_whose_counts_are_not_whole_is_told_so(
+    desk: Any, folder: Path, method: str, gives: str, words: str
+) -> None:
+    """On the wall it would answer no Round; here the operator hears which of its methods is it."""
+    methods = {"counts": "[20]", "read": "[5120]", method: gives}
+    driver = desk.own.with_name("mine.py")
+    driver.write_text(
+        "class Sensor:\n    step, sensors = (1, 16), 1\n"
+        "    def __init__(self, device, empty=None):\n        pass\n"
+        + "".join(
+            f"    def {n}(self, params=None):\n        return {r}\n" for n, r in methods.items()
+        )
+    )
+    desk.own.write_text(f'[driver]\nname = "yours"\nfile = "{driver}"\npin = 26\n')
+    said = run(desk, folder, "provision", NAME, "--settings", desk.own)
+
+    assert (said.status, words in said.err) == (1, True), said.err
+    assert "20.5" not in said.err
+    assert not given(desk)

@@ -1,0 +1,141 @@
+"""A grid on the earth: what a device reckons in whole numbers, against the ellipsoid in floats.
+
+What is held against is of others: the lengths of a degree as the tables of geodesy print them, and
+points in space by nothing but the definition of latitude.
+"""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from edge.board.sensors import plane
+from edge.records import Grid
+from gateway.devices.kit import siting
+from gateway.devices.kit.siting import Site
+from gateway.faults import OperatorFault
+
+# Metres of a degree of latitude and of longitude (centred), on WGS 84; Geodesy tables, as in
+# Rapp, Geometric Geodesy I, and printed to the metre in many places.
+DEGREE_M = {0: (110574, 111320), 30: (110852, 96486), 45: (111132, 78847), 60: (111412, 55800)}
+A_M, INVERSE = 6378137.0, 298.257223563
+MM = 1000
+
+
+def in_space(latitude: float, longitude: float) -> tuple[float, float, float]:
+    """Return a point of the ellipsoid, from the definition of geodetic latitude."""
+    up, turn = math.radians(latitude), math.radians(longitude)
+    b_m = A_M * (1 - 1 / INVERSE)
+    normal = A_M**2 / math.hypot(A_M * math.cos(up), b_m * math.sin(up))
+    out = normal * math.cos(up)
+    return out * math.cos(turn), out * math.sin(turn), (b_m / A_M) ** 2 * normal * math.sin(up)
+
+
+def on_grid(site: Site, latitude: float, longitude: float) -> tuple[float, float]:
+    """Return millimetres from the corner, in the plane that touches the earth there."""
+    from_m, to_m = in_space(site.latitude, site.longitude), in_space(latitude, longitude)
+    x, y, z = (there - here for there, here in zip(to_m, from_m, strict=True))
+    up, turn = math.radians(site.latitude), math.radians(site.longitude)
+    east = y * math.cos(turn) - x * math.sin(turn)
+    out = x * math.cos(turn) + y * math.sin(turn)
+    north = z * math.cos(up) - out * math.sin(up)
+    lead = math.radians(site.bearing)
+    along = east * math.sin(lead) + north * math.cos(lead)
+    across = east * math.cos(lead) - north * math.sin(lead)
+    return along * MM, across * MM
+
+
+@pytest.mark.parametrize("latitude", DEGREE_M)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_degree_is_as_long_as_the_tables_say(latitude: int, sign: int) -> None:
+    """North up: eastward is x, southward y; to the metre that is printed, of 111 km."""
+    site = Site(sign * latitude, 13.0, 90.0, 0, 0)
+    made = siting.of_site(site)
+    here = sign * latitude * 10**7, 13 * 10**7
+    assert plane.millimetres(made, here) == (0, 0)
+    x, y = plane.millimetres(made, (here[0] - 10**7, here[1] + 10**7))
+    north_m, east_m = DEGREE_M[latitude]
+
+    assert y / MM == pytest.approx(north_m, abs=1)
+    assert x / MM == pytest.approx(east_m, abs=1)
+
+
+PLACES = [
+    (52.5163, 13.3777, 90.0),
+    (52.5163, 13.3777, 37.5),
+    (-33.8568, 151.2153, 200.0),
+    (0.0, -0.001, 0.0),
+    (64.1, -21.9, 300.0),
+    (-17.0, 179.9995, 90.0),
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("side_m", [30, 1000, 5000])
+def test_every_place_of_a_grid_is_where_it_is(
+    place: tuple[float, float, float], side_m: int
+) -> None:
+    """Within 15 mm for a receiver's last digit, and 1 in 2000 of the side where it is 5 km."""
+    site = Site(*place, side_m * MM, side_m * MM // 2)
+    made, worst = siting.of_site(site), 0.0
+    assert siting.plane.objection(made) == ""
+    for part in range(-1, 12):
+        for other in (-1, 0, 4, 9, 11):
+            degrees = site.where(part * side_m * 100, other * side_m * 50)
+            fix = tuple(round(angle * 10**7) for angle in degrees)
+            right = on_grid(site, *(angle / 10**7 for angle in fix))
+            found = plane.millimetres(made, (fix[0], fix[1]))
+            worst = max(worst, math.dist(found, right))
+            assert right == pytest.approx((part * side_m * 100, other * side_m * 50), abs=12)
+
+    assert worst < 15 + side_m * (side_m / 4000)
+    assert worst < siting.off(site, made) * 3 + 30
+
+
+def test_bearing_leads_the_columns() -> None:
+    """0 is north, 90 east; rows a right angle further on, or the map is a mirror image."""
+    for bearing, along, across in ((0, (1, 0), (0, 1)), (90, (0, 1), (-1, 0))):
+        made = siting.of_site(Site(10.0, 20.0, bearing, 0, 0))
+        for step, axis in ((along, 0), (across, 1)):
+            fix = 10 * 10**7 + 1000 * step[0], 20 * 10**7 + 1000 * step[1]
+            found = plane.millimetres(made, fix)
+            assert 10_000 < found[axis] < 12_000
+            assert abs(found[1 - axis]) <= 1
+
+
+def deployed(corner: Any, cells: tuple[int, int], cell_mm: int) -> Any:
+    """Return what is looked at of a deployment."""
+    disk = SimpleNamespace(corner=corner, bearing=90.0)
+    return SimpleNamespace(disk=disk, room=SimpleNamespace(grid=Grid(cells, cell_mm)))
+
+
+def test_a_grid_that_is_too_large_is_refused_and_one_that_is_not_is_none_the_worse() -> None:
+    """At Berlin cells of 100 m bear 13 km or so; a thousand cells of them do not."""
+    made = siting.of(deployed((52.5, 13.4), (50, 50), 100_000))
+    assert siting.off(Site(52.5, 13.4, 90.0, 5_000_000, 5_000_000), made) < 10_000
+    with pytest.raises(OperatorFault, match=r"100 km by 100 km.*tenth of its cells.*several sit"):
+        siting.of(deployed((52.5, 13.4), (1000, 1000), 100_000))
+    with pytest.raises(OperatorFault, match=r"no metres.*length_m"):
+        siting.of(deployed((52.5, 13.4), (20, 20), 0))
+    assert siting.of(deployed(None, (20, 20), 0)) == []
+    assert siting.of(SimpleNamespace(disk=None, room=SimpleNamespace(grid=None))) == []
+
+
+SCRIPT = """
+from edge.board.sensors import plane
+for fix in {fixes}:
+    print(*plane.millimetres({made}, fix))
+"""
+
+
+def test_every_interpreter_finds_the_same_cell(interpreter) -> None:
+    """Large products and quotients below nought, on words of 32 bits; also across the 180th."""
+    made = siting.of_site(Site(*PLACES[5], 3_000_000, 3_000_000))
+    fixes = [(-170000000, 1799995000), (-170000001, -1799995000), (-180000007, 1790000003)]
+    fixes += [(900000000, 0), (-900000000, -1800000000)]
+    said = interpreter.run(SCRIPT.format(fixes=fixes, made=made))
+
+    expected = [" ".join(map(str, plane.millimetres(made, fix))) for fix in fixes]
+    assert said.splitlines() == expected
+    assert abs(int(expected[1].split()[0]) - 106_500) < 500  # and not once round the earth

@@ -1,0 +1,193 @@
+"""From a bare board to its first frame: a real MicroPython, a real broker, a real gateway."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.devices.broker.broker import free_port
+from gateway.devices.kit import parts, reaching, starting
+from gateway.devices.kit.opening import opened
+from tests import processes
+from tests.gateway.devices.kit.conftest import Ran
+
+PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
+NAME = "attic"
+RADIO = """
+import network
+class WLAN:
+    def __init__(self, mode=0): pass
+    def active(self, on=True): pass
+    def connect(self, ssid, password=None): pass
+    def disconnect(self): pass
+    def isconnected(self): return False
+    def status(self): return 202
+    def scan(self): return [(b"ours", b"", 1, -40, 3, 0)]
+network.WLAN, network.STAT_WRONG_PASSWORD = WLAN, 202
+"""
+
+
+@pytest.fixture
+def broker(desk: Any, brokers: Ran) -> Iterator[int]:
+    """Run a broker, and have the deployment be on it."""
+    port = free_port()
+    text = desk.path.read_text()
+    before = next(line for line in text.splitlines() if line.startswith("port = "))
+    desk.path.write_text(text.replace(before, f"port = {port}"))
+    with brokers(desk.path.parent, port):
+        yield port
+
+
+@pytest.fixture
+def serve(desk: Any, broker: int) -> Iterator[Callable[[], None]]:
+    """Return what starts the deployment's gateway."""
+    running = []
+
+    def start() -> None:
+        page = f"\n[page]\nport = {free_port()}\n"
+        if "[page]" not in desk.path.read_text():
+            desk.path.write_text(desk.path.read_text() + page)
+        command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(desk.path)]
+        running.append(processes.Child(command, stdout=-3, stderr=-3))
+
+    yield start
+    for process in running:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+@pytest.fixture
+def provision(desk: Any) -> Callable[..., Any]:
+    """Return what provisions a stand-in of that name and looks for it."""
+
+    def run(*words: object, name: str = "board") -> Any:
+        desk.board(name)
+        where = f"folder:{desk.path.parent / name}"
+        more = (
+            () if (desk.path.parent / name / parts.CONFIG).exists() else ("--settings", desk.own)
+        )
+        return desk.run("provision", NAME, "--board", where, *more, *words)
+
+    return run
+
+
+@pytest.mark.long
+def test_its_first_frame_is_seen_at_the_gateway(
+    serve: Any, provision: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Provisioned before the gateway starts, then asked by it, and on its disk."""
+    monkeypatch.setattr(starting, "LONGEST_S", -starting.MARGIN_S)
+    first = provision("--wait", 30)
+    assert first.status == 0, first.err
+    assert "attic is there, boot 1" in first.out
+    assert "first frame  none yet" in first.out
+    serve()
+    monkeypatch.setattr(starting, "LONGEST_S", 30.0)
+    second = provision("--wait", 30)
+
+    assert second.status == 0, second.err
+    assert "its MAC is right" in second.out
+    assert "has it on its disk" in second.out
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("broker")
+def test_a_board_that_does_not_come_says_why(desk: Any, provision: Any) -> None:
+    """Its main.py is spoilt after it was brought there: everything else on the way is right."""
+    assert provision("--wait", 0).status == 0
+    starts = parts.starts
+    try:
+        parts.starts = lambda: {**starts(), "main.py": b"raise ValueError('mine')\n"}
+        said = provision("--wait", 3)
+    finally:
+        parts.starts = starts
+    assert said.status == 1
+    assert "not heard at the broker within 3 s" in said.err
+    assert "lets it in" in said.err
+    assert "ValueError: mine" in said.err
+
+
+@pytest.mark.long
+def test_without_a_broker_the_board_is_ready_all_the_same(desk: Any, provision: Any) -> None:
+    """It runs, nobody looked: that is said, and the status is 1."""
+    said = provision("--wait", 5)
+    assert said.status == 1
+    assert "\nready" in said.out
+    assert "could not be looked for: no MQTT broker" in said.err
+    assert "--wait 0" in said.err
+    assert (desk.path.parent / "board" / "main.py").exists()
+
+
+@pytest.mark.long
+def test_nothing_secret_is_printed_on_the_way(desk: Any, provision: Any) -> None:
+    """What a board prints goes into the report of whoever asks for help: no name, no password."""
+    desk.own.write_text(desk.own.read_text() + '[wifi]\nssid = "ours"\npassword = "hunter3"\n')
+    assert provision("--wait", 0).status == 0
+    board = opened(f"folder:{desk.path.parent / 'board'}")
+    impatient = (reaching._ASK % parts.CONFIG).replace("range(100)", "range(1)")
+    printed = board.run(RADIO + impatient)
+
+    assert printed.splitlines() == ["status STAT_WRONG_PASSWORD", "network True"]
+    said = reaching.explained({"status": "STAT_WRONG_PASSWORD", "network": "True"})
+    assert "password is another" in said
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("broker")
+def test_doctor_tries_the_way_to_the_broker(desk: Any, provision: Any) -> None:
+    """From the board, with what it was given; a broker that went is named, step by step."""
+    assert provision("--wait", 0).status == 0
+    where = ("--board", f"folder:{desk.path.parent / 'board'}")
+    well = desk.run("doctor", *where, "--reach")
+    assert (well.status, "the broker lets it in" in well.out) == (0, True), well.out
+
+    text = desk.path.read_text().splitlines()
+    text = [f"port = {free_port()}" if line.startswith("port = ") else line for line in text]
+    desk.path.write_text("\n".join(text))
+    assert provision("--wait", 0).status == 0
+    lost = desk.run("doctor", *where, "--reach")
+    assert lost.status == 1
+    assert "nobody answers it at the broker's port" in lost.out
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("broker")
+def test_a_new_password_is_seen_to_work(
+    desk: Any, provision: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rotation ends where a provisioning ends: with the board at its broker."""
+    monkeypatch.setattr(starting, "LONGEST_S", -starting.MARGIN_S)
+    assert provision("--wait", 0).status == 0
+    where = f"folder:{desk.path.parent / 'board'}"
+    said = desk.run("rotate", NAME, "--board", where, "--wait", 30)
+    assert said.status == 0, said.err
+    assert "attic is there, boot 1" in said.out
+
+
+@pytest.mark.long
+def test_a_stand_in_ends_with_who_started_it(desk: Any, tmp_path: Path) -> None:
+    """kill -9 of the command takes its power away: no board is left running that nobody sees."""
+    folder = tmp_path / "left"
+    folder.mkdir()
+    (folder / "main.py").write_text(
+        "import time\nwhile True:\n    open('/beat', 'w').write(str(time.ticks_ms()))\n"
+        "    time.sleep_ms(20)\n"
+    )
+    script = (
+        "import sys, time\nfrom pathlib import Path\nfrom gateway.devices.kit.standin import StandIn\n"
+        "StandIn(sys.argv[1], Path(sys.argv[2]), lives=True).restart()\ntime.sleep(60)\n"
+    )
+    child = processes.Child([sys.executable, "-c", script, desk.program, str(folder)])
+    beat = folder / "beat"
+    until_s = time.monotonic() + 60
+    while not beat.exists() and time.monotonic() < until_s:
+        time.sleep(0.05)
+    child.kill()
+    child.wait()
+    time.sleep(1)
+    last = beat.read_text()
+    time.sleep(0.5)
+    assert beat.read_text() == last

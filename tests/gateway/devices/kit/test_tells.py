@@ -1,0 +1,445 @@
+"""Boards that tell their place: provisioned, looked at and renewed, on a real MicroPython.
+
+The stand-in has a receiver that is at the Brandenburg Gate, and the grid lies around it.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import reduce
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from edge import disk_limits, slots
+from edge.budget import Budget
+from gateway import config
+from gateway.cli.provision import kept, suited, would_be
+from gateway.devices.broker.broker import free_port
+from gateway.devices.kit import firmware, parts, placing, selftest, selftest_place, settings, state
+from gateway.devices.kit.board import BoardFault, get, listed
+from gateway.devices.kit.standin import CONSOLE, StandIn
+from gateway.faults import OperatorFault
+from tests import processes
+from tests.gateway.devices.kit.conftest import Ran
+
+PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
+TEMPLATE = Path(__file__).parents[3] / "edge" / "board" / "sensors" / "yours_place.py"
+NAME = "walker"
+GATE = 52.5163, 13.3777
+GPS = '[driver]\nname = "gps"\nuart = 1\ntx = 4\nrx = 5\n'
+FIXED = '[driver]\nname = "fixed"\ncell = [3, 7]\n'
+SITE = """
+[site]
+name = "park"
+[room]
+cells = [20, 20]
+length_m = 200.0
+[disk]
+devices = 4
+corner = [52.517, 13.377]
+[privacy]
+epsilon = "4/1"
+readings = 8
+[rounds]
+mechanism = "disk"
+gather_s = 5
+every_s = 12
+[mqtt]
+port = {port}
+insecure = true
+"""
+
+
+class Park(NamedTuple):
+    """A deployment of places, one of its devices not yet there; the rest as `desk` has it."""
+
+    path: Path
+    own: Path
+    desk: Any
+
+    @property
+    def flash(self) -> Path:
+        """Return the folder that is the board's flash."""
+        return self.path.parents[1] / "board"
+
+    def board(self, **more: Any) -> StandIn:
+        """Return the board, with the modules of edge on it."""
+        board: StandIn = self.desk.board(**more)
+        return board
+
+    def run(self, *words: object) -> Any:
+        """Run a command on the board; it is not looked for at a broker."""
+        if words[0] in ("provision", "rotate") and "--wait" not in words:
+            words += ("--wait", 0)
+        where = ("--board", f"folder:{self.flash}")
+        return self.desk.heatveil(*words, *where, "--config", self.path)
+
+    def change(self, before: str, after: str) -> None:
+        """Change a line of the deployment."""
+        text = self.path.read_text()
+        assert before in text
+        self.path.write_text(text.replace(before, after))
+
+
+@pytest.fixture
+def park(desk: Any) -> Park:
+    """Return the deployment of places, with a bare board beside it."""
+    folder = desk.path.parent / "park"
+    folder.mkdir()
+    made = Park(folder / "site.toml", folder / "own.toml", desk)
+    made.path.write_text(SITE.format(port=free_port()))
+    made.own.write_text(GPS)
+    assert desk.heatveil("enrol", "--config", made.path).status == 0
+    removed = desk.heatveil("device", "remove", "node-3", "--config", made.path)
+    assert removed.status == 0, removed.err
+    desk.board()
+    return made
+
+
+@pytest.mark.long
+def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
+    """Enrolled, self-tested, its receiver heard; budget and doctor count what its promise does."""
+    done = park.run("provision", NAME, "--settings", park.own)
+    assert done.status == 0, done.err
+    assert "the same on CPython; it answers with a place of its Round's" in done.out
+    assert "\nsensor       it answers; what it says stays on the board" in done.out
+    assert "8 answers; read back" in done.out
+
+    board = park.board()
+    told = json.loads(get(board, parts.CONFIG))
+    assert (told["mechanism"], told["driver"]["name"]) == ("disk", "gps")
+    assert len(told["plane"]) == 8
+    held = kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
+    assert held is not None
+    assert (held.given, held.mechanism) == (True, "disk")
+    seen = state.asked(board, held.identity.mac_key)
+    assert (seen.mechanism, seen.answers, seen.word) == ("disk", 8, "ready")
+    num, den = disk_limits.promised(seen.limits)
+    assert num / den == pytest.approx(4)
+
+    looked = park.run("doctor")
+    assert looked.status == 0, looked.out
+    assert "tells its place by gps" in looked.out
+    assert "sensor       it answers" in looked.out
+    again = park.run("provision", NAME)
+    assert again.status == 0, again.err
+    assert "left as it is" in again.out
+
+
+@pytest.mark.long
+def test_its_budget_is_told_in_the_epsilon_that_was_promised(park: Park) -> None:
+    """Nobody was promised a rho here: of eight answers of 1/2 each, seven are left."""
+    done = park.run("provision", NAME, "--settings", park.own)
+    assert "3 slots with epsilon 4, 8 answers; read back" in done.out
+
+    held = kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
+    assert held is not None
+    kept_there = slots.Files(str(park.flash / parts.FOLDER), "budget")
+    budget = Budget(kept_there, held.identity.state_key, lease=1)
+    budget.boot()
+    assert budget.charge(disk_limits.price(held.limits, 1, 2), 1)
+    looked = park.run("doctor")
+    assert "budget       7 answers left, epsilon 3.5 of 4; boot 1, round 1" in looked.out
+    assert "rho" not in done.out + looked.out
+
+
+@pytest.mark.long
+def test_a_thermometers_budget_stays_in_its_own_unit(desk: Any) -> None:
+    """Which adds up over answers of any noise, as no epsilon does."""
+    desk.board()
+    where = ("--board", f"folder:{desk.path.parent / 'board'}")
+    done = desk.run("provision", "attic", *where, "--settings", desk.own)
+    looked = desk.run("doctor", *where)
+
+    whole = state.asked(desk.board()).limits.budget
+    assert f"3 slots with {whole} nano-rho, " in done.out
+    assert f"answers left, {whole} of {whole} nano-rho; boot 0" in looked.out
+
+
+WHERE = """
+import machine
+from edge.board import config, places
+from edge.records import Grid
+held = config.load("heatveil.json")
+one = places.of_board(held, machine)
+print(*one.read(Grid((20, 20), 10000)))
+"""
+
+
+def test_the_board_finds_the_cell_that_it_is_in(park: Park) -> None:
+    """From its own config to its own receiver: 47 m east and 78 m south of the corner."""
+    assert park.run("provision", NAME, "--settings", park.own).status == 0
+
+    # A second of latitude is 30.9 m there and one of longitude 18.8 m: cells of 10 m.
+    assert park.board().run(WHERE) == "4 7\n"
+
+
+@pytest.mark.long
+def test_keys_and_passwords_come_to_it_as_to_any_other(park: Park) -> None:
+    """`rotate`, both ways; it stays what it is, and its budget is what the room has left."""
+    assert park.run("provision", NAME, "--settings", park.own).status == 0
+    before = json.loads(get(park.board(), parts.CONFIG))
+    assert park.run("rotate", NAME).status == 0
+    new = park.run("rotate", NAME, "--keys")
+    assert new.status == 0, new.err
+    after = json.loads(get(park.board(), parts.CONFIG))
+
+    assert after["key_id"] != before["key_id"]
+    assert [after[word] for word in ("mechanism", "driver", "plane")] == [
+        before[word] for word in ("mechanism", "driver", "plane")
+    ]
+
+
+def test_a_grid_that_moved_is_told_to_the_board(park: Park) -> None:
+    """Its keys stay; a device that knew the old corner would answer the wrong cell."""
+    assert park.run("provision", NAME, "--settings", park.own).status == 0
+    before = json.loads(get(park.board(), parts.CONFIG))
+    park.change("corner = [52.517, 13.377]", "corner = [52.518, 13.377]\nbearing = 90")
+    assert park.run("provision", NAME).status == 0
+    after = json.loads(get(park.board(), parts.CONFIG))
+
+    assert after["plane"][0] - before["plane"][0] == pytest.approx(10_000, abs=1)
+    assert after["mac_key"] == before["mac_key"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("own", "change", "says"),
+    [
+        (GPS, ("corner = [52.517, 13.377]", ""), "says no corner.*Write corner = "),
+        (GPS, ("corner = [52.517, 13.377]", "corner = [13.3, 152.5]\nbearing = 400"), "bearing"),
+        (GPS, ("[52.517, 13.377]", "[97.0, 13.4]"), "corner is 97, 13.4; needed.*wrong way round"),
+        (GPS, ("[52.517, 13.377]", "[52.5, 190.0]"), "corner is 52.5, 190"),
+        (GPS, ("length_m = 200.0", ""), "the grid has no metres.*length_m"),
+        (GPS, ("length_m = 200.0", "length_m = 2000000.0"), "a tenth of its cells"),
+        (GPS + "until_mm = [1, 200000]\n", None, "until_mm of the settings is.*0 to 199999"),
+        (FIXED.replace("3, 7", "3, 20"), None, r"cell of the settings is \[3, 20\].*0 to 19"),
+        (FIXED.replace("cell", "place_mm").replace("3, 7", "3"), None, "place_mm is not two"),
+        ("wake_s = 60\n" + GPS, None, "wake_s goes with until_mm"),
+        ('[driver]\nname = "tmp117"\nsda = 4\nscl = 5\n', None, "tmp117 tells no place"),
+        (GPS.replace("tx = 4", ""), None, "gps is named without tx.*those of its flash"),
+        (GPS.replace("tx = 4", "tx = 5"), None, "tx = 5 and rx = 5; a serial line needs two pins"),
+        (GPS.replace("rx = 5", "rx = -5"), None, "rx = -5; a serial line needs two pins"),
+        (GPS + 'baud = "9600"\n', None, r"another baud under \[driver\].*a whole number, without"),
+        (FIXED.replace("[3, 7]", '"3, 7"'), None, r"another cell under.*a list in brackets"),
+        (GPS, ("[52.517, 13.377]", '"52.517, 13.377"'), "corner is '52.517.*values in brackets"),
+        (GPS, ("[52.517, 13.377]", "[52.517]"), "corner has too few values.*before number 2"),
+        (GPS.replace("gps", "gsp"), None, "driver 'gsp'.*did you mean gps"),
+        (GPS.replace("uart", "uarts"), None, r"'uarts' under \[driver\].*did you mean uart\?"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_made(
+    park: Park, own: str, change: tuple[str, str] | None, says: str
+) -> None:
+    """On the desk: no device is enrolled by it, and nothing is on the board."""
+    park.own.write_text(own)
+    if change:
+        park.change(*change)
+    said = park.run("provision", NAME, "--settings", park.own)
+
+    assert said.status == 1
+    assert re.search(says, said.err), said.err
+    assert parts.CONFIG not in listed(park.board(), ".")
+    assert not list(park.path.parent.glob(f"{NAME}.*"))
+
+
+def test_a_thermometers_deployment_has_no_places(desk: Any) -> None:
+    """The driver of the one is nothing to the other."""
+    desk.board()
+    desk.own.write_text(FIXED)
+    where = ("--board", f"folder:{desk.path.parent / 'board'}")
+    said = desk.run("provision", "attic", *where, "--settings", desk.own)
+
+    assert said.status == 1
+    assert re.search(r"fixed tells a place and attic is to\s+measure warmth", said.err), said.err
+
+
+def test_a_place_under_a_thermometers_driver_is_passed_over(desk: Any) -> None:
+    """As any word is that a driver does not read; its room may have one axis alone."""
+    held = would_be(desk.path, config.load(desk.path), "attic", None, 1)
+    own = settings.read(desk.own)
+    own["driver"] |= {"cell": [1, 2], "place_mm": [1]}
+    suited(config.load(desk.path), held, own)
+
+
+def test_a_device_that_stays_needs_no_corner(park: Park) -> None:
+    """Nor anything that is wired to it."""
+    park.change("corner = [52.517, 13.377]", "")
+    park.own.write_text(FIXED)
+    done = park.run("provision", NAME, "--settings", park.own)
+
+    assert done.status == 0, done.err
+    assert "plane" not in json.loads(get(park.board(), parts.CONFIG))
+
+
+LOST = "GPGGA,120000.00,,,,,0,00,99.99,,,,,,"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("said", "status", "says"),
+    [
+        (f"${LOST}*{reduce(lambda held, letter: held ^ ord(letter), LOST, 0):02X}", 0, "no fix"),
+        (f"${LOST}*00", 1, "sensor of .* does not answer"),
+        ("", 1, "sensor of .* does not answer"),
+    ],
+)
+def test_a_receiver_without_the_sky_is_whole_and_one_that_is_torn_is_not(
+    park: Park, monkeypatch: pytest.MonkeyPatch, said: str, status: int, says: str
+) -> None:
+    """A desk is no place for a fix: that is told, and hinders nothing."""
+    line = next(line for line in firmware.MACHINE.splitlines() if "said = b" in line)
+    text = firmware.MACHINE.replace(line, f'    said = b"{said}\\r\\n"')
+    monkeypatch.setattr(firmware, "MACHINE", text)
+    done = park.run("provision", NAME, "--settings", park.own)
+
+    assert done.status == status, done.err
+    assert re.search(says, done.out + done.err)
+    assert (parts.CONFIG in listed(park.board(), ".")) is (not status)
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after"),
+    [
+        ("place.py", "u = rng.below(table.total)", "u = rng.below(table.inner)"),
+        ("place.py", "x = -x", "x = x"),
+        ("footprint.py", "Table", "Tabel"),
+        ("disk_half.py", 'if identity.mode != "sealed"', 'if identity.mode == "sealed"'),
+    ],
+)
+def test_other_answers_fail_the_self_test(park: Park, file: str, before: str, after: str) -> None:
+    """A module that is not ours draws another law, or none."""
+    board = park.board()
+    passed = selftest.passed(board, "disk")
+    assert passed == selftest_place.checked(board)._replace(digest=passed.digest, heap=passed.heap)
+    place = park.flash / "edge" / file
+    assert before in place.read_text()
+    place.write_text(place.read_text().replace(before, after))
+
+    with pytest.raises(BoardFault):
+        selftest_place.checked(board, bytes(32))
+
+
+def test_its_digest_is_the_same_for_the_same_keys(park: Park) -> None:
+    """Whatever the site's are: so it is of the modules, and can be told over the telephone."""
+    first, second = (selftest_place.checked(park.board(), bytes(32)) for _ in range(2))
+
+    assert first.digest == second.digest
+    assert selftest_place.checked(park.board(), bytes(range(32))).digest != first.digest
+
+
+def test_settings_are_held_against_what_the_device_answers(park: Park, tmp_path: Path) -> None:
+    """The promise of a file is the deployment's, and no settings change it."""
+    (tmp_path / "own.toml").write_text('mechanism = "thermal"\n' + GPS)
+    with pytest.raises(OperatorFault, match="enrolment alone"):
+        settings.read(tmp_path / "own.toml")
+    asked = placing.asked_by(config.load(park.path))
+    assert asked["mechanism"] == "disk"
+    assert "tables" not in asked
+
+
+@pytest.fixture
+def broker(park: Park, brokers: Ran) -> Iterator[int]:
+    """Run the deployment's broker."""
+    with brokers(park.path.parent, config.load(park.path).mqtt.port) as port:
+        yield port
+
+
+def counted(park: Park) -> str:
+    """Have a gateway run till the board's first answer is on its disk; return what all say."""
+    page = f"\n[page]\nport = {free_port()}\n"
+    park.path.write_text(park.path.read_text() + page)
+    command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(park.path)]
+    log = park.path.with_name("serve.log")
+    with log.open("wb") as out, processes.Child(command, stdout=out, stderr=out) as gateway:
+        said = park.run("provision", NAME, "--wait", 40)
+        gateway.terminate()
+    assert said.status == 0, said.err + log.read_text()[-2000:]
+    assert "its MAC is right" in said.out
+    assert "has it on its disk" in said.out
+    return str(said.out + said.err + log.read_text() + (park.flash / CONSOLE).read_text())
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("broker")
+def test_its_first_frame_is_in_the_gateways_round(park: Park) -> None:
+    """Provisioned, started, asked by a gateway that runs, its answer on the disk; no cell is told.
+
+    What the board's receiver says, where it is, and in which cell, stands nowhere but in it.
+    """
+    assert park.run("provision", NAME, "--settings", park.own).status == 0
+    told = counted(park)
+
+    assert not re.search(r"52\.5163|5230\.97|13\.3777|01322\.66|\(4, 7\)", told)
+    left = [file.read_bytes() for file in park.flash.rglob("*") if file.is_file()]
+    ours = [text for text in left if b"5230.97" in text]
+    assert len(ours) == 1  # the firmware's own stand-in for a sky
+
+
+# Of Decawave's guide, 5.3.2: an acknowledgement, then x, y and z in millimetres, and a quality.
+# The tag speaks when it was spoken to, and is 47 m across and 78 m down in the room.
+TAG = """import struct
+
+
+class UART:
+    said = struct.pack("<5BiiiB", 0x40, 1, 0, 0x41, 13, 47000, 78000, 1500, 100)
+    asked = False
+
+    def __init__(self, number=1, baudrate=9600, tx=None, rx=None, timeout=0, rxbuf=256):
+        if (number, baudrate, tx is None, rx is None) != (1, 115200, False, False):
+            raise ValueError("another line")
+
+    def readinto(self, buffer):
+        if not self.asked:
+            return None
+        self.asked = False
+        buffer[: len(self.said)] = self.said
+        return len(self.said)
+
+    def write(self, data):
+        self.asked = bytes(data) == b"\\x02\\x00"
+        return len(data)
+
+
+"""
+OWN_PLACE = GPS.replace("gps", "yours") + 'baud = 115200\nfile = "mine.py"\n'
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("broker")
+def test_a_place_of_ones_own_is_a_copy_of_the_template_and_counts(
+    park: Park, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the page has it: copied, named in the settings, provisioned; nothing else is written."""
+    before, _, rest = firmware.MACHINE.partition("class UART:")
+    text = before + TAG + rest[rest.index("class I2C:") :]
+    monkeypatch.setattr(firmware, "MACHINE", text)
+    park.own.with_name("mine.py").write_bytes(TEMPLATE.read_bytes())
+    park.own.write_text(OWN_PLACE)
+
+    done = park.run("provision", NAME, "--settings", park.own)
+    assert done.status == 0, done.err
+    assert "it answers with a place of its Round's" in done.out
+    assert "\nsensor       it answers; what it says stays on the board" in done.out
+    assert get(park.board(), parts.YOURS) == TEMPLATE.read_bytes()
+    asked = WHERE.replace("print(", "one.poll()\none.poll()\nprint(")  # the tag is, by the first
+    assert park.board().run(asked) == "4 7\n"
+    assert "tells its place by yours" in park.run("doctor").out
+
+    assert not re.search(r"47000|78000|\(4, 7\)", done.out + counted(park))
+
+
+@pytest.mark.long
+def test_a_board_of_compiled_modules_finds_its_cell_too(
+    park: Park, need: Callable[[str], str]
+) -> None:
+    """Pressed, names and numbers are others, and the place is not."""
+    need("mpy-cross")
+    done = park.run("provision", NAME, "--settings", park.own, "--mpy")
+
+    assert done.status == 0, done.err
+    assert "it answers with a place of its Round's" in done.out
+    assert park.board().run(WHERE) == "4 7\n"
