@@ -30,7 +30,7 @@ KILLS = len(KILL_AFTER_S)
 GATEWAY = """
 import sys
 from pathlib import Path
-from gateway.enrolment import enrol
+from gateway.devices.enrol import enrol
 from gateway.deployment import Deployment
 from gateway.serving import Service
 

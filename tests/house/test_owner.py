@@ -26,7 +26,7 @@ def loaded(*modules: str) -> set[str]:
 def opening(names: set[str]) -> set[str]:
     """Return those of these modules that take noise off."""
     return {
-        name for name in names if name in TAKES_OFF or name.startswith("gateway.devices.owner")
+        name for name in names if name.startswith(("gateway.devices.owner", "gateway.cli.owner"))
     }
 
 

@@ -18,10 +18,15 @@ from ...mqtt.pump import Pump
 from ...mqtt.service import Link
 from ...mqtt.session import Message
 from ...operating import Mqtt
-from .orders import Command, create, delete, disable, enable, password, role
+from .orders import MARK as MARK
+from .orders import Command
+from .orders import create as create
+from .orders import delete as delete
+from .orders import disable as disable
+from .orders import enable as enable
+from .orders import password as password
+from .orders import role as role
 from .rights import CONTROL
-
-__all__ = ["Control", "create", "delete", "disable", "enable", "expect", "password", "role"]
 
 PATIENCE_S = 3.0
 AGAIN = 5  # times that the list is begun anew before we give up

@@ -13,7 +13,7 @@ from .mpremote import Remote
 from .standin import StandIn
 
 FOLDER = "folder:"
-TOOLS = Path(__file__).resolve().parents[2] / ".tools"  # of a checkout, by `make tools`
+TOOLS = Path(__file__).resolve().parents[3] / ".tools"  # of a checkout, by `make tools`
 
 
 def opened(address: str, lives: bool = False, fresh: bool = True) -> Board:

@@ -19,7 +19,7 @@ LIMITS = Limits(1, 8, 1, 10_000, 10**6, 0)
 KEEPER = """
 import sys
 from pathlib import Path
-from gateway.enrolment import budgets
+from gateway.devices.enrol import budgets
 with budgets.kept(Path(sys.argv[1])):
     print("kept", flush=True)
     sys.stdin.read()

@@ -41,7 +41,7 @@ import json, sys, threading
 from pathlib import Path
 import numpy as np
 from edge.slots import Files
-from gateway.enrolment import budgets, enrol
+from gateway.devices.enrol import budgets, enrol
 from gateway.operating import Mqtt
 from gateway.devices.fleet import spool
 from gateway.devices.fleet.crowd import Crowd

@@ -250,7 +250,7 @@ def test_noise_from_tables_takes_what_its_tables_take() -> None:
 
 def test_the_pages_numbers_of_heap_are_those_that_a_plan_is_reckoned_with() -> None:
     """They were measured by two programs at two times, and none of them agreed."""
-    page = (Path(__file__).parents[3] / "edge" / "README.md").read_text("utf-8")
+    page = (Path(__file__).parents[4] / "edge" / "README.md").read_text("utf-8")
     rows = re.findall(
         r"^\| (source|`\.mpy` of `make edge`|the same in ROMFS) \|(.*)\|$", page, re.M
     )

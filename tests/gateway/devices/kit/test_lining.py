@@ -11,8 +11,9 @@ from gateway.devices.kit.board import listed
 from gateway.devices.kit.interpreter import Found
 from gateway.faults import OperatorFault
 from tests.gateway.devices.kit.test_tells import GPS, NAME, Park
+from tests.gateway.devices.kit.test_tells import park as park
 
-PICTURE = Path(__file__).parents[3] / "edge" / "pictures" / "gps.svg"
+PICTURE = Path(__file__).parents[4] / "edge" / "pictures" / "gps.svg"
 
 
 def checked(kind: str, uart: int | None, tx: int = 4, rx: int = 5, name: str = "gps") -> None:

@@ -51,7 +51,7 @@ CLOSING = """
 import sys
 from pathlib import Path
 from gateway import cli
-from gateway.kit import mpremote
+from gateway.devices.kit import mpremote
 mpremote.MEMORY = Path(sys.argv[1])
 slow = [sys.executable, "-c", "import time; time.sleep(60)"]
 with cli._politely():

@@ -177,7 +177,8 @@ def test_a_stand_in_ends_with_who_started_it(desk: Any, tmp_path: Path) -> None:
         "    time.sleep_ms(20)\n"
     )
     script = (
-        "import sys, time\nfrom pathlib import Path\nfrom gateway.devices.kit.standin import StandIn\n"
+        "import sys, time\nfrom pathlib import Path\n"
+        "from gateway.devices.kit.standin import StandIn\n"
         "StandIn(sys.argv[1], Path(sys.argv[2]), lives=True).restart()\ntime.sleep(60)\n"
     )
     child = processes.Child([sys.executable, "-c", script, desk.program, str(folder)])

@@ -26,7 +26,7 @@ from tests import processes
 from tests.gateway.devices.kit.conftest import Ran
 
 PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"
-TEMPLATE = Path(__file__).parents[3] / "edge" / "board" / "sensors" / "yours_place.py"
+TEMPLATE = Path(__file__).parents[4] / "edge" / "board" / "sensors" / "yours_place.py"
 NAME = "walker"
 GATE = 52.5163, 13.3777
 GPS = '[driver]\nname = "gps"\nuart = 1\ntx = 4\nrx = 5\n'

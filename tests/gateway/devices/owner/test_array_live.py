@@ -80,7 +80,7 @@ def test_a_round_from_its_plan_to_the_owners_readings(heatveil: Any, site: Path)
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={"PYTHONPATH": str(Path(__file__).resolve().parents[3])},
+        env={"PYTHONPATH": str(Path(__file__).resolve().parents[4])},
     ) as gateway:
         asyncio.run(answering(str(site.with_name("wall")), gateway))
         said, complaints = gateway.communicate(timeout=WAIT_S)
