@@ -6,10 +6,17 @@ a list of processes, or in a traceback.
 """
 
 import binascii
+import re
 from collections.abc import Iterable
 from typing import Protocol
 
 from ...faults import OperatorFault
+from .figures import heap_kb
+
+# The last line of a traceback on the board; a release calls its faults by their modules, too.
+RAISED = re.compile(
+    r"^(\w+(?:Error|Exception|Interrupt)\b.*|\w*(?:Lost|Fault): .*)$", re.MULTILINE
+)
 
 
 class BoardFault(OperatorFault):
@@ -35,8 +42,25 @@ class Board(Protocol):
         """Let it start as if its power had come."""
 
 
+def failed(where: str, raised: str) -> BoardFault:
+    """Return the fault of code that ended in an exception on a board."""
+    if raised.startswith("MemoryError"):
+        return BoardFault(
+            f"{where} ran out of memory; {heap_kb(False):.0f} KB of free heap are needed for the "
+            f"sources of edge, and {heap_kb(True):.0f} KB with --mpy. Take that, or a board with "
+            "more, or flash a firmware without what you do not use",
+            raised,
+        )
+    return BoardFault(
+        f"{where} stopped with {raised}; every step must end well, or nobody knows what is on it. "
+        "Press its reset button, and run this again",
+        raised,
+    )
+
+
 _GET = """
 import binascii
+import re
 with open(%r, "rb") as file:
     while True:
         part = file.read(256)

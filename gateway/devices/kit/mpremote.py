@@ -6,7 +6,6 @@ main.py, so each run begins afresh.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,8 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ...faults import OperatorFault
-from .board import BoardFault
-from .figures import heap_kb
+from .board import RAISED, BoardFault, failed
 
 LONGEST_S = 120
 MEMORY = Path("/dev/shm")  # where a system has a folder in memory: nothing stays on a disk
@@ -26,10 +24,6 @@ RESET_S = 2.0
 ABSENT = ("no device found", "no device with serial number", "could not open port")
 BUSY = ("failed to access", "in use by another program")
 SILENT = ("could not enter raw repl", "timeout waiting for", "could not exec command")
-# The last line of a traceback on the board; a release calls its faults by their modules, too.
-RAISED = re.compile(
-    r"^(\w+(?:Error|Exception|Interrupt)\b.*|\w*(?:Lost|Fault): .*)$", re.MULTILINE
-)
 
 
 def program() -> list[str]:
@@ -146,19 +140,3 @@ def _folder() -> "tempfile.TemporaryDirectory[str]":
     """Return a folder for its owner alone, to be entered; what is in it may be keys."""
     memory = MEMORY if os.access(MEMORY, os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix="heatveil-", dir=memory)
-
-
-def failed(where: str, raised: str) -> BoardFault:
-    """Return the fault of code that ended in an exception on a board."""
-    if raised.startswith("MemoryError"):
-        return BoardFault(
-            f"{where} ran out of memory; {heap_kb(False):.0f} KB of free heap are needed for the "
-            f"sources of edge, and {heap_kb(True):.0f} KB with --mpy. Take that, or a board with "
-            "more, or flash a firmware without what you do not use",
-            raised,
-        )
-    return BoardFault(
-        f"{where} stopped with {raised}; every step must end well, or nobody knows what is on it. "
-        "Press its reset button, and run this again",
-        raised,
-    )

@@ -13,8 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import firmware
-from .board import BoardFault
-from .mpremote import RAISED, failed
+from .board import RAISED, BoardFault, failed
 
 # A reset or a sleep that is over starts it again. Its standard input is ours: when this process
 # ends, however it does, that closes, and the power is off.
