@@ -7,7 +7,6 @@ before the board can start. So a cut at any point leaves one device at most, and
 streams of one key.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -32,8 +31,7 @@ from .boardfile import Held
 from .copying import copied, replaced
 from .interpreter import Found
 from .reckoning import Took
-
-Say = Callable[[str], None]
+from .trying import Say
 
 
 class Kit(NamedTuple):
