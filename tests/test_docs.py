@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gateway.audit.layers import LAYERS
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from tests import processes
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,7 +88,7 @@ def test_the_operators_page_can_be_typed_as_it_stands(
     """
     page = (ROOT / "gateway" / "README.md").read_text()
     commands = re.findall(r"^((?:heatveil|mosquitto) .*?)\s*(?:#.*)?$", page, re.M)[:6]
-    ports = free_port(), free_port()
+    ports = find_free_port(), find_free_port()
     environment = os.environ | {
         "HEATVEIL_MQTT__PORT": str(ports[0]),
         "HEATVEIL_PAGE__PORT": str(ports[1]),

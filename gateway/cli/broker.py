@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from .. import config
 from ..deployment import Deployment
 from ..devices.broker import certificates, dynamic, mosquitto
-from ..devices.broker.rights import session_of
+from ..devices.broker.mosquitto import derive_session
 from ..devices.enrol import enrol
 from ..faults import OperatorFault
 from ..operating import Mqtt
@@ -123,7 +123,7 @@ PLAIN = (
 def plugin_of(files: Files, plain: bool) -> Path | None:
     """Return the plugin that is to be used, or None for files of passwords and access."""
     if files.lack("mosquitto.conf"):
-        return None if plain else dynamic.plugin()
+        return None if plain else dynamic.find_plugin()
     kept = files.read("mosquitto.conf").decode(errors="replace")
     for line in kept.splitlines():
         if line.startswith("plugin ") and line.endswith(dynamic.PLUGIN):
@@ -136,7 +136,8 @@ def plugin_of(files: Files, plain: bool) -> Path | None:
 def readers() -> tuple[Path, Path] | None:
     """Return the plugins that read the two files, where mosquitto is 2.1 or later."""
     found = [
-        dynamic.plugin(name=name) for name in (mosquitto.PASSWORDS_PLUGIN, mosquitto.ACL_PLUGIN)
+        dynamic.find_plugin(name=name)
+        for name in (mosquitto.PASSWORDS_PLUGIN, mosquitto.ACL_PLUGIN)
     ]
     return (found[0], found[1]) if found[0] and found[1] else None
 
@@ -146,21 +147,21 @@ def by_plugin(
 ) -> list[str]:
     """See to the plugin's file; return who else comes in."""
     devices = {name: word for name, word in everybody.items() if name != gateway}
-    sessions = {name: session_of(site, name, word) for name, word in devices.items()}
+    sessions = {name: derive_session(site, name, word) for name, word in devices.items()}
     held = files.text(
         dynamic.FILE,
-        lambda: dynamic.file(site, gateway, everybody, prefix, sessions),
+        lambda: dynamic.make_file(site, gateway, everybody, prefix, sessions),
         private=True,
     )
     try:
-        body = dynamic.parsed(held)
+        body = dynamic.parse(held)
     except ValueError as fault:
         raise files.unfit(dynamic.FILE, f"is none of the plugin's: {fault}") from fault
     if not dynamic.holds(body, everybody):
         raise files.unfit(dynamic.FILE, "is of another enrolment, or another gateway.password")
     roles = {role.get("rolename") for role in body["roles"]}
     for name in everybody:
-        if (dynamic.GATEWAY_ROLE if name == gateway else dynamic.role_of(name)) not in roles:
+        if (dynamic.GATEWAY_ROLE if name == gateway else dynamic.name_role(name)) not in roles:
             raise files.unfit(dynamic.FILE, f"has no role for {name}")
     return [row["username"] for row in body["clients"] if row["username"] not in everybody]
 
@@ -170,14 +171,16 @@ def by_files(
 ) -> list[str]:
     """See to the passwords and the access list; return who else has a password."""
     salts = (chance.token_bytes(mosquitto.SALT_BYTES) for _ in everybody)
-    hashed = files.text("passwords", lambda: mosquitto.passwords(everybody, salts), private=True)
+    hashed = files.text(
+        "passwords", lambda: mosquitto.render_passwords(everybody, salts), private=True
+    )
     if not mosquitto.holds(hashed, everybody):
         raise files.unfit("passwords", "is of another enrolment, or another gateway.password")
     devices = [name for name in everybody if name != gateway]
-    rules = files.text("acl", lambda: mosquitto.access_list(site, gateway, devices, prefix))
+    rules = files.text("acl", lambda: mosquitto.render_access(site, gateway, devices, prefix))
     if missing := [name for name in everybody if f"user {name}\n" not in rules]:
         raise files.unfit("acl", f"does not know {missing[0]}")
-    return [name for name in mosquitto.names(hashed) if name not in everybody]
+    return [name for name in mosquitto.parse_names(hashed) if name not in everybody]
 
 
 # The certificates of a broker of one's own: an authority, and the server that it signs.
@@ -187,7 +190,7 @@ def certify(files: Files, site: str, hosts: list[str]) -> datetime:
     """See to authority and server; return until when the server's certificate is good."""
     now = datetime.now(UTC)
     if files.lack("ca.pem", "ca.key") == ["ca.pem", "ca.key"]:
-        made = certificates.authority(f"heatveil broker of site {site}", now)
+        made = certificates.make_authority(f"heatveil broker of site {site}", now)
         files.add("ca.pem", made.certificate)
         files.add("ca.key", made.key, private=True)
     if files.lack("server.pem", "server.key"):
@@ -195,7 +198,7 @@ def certify(files: Files, site: str, hosts: list[str]) -> datetime:
         files.refuse_half("ca.pem", "ca.key", "a certificate cannot be signed without both")
         signer = certificates.Pair(files.read("ca.pem"), files.read("ca.key"))
         try:
-            made = certificates.server(hosts, signer, now)
+            made = certificates.make_server(hosts, signer, now)
         except ValueError as fault:
             raise files.unfit("ca.pem", f"cannot sign a broker's certificate: {fault}") from fault
         files.add("server.pem", made.certificate)
@@ -211,7 +214,7 @@ def certify(files: Files, site: str, hosts: list[str]) -> datetime:
         raise files.unfit("server.key", f"is no private key: {fault}") from fault
     if own != found.public_key():
         raise files.unfit("server.key", "does not belong to server.pem", "server.pem")
-    if missing := [host for host in hosts if certificates.general_name(host) not in names]:
+    if missing := [host for host in hosts if certificates.make_general_name(host) not in names]:
         raise files.unfit("server.pem", f"does not name {', '.join(missing)}", "server.key")
     if found.not_valid_after_utc <= now:
         raise files.unfit("server.pem", "has expired", "server.key")
@@ -267,7 +270,7 @@ def init(
     port = _port(deployment.mqtt)
     files.text(
         "mosquitto.conf",
-        lambda: mosquitto.configuration(
+        lambda: mosquitto.render_configuration(
             site,
             files.folder,
             names,

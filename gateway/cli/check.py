@@ -294,7 +294,7 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
             "between rounds every result will be unavailable",
         )
     try:
-        siting.of(deployment)
+        siting.compute_plane(deployment)
     except OperatorFault as wrong:
         yield note("disk", f"no board with a receiver can be provisioned: {wrong}")
     if deployment.mqtt.insecure:

@@ -10,8 +10,8 @@ from cryptography import x509
 
 from ..deployment import Deployment
 from ..devices.broker import dynamic, mosquitto
-from ..devices.broker.known import differ, has_role
-from ..devices.broker.rights import of_device
+from ..devices.broker.dynamic import differ, has_role
+from ..devices.broker.mosquitto import list_device_rights
 from ..devices.enrol import enrol, tightened
 from ..devices.enrol.enrol import Devices, Secrets
 from ..devices.enrol.exposed import exposed
@@ -111,7 +111,7 @@ def _at_broker(
     words = {who.name: key.hex() for who, key in secrets.devices} if secrets else {}
     try:
         if (file := folder / dynamic.FILE).exists():
-            yield from _by_plugin(dynamic.parsed(file.read_text("utf-8")), site, devices, words)
+            yield from _by_plugin(dynamic.parse(file.read_text("utf-8")), site, devices, words)
         elif (file := folder / "passwords").exists():
             yield from _by_files(file.read_text("utf-8"), devices, words)
     except (OSError, ValueError, KeyError, TypeError) as wrong:
@@ -136,8 +136,8 @@ def _by_plugin(
         devices,
     )
     for name in rows.keys() & devices.by_name.keys():
-        wanted = dynamic.acls(of_device(site, name))
-        if differ(roles.get(dynamic.role_of(name)), wanted):
+        wanted = dynamic.make_acls(list_device_rights(site, name))
+        if differ(roles.get(dynamic.name_role(name)), wanted):
             yield fault(
                 "devices",
                 f"the broker has other rights for {name} than a device needs: it could not be "
@@ -148,7 +148,7 @@ def _by_plugin(
 def _by_files(held: str, devices: Devices, words: Mapping[str, str]) -> Iterator[Finding]:
     known = {
         name: name not in words or mosquitto.holds(held, {name: words[name]})
-        for name in mosquitto.names(held)
+        for name in mosquitto.parse_names(held)
         if name in devices.by_name
     }
     yield from _apart(known, devices)

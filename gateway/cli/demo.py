@@ -33,7 +33,7 @@ from recovery.thermal.query import cell_m
 from .. import config, logs
 from ..certainty import heard as certainty
 from ..deployment import Deployment
-from ..devices.broker.broker import embedded
+from ..devices.broker.embedded import run_broker
 from ..devices.enrol import budgets, enrol
 from ..devices.enrol.granting import granted
 from ..devices.fleet.nodes import Nodes
@@ -284,7 +284,7 @@ def run(
     with ExitStack() as stack:
         stops = stack.enter_context(on_signal(over.set))
         page = stack.enter_context(Page("127.0.0.1", port, health=health))
-        broker = stack.enter_context(embedded())
+        broker = stack.enter_context(run_broker())
         temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="heatveil-")))
         deployment = corridor_of(
             folder=temporary,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .. import config
 from ..deployment import Deployment
-from ..devices.broker.doors import Doors, doors
+from ..devices.broker.doors import Doors, open_doors
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import LinkFault, OperatorFault
 from ..storage import standing
@@ -123,7 +123,7 @@ def at_broker(deployment: Deployment, folder: Path, say: Say, do: Callable[[Door
     if mqtt.username is None:
         say("[mqtt] has no username: the broker lets in whoever comes")
         return
-    with doors(mqtt, deployment.site.name, folder) as door:
+    with open_doors(mqtt, deployment.site.name, folder) as door:
         say(STRANGER if door is None else f"At {mqtt.host}: {do(door)}")
 
 
@@ -132,7 +132,7 @@ def let_in(deployment: Deployment, folder: Path, name: str) -> bool:
     mqtt = deployment.mqtt
     if mqtt.username is None:
         return False
-    with doors(mqtt, deployment.site.name, folder) as door:
+    with open_doors(mqtt, deployment.site.name, folder) as door:
         return door is not None and door.knows(name)
 
 

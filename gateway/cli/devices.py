@@ -16,11 +16,11 @@ from edge.slots import COUNT
 from .. import config
 from ..deployment import Deployment
 from ..devices.broker.doors import Doors
-from ..devices.broker.rights import session_of
+from ..devices.broker.mosquitto import derive_session
 from ..devices.enrol import budgets, enrol, keycount, single, tightened
 from ..devices.enrol.enrol import Device, Devices, Secret, Secrets
 from ..devices.enrol.single import Newcomer
-from ..devices.kit.placing import asked_by
+from ..devices.kit.siting import derive_settings
 from ..faults import OperatorFault
 from ..ledger import Charge, price
 from ..mechanisms import named
@@ -98,7 +98,7 @@ class Halves:
         """
         single.refuse_old(self.board)
         link = self._link(made.secret.identity.name, made.password)
-        single.save_board(self.begun, made, limits, link, asked_by(self._deployment))
+        single.save_board(self.begun, made, limits, link, derive_settings(self._deployment))
 
     def new_link(self, name: str, password: str) -> None:
         """Write how a board comes to the broker from now on; as `new_board`."""
@@ -121,7 +121,7 @@ class Halves:
         self.begun.unlink(missing_ok=True)
 
     def _link(self, name: str, password: str) -> dict[str, Any]:
-        session = session_of(self._deployment.site.name, name, password)
+        session = derive_session(self._deployment.site.name, name, password)
         return single.link_of(self._deployment.mqtt, name, password, session)
 
     def _keep(self, name: str, secret: Secret, site_key: bytes) -> None:

@@ -10,12 +10,21 @@ from edge.limits import Limits
 from .. import config
 from ..devices.enrol import enrol
 from ..devices.enrol.enrol import Device, Devices
-from ..devices.kit import ailments, interpreter, reaching, selftest, sensing, state, still
-from ..devices.kit.asked import Plan
-from ..devices.kit.board import Board, BoardFault
+from ..devices.kit import boards, interpreter, link, modules, selftest, state
 from ..devices.kit.boardfile import THERMAL
-from ..devices.kit.figures import FIGURES, SENSORS, TELL, Figure
-from ..devices.kit.reckoning import Needs, answer_ms, needs, of_device, tick_ms
+from ..devices.kit.boards import Board, BoardFault
+from ..devices.kit.needs import (
+    FIGURES,
+    SENSORS,
+    TELL,
+    Figure,
+    Needs,
+    Plan,
+    choose_tick_ms,
+    compute_needs,
+    estimate_answer_ms,
+    plan_device,
+)
 from ..faults import OperatorFault
 
 # Says what a board will need: days of battery, memory, flash, bytes; and how it is known.
@@ -89,7 +98,7 @@ def budget(
     Raises:
         OperatorFault: the plan is of no board.
     """
-    found = needs(plan)
+    found = compute_needs(plan)
     if as_json:
         say(json.dumps(_plain(found, promised), indent=2))
         return
@@ -214,15 +223,15 @@ def examine(
         OperatorFault: there is no board, or not one that edge runs on.
     """
     devices = _devices(path)
-    found = interpreter.examined(board)
-    main = still.stopped(board)
+    found = interpreter.examine(board)
+    main = boards.stop(board)
     try:
         told = _looked(board, found, devices, reach)
         if told["files"]["modules"]:
             lost = bool(told.get("device", {}).get("lost"))
-            told["faults"] += ailments.of_start(board, main, lost)
+            told["faults"] += modules.check_start(board, main, lost)
     finally:
-        still.resumed(board)
+        boards.resume(board)
     if as_json:
         say(json.dumps(told, indent=2))
     else:
@@ -231,17 +240,17 @@ def examine(
 
 
 def _looked(
-    board: Board, found: interpreter.Found, devices: Devices | None, reach: bool
+    board: Board, found: interpreter.Interpreter, devices: Devices | None, reach: bool
 ) -> dict[str, Any]:
-    files, faults = ailments.of_modules(board)
+    files, faults = modules.check_modules(board)
     told: dict[str, Any] = {"interpreter": found._asdict(), "files": files, "faults": faults}
     if not files["modules"]:
         return told
     try:
-        there = state.asked(board)
+        there = state.read_state(board)
         who = devices.by_name.get(there.name) if devices is not None else None
         if who is not None:
-            there = state.asked(board, who.mac_key)
+            there = state.read_state(board, who.mac_key)
     except BoardFault as fault:
         if not fault.raised:
             raise
@@ -256,19 +265,19 @@ def _looked(
     if there.limits is not None:
         told["device"]["limits"] = there.limits._asdict()
     faults += _of_state(there, devices, who)
-    faults += ailments.of_flash(there.flash)
+    faults += modules.check_flash(there.flash)
     try:
-        told["selftest"] = selftest.passed(board, there.mechanism)._asdict()
+        told["selftest"] = selftest.run_selftest(board, there.mechanism)._asdict()
     except BoardFault as fault:
         faults.append(str(fault))
     if not there.config:
-        told["sensor"], told["sensor_how"], _ = sensing.looked(board)
+        told["sensor"], told["sensor_how"], _ = selftest.try_sensor(board)
         if told["sensor"]:
             faults.append(f"its sensor: {told['sensor']}")
             if there.word == "ready":
                 told["device"]["state"] = "alert"  # as it says itself, after its first try
         if reach:
-            told["reach"] = reaching.hindrance(board)
+            told["reach"] = link.diagnose_link(board)
             faults += [f"on its way to the broker: {told['reach']}"] if told["reach"] else []
     return told
 
@@ -285,12 +294,12 @@ def _of_state(there: state.State, devices: Devices | None, who: Device | None) -
     if there.lost:
         faults.append(f"{there.lost}: heatveil rotate {there.name} --keys")
     if there.limits is not None and there.tick_ms:
-        plan = of_device(there.mechanism, there.driver, there.sensors, there.limits)
-        if there.tick_ms < tick_ms(plan):
+        plan = plan_device(there.mechanism, there.driver, there.sensors, there.limits)
+        if there.tick_ms < choose_tick_ms(plan):
             faults.append(
-                f"its tick is {there.tick_ms} ms and an answer takes up to {answer_ms(plan):.0f}: "
-                "when its frames go out tells something of their noise. heatveil provision "
-                "gives it a longer one"
+                f"its tick is {there.tick_ms} ms and an answer takes up to "
+                f"{estimate_answer_ms(plan):.0f}: when its frames go out tells something of "
+                "their noise. heatveil provision gives it a longer one"
             )
     if there.word == "exhausted":
         faults.append(
@@ -320,7 +329,7 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
                 f"{device['key']}, {tells} {device['driver']}"
             )
         if held := device["limits"]:
-            left = state.worth(device["mechanism"], Limits(**held), device["left"])
+            left = state.describe_budget(device["mechanism"], Limits(**held), device["left"])
             say(
                 f"budget       {device['answers']} answers left, {left}; boot {device['epoch']}, "
                 f"round {device['round']}, limits {held['version']}"

@@ -12,12 +12,11 @@ from .. import config, logs
 from ..devices.enrol import tightened
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.enrol.tightened import Given
-from ..devices.owner import ringfile
-from ..devices.owner.keyring import FURTHEST, Boots, Chain, Ring, boots, spans
-from ..devices.owner.opening import Opening
-from ..devices.owner.readings import Row, check_new, write
-from ..devices.owner.source import Numbers, Stored, reading
-from ..devices.owner.tighter import Answers, exchange
+from ..devices.owner import keyring
+from ..devices.owner.keyring import FURTHEST, Boots, Chain, Ring, format_boots, parse_boots
+from ..devices.owner.readings import Row, check_new, write_readings
+from ..devices.owner.tighten import Answers, exchange
+from ..devices.owner.unveiling import Numbers, Opening, Stored, open_source
 from ..faults import OperatorFault, suggestion
 from ..mechanisms.served import granted, of
 from ..output import Stage, stages
@@ -38,7 +37,7 @@ def heard(deployment: config.Deployment, devices: Devices) -> Newest | None:
     path = deployment.site.database
     if not path.exists():
         return None
-    with reading(path, devices.site) as source:
+    with open_source(path, devices.site) as source:
         found = source.boots()
     known = {name: found.get((name, one.key_id)) for name, one in devices.by_name.items()}
     return {name: epoch for name, epoch in known.items() if epoch is not None}
@@ -99,12 +98,14 @@ def unveil(
     database, site = deployment.site.database, deployment.site.name
     check_new(out, database)
     devices = load_devices(deployment.site.devices, site)
-    ring = ringfile.read(keys_path, site, *ringfile.KINDS)
+    ring = keyring.read_ring(keys_path, site, *keyring.KINDS)
     check_ring(ring, devices, keys_path)
-    with reading(database, site) as source, stages() as stage:
+    with open_source(database, site) as source, stages() as stage:
         opening = Opening(devices, source.rounds(site, devices.site_key), ring)
         reports, count = source.reports(rounds), source.count(rounds)
-        write(out, site, _some(opening, _told(reports, count, stage)), lambda: opening.left)
+        write_readings(
+            out, site, _some(opening, _told(reports, count, stage)), lambda: opening.left
+        )
     for line in _lines(out, opening):
         say(line)
 
@@ -208,7 +209,7 @@ def listed(path: Path, keys_path: Path | None, say: Say) -> None:
     newest, place = heard(deployment, devices) or {}, deployment.site.devices
     ring = Ring(devices.site, {})
     if keys_path:
-        ring = ringfile.read(keys_path, devices.site, *ringfile.KINDS)
+        ring = keyring.read_ring(keys_path, devices.site, *keyring.KINDS)
     say(f"{place} says who may speak and signs what they are told; it opens no reading.")
     if keys_path:
         say(f"{keys_path} takes noise off, as the last column says.")
@@ -233,7 +234,7 @@ def grant(
     Raises:
         OperatorFault: a file is at fault, or such a key is not there to be given.
     """
-    wanted, (deployment, devices) = boots(epochs), _devices(path)
+    wanted, (deployment, devices) = parse_boots(epochs), _devices(path)
     chains = _owners(keys_path, devices)
     given: dict[str, Boots] = {}
     for name in names:
@@ -247,10 +248,11 @@ def grant(
             )
         given[name] = Boots(held.key_id, by_epoch)
     newest = heard(deployment, devices)
-    ringfile.grant(out, devices.site, given)
+    keyring.write_grant(out, devices.site, given)
     say(
-        f"{out} opens every frame of boots {spans(wanted)} of {named(names)}, sent or still to be "
-        "sent, for whoever has it, and no other boot. It cannot be taken back: a copy is enough."
+        f"{out} opens every frame of boots {format_boots(wanted)} of {named(names)}, sent or "
+        "still to be sent, for whoever has it, and no other boot. It cannot be taken back: a copy "
+        "is enough."
     )
     if ahead := beyond(wanted[-1], list(given), newest):
         say(ahead)
@@ -284,7 +286,7 @@ def shred(
         if not future:
             check_begun(before, name, newest)
         chains[name] = Chain(chain.key_id, before, key)
-    ringfile.replace(keys_path, devices.site, chains)
+    keyring.replace_ring(keys_path, devices.site, chains)
     say(
         f"{keys_path} opens boots from {before} on of {named(chosen)}; what it held before is "
         f"overwritten, and frames of boots before {before} stay blurred for ever."
@@ -303,7 +305,7 @@ def _devices(path: Path) -> tuple[config.Deployment, Devices]:
 
 def _owners(path: Path, devices: Devices) -> dict[str, Chain]:
     """Return the owner's keys by device; those of single boots step nowhere."""
-    ring = ringfile.read(path, devices.site, ringfile.OWNER)
+    ring = keyring.read_ring(path, devices.site, keyring.OWNER)
     check_ring(ring, devices, path)
     return {name: held for name, held in ring.held.items() if isinstance(held, Chain)}
 
@@ -330,7 +332,7 @@ def _opens(held: Chain | Boots | None, key_id: bytes) -> str:
     if held.key_id != key_id:
         return f"nothing: the file has key {held.key_id.hex()}, of another enrolment"
     if isinstance(held, Boots):
-        return f"boots {spans(held.by_epoch)} alone"
+        return f"boots {format_boots(held.by_epoch)} alone"
     return "every boot" if held.root is not None else f"boots from {held.first} on"
 
 

@@ -10,26 +10,23 @@ from edge.limits import NANO
 
 from .. import config
 from ..deployment import Deployment
-from ..devices.broker.rights import session_of
+from ..devices.broker.mosquitto import derive_session
 from ..devices.enrol import enrol, keyfile, single, tightened
 from ..devices.enrol.single import HOLDS
 from ..devices.kit import (
     boardfile,
-    fitting,
-    handing,
+    boards,
+    fit,
     interpreter,
-    lining,
-    placing,
+    provisioning,
     settings,
+    siting,
     state,
-    still,
-    suiting,
-    trying,
 )
-from ..devices.kit.board import Board
 from ..devices.kit.boardfile import THERMAL, Held
-from ..devices.kit.handing import Kit
-from ..devices.kit.starting import started
+from ..devices.kit.boards import Board
+from ..devices.kit.provisioning import Kit
+from ..devices.kit.start import start
 from ..faults import OperatorFault
 from ..mechanisms.served import first, granted, of
 from ..terms import unit_of
@@ -69,21 +66,21 @@ def provision(
     Raises:
         OperatorFault: it cannot be done, and why.
     """
-    told = settings.read(own) if own is not None else None
+    told = settings.read_settings(own) if own is not None else None
     file = out or path.parent / f"{name}.device.json"
     held = kept(path, name, file)
     deployment = config.load(path)
-    otherwise = None if replace else fitting.OTHERWISE
+    otherwise = None if replace else fit.OTHERWISE
     if held is None or unfinished(file).exists():
         would = would_be(path, deployment, name, *which)
         if told is not None:  # before the board is asked, for that would stop what it does
             suited(deployment, would, told)
             settings.check_tick(would, told)
-        with still.looked_at(board):
-            own_there = told if told is not None else settings.of_board(board)
+        with boards.resume_on_fault(board):
+            own_there = told if told is not None else settings.read_own(board)
             if told is None:
                 suited(deployment, would, own_there)
-            fitting.check(board, would, own_there, files, otherwise)
+            fit.check_board(board, would, own_there, files, otherwise)
             with Change(path, name, folder, None, out, say) as change:
                 change.add(which[0], False, which[1])
         held = kept(path, name, file)
@@ -96,8 +93,8 @@ def provision(
     if told is not None:
         suited(deployment, held, told)
         settings.check_tick(held, told)
-    seen = handing.provisioned(board, Kit(held, told, files, otherwise), say)
-    started(board, deployment, held.identity, seen.epoch, wait_s, say)
+    seen = provisioning.provision(board, Kit(held, told, files, otherwise), say)
+    start(board, deployment, held.identity, seen.epoch, wait_s, say)
 
 
 def would_be(
@@ -117,10 +114,10 @@ def would_be(
         sensor = single.free_sensor(devices, room, sensor, count)
     keyholder = deployment.privacy.keyholder
     made = single.enrolled(devices, name, sensor, sensors=count, keyholder=keyholder)
-    session = session_of(deployment.site.name, name, made.password)
+    session = derive_session(deployment.site.name, name, made.password)
     link = single.link_of(deployment.mqtt, name, made.password, session)
     limits = granted(deployment, config.query(deployment))
-    more = placing.asked_by(deployment)
+    more = siting.derive_settings(deployment)
     return Held(path, made.secret.identity, limits, link, b"", "", more)
 
 
@@ -130,12 +127,12 @@ def suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
     Raises:
         OperatorFault: it would not, or it would refuse the settings.
     """
-    settings.made(held, own)
-    suiting.check_count(own, held)
+    settings.make_config(held, own)
+    fit.check_count(own, held)
     if held.mechanism != THERMAL:
-        placing.check_place(own, deployment.room.grid)
-    asked, step = first(deployment, config.query(deployment)), suiting.step_of(own)
-    suiting.check(deployment, asked, held, step)
+        siting.check_place(own, deployment.room.grid)
+    asked, step = first(deployment, config.query(deployment)), fit.find_step(own)
+    fit.check_device(deployment, asked, held, step)
 
 
 def moved(deployment: Deployment, held: Held) -> Held:
@@ -148,9 +145,9 @@ def moved(deployment: Deployment, held: Held) -> Held:
     """
     old = held.link
     new = single.link_of(deployment.mqtt, old["username"], old["password"], old["client_id"])
-    plane = placing.asked_by(deployment).get("plane") if held.mechanism != THERMAL else None
+    plane = siting.derive_settings(deployment).get("plane") if held.mechanism != THERMAL else None
     same = new == old and plane in (None, held.more.get("plane"))
-    return held if same else boardfile.renewed(held, new, plane)
+    return held if same else boardfile.renew(held, new, plane)
 
 
 def kept(path: Path, name: str, file: Path) -> Held | None:
@@ -189,19 +186,19 @@ def rotate(
         OperatorFault: it cannot be done, and why.
     """
     file = path.parent / f"{name}.device.json"
-    with still.looked_at(board):
-        told = settings.read(own) if own is not None else settings.of_board(board)
-        found = interpreter.examined(board)  # whole, before a password is worth nothing
-        lining.check_line(found, told)
+    with boards.resume_on_fault(board):
+        told = settings.read_settings(own) if own is not None else settings.read_own(board)
+        found = interpreter.examine(board)  # whole, before a password is worth nothing
+        fit.check_line(found, told)
         if keys:
             _new_keys(path, name, board, folder, told, files, found.chip, budget, say)
             held = _held(path, name, file)
         else:
             held = _new_password(path, name, board, folder, say)
-    seen = handing.provisioned(board, Kit(held, told, files, OTHERWISE), say)
+    seen = provisioning.provision(board, Kit(held, told, files, OTHERWISE), say)
     if not keys:
         file.unlink()
-    started(board, config.load(path), held.identity, seen.epoch, wait_s, say)
+    start(board, config.load(path), held.identity, seen.epoch, wait_s, say)
 
 
 def _new_keys(
@@ -227,8 +224,8 @@ def _new_keys(
     deployment = config.load(path)
     would = would_be(path, deployment, name, None, 1)
     suited(deployment, would, told)  # before the keys of the right board are no more
-    fitting.check(board, would, told, files, OTHERWISE)
-    trying.rehearsed(board, would, told, files, say)
+    fit.check_board(board, would, told, files, OTHERWISE)
+    provisioning.rehearse(board, would, told, files, say)
     with Change(path, name, folder, None, file, say) as change:
         change.rotate(True, budget)
 
@@ -248,7 +245,7 @@ def _new_password(path: Path, name: str, board: Board, folder: Path | None, say:
             change.rotate(False)
     done = boardfile.board_file(file, name)
     link = _link(file, config.load(path).site.name, name)
-    return boardfile.renewed(_held(path, name, done), link)
+    return boardfile.renew(_held(path, name, done), link)
 
 
 def _check_whole(path: Path, name: str, file: Path) -> None:
@@ -281,7 +278,7 @@ def _held(path: Path, name: str, file: Path) -> Held:
 
 
 def _check_board(board: Board, held: Held) -> None:
-    there = state.asked(board, held.identity.mac_key)
+    there = state.read_state(board, held.identity.mac_key)
     if not there.ours:
         raise OperatorFault(
             f"{board.where} is {there.name or 'no device'} and not {held.identity.name}, or has "
@@ -291,7 +288,7 @@ def _check_board(board: Board, held: Held) -> None:
 
 def _waiting(file: Path, holds: str) -> bool:
     """Say whether a file waits that was made and did not come to the board."""
-    return file.exists() and boardfile.holds(file) == holds
+    return file.exists() and boardfile.read_kind(file) == holds
 
 
 def _link(file: Path, site: str, name: str) -> dict[str, object]:

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..devices.broker import control as broker
-from ..devices.broker.control import Control, Silence
+from ..devices.broker import dynamic
+from ..devices.broker.control import Control, Silence, expect
 from ..faults import OperatorFault
 from ..telling import shut_out
 from .guard import Guard
@@ -160,10 +160,10 @@ class Quarantine:
                 self._disabled = {name for name, row in rows if _ours(row)}
                 self._mute = False
             for name in wanted - self._disabled:
-                broker.expect(self._control.ask(broker.disable(name)), MISSING)
+                expect(self._control.ask(dynamic.compose_disable(name)), MISSING)
                 self._disabled.add(name)
             for name in self._disabled - wanted:
-                broker.expect(self._control.ask(broker.enable(name)), MISSING)
+                expect(self._control.ask(dynamic.compose_enable(name)), MISSING)
                 self._disabled.discard(name)
         except Silence as fault:
             self._disabled, self._again_s = None, time.monotonic() + AGAIN_S
@@ -176,4 +176,4 @@ class Quarantine:
 
 
 def _ours(row: Mapping[str, Any]) -> bool:
-    return bool(row.get("disabled")) and row.get("textdescription") == broker.MARK
+    return bool(row.get("disabled")) and row.get("textdescription") == dynamic.MARK

@@ -69,11 +69,11 @@ class Site:
 
     def __init__(self, folder: Path, devices: int, stack: ExitStack) -> None:
         from edge.limits import Limits
-        from gateway.devices.broker.broker import free_port
+        from gateway.devices.broker.embedded import find_free_port
         from gateway.devices.enrol import enrol
         from gateway.operating import Mqtt
 
-        self.folder, self.devices, self.port = folder, devices, free_port()
+        self.folder, self.devices, self.port = folder, devices, find_free_port()
         self.limits = Limits(1, GRAINS, 1, 10_000, 10**9, 0)
         self.broker = Mqtt(host="127.0.0.1", port=self.port, insecure=True)
         self.made = enrol.make(SITE, devices)

@@ -185,19 +185,19 @@ def run(seconds: float, guarded: bool) -> dict[str, Any]:
 def broker(folder: Path, names: list[str]) -> Iterator[int]:
     """Run a mosquitto that lets these in, with the limits that ours has."""
     from gateway.devices.broker import dynamic, mosquitto
-    from gateway.devices.broker.broker import free_port
-    from gateway.devices.broker.broker import mosquitto as program
+    from gateway.devices.broker.embedded import find_free_port
+    from gateway.devices.broker.embedded import find_mosquitto as program
 
-    port = free_port()
-    text = mosquitto.configuration(
-        "flood", folder, ["127.0.0.1"], port, os.environ.get("USER", "root"), dynamic.plugin()
+    port = find_free_port()
+    text = mosquitto.render_configuration(
+        "flood", folder, ["127.0.0.1"], port, os.environ.get("USER", "root"), dynamic.find_plugin()
     )
     tls = ("certfile", "keyfile", "tls_version")  # on loopback it would only cost time
     kept = [line for line in text.splitlines() if not line.startswith(tls)]
     (folder / "mosquitto.conf").write_text("\n".join(kept) + "\n")
     (folder / "data").mkdir()
     passwords = {name: _secret(name) for name in names}
-    (folder / dynamic.FILE).write_text(dynamic.file("flood", "gateway", passwords, "ha"))
+    (folder / dynamic.FILE).write_text(dynamic.make_file("flood", "gateway", passwords, "ha"))
     with subprocess.Popen(
         [program() or "mosquitto", "-c", folder / "mosquitto.conf"], stderr=subprocess.DEVNULL
     ) as child:

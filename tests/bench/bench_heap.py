@@ -45,9 +45,8 @@ asyncio.run(live())
 def main() -> None:
     """Print the table."""
     sys.path.insert(0, str(ROOT))
-    from gateway.devices.broker.broker import embedded
-    from gateway.devices.build import release
-    from gateway.devices.kit import parts
+    from gateway.devices.broker.embedded import run_broker
+    from gateway.devices.build import parts, release
     from tests.interpreters import heaps
 
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -59,7 +58,7 @@ def main() -> None:
     if program is None:
         sys.exit("micropython-i386 is not in .tools: make tools, on a PC that runs 32 bits")
 
-    with tempfile.TemporaryDirectory() as made, embedded("mosquitto") as broker:
+    with tempfile.TemporaryDirectory() as made, run_broker("mosquitto") as broker:
         folder = Path(made)
         forms = heaps.built(folder)
 
@@ -89,7 +88,7 @@ def main() -> None:
         (held,) = alone(MOST_KB)
         print(f"MQTT alone {held / 1024:8.1f} {least(alone):10d}   from source")
         for press in (False, True):
-            files = release.built(parts.sources(), press)
+            files = release.build(parts.read_sources(), press)
             device = [path for path in files if not path.startswith(release.NO_CORE)]
             size = sum(len(files[path]) for path in device if path.endswith(".mpy"))
             print(

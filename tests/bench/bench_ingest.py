@@ -62,17 +62,17 @@ def unbind() -> None:
 
     What it lets fall its device would send again; this load says everything once.
     """
-    from gateway.devices.broker import broker
+    from gateway.devices.broker import embedded
 
     for bound in ("queued_messages 100000", "queued_bytes 67108864"):
-        assert bound in broker.CONFIGURATION, bound
-        unbounded = broker.CONFIGURATION.replace(bound, f"{bound.split()[0]} 0")
-        broker.CONFIGURATION = unbounded
+        assert bound in embedded.CONFIGURATION, bound
+        unbounded = embedded.CONFIGURATION.replace(bound, f"{bound.split()[0]} 0")
+        embedded.CONFIGURATION = unbounded
 
 
 def run(asked: dict[str, Any], taker: str) -> dict[str, Any]:
     """Return what a taker did with the load."""
-    from gateway.devices.broker import broker
+    from gateway.devices.broker import embedded
 
     sys.path.insert(0, str(LOAD))
     from held import held
@@ -80,7 +80,7 @@ def run(asked: dict[str, Any], taker: str) -> dict[str, Any]:
     total = (asked["rate"] or 10_000) * asked["seconds"]
     rounds = 1 if asked["way"] == "back" else max(total // asked["devices"], 1)
     limit_s = DRAIN_S if asked["way"] == "outage" else 3 * asked["seconds"] + 30
-    with broker.embedded("mosquitto") as address, tempfile.TemporaryDirectory() as folder:
+    with embedded.run_broker("mosquitto") as address, tempfile.TemporaryDirectory() as folder:
         common = {**asked, "port": address.port, "rounds": rounds, "seconds": limit_s}
         store = f"{folder}/s.sqlite"
         gateway = _start(taker, {**common, "out": f"{folder}/g", "store": store})

@@ -37,7 +37,7 @@ from harness.truth import ask
 from harness.verdicts import wrongs
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from gateway.devices.broker.broker import mosquitto
+from gateway.devices.broker.embedded import find_mosquitto
 
 KINDS = {"gateway": 4, "broker": 2, "devices": 2, "gateway, broker": 2, "all": 2, "database": 3}
 STUCK_S, DRAIN_S, A_KILL_S = 60.0, 60.0, 20.0
@@ -141,7 +141,9 @@ def run(store: str, kills: int, seed: int, devices: int, gather_s: float) -> lis
     rounds = {"every_s": 0.2, "gather_s": gather_s, "readings": 30 * kills + 100}
     done, bad, before_s = 0, list[str](), used_s()
     with ExitStack() as stack:
-        site = stack.enter_context(staged(mosquitto() or "", folder, sensors=devices, **rounds))
+        site = stack.enter_context(
+            staged(find_mosquitto() or "", folder, sensors=devices, **rounds)
+        )
         cluster = site.keep_in(Cluster(POSTGRES[-1])) if store == "postgresql" else None
         stranger = stack.enter_context(Stranger(site.broker.port))
         killing = Killing(site, cluster, seed)
@@ -204,7 +206,7 @@ def main() -> int:
     given.add_argument("--store", choices=("sqlite", "postgresql", "both"), default="both")
     asked = given.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and leave no process behind
-    if mosquitto() is None:
+    if find_mosquitto() is None:
         print("mosquitto is not here: apt-get install mosquitto")
         return 1
     stores = ["sqlite", "postgresql"] if asked.store == "both" else [asked.store]

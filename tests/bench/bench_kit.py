@@ -38,8 +38,7 @@ def smallest(starts: Callable[[int], bool], least: int = 16, most: int = ROOMY_K
 
 def measured(program: str, port: int, folder: Path) -> dict[str, float]:
     """Return the figures that can be measured on a PC, by their name in the table."""
-    from gateway.devices.build import release
-    from gateway.devices.kit import parts
+    from gateway.devices.build import parts, release
     from tests.interpreters import heaps
 
     ways, found = heaps.built(folder), dict[str, float]()
@@ -67,9 +66,9 @@ def measured(program: str, port: int, folder: Path) -> dict[str, float]:
         script += heaps.TOGETHER if form == "pressed" else heaps.SEPARATE
         ((more,),) = heaps.run(program, script + BOARD, ROOMY_KB, folder)
         found[f"board{end}"] = round(more / 1024, 1)
-    sources = parts.sources()
+    sources = parts.read_sources()
     found["source_kb"] = round(sum(map(len, sources.values())) / 1024, 1)
-    found["mpy_kb"] = round(sum(map(len, release.built(sources).values())) / 1024, 1)
+    found["mpy_kb"] = round(sum(map(len, release.build(sources).values())) / 1024, 1)
     found["files"] = len(sources)
     return found
 
@@ -96,14 +95,14 @@ def main(arguments: list[str]) -> int:
     import shutil
 
     sys.path.insert(0, str(TABLE.parents[2]))
-    from gateway.devices.broker.broker import embedded
+    from gateway.devices.broker.embedded import run_broker
 
     tools = TABLE.parents[2] / ".tools"
     program = shutil.which("micropython-i386", path=f"{tools}:/usr/bin")
     if program is None:
         print("no micropython-i386 here: make tools")
         return 0
-    with embedded("mosquitto") as broker, tempfile.TemporaryDirectory() as folder:
+    with run_broker("mosquitto") as broker, tempfile.TemporaryDirectory() as folder:
         found = measured(program, broker.port, Path(folder))
     values = {row["name"]: float(row["value"]) for row in told()}
     print("figure            table      now  now/table")

@@ -152,14 +152,18 @@ def main() -> None:
     words.add_argument("--minutes", type=float, default=1.0)
     words.add_argument("--rate", type=int, default=500)
     asked = words.parse_args()
-    from gateway.devices.broker.broker import embedded, free_port
+    from gateway.devices.broker.embedded import find_free_port, run_broker
     from gateway.mqtt.pump import Pump
     from gateway.mqtt.service import Link
     from gateway.operating import Mqtt
 
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        broker, page, config = stack.enter_context(embedded()), free_port(), folder / "site.toml"
+        broker, page, config = (
+            stack.enter_context(run_broker()),
+            find_free_port(),
+            folder / "site.toml",
+        )
         config.write_text(SITE.format(sensors=SENSORS, port=broker.port, page=page))
         words_of_fleet = [PROGRAM, "fleet", "--config", config, "--sources-random", "1", "--enrol"]
         fleet = subprocess.Popen(words_of_fleet, stdout=subprocess.PIPE, text=True)

@@ -48,7 +48,7 @@ def run(
     """
     import fleet
 
-    from gateway.devices.broker import broker
+    from gateway.devices.broker import embedded
     from gateway.mqtt.pump import Pump
     from gateway.mqtt.service import Link
     from gateway.operating import Mqtt
@@ -60,7 +60,7 @@ def run(
     asked |= {"rounds": rounds, "rate": 0, "cells": 1, "connections": 8, "seconds": PATIENCE_S}
     asked |= {"way": "steady", "peer": False, "version": "5"}
     asked["postgresql"] = f"host=127.0.0.1 port={postgres} user=postgres dbname={name}"
-    with broker.embedded("mosquitto") as address, tempfile.TemporaryDirectory() as folder:
+    with embedded.run_broker("mosquitto") as address, tempfile.TemporaryDirectory() as folder:
         asked |= {"port": address.port, "out": f"{folder}/load"}
         from worker import deployment
 
@@ -184,9 +184,9 @@ def postgres() -> Iterator[tuple[int, int]]:
     """Run PostgreSQL on a free port; gives the port and its process."""
     import shutil
 
-    from gateway.devices.broker.broker import free_port
+    from gateway.devices.broker.embedded import find_free_port
 
-    folder, port = Path(tempfile.mkdtemp(prefix="heatveil-bench-")), free_port()
+    folder, port = Path(tempfile.mkdtemp(prefix="heatveil-bench-")), find_free_port()
     who: dict[str, Any] = {"user": "postgres"} if os.getuid() == 0 else {}
     if who:
         shutil.chown(folder, "postgres")

@@ -181,7 +181,7 @@ def flooded(site: Stage, flood_s: float) -> tuple[list[float], int, bool]:
 
 def flooding(stage: Staged, stack: ExitStack, quarantine: bool) -> tuple[Stage, list[float], bool]:
     """Put a site on stage in which one device floods."""
-    plugin = dynamic.plugin()
+    plugin = dynamic.find_plugin()
     if plugin is None:
         pytest.skip("mosquitto's dynamic security shuts devices out, and it is not here")
     site = stage(gather_s=600)

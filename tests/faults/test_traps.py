@@ -17,7 +17,7 @@ from harness.stage import Stage
 from edge import wire
 from edge.host import post
 from edge.records import Report
-from gateway.devices.broker import broker, mosquitto
+from gateway.devices.broker import embedded, mosquitto
 from gateway.devices.enrol.together import WIDEST, check_widths
 from gateway.faults import OperatorFault
 from gateway.mqtt.pump import Pump, Rider
@@ -65,7 +65,7 @@ def test_1_and_13_nothing_at_qos_2_and_no_reading_retained(stage: Staged) -> Non
     }.items()
 
 
-@pytest.mark.parametrize("written", [mosquitto.__file__, broker.__file__])
+@pytest.mark.parametrize("written", [mosquitto.__file__, embedded.__file__])
 def test_3_queues_are_limited_in_messages_and_in_bytes(written: str) -> None:
     """A thousand messages are too few for a gateway that is away, and no limit fills a memory."""
     found = re.findall(r"^max_queued_(messages|bytes) (\d+)$", Path(written).read_text(), re.M)

@@ -16,7 +16,7 @@ from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 from gateway import cli
-from gateway.devices.broker import broker, dynamic
+from gateway.devices.broker import dynamic, embedded
 from gateway.devices.enrol import budgets, enrol
 from gateway.operating import Mqtt
 from tests import processes
@@ -37,7 +37,7 @@ def mosquitto(
 ) -> Iterator[Mqtt]:
     """Run one stock mosquitto for all tests: its own limits, so that ours need none other."""
     program, folder = need("mosquitto"), tmp_path_factory.mktemp("mosquitto")
-    port = broker.free_port()
+    port = embedded.find_free_port()
     settings = Path(folder, "mosquitto.conf")
     settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
     with processes.Child([program, "-c", settings], stderr=subprocess.DEVNULL) as child:
@@ -67,13 +67,13 @@ def doors(
     need: Callable[[str], str], answers: Callable[[int], None], tmp_path: Path
 ) -> Iterator[Doors]:
     """Return a broker that is not running yet."""
-    program, plugin = need("mosquitto"), dynamic.plugin()
+    program, plugin = need("mosquitto"), dynamic.find_plugin()
     if plugin is None:
         pytest.skip("mosquitto has no dynamic security here; Debian's package has")
-    port, folder = broker.free_port(), tmp_path / "doors"
+    port, folder = embedded.find_free_port(), tmp_path / "doors"
     folder.mkdir()
     names = ["gateway", *(f"node-{number}" for number in range(SENSORS))]
-    held = dynamic.file(SITE, "gateway", {one: f"secret of {one}" for one in names}, "ha")
+    held = dynamic.make_file(SITE, "gateway", {one: f"secret of {one}" for one in names}, "ha")
     (folder / dynamic.FILE).write_text(held)
     lines = [f"listener {port} 127.0.0.1", "allow_anonymous false", f"plugin {plugin}"]
     lines += [f"plugin_opt_config_file {folder / dynamic.FILE}", f"user {getpass.getuser()}"]

@@ -14,7 +14,7 @@ import pytest
 
 from edge.limits import Limits
 from gateway import config
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
 
 BROKEN = {
@@ -144,7 +144,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heatveil: Callable[.
             place = place[step]
         place[path[-1]] = value
         Path(f"{name}.json").write_text(json.dumps(found))
-    site = config.sample().replace("port = 8080", f"port = {free_port()}")
+    site = config.sample().replace("port = 8080", f"port = {find_free_port()}")
     site = site.replace("port = 8883", "port = 1").replace("# insecure", "insecure")
     lines = [line for line in site.splitlines() if not line.startswith(("ca_", "password_"))]
     Path("site.toml").write_text("\n".join(lines))

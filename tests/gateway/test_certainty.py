@@ -13,7 +13,7 @@ from gateway import telling
 from gateway.certainty import heard, told
 from gateway.cli.serve import drawn as on_terminal
 from gateway.cli.show import drawn as shown
-from gateway.devices.broker import broker
+from gateway.devices.broker import embedded
 from gateway.mechanisms.thermal.words import sure_lines
 from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 
@@ -110,7 +110,7 @@ def test_the_largest_map_is_far_below_what_a_broker_takes() -> None:
     found = replace(MAP, grid=Grid((64, 64), 0), mass=mass / mass.sum(), credible=sure)
     said = len(json.dumps(telling.drawn(1, replace(found, certified=None), 0.1)))
     alone = len(json.dumps(telling.drawn(1, replace(found, credible=None, certified=None), 0.1)))
-    limit = int(broker.CONFIGURATION.split("message_size_limit ")[1].split()[0])
+    limit = int(embedded.CONFIGURATION.split("message_size_limit ")[1].split()[0])
 
     assert told(found)["estimator"] == "posterior"
     assert said < limit / 20

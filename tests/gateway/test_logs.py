@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edge import wire
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.operating import Mqtt
@@ -144,7 +144,7 @@ def day(folder: Path, name: str, broker: Mqtt, heatveil: Callable[..., Any], war
     folder.mkdir()
     path, sources = folder / "site.toml", folder / "warm.csv"
     shape = {"cells": 20, "sensors": 4, "readings": 2, "gather_s": 10.0, "every_s": 0.5}
-    path.write_text(sites.small(name, broker.port, free_port(), **shape))
+    path.write_text(sites.small(name, broker.port, find_free_port(), **shape))
     sources.write_text(f"position,intensity\n{warm}\n")
     assert heatveil("enrol", "--config", path).status == 0
     base = [PROGRAM, "--log", "debug"]

@@ -17,7 +17,7 @@ from edge.host import post
 from edge.records import Report
 from gateway import config, telling
 from gateway.deployment import Deployment
-from gateway.devices.broker import broker
+from gateway.devices.broker import embedded
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.enrol.granting import granted
 from gateway.devices.fleet.nodes import Nodes
@@ -161,7 +161,7 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
 @pytest.mark.usefixtures("here")
 def test_rounds_run_over_the_fallback_broker_too(tmp_path: Path) -> None:
     """`heatveil demo` on a machine without mosquitto."""
-    with broker.embedded("amqtt") as at:
+    with embedded.run_broker("amqtt") as at:
         room = Room(Mqtt(host=at.host, port=at.port, insecure=True), tmp_path, "fallback")
         with room.service() as service, room.nodes():
             service.run()

@@ -20,8 +20,8 @@ from structlog.testing import capture_logs
 from gateway import config
 from gateway.cli import broker
 from gateway.devices.broker import certificates, dynamic, mosquitto
-from gateway.devices.broker.broker import free_port
-from gateway.devices.broker.rights import Right
+from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.broker.mosquitto import Right
 from gateway.devices.enrol import enrol
 from gateway.faults import LinkFault
 from gateway.mqtt import access
@@ -78,9 +78,9 @@ def wall(
 ) -> Iterator[Wall]:
     """Enrol four devices, make their broker by the command, and run it, both ways."""
     program, folder, plain = need("mosquitto"), tmp_path, request.param == "plain"
-    if not plain and dynamic.plugin() is None:
+    if not plain and dynamic.find_plugin() is None:
         pytest.skip("mosquitto has no dynamic security here; Debian's package has")
-    port = free_port()
+    port = find_free_port()
     path = folder / "gateway.toml"
     path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
     secrets = enrol.make(SITE, 4).secrets
@@ -100,16 +100,16 @@ def watch(folder: Path, plain: bool) -> None:
     if plain:
         for name, line in (
             ("acl", "user watcher\ntopic read #\n"),
-            ("passwords", mosquitto.passwords({"watcher": "w" * 64}, [b"twelve bytes"])),
+            ("passwords", mosquitto.render_passwords({"watcher": "w" * 64}, [b"twelve bytes"])),
         ):
             with (folder / name).open("a") as file:
                 file.write(line)
         return
     path = folder / dynamic.FILE
-    body = dynamic.parsed(path.read_text())
-    body["clients"].append(dynamic.client("watcher", "w" * 64, "watches", b"twelve bytes"))
-    body["roles"].append({"rolename": "watches", "acls": dynamic.acls([Right(False, "#")])})
-    path.write_text(dynamic.text(body))
+    body = dynamic.parse(path.read_text())
+    body["clients"].append(dynamic.make_client("watcher", "w" * 64, "watches", b"twelve bytes"))
+    body["roles"].append({"rolename": "watches", "acls": dynamic.make_acls([Right(False, "#")])})
+    path.write_text(dynamic.dump(body))
 
 
 @pytest.fixture
@@ -423,7 +423,7 @@ def test_a_broker_that_a_stranger_signed_is_not_spoken_to(
 ) -> None:
     """Who sits on the line can make a certificate for any name, but not our authority's."""
     other = tmp_path / "other.pem"
-    other.write_bytes(certificates.authority("a stranger", datetime.now(UTC)).certificate)
+    other.write_bytes(certificates.make_authority("a stranger", datetime.now(UTC)).certificate)
 
     ours = refused(wall.mqtt.model_copy(update={"ca_file": other}), pump)
     systems = refused(wall.mqtt.model_copy(update={"ca_file": None}), pump)
@@ -452,10 +452,10 @@ def test_a_certificate_out_of_its_time_is_refused(
     word: str,
 ) -> None:
     """An old key may have been stolen since; and a clock that is wrong must be said to be."""
-    folder, port = tmp_path / "old", free_port()
+    folder, port = tmp_path / "old", find_free_port()
     shutil.copytree(wall.folder / "broker", folder)
     signer = certificates.Pair(*((folder / f"ca.{end}").read_bytes() for end in ("pem", "key")))
-    old = certificates.server(["127.0.0.1"], signer, datetime.now(UTC) + timedelta(days=days))
+    old = certificates.make_server(["127.0.0.1"], signer, datetime.now(UTC) + timedelta(days=days))
     (folder / "server.pem").write_bytes(old.certificate)
     (folder / "server.key").write_bytes(old.key)
     settings = (folder / "mosquitto.conf").read_text()
@@ -474,7 +474,7 @@ def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
     wall: Wall, pump: Pump, tmp_path: Path, need: Callable[[str], str], running: Running
 ) -> None:
     """Trust is asked for anew at every connection; what waits is said to the right one alone."""
-    folders, port = [tmp_path / "ours", tmp_path / "theirs"], free_port()
+    folders, port = [tmp_path / "ours", tmp_path / "theirs"], find_free_port()
     for folder in folders:
         shutil.copytree(wall.folder / "broker", folder)
         settings = (folder / "mosquitto.conf").read_text()
@@ -482,7 +482,9 @@ def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
         settings = settings.replace(f"listener {wall.mqtt.port}", f"listener {port}")
         (folder / "mosquitto.conf").write_text(settings)
     now = datetime.now(UTC)
-    posing = certificates.server(["127.0.0.1"], certificates.authority("a stranger", now), now)
+    posing = certificates.make_server(
+        ["127.0.0.1"], certificates.make_authority("a stranger", now), now
+    )
     (folders[1] / "server.pem").write_bytes(posing.certificate)
     (folders[1] / "server.key").write_bytes(posing.key)
     program, ears = need("mosquitto"), Ears()

@@ -11,7 +11,6 @@ from tests import processes
 ROOT = Path(__file__).resolve().parents[2]
 TAKES_OFF = {
     "gateway.devices.owner.keyring",
-    "gateway.devices.owner.ringfile",
     "gateway.cli.owner",
 }
 

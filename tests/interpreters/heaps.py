@@ -24,8 +24,7 @@ from edge.limits import Limits
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Files
 from edge.wire import round_topic, topic
-from gateway.devices.build import release, romfs
-from gateway.devices.kit import parts
+from gateway.devices.build import parts, release
 from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,11 +128,11 @@ print(noise.seq, used() - early)
 
 def built(folder: Path) -> dict[str, str]:
     """Return the first lines of a script for each form; the files are in this folder by then."""
-    sources = parts.sources()
-    pressed = release.built(sources)
-    release.write(folder / "mpy", release.built(sources, press=False))
-    release.write(folder / "pressed", pressed)
-    (folder / "edge.romfs").write_bytes(romfs.image(pressed))
+    sources = parts.read_sources()
+    pressed = release.build(sources)
+    release.write_release(folder / "mpy", release.build(sources, press=False))
+    release.write_release(folder / "pressed", pressed)
+    (folder / "edge.romfs").write_bytes(release.make_image(pressed))
     path = "import sys\nsys.path[:] = [%r, '.frozen']\ndel sys\n"
     return {
         "source": path % str(ROOT),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.devices.broker.broker import embedded
+from gateway.devices.broker.embedded import run_broker
 from tests.interpreters import heaps
 
 # With MicroPython 1.25.0, i386, on 2026-11-23, in KB: held while it answers, and the heap for it.
@@ -32,7 +32,7 @@ def forms(need, tmp_path_factory) -> dict[str, str]:
 def port(need) -> Iterator[int]:
     """Return the port of a mosquitto of its own."""
     need("mosquitto")
-    with embedded("mosquitto") as address:
+    with run_broker("mosquitto") as address:
         yield address.port
 
 

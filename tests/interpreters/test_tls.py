@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from gateway.devices.broker import certificates, mosquitto
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from tests import processes
 
 # {0} is what the case adds; it must print one line.
@@ -72,15 +72,17 @@ KNOWN = {"user": "node-0", "password": "ab" * 32}
 def settled(folder: Path, signer: certificates.Pair, now: datetime) -> int:
     """Write the files of a broker on a free port; return the port."""
     folder.mkdir()
-    port, hosts = free_port(), ["localhost", "127.0.0.1"]
-    made = certificates.server(hosts, signer, now)
+    port, hosts = find_free_port(), ["localhost", "127.0.0.1"]
+    made = certificates.make_server(hosts, signer, now)
     everybody = {KNOWN["user"]: KNOWN["password"]}
     for name, content in {
         "server.pem": made.certificate.decode(),
         "server.key": made.key.decode(),
-        "passwords": mosquitto.passwords(everybody, [b"twelve bytes"]),
-        "acl": mosquitto.access_list("lab", "gateway", everybody),
-        "mosquitto.conf": mosquitto.configuration("lab", folder, hosts, port, getpass.getuser()),
+        "passwords": mosquitto.render_passwords(everybody, [b"twelve bytes"]),
+        "acl": mosquitto.render_access("lab", "gateway", everybody),
+        "mosquitto.conf": mosquitto.render_configuration(
+            "lab", folder, hosts, port, getpass.getuser()
+        ),
     }.items():
         (folder / name).write_text(content)
         (folder / name).chmod(0o600)
@@ -97,7 +99,7 @@ def broker(
     """Run the broker of a site that has one device, and another whose time is over."""
     program, folder = need("mosquitto"), tmp_path_factory.mktemp("tls")
     now = datetime.now(UTC)
-    signer = certificates.authority("a test", now)
+    signer = certificates.make_authority("a test", now)
     (folder / "ca.pem").write_bytes(signer.certificate)
     ports = [
         settled(folder / "good", signer, now),
@@ -155,7 +157,7 @@ def test_a_broker_that_is_not_ours_is_not_spoken_to(
     networked, broker: Broker, case: str, words: str
 ) -> None:
     """Signed by a stranger, made for another host, out of date: it does not hear a word."""
-    stranger = certificates.authority("a stranger", datetime.now(UTC)).certificate
+    stranger = certificates.make_authority("a stranger", datetime.now(UTC)).certificate
     call = case.format(stranger=stranger, expired=broker.expired)
     said = networked.run(broker.device(f"print(refused(lambda: {call}))"))
 
@@ -165,7 +167,7 @@ def test_a_broker_that_is_not_ours_is_not_spoken_to(
 
 def test_what_mistrust_is_for_can_be_seen(networked, broker: Broker) -> None:
     """A negative control: with CERT_NONE, where MicroPython begins, a stranger is believed."""
-    stranger = certificates.authority("a stranger", datetime.now(UTC)).certificate
+    stranger = certificates.make_authority("a stranger", datetime.now(UTC)).certificate
     case = f"""
 library = tls._library()
 inner = library.SSLContext(library.PROTOCOL_TLS_CLIENT)
@@ -195,7 +197,7 @@ except ValueError:
 except OSError:
     print("another attempt")
 """
-    said = networked.run(broker.device(case.replace("{port}", str(free_port()))))
+    said = networked.run(broker.device(case.replace("{port}", str(find_free_port()))))
 
     assert said == "another attempt\n"
 

@@ -44,15 +44,15 @@ Rule = tuple[str, str, str]  # who, what with, which topics
 def told() -> Claim:
     """Return whether its configuration and its rights keep everybody to what is theirs."""
     words = ("audit", Path("/x"), ["broker.example"], 8883, "nobody")
-    by_files = _lines(mosquitto.configuration(*words))
-    by_plugin = _lines(mosquitto.configuration(*words, Path("/p.so")))
+    by_files = _lines(mosquitto.render_configuration(*words))
+    by_plugin = _lines(mosquitto.render_configuration(*words, Path("/p.so")))
     safe = {"allow_anonymous false", "certfile /x/server.pem"}
     closed = safe | {"password_file /x/passwords", "acl_file /x/acl"} <= by_files
     closed &= safe | {"plugin_opt_config_file /x/dynamic-security.json"} <= by_plugin
     for lines in (by_files, by_plugin):
         closed &= sum(line.startswith("listener") for line in lines) == 1
     everybody = dict.fromkeys(("gateway", *DEVICES), "?")
-    held = json.loads(dynamic.file("audit", "gateway", everybody, "ha"))
+    held = json.loads(dynamic.make_file("audit", "gateway", everybody, "ha"))
     closed &= not any(held["defaultACLAccess"][kind] for kind in KINDS)
     rules = [*_listed(), *_roles(held)]
     wide = [" ".join(rule) for rule in rules if not _theirs(*rule)]
@@ -80,7 +80,7 @@ def _lines(text: str) -> set[str]:
 def _listed() -> Iterator[Rule]:
     """Yield the rules of the access list, each under the name that it stands under."""
     who = "everybody"
-    for line in mosquitto.access_list("audit", "gateway", DEVICES).splitlines():
+    for line in mosquitto.render_access("audit", "gateway", DEVICES).splitlines():
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
@@ -116,13 +116,15 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield whom the gateway and a device speak to."""
     with tempfile.TemporaryDirectory() as name:
         folder, now = Path(name), datetime.now(UTC)
-        ours, others = (certificates.authority(one, now) for one in ("ours", "others"))
+        ours, others = (certificates.make_authority(one, now) for one in ("ours", "others"))
         old = now - timedelta(days=4000)
         ways = (
-            Broker("ours", True, certificates.server([HOST], ours, now)),
-            Broker("a stranger's", False, certificates.server([HOST], others, now)),
-            Broker("for another host", False, certificates.server(["other.example"], ours, now)),
-            Broker("expired", False, certificates.server([HOST], ours, old)),
+            Broker("ours", True, certificates.make_server([HOST], ours, now)),
+            Broker("a stranger's", False, certificates.make_server([HOST], others, now)),
+            Broker(
+                "for another host", False, certificates.make_server(["other.example"], ours, now)
+            ),
+            Broker("expired", False, certificates.make_server([HOST], ours, old)),
         )
         ca_file = folder / "ca.pem"
         ca_file.write_bytes(ours.certificate)

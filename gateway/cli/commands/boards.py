@@ -171,8 +171,7 @@ def budget(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say how long a battery lasts, and what memory, flash and bytes a board needs."""
-    from ...devices.kit.asked import Plan, own_figures
-    from ...devices.kit.figures import SENSORS
+    from ...devices.kit.needs import SENSORS, Plan, parse_figures
     from ..doctor import USUAL, budget, of_deployment
 
     named, promised = sensor or USUAL, None
@@ -184,7 +183,7 @@ def budget(
         plan = plan._replace(**found)
     if readings is not None:
         plan = plan._replace(readings=readings)
-    plan = plan._replace(own=own_figures(own or []))
+    plan = plan._replace(own=parse_figures(own or []))
     budget(plan, as_json, figures, promised, typer.echo)
 
 
@@ -212,11 +211,11 @@ def provision(
     wait: Wait = WAIT_S,
 ) -> None:
     """Make a device of a bare board with MicroPython; cut off, it goes on where it was."""
-    from ...devices.kit.opening import lent, modules_of
+    from ...devices.kit.connect import lend_board, load_modules
     from ..provision import provision
 
-    files, which = modules_of(mpy, release), (sensor, sensors)
-    with lent(board, wait > 0) as place:
+    files, which = load_modules(mpy, release), (sensor, sensors)
+    with lend_board(board, wait > 0) as place:
         provision(
             config, name, place, settings, out, folder, files, which, replace, wait, typer.echo
         )
@@ -233,10 +232,10 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what a board holds, what is left of its budget, and what is wrong with it."""
-    from ...devices.kit.opening import opened
+    from ...devices.kit.connect import open_board
     from ..doctor import examine
 
-    if not examine(opened(board, fresh=False), config, reach, as_json, typer.echo):
+    if not examine(open_board(board, fresh=False), config, reach, as_json, typer.echo):
         raise typer.Exit(1)
 
 
@@ -255,11 +254,11 @@ def rotate(
     wait: Wait = WAIT_S,
 ) -> None:
     """Give a device a new password, or new keys, and bring them to its board."""
-    from ...devices.kit.opening import lent, modules_of
+    from ...devices.kit.connect import lend_board, load_modules
     from ..provision import rotate
 
     if new_budget and not keys:
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
-    files = modules_of(mpy, release)
-    with lent(board, wait > 0) as place:
+    files = load_modules(mpy, release)
+    with lend_board(board, wait > 0) as place:
         rotate(config, name, place, folder, settings, files, keys, new_budget, wait, typer.echo)

@@ -31,7 +31,7 @@ def unveil(
     round: Annotated[int | None, typer.Option(min=1, help="This round alone.")] = None,
 ) -> None:
     """Give the holder of keys the exact readings, in a file of their own. NOT PRIVATE."""
-    from ...devices.owner.source import ALL
+    from ...devices.owner.unveiling import ALL
     from ..owner import unveil
 
     if since is not None and round is not None:

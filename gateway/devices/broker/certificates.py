@@ -42,7 +42,7 @@ class Pair(NamedTuple):
     key: bytes
 
 
-def authority(name: str, now: datetime) -> Pair:
+def make_authority(name: str, now: datetime) -> Pair:
     """Return a new authority that signs itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -56,14 +56,14 @@ def authority(name: str, now: datetime) -> Pair:
     return _pair(built.sign(key, hashes.SHA256()), key)
 
 
-def server(hosts: Iterable[str], signer: Pair, now: datetime) -> Pair:
+def make_server(hosts: Iterable[str], signer: Pair, now: datetime) -> Pair:
     """Return a certificate for a broker that goes by these names and addresses.
 
     Raises:
         OperatorFault: one is neither a name nor an address, or there are none.
         ValueError: the signer is no authority's certificate with its key.
     """
-    names = [general_name(host) for host in dict.fromkeys(hosts)]
+    names = [make_general_name(host) for host in dict.fromkeys(hosts)]
     if not names:
         raise OperatorFault(
             "the broker was given no name; its certificate needs one, for that is what clients "
@@ -92,7 +92,7 @@ def server(hosts: Iterable[str], signer: Pair, now: datetime) -> Pair:
     return _pair(built.sign(signing, hashes.SHA256()), key)
 
 
-def general_name(host: str) -> x509.DNSName | x509.IPAddress:
+def make_general_name(host: str) -> x509.DNSName | x509.IPAddress:
     """Return a host as it stands in a certificate.
 
     Raises:

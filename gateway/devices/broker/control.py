@@ -18,15 +18,8 @@ from ...mqtt.pump import Pump
 from ...mqtt.service import Link
 from ...mqtt.session import Message
 from ...operating import Mqtt
-from .orders import MARK as MARK
-from .orders import Command
-from .orders import create as create
-from .orders import delete as delete
-from .orders import disable as disable
-from .orders import enable as enable
-from .orders import password as password
-from .orders import role as role
-from .rights import CONTROL
+from .dynamic import Command
+from .mosquitto import CONTROL
 
 PATIENCE_S = 3.0
 AGAIN = 5  # times that the list is begun anew before we give up

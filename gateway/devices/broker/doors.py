@@ -1,30 +1,189 @@
 """Lets devices in at a broker of one's own, and no longer: while it runs, or in its files.
 
 While mosquitto runs with dynamic security, it is asked and writes its file itself; while nothing
-listens there, the file is ours to write. Never both. Files of passwords and access are written
-at any time, and read by mosquitto when it starts or gets SIGHUP.
+listens there, the file is ours to write, whole or not at all, with its owner and mode. Never both.
+Files of passwords and access are written at any time, and read by mosquitto when it starts or
+gets SIGHUP.
 """
 
 import os
 import secrets as chance
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from edge import wire
 
-from ...faults import LinkFault
+from ...faults import LinkFault, OperatorFault
 from ...mqtt import access
 from ...mqtt.pump import Pump
 from ...mqtt.service import Link
 from ...operating import Mqtt
-from . import control, dynamic
+from . import control, dynamic, mosquitto
 from .control import Control, Silence
-from .known import is_device
-from .plain import Plain
-from .resting import Resting
+from .dynamic import describe_stranger, is_device
+from .mosquitto import derive_session
+
+
+def describe_unreadable(path: Path, fault: Exception) -> OperatorFault:
+    """Return the fault of a broker's file that is not one."""
+    why = getattr(fault, "strerror", None) or str(fault)
+    return OperatorFault(
+        f"{path} cannot be read ({why}); it says who may come in at the broker, and must be as "
+        "`heatveil broker init` or mosquitto wrote it. Mend it, or move it away and make it anew"
+    )
+
+
+def replace_file(path: Path, content: str) -> None:
+    """Replace a file at once and flushed, with the mode and the owner that it had.
+
+    Raises:
+        OperatorFault: it cannot be written; the old one stays.
+    """
+    beside = path.with_name(path.name + ".new")
+    try:
+        had = path.stat()
+        beside.unlink(missing_ok=True)
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            os.fchmod(file.fileno(), had.st_mode & 0o777)
+            if os.geteuid() == 0:
+                os.fchown(file.fileno(), had.st_uid, had.st_gid)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as fault:
+        beside.unlink(missing_ok=True)
+        raise OperatorFault(
+            f"{path} cannot be written ({fault.strerror}); it says who may come in at the broker, "
+            "and stays as it was. Make room, or run this as whom it belongs to"
+        ) from fault
+
+
+SIGHUP = "mosquitto reads it when it starts, or now on SIGHUP (pkill -HUP mosquitto)"
+
+
+class Plain:
+    """The two files; mosquitto reads them again when it is told to."""
+
+    def __init__(self, site: str, folder: Path) -> None:
+        self._site, self._folder = site, folder
+
+    def knows(self, name: str) -> bool:
+        """Return whether a device of this name is let in.
+
+        Raises:
+            OperatorFault: somebody else is, whom the operator added.
+        """
+        if name not in mosquitto.parse_names("".join(self._lines(self._folder / "passwords"))):
+            return False
+        says = f"topic write {wire.topic(self._site, name, 'data')}"
+        if any(line.strip() == says for line in self._lines(self._folder / "acl")):
+            return True
+        raise describe_stranger(name, f"mosquitto_passwd -D and out of {self._folder / 'acl'}")
+
+    def add(self, name: str, password: str) -> str:
+        """Let a device in; its access first, for a password without it may do nothing."""
+        self.knows(name)
+        self._access(name, mosquitto.render_device_access(self._site, name))
+        salt = chance.token_bytes(mosquitto.SALT_BYTES)
+        return self._password(name, mosquitto.render_passwords({name: password}, [salt]))
+
+    rotate = add
+
+    def remove(self, name: str) -> str:
+        """Let a device in no more."""
+        said = self._password(name, "")
+        self._access(name, "")
+        return said
+
+    def disable(self, name: str) -> str:
+        """Say that this broker shuts nobody out while it runs."""
+        return "the broker, without dynamic security, goes on to let it in"
+
+    enable = disable
+
+    def _password(self, name: str, row: str) -> str:
+        path = self._folder / "passwords"
+        kept = [line for line in self._lines(path) if line.split(":", 1)[0] != name]
+        ended = "".join(kept).rstrip("\n") + "\n" if kept else ""
+        replace_file(path, ended + row)
+        return f"{path} says so; {SIGHUP}"
+
+    def _access(self, name: str, rules: str) -> None:
+        path, kept, ours = self._folder / "acl", list[str](), False
+        for line in self._lines(path):
+            if line.startswith("user "):
+                ours = line.split(maxsplit=1)[1].strip() == name
+            if not ours:
+                kept.append(line)
+        replace_file(path, "".join(kept).rstrip("\n") + "\n" + rules)
+
+    def _lines(self, path: Path) -> list[str]:
+        try:
+            return path.read_text("utf-8").splitlines(keepends=True)
+        except (OSError, ValueError) as fault:
+            raise describe_unreadable(path, fault) from fault
+
+
+Rows = dict[str, dict[str, Any]]
+
+
+class Resting:
+    """The plugin's file, of a broker that does not run."""
+
+    def __init__(self, site: str, path: Path) -> None:
+        self._site, self._path = site, path
+
+    def knows(self, name: str) -> bool:
+        """Return whether a device of this name is let in; see `doors.Running.knows`."""
+        return is_device(self._rows()[1].get(name), name)
+
+    def add(self, name: str, password: str) -> str:
+        def change(clients: Rows, roles: Rows) -> None:
+            is_device(clients.get(name), name)
+            role, salt = dynamic.name_role(name), chance.token_bytes(mosquitto.SALT_BYTES)
+            session = derive_session(self._site, name, password)
+            clients[name] = dynamic.make_client(name, password, role, salt, session)
+            roles[role] = dynamic.make_role(self._site, name)
+
+        return self._changed(change)
+
+    rotate = add
+
+    def remove(self, name: str) -> str:
+        return self._changed(
+            lambda c, r: (c.pop(name, None), r.pop(dynamic.name_role(name), None))
+        )
+
+    def disable(self, name: str) -> str:
+        mark = {"disabled": True, "textdescription": dynamic.MARK}
+        return self._changed(lambda c, _: c[name].update(mark) if name in c else None)
+
+    def enable(self, name: str) -> str:
+        def change(clients: Rows, _: Rows) -> None:
+            for key in ("disabled", "textdescription"):
+                clients.get(name, {}).pop(key, None)
+
+        return self._changed(change)
+
+    def _rows(self) -> tuple[dict[str, Any], Rows, Rows]:
+        try:
+            body = dynamic.parse(self._path.read_text("utf-8"))
+            clients = {row["username"]: row for row in body["clients"]}
+            return body, clients, {row["rolename"]: row for row in body["roles"]}
+        except (OSError, ValueError, KeyError, TypeError) as fault:
+            raise describe_unreadable(self._path, fault) from fault
+
+    def _changed(self, change: Callable[[Rows, Rows], object]) -> str:
+        body, clients, roles = self._rows()
+        change(clients, roles)
+        body |= {"clients": list(clients.values()), "roles": list(roles.values())}
+        replace_file(self._path, dynamic.dump(body))
+        return f"the broker does not run, and finds it in {self._path}"
+
 
 CLEARED_S = 3.0  # for the broker to have taken what clears
 GONE = ("Client not found", "Role not found")
@@ -61,8 +220,8 @@ class Running:
         return is_device(self.asked.clients().get(name), name)
 
     def add(self, name: str, password: str) -> str:
-        again = control.delete(name)[:1] if self.knows(name) else []
-        answers = self.asked.ask(again + control.create(self._site, name, password))
+        again = dynamic.compose_delete(name)[:1] if self.knows(name) else []
+        answers = self.asked.ask(again + dynamic.compose_create(self._site, name, password))
         control.expect(answers, *GONE)
         return "the broker lets it in"
 
@@ -73,7 +232,8 @@ class Running:
         that we come as the device.
         """
         secret = chance.token_hex(32)
-        answers = self.asked.ask(control.password(self._site, name, secret) + control.enable(name))
+        changed = dynamic.compose_password(self._site, name, secret)
+        answers = self.asked.ask(changed + dynamic.compose_enable(name))
         control.expect(answers, *GONE)
         said = "the broker has cut it off"
         if not answers[0].error:
@@ -90,27 +250,27 @@ class Running:
                 said += "; what it retained is still there"
             finally:
                 link.close()
-        control.expect(self.asked.ask(control.delete(name)), *GONE)
+        control.expect(self.asked.ask(dynamic.compose_delete(name)), *GONE)
         return said
 
     def rotate(self, name: str, password: str) -> str:
-        changed = control.password(self._site, name, password)
-        answers = self.asked.ask([*control.role(self._site, name), *changed])
+        changed = dynamic.compose_password(self._site, name, password)
+        answers = self.asked.ask([*dynamic.compose_role(self._site, name), *changed])
         if any(one.error in GONE for one in answers):
             return self.add(name, password)
         control.expect(answers)
         return "the broker has cut it off until it comes with the new password"
 
     def disable(self, name: str) -> str:
-        control.expect(self.asked.ask(control.disable(name)))
+        control.expect(self.asked.ask(dynamic.compose_disable(name)))
         return "the broker has cut it off"
 
     def enable(self, name: str) -> str:
-        control.expect(self.asked.ask(control.enable(name)))
+        control.expect(self.asked.ask(dynamic.compose_enable(name)))
         return "the broker lets it in"
 
 
-def listens(broker: Mqtt) -> bool:
+def is_listening(broker: Mqtt) -> bool:
     """Return whether anybody answers at the broker's address."""
     try:
         socket.create_connection((broker.host, broker.port), timeout=3).close()
@@ -120,7 +280,7 @@ def listens(broker: Mqtt) -> bool:
 
 
 @contextmanager
-def doors(broker: Mqtt, site: str, folder: Path) -> Iterator[Doors | None]:
+def open_doors(broker: Mqtt, site: str, folder: Path) -> Iterator[Doors | None]:
     """Yield where devices of this broker are let in; None where it is not known here.
 
     Args:
@@ -130,7 +290,7 @@ def doors(broker: Mqtt, site: str, folder: Path) -> Iterator[Doors | None]:
         OperatorFault: the broker runs with the plugin and does not listen to us.
     """
     file = folder / dynamic.FILE
-    if not listens(broker):
+    if not is_listening(broker):
         plain = (folder / "acl").exists()
         yield Resting(site, file) if file.exists() else Plain(site, folder) if plain else None
         return

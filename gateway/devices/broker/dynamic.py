@@ -1,8 +1,8 @@
-"""mosquitto's dynamic security: the plugin's file, in which each device has a role of its own.
+"""mosquitto's dynamic security: the plugin's file, its roles, and the commands that change it.
 
 The plugin of mosquitto 2.0 has no word for "the name of whoever comes", so a role names its
 topics one by one. While the broker runs the file is the plugin's, which rewrites it whole; then
-`control` is the way to change it.
+`control.Control.ask` takes lists of commands, which the `compose_*` functions return.
 """
 
 import base64
@@ -14,8 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .mosquitto import SALT_BYTES, TURNS
-from .rights import CONTROL, Right, of_device, of_gateway
+from ...faults import OperatorFault
+from .mosquitto import (
+    CONTROL,
+    SALT_BYTES,
+    TURNS,
+    Right,
+    derive_session,
+    list_device_rights,
+    list_gateway_rights,
+)
 
 FILE = "dynamic-security.json"
 PLUGIN = "mosquitto_dynamic_security.so"
@@ -37,7 +45,7 @@ DENIED = {
 }
 
 
-def plugin(places: Iterable[str] = PLACES, name: str = PLUGIN) -> Path | None:
+def find_plugin(places: Iterable[str] = PLACES, name: str = PLUGIN) -> Path | None:
     """Return where the plugin, or another of mosquitto's, is on this machine, or None."""
     for pattern in places:
         for folder in sorted(Path("/").glob(pattern.lstrip("/"))):
@@ -46,12 +54,12 @@ def plugin(places: Iterable[str] = PLACES, name: str = PLUGIN) -> Path | None:
     return None
 
 
-def role_of(device: str) -> str:
+def name_role(device: str) -> str:
     """Return the name of a device's role."""
     return f"heatveil-device-{device}"
 
 
-def acls(rights: Sequence[Right]) -> list[dict[str, Any]]:
+def make_acls(rights: Sequence[Right]) -> list[dict[str, Any]]:
     """Return rights as a role has them: who hears a topic subscribes to it and is sent it."""
     found = []
     for write, topic in rights:
@@ -60,12 +68,12 @@ def acls(rights: Sequence[Right]) -> list[dict[str, Any]]:
     return found
 
 
-def device_role(site: str, name: str) -> dict[str, Any]:
+def make_role(site: str, name: str) -> dict[str, Any]:
     """Return the role of a device."""
-    return {"rolename": role_of(name), "acls": acls(of_device(site, name))}
+    return {"rolename": name_role(name), "acls": make_acls(list_device_rights(site, name))}
 
 
-def client(
+def make_client(
     name: str, password: str, role: str, salt: bytes, session: str | None = None
 ) -> dict[str, Any]:
     """Return a client as the plugin stores it: PBKDF2 with SHA-512, base64.
@@ -81,7 +89,7 @@ def client(
     return row
 
 
-def file(
+def make_file(
     site: str,
     gateway: str,
     everybody: Mapping[str, str],
@@ -96,28 +104,33 @@ def file(
         sessions: the one client id of each device that has but one; see `rights.session_of`.
     """
     control = [Right(True, CONTROL), Right(False, f"{CONTROL}/response")]
-    own = {"rolename": GATEWAY_ROLE, "acls": acls(of_gateway(site, prefix) + control)}
+    own = {
+        "rolename": GATEWAY_ROLE,
+        "acls": make_acls(list_gateway_rights(site, prefix) + control),
+    }
     devices, own_id = [name for name in everybody if name != gateway], sessions or {}
-    roles = {gateway: GATEWAY_ROLE} | {name: role_of(name) for name in devices}
-    return text(
+    roles = {gateway: GATEWAY_ROLE} | {name: name_role(name) for name in devices}
+    return dump(
         {
             "defaultACLAccess": DENIED,
             "clients": [
-                client(name, word, roles[name], chance.token_bytes(SALT_BYTES), own_id.get(name))
+                make_client(
+                    name, word, roles[name], chance.token_bytes(SALT_BYTES), own_id.get(name)
+                )
                 for name, word in everybody.items()
             ],
             "groups": [],
-            "roles": [own, *(device_role(site, name) for name in devices)],
+            "roles": [own, *(make_role(site, name) for name in devices)],
         }
     )
 
 
-def text(body: Mapping[str, Any]) -> str:
+def dump(body: Mapping[str, Any]) -> str:
     """Return a body as the file has it."""
     return json.dumps(body, indent=1) + "\n"
 
 
-def parsed(held: str) -> dict[str, Any]:
+def parse(held: str) -> dict[str, Any]:
     """Return what the plugin's file holds.
 
     Raises:
@@ -149,3 +162,96 @@ def lets_in(row: Mapping[str, Any], password: str) -> bool:
 def _hashed(password: str, salt: bytes, turns: int) -> str:
     hashed = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, turns)
     return base64.b64encode(hashed).decode()
+
+
+def has_role(row: Mapping[str, Any], name: str) -> bool:
+    """Return whether a client has the role of the device of this name."""
+    return any(one.get("rolename") == name_role(name) for one in row.get("roles", []))
+
+
+def differ(role: Mapping[str, Any] | None, wanted: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a role lets its clients do something else than is wanted."""
+
+    def said(held: Iterable[Mapping[str, Any]]) -> set[tuple[Any, ...]]:
+        return {(one.get("acltype"), one.get("topic"), one.get("allow")) for one in held}
+
+    return role is None or said(role.get("acls", [])) != said(wanted)
+
+
+def is_device(row: Mapping[str, Any] | None, name: str) -> bool:
+    """Return whether a client, if there is one, is a device that we have let in.
+
+    Raises:
+        OperatorFault: it is somebody else, whom the operator added.
+    """
+    if row is None:
+        return False
+    if has_role(row, name):
+        return True
+    raise describe_stranger(name, "mosquitto_ctrl dynsec")
+
+
+def describe_stranger(name: str, off: str) -> OperatorFault:
+    """Return the fault of a name that somebody else has; off: what takes it off."""
+    return OperatorFault(
+        f"the broker lets in somebody named {name} who is no device of ours; two of one name "
+        f"could speak for each other. Choose another name, or take that one off with {off}"
+    )
+
+
+MARK = "quarantined by heatveil"  # in the description of a client that we have shut out
+Command = dict[str, Any]
+
+
+def compose_create(site: str, name: str, password: str) -> list[Command]:
+    """Return what lets a device in; a role that is left over from before is made anew."""
+    role = make_role(site, name)
+    return [
+        {"command": "deleteRole", "rolename": role["rolename"]},
+        {"command": "createRole", **role},
+        {
+            "command": "createClient",
+            "username": name,
+            "password": password,
+            "clientid": derive_session(site, name, password),
+            "roles": [{"rolename": role["rolename"]}],
+        },
+    ]
+
+
+def compose_delete(name: str) -> list[Command]:
+    """Return what takes a device's access away for good, and ends its connection."""
+    return [
+        {"command": "deleteClient", "username": name},
+        {"command": "deleteRole", "rolename": name_role(name)},
+    ]
+
+
+def compose_password(site: str, name: str, secret: str) -> list[Command]:
+    """Return what gives a device another password and session, and ends its connection."""
+    session = derive_session(site, name, secret)
+    return [
+        {"command": "setClientId", "username": name, "clientid": session},
+        {"command": "setClientPassword", "username": name, "password": secret},
+    ]
+
+
+def compose_role(site: str, name: str) -> list[Command]:
+    """Return what gives a device the rights that one needs, whatever it had."""
+    return [{"command": "modifyRole", **make_role(site, name)}]
+
+
+def compose_disable(name: str) -> list[Command]:
+    """Return what ends a device's connection and lets it in no more, with our mark."""
+    return [
+        {"command": "disableClient", "username": name},
+        {"command": "modifyClient", "username": name, "textdescription": MARK},
+    ]
+
+
+def compose_enable(name: str) -> list[Command]:
+    """Return what lets a device in again."""
+    return [
+        {"command": "modifyClient", "username": name, "textdescription": ""},
+        {"command": "enableClient", "username": name},
+    ]

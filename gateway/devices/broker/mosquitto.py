@@ -1,16 +1,62 @@
-"""mosquitto's files, as texts: the configuration, the access list, the passwords.
+"""mosquitto's files, as texts, and who may write and read which topics of a site.
 
-One broker, one site. Whoever comes must have a name and a password; what each name may write
-and read is all that its part needs.
+One broker, one site. Whoever comes must have a name and a password; what each name may write and
+read is all that its part needs. Rights are said once here, and written as an access list, or by
+`dynamic` as roles of the plugin.
 """
 
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from ...loopback import is_loopback
-from .rights import Right, of_device, of_gateway
+from ...mqtt import access
+
+CONTROL = "$CONTROL/dynamic-security/v1"
+
+
+class Right(NamedTuple):
+    """One topic, or all that a filter matches, to be written or to be read."""
+
+    write: bool
+    topic: str
+
+
+def list_gateway_rights(site: str, prefix: str = "homeassistant") -> list[Right]:
+    """Return what the gateway may do: it alone asks, draws, thanks and commands.
+
+    What it asks it reads too, once a start: see `uplink.remembered`.
+
+    Args:
+        prefix: of what is announced to Home Assistant.
+    """
+    ours = f"heatveil/1/{site}"
+    heard = [f"{ours}/+/{leaf}" for leaf in ("data", "meta", "state", "diag", "ack")]
+    said = [f"{ours}/round/#", f"{ours}/map/#", f"{ours}/+/receipt", f"{ours}/+/cmd/#"]
+    said += [f"{ours}/ha/#", f"{prefix}/device/heatveil_{site}/config"]
+    heard.append(f"{ours}/round/#")
+    heard += dict.fromkeys([f"{prefix}/status", "homeassistant/status"])
+    return [Right(False, topic) for topic in heard] + [Right(True, topic) for topic in said]
+
+
+def list_device_rights(site: str, name: str) -> list[Right]:
+    """Return what a device may do, under its own name alone; it hears what all are asked."""
+    own = f"heatveil/1/{site}/{name}"
+    said = [f"{own}/{leaf}" for leaf in ("data", "meta", "state", "diag", "ack")]
+    heard = [f"{own}/receipt", f"{own}/cmd/#", f"heatveil/1/{site}/round/#"]
+    return [Right(True, topic) for topic in said] + [Right(False, topic) for topic in heard]
+
+
+def derive_session(site: str, name: str, password: str) -> str:
+    """Return the one client id under which a device may come.
+
+    A broker knows sessions by it, so a device that may have one only has one connection, and
+    cannot take all that there are; nor can it come under somebody else's.
+    """
+    return access.marked(f"heatveil-{site}-{name}", password)
+
 
 # PBKDF2 for passwords that people choose needs many turns; these are 32 random bytes, and a
 # fleet that comes back at once must not keep the broker busy hashing. mosquitto's own number.
@@ -78,7 +124,7 @@ plugin_opt_acl_file {folder}/acl
 PASSWORDS_PLUGIN, ACL_PLUGIN = "mosquitto_password_file.so", "mosquitto_acl_file.so"
 
 
-def configuration(
+def render_configuration(
     site: str,
     folder: Path,
     hosts: Iterable[str],
@@ -117,7 +163,7 @@ def configuration(
     )
 
 
-def access_list(
+def render_access(
     site: str, gateway: str, devices: Iterable[str], prefix: str = "homeassistant"
 ) -> str:
     """Return the access list of a gateway and its devices: whatever is not in it is refused.
@@ -126,13 +172,13 @@ def access_list(
         prefix: of what is announced to Home Assistant.
     """
     head = f"# Who may write and read what on the broker of site {site}; nothing else.\n"
-    known = [_rules(gateway, of_gateway(site, prefix))]
-    return head + "".join(known + [access_of(site, device) for device in devices])
+    known = [_rules(gateway, list_gateway_rights(site, prefix))]
+    return head + "".join(known + [render_device_access(site, device) for device in devices])
 
 
-def access_of(site: str, device: str) -> str:
+def render_device_access(site: str, device: str) -> str:
     """Return the part of the access list that is a device's."""
-    return _rules(device, of_device(site, device))
+    return _rules(device, list_device_rights(site, device))
 
 
 def _rules(name: str, rights: Iterable[Right]) -> str:
@@ -140,7 +186,7 @@ def _rules(name: str, rights: Iterable[Right]) -> str:
     return f"\nuser {name}\n" + "".join(lines)
 
 
-def passwords(secrets: Mapping[str, str], salts: Iterable[bytes]) -> str:
+def render_passwords(secrets: Mapping[str, str], salts: Iterable[bytes]) -> str:
     """Return the password file: a salted hash for each name, PBKDF2 with SHA-512."""
     rows = []
     for (name, secret), salt in zip(secrets.items(), salts, strict=False):
@@ -150,7 +196,7 @@ def passwords(secrets: Mapping[str, str], salts: Iterable[bytes]) -> str:
     return "".join(rows)
 
 
-def names(file: str) -> list[str]:
+def parse_names(file: str) -> list[str]:
     """Return whom a password file lets in."""
     return [line.split(":", 1)[0] for line in file.splitlines() if ":" in line]
 
@@ -164,4 +210,6 @@ def holds(file: str, secrets: Mapping[str, str]) -> bool:
         salts = [base64.b64decode(rows[name].split("$")[3], validate=True) for name in secrets]
     except (ValueError, IndexError):
         return False
-    return passwords(secrets, salts) == "".join(f"{name}:{rows[name]}\n" for name in secrets)
+    return render_passwords(secrets, salts) == "".join(
+        f"{name}:{rows[name]}\n" for name in secrets
+    )

@@ -3,6 +3,11 @@
     python -m gateway.devices.build.release dist/edge-mpy
 
 writes edge/*.mpy with words.txt, edge.romfs beside them, and prints what each takes of the flash.
+From the image in a ROMFS partition (MicroPython 1.25 or later) a board runs them without loading:
+
+    mpremote romfs deploy edge.romfs
+
+Source: MicroPython's `extmod/vfs_rom.c`, whose comment is the specification of the image.
 """
 
 import importlib
@@ -13,16 +18,55 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ...faults import OperatorFault
-from ..kit import parts
-from . import pressing, romfs
+from . import parts, pressing
+
+MAGIC = b"\xd2\xcd\x31"
+DATA, FOLDER, FILE = 2, 4, 5  # kinds of record
+
+
+def make_image(files: Mapping[str, bytes]) -> bytes:
+    """Return the image of files by their paths, such as edge/node.mpy."""
+    tree: dict[str, Any] = {}
+    for path, data in files.items():
+        *folders, name = path.split("/")
+        there = tree
+        for folder in folders:
+            there = there.setdefault(folder, {})
+        there[name] = data
+    body = _records(tree)
+    return MAGIC + _number(len(body)) + body
+
+
+def _records(tree: dict[str, Any]) -> bytes:
+    whole = b""
+    for name, held in sorted(tree.items()):
+        head = _number(len(name.encode())) + name.encode()
+        if isinstance(held, bytes):
+            whole += _record(FILE, head + _record(DATA, held))
+        else:
+            whole += _record(FOLDER, head + _records(held))
+    return whole
+
+
+def _record(kind: int, payload: bytes) -> bytes:
+    return _number(kind) + _number(len(payload)) + payload
+
+
+def _number(value: int) -> bytes:
+    groups = [value & 127]
+    while value := value >> 7:
+        groups.append(value & 127 | 128)
+    return bytes(reversed(groups))
+
 
 IMAGE = "edge.romfs"
 NO_CORE = ("edge/board/", "edge/viper.py")  # what the size of the package is told without
 
 
-def compiler() -> str:
+def find_compiler() -> str:
     """Return the path of mpy-cross.
 
     Raises:
@@ -40,7 +84,7 @@ def compiler() -> str:
     )
 
 
-def built(sources: Mapping[str, bytes], press: bool = True) -> dict[str, bytes]:
+def build(sources: Mapping[str, bytes], press: bool = True) -> dict[str, bytes]:
     """Return what a board is given in place of the sources, by its path.
 
     press: whether they are pressed first; else they are compiled as they are.
@@ -48,8 +92,8 @@ def built(sources: Mapping[str, bytes], press: bool = True) -> dict[str, bytes]:
     Raises:
         OperatorFault: there is no compiler, or it refuses a file.
     """
-    program = compiler()
-    files = pressing.pressed(sources) if press else dict(sources)
+    program = find_compiler()
+    files = pressing.press(sources) if press else dict(sources)
     out = {}
     with tempfile.TemporaryDirectory() as folder:
         for path, data in sorted(files.items()):
@@ -66,7 +110,7 @@ def built(sources: Mapping[str, bytes], press: bool = True) -> dict[str, bytes]:
     return out
 
 
-def write(folder: Path, files: Mapping[str, bytes]) -> None:
+def write_release(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files into a folder of their own, which is emptied first.
 
     Raises:
@@ -97,8 +141,8 @@ def main(arguments: list[str]) -> int:
                 "a release goes into one folder; name it: python -m gateway.devices.build.release "
                 "dist/edge-mpy"
             )
-        files = built(parts.sources())
-        write(Path(arguments[0]), {**files, IMAGE: romfs.image(files)})
+        files = build(parts.read_sources())
+        write_release(Path(arguments[0]), {**files, IMAGE: make_image(files)})
     except OperatorFault as fault:
         sys.stderr.write(f"{fault}\n")
         return 1

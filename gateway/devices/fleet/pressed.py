@@ -8,8 +8,7 @@ the same as files, for one that cannot; a few lines beside each start the device
 import ast
 from pathlib import Path
 
-from ..build import release, romfs
-from ..kit import parts
+from ..build import parts, release
 
 INSIDE, OUTWARD = [Path(__file__).with_name(f"{name}.py") for name in ("inside", "outward")]
 MAPPED, LOADED = "mapped.py", "loaded.py"  # the lines that start it
@@ -35,19 +34,19 @@ def write(folder: Path) -> None:
     Raises:
         OperatorFault: there is no compiler, or it refuses a file.
     """
-    files = release.built(_sources())
+    files = release.build(_sources())
     for path, data in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
     image = folder / release.IMAGE
-    image.write_bytes(romfs.image(files))
+    image.write_bytes(release.make_image(files))
     (folder / LOADED).write_text(_START)
     (folder / MAPPED).write_text(_MAP.replace("IMAGE", repr(str(image))) + _START)
 
 
 def _sources() -> dict[str, bytes]:
     """Return what is pressed: a virtual device has no pins."""
-    found = {path: text for path, text in parts.sources().items() if path.count("/") == 1}
+    found = {path: text for path, text in parts.read_sources().items() if path.count("/") == 1}
     return found | {f"edge/{path.name}": _moved(path) for path in (INSIDE, OUTWARD)}
 
 

@@ -76,7 +76,7 @@ def load(device_file: Path, site: str, name: str) -> Held | None:
     """
     done = board_file(device_file, name)
     fresh = None
-    if device_file != done and device_file.exists() and holds(device_file) != LINK:
+    if device_file != done and device_file.exists() and read_kind(device_file) != LINK:
         fresh = _read(device_file, HOLDS, site, name)
     given = _read(done, HANDED, site, name) if done.exists() else None
     if fresh and given and fresh.identity.key_id == given.identity.key_id:
@@ -85,7 +85,7 @@ def load(device_file: Path, site: str, name: str) -> Held | None:
     return fresh or given
 
 
-def holds(path: Path) -> str:
+def read_kind(path: Path) -> str:
     """Return what a file says it holds, or "" where it cannot be read."""
     try:
         return str(json.loads(path.read_text("utf-8"))["holds"])
@@ -93,7 +93,7 @@ def holds(path: Path) -> str:
         return ""  # what is wrong with it is said by who reads it
 
 
-def take(held: Held, chip: str) -> Held:
+def bind_to_chip(held: Held, chip: str) -> Held:
     """Return the file as that board's own; what is known of it is on the disk.
 
     Raises:
@@ -123,7 +123,7 @@ def hand_over(held: Held) -> Held:
     return done
 
 
-def renewed(held: Held, link: dict[str, Any], plane: list[int] | None = None) -> Held:
+def renew(held: Held, link: dict[str, Any], plane: list[int] | None = None) -> Held:
     """Return the file with another way to the broker, or with its grid elsewhere on the earth."""
     more = held.more if plane is None else {**held.more, "plane": plane}
     found = held._replace(link=link, more=more)

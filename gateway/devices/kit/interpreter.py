@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ...faults import OperatorFault
-from .board import Board, BoardFault
+from .boards import Board, BoardFault
 
 LEAST = (1, 22)
 HEAP = 40 * 1024  # bytes free below which nobody need try; what is needed `figures` says
@@ -53,7 +53,7 @@ print("kind", getattr(sys.implementation, "_machine", "").split(" ")[-1])
 """
 
 
-class Found(NamedTuple):
+class Interpreter(NamedTuple):
     """What a board says of itself.
 
     heap in bytes, before edge is loaded. clock: its year. mpy: which .mpy it loads, 0 for none.
@@ -70,7 +70,7 @@ class Found(NamedTuple):
     kind: str
 
 
-def examined(board: Board) -> Found:
+def examine(board: Board) -> Interpreter:
     """Return what a board's Python is.
 
     Raises:
@@ -105,7 +105,7 @@ def examined(board: Board) -> Found:
         )
     if not said.get("chip"):
         raise _wrong(board, "it has no machine.unique_id(), by which keys are bound to a board")
-    return Found(
+    return Interpreter(
         said["version"],
         said["platform"],
         said["chip"],

@@ -1,25 +1,26 @@
-"""The modules on a board: brought there, and those gone that would be taken in their place.
+"""The modules on a board: brought there, those that are stale removed, and all of them checked.
 
 A Python looks for a .py before a .mpy, so what is left of another way of installing would win; and
 what no heatveil has any more only takes flash. The folder edge is ours alone, but for a driver of
-the owner's own.
+the owner's own. A check returns sentences with what to do; an empty list is that nothing is wrong.
 """
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
 from ...faults import OperatorFault
-from . import parts
-from .board import Board, listed, remove
-from .copying import copied
-from .figures import heap_kb
-from .interpreter import Found
-from .parts import YOURS
+from ..build import parts
+from ..build.parts import YOURS
+from . import boards
+from .boards import Board, copy_files, hash_files, list_files, remove_files
+from .interpreter import Interpreter
+from .needs import find_heap_kb
 
 COMPILED = f"{YOURS[:-3]}.mpy"
 
 
-def wanted(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> dict[str, bytes]:
+def choose_files(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> dict[str, bytes]:
     """Return the files that a board is to have: with its owner's driver instead of our template.
 
     Args:
@@ -32,56 +33,56 @@ def wanted(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> dict[s
     if "file" in driver:
         return left | {YOURS: Path(driver["file"]).read_bytes()}
     folder, _, name = YOURS.rpartition("/")
-    if name in listed(board, folder):
+    if name in list_files(board, folder):
         return left  # brought by its owner, and nobody else has it
     return files
 
 
-def usual(board: Board) -> dict[str, bytes]:
+def choose_modules(board: Board) -> dict[str, bytes]:
     """Return the modules of edge in the way that a board has them; sources for a bare one.
 
     Raises:
         OperatorFault: it has compiled ones, and there is no compiler here.
     """
-    names = listed(board, parts.FOLDERS[0])
+    names = list_files(board, parts.FOLDERS[0])
     if "node.mpy" in names and "node.py" not in names:
-        return compiled()
-    return parts.sources()
+        return compile_modules()
+    return parts.read_sources()
 
 
-def compiled() -> dict[str, bytes]:
+def compile_modules() -> dict[str, bytes]:
     """Return the modules of edge, compiled now.
 
     Raises:
         OperatorFault: there is no compiler.
     """
-    from ..build.release import built
+    from ..build.release import build
 
-    return built(parts.sources())
+    return build(parts.read_sources())
 
 
-def brought(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> list[str]:
+def install_modules(board: Board, files: dict[str, bytes], own: dict[str, Any]) -> list[str]:
     """Bring a board to have these modules and no others of edge; return those that were written.
 
     Raises:
         BoardFault: its flash is full, or does not hold what was written to it.
     """
-    held = wanted(board, files, own)
+    held = choose_files(board, files, own)
     kept = {*held, *([] if {YOURS, COMPILED} & {*held} else [YOURS])}
     there = [
         f"{folder}/{name}"
         for folder in parts.FOLDERS
-        for name in listed(board, folder)
+        for name in list_files(board, folder)
         if f"{folder}/{name}" not in parts.FOLDERS
     ]
-    remove(board, [path for path in there if path not in kept])
-    return copied(board, held)
+    remove_files(board, [path for path in there if path not in kept])
+    return copy_files(board, held)
 
 
-def check_loads(board: Board, found: Found, files: dict[str, bytes]) -> None:
+def check_loads(board: Board, found: Interpreter, files: dict[str, bytes]) -> None:
     """Raise OperatorFault where a board's MicroPython or its memory does not load these files."""
     compiled = "edge/node.mpy" in files
-    needed = heap_kb(compiled) * 1024
+    needed = find_heap_kb(compiled) * 1024
     if found.heap < needed:
         more = "" if compiled else "Provision it with --mpy, which takes less. "
         raise OperatorFault(
@@ -97,3 +98,87 @@ def check_loads(board: Board, found: Found, files: dict[str, bytes]) -> None:
                 "would stop at its first module. Provision it without --mpy, or flash a "
                 "MicroPython of this year"
             )
+
+
+LEAST_FREE = 16 * 1024  # bytes of flash: three slots of a budget, a config, and each once more
+CONSOLES = ("webrepl_cfg.py", "webrepl_cfg.mpy")  # with it, whoever has the Wi-Fi has the board
+
+
+def check_modules(board: Board) -> tuple[dict[str, Any], list[str]]:
+    """Return what the board has of edge, and what is wrong with it."""
+    names = {
+        f"{folder}/{name}" for folder in parts.FOLDERS for name in list_files(board, folder)
+    } - set(parts.FOLDERS)
+    compiled = "edge/node.mpy" in names and "edge/node.py" not in names
+    told: dict[str, Any] = {"modules": len(names), "compiled": compiled, "other": []}
+    if not names:
+        return told, ["nothing of heatveil is on it; make it a device: heatveil provision NAME"]
+    try:
+        ours = compile_modules() if compiled else parts.read_sources()
+    except OperatorFault as fault:
+        told["unchecked"] = str(fault)
+        return told, []
+    ours = {path: data for path, data in ours.items() if not path.startswith(parts.YOURS[:-2])}
+    right = {path: hashlib.sha256(data).hexdigest() for path, data in ours.items()}
+    there = hash_files(board, right)
+    told["other"] = sorted(path for path in right if there.get(path) != right[path])
+    if not told["other"]:
+        return told, []
+    missing = [path for path in told["other"] if path not in there]
+    how = f"{len(missing)} of them missing" if missing else "none is missing"
+    return told, [
+        f"{len(told['other'])} of its files are not this heatveil's ({told['other'][0]}, ...; "
+        f"{how}): older, or spoilt, and then its noise may be another. heatveil provision "
+        "renews them, and touches no budget"
+    ]
+
+
+def check_start(board: Board, stopped: bool, lost: bool = False) -> list[str]:
+    """Return what is wrong with what a board starts with.
+
+    Args:
+        stopped: its main.py was there, and was put aside for this look.
+        lost: its budget is, so that only new keys can bring it to its end.
+    """
+    main = boards.ASIDE if stopped else parts.MAIN
+    names, right = list_files(board, "."), parts.read_starts()
+    wanted = {path: hashlib.sha256(data).hexdigest() for path, data in right.items()}
+    there, found = hash_files(board, [parts.BOOT, main]), []
+    if boards.ASIDE in names and not stopped and parts.MAIN not in names:
+        found.append(
+            "its main.py had been put aside by a command that was cut off, so it was silent; it "
+            "is set going again now. Look once more: heatveil doctor"
+        )
+    elif main not in names:
+        found.append(
+            "it has no main.py, so it does not start by itself: its provisioning was cut off, or "
+            f"somebody took it. Finish it: heatveil {'rotate --keys' if lost else 'provision'}"
+        )
+    elif there.get(main) != wanted[parts.MAIN]:
+        found.append(
+            "its main.py is not heatveil's, so what it does at its start nobody here knows. Have "
+            "yours written over: heatveil provision"
+        )
+    if there.get(parts.BOOT) != wanted[parts.BOOT]:
+        how = "is not heatveil's" if parts.BOOT in names else "is missing"
+        found.append(
+            f"its boot.py {how}; ours keeps the heap whole and the vendor's console quiet, and "
+            "starts nothing on the network. heatveil provision writes it"
+        )
+    if open_to := [name for name in CONSOLES if name in names]:
+        found.append(
+            f"it has {open_to[0]}: a console over the network, by which whoever knows its "
+            "password reads the sensor itself. Remove it: mpremote rm :" + open_to[0]
+        )
+    return found
+
+
+def check_flash(free: int) -> list[str]:
+    """Return what is wrong with so many bytes of free flash; -1 for not known."""
+    if not 0 <= free < LEAST_FREE:
+        return []
+    return [
+        f"its flash has {free // 1024} KB free and {LEAST_FREE // 1024} KB are needed, or its "
+        "budget cannot be written and it answers nothing. Remove what is not heatveil's: "
+        "mpremote ls, then mpremote rm"
+    ]

@@ -1,9 +1,10 @@
-"""A frame made on the board and the same frame made here: alike to the last byte, or wrong.
+"""A board tried: its frame is the one that this machine makes, and its sensor answers.
 
 The keys are made for the check and forgotten after it; nothing of the device's own budget is
-spent, and no sensor is asked. The board verifies a Round, pays for it, draws the noise, blurs
-and signs; the host opens what comes, takes the noise off with the root that only it has, and
-must find the readings that it gave.
+spent. The board verifies a Round, pays for it, draws the noise, blurs and signs; the host opens
+what comes, takes the noise off with the root that only it has, and must find the readings that it
+gave. What the sensor says stays on the board; of what tells a place it is asked for some seconds
+whether it talks, and whether it has had a fix.
 """
 
 import binascii
@@ -18,7 +19,8 @@ from edge.host.enrol import provision
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 
-from .board import Board, BoardFault
+from ..build.parts import CONFIG, FOLDER
+from .boards import Board, BoardFault
 
 SITE, NAME, READINGS, VARIANCE = "selftest", "board", 8, 250_000
 PROMISE = Guarantee((1, 1), (1, 100_000), (1, 50), "a move", "local", "unit", "presence")
@@ -55,7 +57,7 @@ class Passed(NamedTuple):
     shows: str = "its readings come back"
 
 
-def checked(board: Board, seed: bytes | None = None) -> Passed:
+def check_frame(board: Board, seed: bytes | None = None) -> Passed:
     """Return the digest of a frame that the board and this machine make alike.
 
     Raises:
@@ -81,11 +83,11 @@ def checked(board: Board, seed: bytes | None = None) -> Passed:
     here = bytes(Node(who, budget).answer(message, lambda _: values))
     frame = _bytes(lines.get("frame", ""))
     if frame != here:
-        there = digest(frame) if frame else lines.get("frame", "nothing")[:80]
+        there = shorten_digest(frame) if frame else lines.get("frame", "nothing")[:80]
         raise BoardFault(
-            f"{board.where} makes the frame {there} and it must be {digest(here)}: its noise is "
-            "not the noise that was proven, so nothing may be sent with it. Copy the files again; "
-            "if it stays so, flash MicroPython anew, and tell us which board it is"
+            f"{board.where} makes the frame {there} and it must be {shorten_digest(here)}: its "
+            "noise is not the noise that was proven, so nothing may be sent with it. Copy the "
+            "files again; if it stays so, flash MicroPython anew, and tell us which board it is"
         )
     topic = wire.topic(SITE, NAME, "data")
     report = post.unpack_report(frame, rootkeys.mac_key(root), topic, NAME)
@@ -97,23 +99,23 @@ def checked(board: Board, seed: bytes | None = None) -> Passed:
             f"a frame of {board.where} opens to other readings than it was given; every one must "
             "come back, or nothing that it sends means anything. Copy the files again"
         )
-    return Passed(digest(frame), int(lines["heap"]))
+    return Passed(shorten_digest(frame), int(lines["heap"]))
 
 
-def passed(board: Board, mechanism: str) -> Passed:
+def run_selftest(board: Board, mechanism: str) -> Passed:
     """Return what the check found that is of a board's mechanism.
 
     Raises:
         BoardFault: as `checked`, or as `selftest_place.checked`.
     """
     if mechanism == thermal.NAME:
-        return checked(board)
+        return check_frame(board)
     from . import selftest_place
 
-    return selftest_place.checked(board)
+    return selftest_place.check_places(board)
 
 
-def digest(frame: bytes) -> str:
+def shorten_digest(frame: bytes) -> str:
     """Return the short name of a frame."""
     return hashlib.sha256(frame).hexdigest()[:16]
 
@@ -123,3 +125,151 @@ def _bytes(text: str) -> bytes:
         return binascii.unhexlify(text)
     except ValueError:
         return b""
+
+
+_ASK = """
+import gc
+import time
+if hasattr(gc, "threshold"):
+    gc.threshold(2000)
+from edge.board import config, drivers, pins
+from edge.records import whole
+held = config.load(%r)
+
+
+class Params:
+    exponent = 8
+
+
+WHOLE = "a part of a count would show in whether an answer comes. Return the converter's counts"
+
+
+def tells(machine):
+    from edge.board import places
+    from edge.board.sensors.bus import GONE
+    sensor = places.of_board(held, machine)
+    for _ in range(40):
+        sensor.poll()
+        if sensor.seen() == (True, True):
+            break
+        time.sleep_ms(100)
+    there, known = sensor.seen()
+    print("place", "known" if known else "unknown")
+    if not there:
+        raise OSError(GONE)
+
+
+try:
+    import machine
+    if held.mechanism == "disk":
+        tells(machine)
+    else:
+        ways = pins.i2c(machine), pins.one_wire(machine), pins.analog(machine)
+        begun = time.ticks_ms()
+        sensor = drivers.opened(held.driver, *ways)
+        spent = time.ticks_diff(time.ticks_ms(), begun)
+        print("sensors", sensor.sensors, held.identity.sensors)
+        for gives in ("counts", "read"):
+            if gives == "read" or hasattr(sensor, gives):
+                begun = time.ticks_ms()
+                found = sensor.read(Params) if gives == "read" else sensor.counts()
+                if gives == "read":
+                    print("took", spent + time.ticks_diff(time.ticks_ms(), begun))
+                kinds = [type(one).__name__ for one in found if type(one) is not int]
+                if kinds:
+                    print("fault", "its", gives, "gives", kinds[0], "and must give int:", WHOLE)
+                    break
+                if len(whole(found, len(found))) != sensor.sensors:
+                    print("fault", "its", gives, "gives", len(found), "of", sensor.sensors)
+                    break
+except (OSError, ValueError) as why:
+    print("fault", why)
+except Exception as why:
+    print("fault", "its driver stops with", type(why).__name__)
+"""
+
+
+_WRITE = """
+import os
+import time
+from edge.copies import Copies
+from edge.limits import Limits
+from edge.slots import COUNT, Files
+folder, name = %r
+
+
+def gone():
+    for i in range(COUNT):
+        try:
+            os.remove("%%s/%%s.%%d" %% (folder, name, i))
+        except OSError:
+            pass
+
+
+try:
+    os.mkdir(folder)
+except OSError:
+    pass
+gone()  # of a look that was cut off
+try:
+    slots = Copies(Files(folder, name), bytes(32))
+    begun = time.ticks_ms()
+    slots.put(0, 0, 0, bytes(32), Limits(0, 0, 0, 0, 0, 0))
+    print(time.ticks_diff(time.ticks_ms(), begun))
+finally:
+    gone()
+"""
+
+
+WELL = "it answers; what it says stays on the board"
+NOWHERE = (
+    "it talks, and has had no fix in these seconds. Under the sky the first one takes a minute or "
+    "so; before it the device answers nothing, or until_mm if its settings have it"
+)
+
+
+class SensorTrial(NamedTuple):
+    """What a look at a sensor showed. wrong: with what to do, or ""; else how it is.
+
+    took_ms: to open and read it, where it was measured.
+    """
+
+    wrong: str
+    how: str = WELL
+    took_ms: int | None = None
+
+
+def try_sensor(board: Board, told: str = CONFIG) -> SensorTrial:
+    """Return what is wrong with a board's sensor, or how it is.
+
+    Args:
+        told: the file on the board that says which it is.
+
+    Raises:
+        BoardFault: the board cannot be asked.
+    """
+    try:
+        said = board.run(_ASK % told)
+    except BoardFault as fault:
+        if not fault.raised:
+            raise
+        return SensorTrial(f"it cannot be asked for: {fault.raised}")
+    lines = {word: rest for word, _, rest in (line.partition(" ") for line in said.splitlines())}
+    counts = lines.get("sensors", "").split()
+    if len(counts) == 2 and counts[0] != counts[1]:
+        return SensorTrial(
+            f"{counts[0]} sensors answer and the device is enrolled for {counts[1]}; each reading "
+            "has one place in the room. Say which as roms under [driver], or wire one alone"
+        )
+    how = NOWHERE if lines.get("place") == "unknown" else WELL
+    took_ms = int(lines["took"]) if "took" in lines else None
+    return SensorTrial(lines.get("fault", ""), how, took_ms)
+
+
+def measure_slots_ms(board: Board) -> int:
+    """Return how long a board takes to write all slots of a budget: others, gone afterwards.
+
+    Raises:
+        BoardFault: it cannot write them.
+    """
+    return int(board.run(_WRITE % ((FOLDER, "trial"),)))

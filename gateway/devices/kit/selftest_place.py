@@ -16,8 +16,8 @@ from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.records import Grid, Guarantee, Reading, Report, Round
 
-from .board import Board, BoardFault
-from .selftest import Passed, digest
+from .boards import Board, BoardFault
+from .selftest import Passed, shorten_digest
 
 SITE, NAME = "selftest", "board"
 DRAWS = 200  # so that one in a dozen which is drawn wrongly is seen, but for once in a million
@@ -66,7 +66,7 @@ print("own", hexlify(own).decode() if own else node.refusal)
 """
 
 
-def checked(board: Board, seed: bytes | None = None) -> Passed:
+def check_places(board: Board, seed: bytes | None = None) -> Passed:
     """Return the digest of answers that the board and this machine make alike.
 
     Raises:
@@ -93,9 +93,9 @@ def checked(board: Board, seed: bytes | None = None) -> Passed:
     here = bytes(wire.pack_report(report, who.mac_key, topic, footprint.bits(asked)))
     if lines.get("frame") != here.hex():
         raise BoardFault(
-            f"{board.where} draws other answers from the same stream than {digest(here)}: a place "
-            "would be hidden by another law than the one that was proven, so nothing may be sent "
-            "with it. Copy the files again; if it stays so, flash MicroPython anew, and tell us "
+            f"{board.where} draws other answers from the same stream than "
+            f"{shorten_digest(here)}: a place would be hidden by another law than the "
+            "one that was proven, so nothing may be sent with it. Copy the files again; if it stays so, flash MicroPython anew, and tell us "
             "which board it is"
         )
     try:
@@ -112,4 +112,6 @@ def checked(board: Board, seed: bytes | None = None) -> Passed:
             f"{board.where} answers a cell that no device can; it would be left out of every map. "
             "Copy the files again"
         )
-    return Passed(digest(here), int(lines["heap"]), "it answers with a place of its Round's")
+    return Passed(
+        shorten_digest(here), int(lines["heap"]), "it answers with a place of its Round's"
+    )

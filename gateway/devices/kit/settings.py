@@ -27,21 +27,21 @@ from typing import Any
 from edge.board import config, drivers
 
 from ...faults import OperatorFault, suggestion, text_of
-from . import placing, reckoning
-from .asked import Plan
-from .board import Board, BoardFault, get
+from ..build.parts import CONFIG
+from . import needs, siting
 from .boardfile import Held
-from .parts import CONFIG
+from .boards import Board, BoardFault, read_file
+from .needs import Plan
 
 OWN = ("driver", "wifi", "tick_ms", "wake_s", "led")
 WIFI = dict.fromkeys(("ssid", "password", "country"), str)
 TABLES: dict[str, dict[str, Any]] = {"driver": {**config.DRIVER, "file": str}, "wifi": WIFI}
 KINDS = {int: "a whole number, without quotes", list: "a list in brackets", str: "text in quotes"}
 CAMERA = "mlx90640"  # of which there is no good driver in MicroPython
-DRIVERS = [name for name in drivers.NAMES if name != CAMERA] + placing.PLACES
+DRIVERS = [name for name in drivers.NAMES if name != CAMERA] + siting.PLACES
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_settings(path: Path) -> dict[str, Any]:
     """Return what the operator says of a board.
 
     Raises:
@@ -125,14 +125,14 @@ def _driver(file: Path, name: Any) -> Path:
     return file.resolve()
 
 
-def of_board(board: Board) -> dict[str, Any]:
+def read_own(board: Board) -> dict[str, Any]:
     """Return what a board has been told of itself, without keys and link.
 
     Raises:
         OperatorFault: it has nothing that can be relied on.
     """
     try:
-        body = config.unpacked(get(board, CONFIG), CONFIG)
+        body = config.unpacked(read_file(board, CONFIG), CONFIG)
     except (BoardFault, ValueError) as fault:
         if isinstance(fault, BoardFault) and not fault.raised:
             raise
@@ -148,13 +148,13 @@ def of_board(board: Board) -> dict[str, Any]:
     return own
 
 
-def tick_of(held: Held, own: dict[str, Any], took: reckoning.Took | None = None) -> int:
+def choose_tick(held: Held, own: dict[str, Any], took: needs.Took | None = None) -> int:
     """Return the tick of a board with these settings: theirs, or a longer one if it needs that.
 
     Args:
         took: what was measured there.
     """
-    return max(own.get("tick_ms", 0), reckoning.tick_ms(_plan(held, own), took))
+    return max(own.get("tick_ms", 0), needs.choose_tick_ms(_plan(held, own), took))
 
 
 def check_tick(held: Held, own: dict[str, Any]) -> None:
@@ -164,11 +164,11 @@ def check_tick(held: Held, own: dict[str, Any]) -> None:
         OperatorFault: it is shorter.
     """
     plan = _plan(held, own)
-    tick_ms, needed_ms = own.get("tick_ms"), reckoning.tick_ms(plan)
+    tick_ms, needed_ms = own.get("tick_ms"), needs.choose_tick_ms(plan)
     if tick_ms is not None and tick_ms < needed_ms:
         raise OperatorFault(
             f"tick_ms of the settings is {tick_ms} and an answer of {held.identity.name} takes up "
-            f"to {reckoning.answer_ms(plan):.0f} ms: its sensor opened and read, its budget "
+            f"to {needs.estimate_answer_ms(plan):.0f} ms: its sensor opened and read, its budget "
             "written, its noise drawn. A frame that is not there by its tick goes out a tick "
             f"later, and that tells something of the noise. Leave tick_ms out: it is {needed_ms} "
             "then, twice as long as an answer, or what is measured on the board"
@@ -177,10 +177,10 @@ def check_tick(held: Held, own: dict[str, Any]) -> None:
 
 def _plan(held: Held, own: dict[str, Any]) -> Plan:
     count, limits = held.identity.sensors, held.limits
-    return reckoning.of_device(held.mechanism, own["driver"]["name"], count, limits)
+    return needs.plan_device(held.mechanism, own["driver"]["name"], count, limits)
 
 
-def made(held: Held, own: dict[str, Any]) -> bytes:
+def make_config(held: Held, own: dict[str, Any]) -> bytes:
     """Return the bytes of a board's file; its tick is long enough, whatever the settings say.
 
     Raises:
@@ -196,9 +196,9 @@ def made(held: Held, own: dict[str, Any]) -> bytes:
     what = "what the board is to be told"
     try:
         told = config.checked(body, what)
-        body["tick_ms"] = tick_of(held, own)
+        body["tick_ms"] = choose_tick(held, own)
         config.checked(body, what)
     except ValueError as fault:
         raise OperatorFault(str(fault)) from None
-    placing.check_driver(told, held)
+    siting.check_driver(told, held)
     return config.packed(body)

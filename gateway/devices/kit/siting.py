@@ -1,4 +1,4 @@
-"""Where a site's grid lies on the earth: the whole numbers by which devices find their cell.
+"""Where a site's grid lies on the earth, and whether a board with its settings finds its cell.
 
 A device multiplies and adds: it is given what a ten-millionth of a degree eastward and northward
 adds to each axis near the middle of the grid, as on a plane that touches there. The earth is no
@@ -13,12 +13,15 @@ Bowring 1985 for latitude from a point in space.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from edge.board import config, drivers, places
 from edge.board.sensors import plane
+from edge.records import Grid
 
 from ...deployment import Deployment
 from ...faults import OperatorFault
+from .boardfile import THERMAL, Held
 
 AXIS_M = 6378137.0  # a, of WGS 84
 FLAT = 1 / 298.257223563
@@ -51,7 +54,7 @@ class Site(NamedTuple):
         return _beside(self.latitude, self.longitude, east, north)
 
 
-def of(deployment: Deployment) -> list[int]:
+def compute_plane(deployment: Deployment) -> list[int]:
     """Return the plane of a deployment's grid (`edge.board.sensors.plane`), or nothing.
 
     Nothing is for a deployment that says no corner: then no device can look for satellites.
@@ -70,8 +73,8 @@ def of(deployment: Deployment) -> list[int]:
     columns, rows = grid.shape
     size = columns * grid.cell_mm, rows * grid.cell_mm
     site = Site(*disk.corner, disk.bearing, *size)
-    made = of_site(site)
-    if (off_mm := off(site, made)) * SHARE > grid.cell_mm:
+    made = compute_site_plane(site)
+    if (off_mm := measure_error(site, made)) * SHARE > grid.cell_mm:
         raise OperatorFault(
             f"the grid is {size[0] / 1e6:.4g} km by {size[1] / 1e6:.4g} km at latitude "
             f"{disk.corner[0]:g}, and a device that takes it for flat is up to "
@@ -82,7 +85,7 @@ def of(deployment: Deployment) -> list[int]:
     return made
 
 
-def of_site(site: Site) -> list[int]:
+def compute_site_plane(site: Site) -> list[int]:
     """Return the plane of a site, which touches the ellipsoid in the middle of its grid."""
     x_mm, y_mm = site.width_mm // 2, site.height_mm // 2
     latitude, longitude = site.where(x_mm, y_mm)
@@ -100,7 +103,7 @@ def of_site(site: Site) -> list[int]:
     return [*there, *x, *y, x_mm, y_mm]
 
 
-def off(site: Site, made: list[int]) -> float:
+def measure_error(site: Site, made: list[int]) -> float:
     """Return by how many millimetres a plane is off at the border of its grid, at the most."""
     worst = 0.0
     for part in range(9):
@@ -131,3 +134,85 @@ def _below(x: float, y: float, z: float) -> Point:
     north = z + second * other * math.sin(lean) ** 3
     up = math.atan2(north, out - E2 * AXIS_M * math.cos(lean) ** 3)
     return math.degrees(up), math.degrees(math.atan2(y, x))
+
+
+PLACES = [name for name in places.NAMES if name not in drivers.NAMES]
+
+
+def derive_settings(deployment: Deployment) -> dict[str, Any]:
+    """Return what a deployment asks of its devices, in words of their config.
+
+    tables: they may draw noise from them. mechanism: where it is another than thermal. plane: of
+    its grid on the earth, where it says a corner.
+
+    Raises:
+        OperatorFault: the grid is none that a device could find its cell in.
+    """
+    more: dict[str, Any] = {"tables": True} if deployment.rounds.sampler == "table" else {}
+    if deployment.rounds.mechanism != THERMAL:
+        more["mechanism"] = deployment.rounds.mechanism
+    if plane := compute_plane(deployment):
+        more["plane"] = plane
+    return more
+
+
+def check_driver(told: config.Config, held: Held) -> None:
+    """Check that a board has a driver that tells what its device is to answer.
+
+    Raises:
+        OperatorFault: it has none, or could not tell its place with it.
+    """
+    name, who = told.driver["name"], held.identity.name
+    if held.mechanism == THERMAL:
+        if name not in PLACES:
+            return
+        raise OperatorFault(
+            f"the driver {name} tells a place and {who} is to measure warmth; it would answer "
+            'nothing. Name a thermometer, or a deployment whose [rounds] mechanism is "disk"'
+        )
+    if name == "gps" and told.plane is None:
+        raise OperatorFault(
+            "the driver gps is named and the deployment says no corner; a receiver tells latitude "
+            "and longitude, and which cell that is nobody knows. Write corner = [latitude, "
+            "longitude] and bearing under [disk], and run this again"
+        )
+    lacking = [word for word in ("uart", "tx", "rx") if told.driver[word] is None]
+    if name == "gps" and lacking:
+        raise OperatorFault(
+            f"the driver gps is named without {', '.join(lacking)}; a board's usual pins for a "
+            "serial line are those of its flash on some, and it would stop for good. Name the "
+            "line and both pins under [driver], as under the picture in edge/README.md"
+        )
+    pins = [told.driver[word] for word in ("tx", "rx")]
+    if name == "gps" and (pins[0] == pins[1] or min(pins) < 0):
+        raise OperatorFault(
+            f"the driver gps has tx = {pins[0]} and rx = {pins[1]}; a serial line needs two pins "
+            "of the board, counted as under the picture in edge/README.md, and on others nothing "
+            "is heard. Its rx is the pin to which the receiver's TX goes. Mend [driver]"
+        )
+    if why := places.objection(told):
+        raise OperatorFault(
+            f"the settings cannot be a device's that tells its place: {why}; it must have that at "
+            "hand whenever it is asked. Mend [driver]"
+        )
+
+
+def check_place(own: dict[str, Any], grid: Grid) -> None:
+    """Check that a place in the settings is one of the grid.
+
+    Raises:
+        OperatorFault: it lies elsewhere, or there are no metres to find it by.
+    """
+    driver = own.get("driver")
+    for word, side in (("cell", 1), ("place_mm", grid.cell_mm), ("until_mm", grid.cell_mm)):
+        told = driver.get(word) if isinstance(driver, dict) else None
+        if told is None:
+            continue
+        size = [count * side for count in grid.shape]
+        if not all(0 <= at < most for at, most in zip(told, size, strict=True)):
+            until = f"0 to {size[0] - 1} and 0 to {size[1] - 1}" if side else "no length_m"
+            raise OperatorFault(
+                f"{word} of the settings is {list(told)} and the grid of the deployment has "
+                f"{until}; a device elsewhere counts as one at the border, and the map would be "
+                "wrong there. Mend it under [driver]"
+            )

@@ -1,9 +1,9 @@
 """A stand-in for a board: a real MicroPython for PCs in a folder, which is its flash.
 
-Whoever has no board at hand, or tests this kit, gets the real interpreter, with as much heap and
-flash as a board has. Its pins, its radio and its sensors are those of `firmware`. Where it
-`lives`, a restart runs what is in the folder, over this machine's network, until it is spoken to
-again or the command ends: like a board that has its power from the cable.
+It has as much heap and flash as a board. Its Wi-Fi is the PC's own network, its clock is right,
+its pins go nowhere, and its sensors say 25 degrees (DS18B20, TMP36, TMP117) or the Brandenburg
+Gate (a receiver on any serial line). What it sends is as blurred as any board's. Where it `lives`,
+a restart runs what is in the folder until it is spoken to again or the command ends.
 """
 
 import os
@@ -12,8 +12,151 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from . import firmware
-from .board import RAISED, BoardFault, failed
+from .boards import RAISED, BoardFault, describe_failure
+
+# How the program is started that lives in the folder: its flash is the root of all paths, as on a
+# board. A reset ends it with status 0, and then it starts again; a fault ends it for good.
+START = """
+import os, sys
+os.umount("/")
+os.mount(os.VfsPosix(%r), "/")
+os.chdir("/")
+sys.path[:] = ["/", ".frozen"]
+for name in ("boot.py", "main.py"):
+    if name in os.listdir("/"):
+        with open(name) as file:
+            text = file.read()
+        exec(text, {"__name__": "__main__"})
+"""
+
+MACHINE = """# a stand-in's; no board has this file
+import time
+
+
+def unique_id():
+    return %r
+
+
+def reset():
+    raise SystemExit
+
+
+def deepsleep(ms):
+    time.sleep_ms(ms)
+    raise SystemExit
+
+
+class Pin:
+    IN, OUT = 0, 1
+
+    def __init__(self, name, mode=0):
+        pass
+
+    def value(self, level=None):
+        return 0
+
+
+class ADC:
+    def __init__(self, pin):
+        pass
+
+    def read_u16(self):
+        return 14895
+
+
+class UART:
+    said = b"$GPGGA,120000.00,5230.97800,N,01322.66200,E,1,08,1.0,40.0,M,45.0,M,,*51\\r\\n"
+
+    def __init__(self, number=1, baudrate=9600, tx=None, rx=None, timeout=0, rxbuf=256):
+        self._last = time.ticks_add(time.ticks_ms(), -1000)
+
+    def readinto(self, buffer):
+        if time.ticks_diff(time.ticks_ms(), self._last) < 1000:
+            return None
+        self._last = time.ticks_ms()
+        buffer[: len(self.said)] = self.said
+        return len(self.said)
+
+    def write(self, data):
+        return len(data)
+
+
+class I2C:
+    def __init__(self, number=0, freq=100000, sda=None, scl=None):
+        pass
+
+    def readfrom_mem_into(self, address, register, buffer):
+        if address != 0x48:
+            raise OSError(19)
+        buffer[:] = {0x00: b"\\x0c\\x80", 0x0F: b"\\x01\\x17"}[register]
+"""
+
+NETWORK = """# a stand-in's; no board has this file
+STA_IF = 0
+
+
+def country(code):
+    pass
+
+
+class WLAN:
+    def __init__(self, mode=STA_IF):
+        pass
+
+    def active(self, on=True):
+        return True
+
+    def connect(self, ssid, password=None):
+        pass
+
+    def disconnect(self):
+        pass
+
+    def isconnected(self):
+        return True
+"""
+
+ONEWIRE = """# a stand-in's; no board has this file
+class OneWire:
+    def __init__(self, pin):
+        pass
+"""
+
+# 25 degrees in twelve bits, and the CRC of it.
+DS18X20 = """# a stand-in's; no board has this file
+class DS18X20:
+    def __init__(self, wire):
+        pass
+
+    def scan(self):
+        return [b"\\x28standin"]
+
+    def convert_temp(self):
+        pass
+
+    def read_scratch(self, rom):
+        return b"\\x90\\x01\\x4b\\x46\\x7f\\xff\\x0c\\x10\\x33"
+
+    def write_scratch(self, rom, data):
+        pass
+"""
+
+NTPTIME = """# a stand-in's; no board has this file
+def settime():
+    pass
+"""
+
+
+def make_firmware(chip: bytes) -> dict[str, str]:
+    """Return the modules by their path; chip: what the board says as its unique id."""
+    return {
+        "machine.py": MACHINE % chip,
+        "network.py": NETWORK,
+        "onewire.py": ONEWIRE,
+        "ds18x20.py": DS18X20,
+        "ntptime.py": NTPTIME,
+    }
+
 
 # A reset or a sleep that is over starts it again. Its standard input is ours: when this process
 # ends, however it does, that closes, and the power is off.
@@ -47,7 +190,7 @@ class StandIn:
         self._program, self._folder = str(program), folder
         self._heap_kb, self._flash, self._lives = heap_kb, flash, lives
         self._running: subprocess.Popen[bytes] | None = None
-        self._firmware = firmware.files(chip)
+        self._firmware = make_firmware(chip)
         for name, text in self._firmware.items():
             (folder / name).write_text(text)
 
@@ -67,7 +210,9 @@ class StandIn:
             return ran.stdout
         said = ran.stdout + ran.stderr
         raised = RAISED.findall(said)
-        raise failed(self.where, raised[-1] if raised else f"exit status {ran.returncode}")
+        raise describe_failure(
+            self.where, raised[-1] if raised else f"exit status {ran.returncode}"
+        )
 
     def put(self, path: str, data: bytes) -> None:
         """Write a file, as far as the flash goes."""
@@ -92,7 +237,7 @@ class StandIn:
         self.starts += 1
         self.stop()
         if self._lives:
-            start = firmware.START % str(self._folder.resolve())
+            start = START % str(self._folder.resolve())
             words = [self._program, f"{self._heap_kb}k", start]
             with open(self._folder / CONSOLE, "wb") as console:
                 self._running = subprocess.Popen(

@@ -15,9 +15,9 @@ from edge.board.assemble import LEASE, SHARE
 from edge.disk_limits import promised
 from edge.limits import Limits, price
 
-from .board import Board
+from ..build.parts import CONFIG, FOLDER
 from .boardfile import THERMAL
-from .parts import CONFIG, FOLDER
+from .boards import Board
 
 _ASK = """
 import gc
@@ -103,14 +103,14 @@ class State(NamedTuple):
     @property
     def answers(self) -> int:
         """Return how many answers of the least noise that is."""
-        return answers(self.limits, self.left) if self.limits is not None else 0
+        return count_answers(self.limits, self.left) if self.limits is not None else 0
 
     @property
     def aside(self) -> int:
         """Return how many answers at most were paid for and are lost when it is stopped."""
         if self.limits is None or not self.epoch:
             return 0
-        return max(min(LEASE, answers(self.limits, self.limits.budget) // SHARE) - 1, 0)
+        return max(min(LEASE, count_answers(self.limits, self.limits.budget) // SHARE) - 1, 0)
 
     @property
     def word(self) -> str:
@@ -120,12 +120,12 @@ class State(NamedTuple):
         return "ready" if self.left else "exhausted"
 
 
-def answers(held: Limits, left: int) -> int:
+def count_answers(held: Limits, left: int) -> int:
     """Return how many answers so many nano-rho pay for, with the least noise that is allowed."""
     return left // max(int(price(held, held.exponent, held.variance)), 1)
 
 
-def worth(mechanism: str, held: Limits, left: int | None = None) -> str:
+def describe_budget(mechanism: str, held: Limits, left: int | None = None) -> str:
     """Return what a budget is, or what of it is left, in the unit that its promise is told in.
 
     The slots hold whole nano-rho. How much of a promised epsilon those are, the cap beside them
@@ -143,7 +143,7 @@ def worth(mechanism: str, held: Limits, left: int | None = None) -> str:
     return f"epsilon {' of '.join(f'{num / den:.6g}' for num, den in ratios)}"
 
 
-def asked(board: Board, mac_key: bytes | None = None) -> State:
+def read_state(board: Board, mac_key: bytes | None = None) -> State:
     """Return what a board holds; ours where it has this MAC key.
 
     Raises:

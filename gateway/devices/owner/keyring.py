@@ -1,17 +1,30 @@
-"""The keys of who may take noise off: of a root, of what is left of it, of some boots alone.
+"""The owner's keys, and the file of them: of a root, of what is left of it, of some boots alone.
 
-Only `heatveil unveil` and `heatveil keys` know of these; the service does not.
+    keyholder.json   holds "owner's keys"; a row for each device is one of
+        {"name", "key_id", "root"}                    every boot, the past ones too
+        {"name", "key_id", "from_epoch", "chain", "check"}    that boot and later ones
+    epochs.json      holds "epoch keys"
+        {"name", "key_id", "epochs": {"3": key, ...}, "check"}   these boots and no other
+
+Enrolling writes roots; the rest is written here. A root has its key id to be checked by; other
+keys have a check, the start of a SHA-256, so that a damaged key is not taken for a key. Only
+`heatveil unveil` and `heatveil keys` know of these; the service does not.
 """
 
+import hashlib
+import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from edge import keys
 from edge.host import rootkeys
 
 from ...faults import OperatorFault
+from ..enrol import keyfile
 
 # Boots that we step on from what is held: a board that starts every minute takes two years to
 # get there, and we some seconds. A counter gone mad must not keep us busy for ever.
@@ -81,7 +94,7 @@ class Ring(NamedTuple):
         return None if held is None else held.epoch_key(epoch)
 
 
-def boots(text: str) -> list[int]:
+def parse_boots(text: str) -> list[int]:
     """Return the boots that a text names, in order.
 
     >>> boots("3-5,9")
@@ -101,7 +114,7 @@ def boots(text: str) -> list[int]:
     return sorted(found)
 
 
-def spans(epochs: Iterable[int]) -> str:
+def format_boots(epochs: Iterable[int]) -> str:
     """Return boots as `boots` reads them.
 
     >>> spans([9, 3, 4, 5])
@@ -114,3 +127,120 @@ def spans(epochs: Iterable[int]) -> str:
         else:
             found.append([epoch, epoch])
     return ",".join(f"{a}-{b}" if b > a else f"{a}" for a, b in found)
+
+
+OWNER, EPOCHS = "owner's keys", "epoch keys"
+KINDS = (OWNER, EPOCHS)
+
+
+class _Damaged(ValueError):
+    """What is wrong with a file, in words that may be printed."""
+
+
+def read_ring(path: Path, site: str, *holds: str) -> Ring:
+    """Return the keys in a file of the owner's, or of somebody who was given some boots.
+
+    Args:
+        holds: which kinds of file will do.
+
+    Raises:
+        OperatorFault: it cannot be read, is damaged, holds other keys, or is another site's.
+    """
+    try:
+        body = json.loads(path.read_text("utf-8"))
+        found = body["holds"], body["site"]
+        fits = found[0] in holds and found[1] == site and body["format"] == keyfile.FORMAT
+        held = {str(row["name"]): _held(row) for row in body["devices"]} if fits else {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise OperatorFault(
+            f"the key file {path} cannot be read ({_harmless(fault)}); it must be as heatveil "
+            "wrote it, for a key with one wrong bit opens nothing. Bring it back from where it "
+            "was kept, or ask the owner of the keys for it again"
+        ) from fault
+    if not fits:
+        raise OperatorFault(
+            f"the key file {path} holds the {found[0]} of site {found[1]}, and the "
+            f"{' or the '.join(holds)} of site {site} in format {keyfile.FORMAT} are needed: no "
+            "other key takes this noise off. Name the keyholder.json of the enrolment"
+            + (", or what heatveil keys grant wrote from it" if EPOCHS in holds else "")
+        )
+    return Ring(site, held)
+
+
+def write_grant(path: Path, site: str, held: Mapping[str, Boots]) -> None:
+    """Write the keys of some boots to a new file.
+
+    Raises:
+        OperatorFault: it is there already, or cannot be written.
+    """
+    if path.exists() or path.is_symlink():
+        raise OperatorFault(
+            f"{path} is there already; keys go to a new file, for those in the old one would be "
+            "lost. Remove it first, or give another path"
+        )
+    rows = []
+    for name, boots in held.items():
+        keys = {str(epoch): key.hex() for epoch, key in sorted(boots.by_epoch.items())}
+        rows.append(_checked({"name": name, "key_id": boots.key_id.hex(), "epochs": keys}))
+    keyfile.write(path, EPOCHS, site, rows)
+
+
+def replace_ring(path: Path, site: str, held: Mapping[str, Chain]) -> None:
+    """Replace the owner's file at once, and then overwrite what it held before.
+
+    A power cut leaves the old one or the new one. Copies, backups, and what flash memory or the
+    file system keep behind our back are out of reach.
+
+    Raises:
+        OperatorFault: it cannot be written.
+    """
+    path = path.resolve()  # the file itself: replacing a link would leave the old keys behind it
+    rows = []
+    for name, chain in held.items():
+        row: dict[str, Any] = {"name": name, "key_id": chain.key_id.hex()}
+        if chain.root is not None:
+            rows.append({**row, "root": chain.root.hex()})
+        else:
+            rows.append(_checked({**row, "from_epoch": chain.first, "chain": chain.chain.hex()}))
+    try:
+        with path.open("r+b") as old:  # still the old bytes, when their name is gone
+            keyfile.write(path, OWNER, site, rows)
+            old.write(bytes(os.fstat(old.fileno()).st_size))
+            old.flush()
+            os.fsync(old.fileno())
+    except OSError as fault:
+        raise OperatorFault(
+            f"the key file {path} cannot be overwritten ({fault.strerror}); as long as the old "
+            "bytes are on the disk, what was shredded can be had again. Make it writable, or "
+            "destroy the disk"
+        ) from fault
+
+
+def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
+    rest = {name: item for name, item in row.items() if name != "check"}
+    text = json.dumps(rest, sort_keys=True)
+    return {**rest, "check": hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def _held(row: Mapping[str, Any]) -> Chain | Boots:
+    key_id = keyfile.key(row, "key_id", 4)
+    if "root" in row:
+        whole = Chain.of(keyfile.key(row, "root"))
+        if whole.key_id != key_id:
+            raise _Damaged(f"the root of {row['name']} is not that of key {key_id.hex()}")
+        return whole
+    if row["check"] != _checked(row)["check"]:
+        raise _Damaged(f"the check of {row['name']} does not fit its keys")
+    if "chain" in row:
+        return Chain(key_id, int(row["from_epoch"]), keyfile.key(row, "chain"))
+    epochs = row["epochs"]
+    return Boots(key_id, {int(epoch): keyfile.key(epochs, epoch) for epoch in epochs})
+
+
+def _harmless(fault: Exception) -> str:
+    """Return what is wrong, without a piece of the file: there are keys in it."""
+    if isinstance(fault, OSError):
+        return fault.strerror or "it cannot be opened"
+    if isinstance(fault, _Damaged):
+        return str(fault)
+    return "it is no JSON" if isinstance(fault, json.JSONDecodeError) else "a key is damaged"

@@ -95,7 +95,7 @@ def check_new(out: Path, database: Path) -> None:
         )
 
 
-def write(
+def write_readings(
     out: Path, site: str, rows: Iterable[Row], left: Callable[[], Iterable[LeftOut]]
 ) -> None:
     """Write a new file, whole or not at all, readable by its owner alone.

@@ -39,12 +39,16 @@ def locked(
     folder.mkdir()
     more = f"allow_anonymous {'true' if anonymous else 'false'}\n" + LIMITS
     if plugin is not None:
-        (folder / dynamic.FILE).write_text(dynamic.file(SITE, GATEWAY, known, "homeassistant"))
+        (folder / dynamic.FILE).write_text(
+            dynamic.make_file(SITE, GATEWAY, known, "homeassistant")
+        )
         more += f"plugin {plugin}\nplugin_opt_config_file {folder / dynamic.FILE}\n"
     else:
         salts = (os.urandom(mosquitto.SALT_BYTES) for _ in known)
-        (folder / "passwords").write_text(mosquitto.passwords(known, salts))
-        access = mosquitto.access_list(SITE, GATEWAY, [name for name in known if name != GATEWAY])
+        (folder / "passwords").write_text(mosquitto.render_passwords(known, salts))
+        access = mosquitto.render_access(
+            SITE, GATEWAY, [name for name in known if name != GATEWAY]
+        )
         (folder / "acl").write_text(change(access))
         more += f"password_file {folder}/passwords\nacl_file {folder}/acl\n"
     for file in folder.iterdir():

@@ -16,7 +16,7 @@ import pytest
 from edge.records import Release
 from edge.thermal import Params
 from gateway import asking, config, drawing
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol.enrol import load_devices
 from gateway.intake.outcomes import Again
 from gateway.ledger import Charge, price
@@ -32,7 +32,7 @@ PROGRAM = Path(sys.executable).with_name("heatveil")
 def site(tmp_path: Path, heatveil: Callable[..., Any]) -> Path:
     """Return the deployment file of an enrolled site; nobody listens at its broker's port."""
     path = tmp_path / "site.toml"
-    path.write_text(sites.small("seen", free_port(), free_port()))
+    path.write_text(sites.small("seen", find_free_port(), find_free_port()))
     assert heatveil("enrol", "--config", path).status == 0
     return path
 
@@ -47,7 +47,7 @@ def pause_s() -> float:
 def living(tmp_path: Path, mosquitto: Mqtt, pause_s: float) -> Path:
     """Return the deployment file of a site of its own on the tests' broker, not enrolled yet."""
     path, name = tmp_path / "site.toml", f"site-{uuid.uuid4().hex[:8]}"
-    path.write_text(sites.small(name, mosquitto.port, free_port(), every_s=pause_s))
+    path.write_text(sites.small(name, mosquitto.port, find_free_port(), every_s=pause_s))
     return path
 
 

@@ -175,8 +175,8 @@ def test_a_port_that_is_taken_is_told_and_is_no_fault(site: Path, heatveil: Heat
 def test_certificates_are_told_before_they_expire(tmp_path: Path, days: float, grade: str) -> None:
     """Made by the very code of `heatveil broker init`, so long ago."""
     made = datetime.now(UTC) - timedelta(days=certificates.SERVER_DAYS - days)
-    signer = certificates.authority("x", made)
-    shown = certificates.server(["localhost"], signer, made)
+    signer = certificates.make_authority("x", made)
+    shown = certificates.make_server(["localhost"], signer, made)
     left = check_files.days_left(shown.certificate)
 
     assert abs(left - days) < 0.01

@@ -19,7 +19,7 @@ from edge.keys import Identity
 from gateway import config
 from gateway.asking import signed
 from gateway.devices.broker import dynamic
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import enrol, tightened
 from gateway.devices.enrol.granting import granted
 from gateway.faults import LinkFault, OperatorFault
@@ -91,10 +91,10 @@ def make(
     """Return what makes a site, with the plugin or plain."""
 
     def made(*words: str, sample: str | None = None) -> Site:
-        if not words and dynamic.plugin() is None:
+        if not words and dynamic.find_plugin() is None:
             pytest.skip("mosquitto has no dynamic security here; Debian's package has")
         path = tmp_path / "gateway.toml"
-        text = (sample or config.sample()).replace("port = 8883", f"port = {free_port()}")
+        text = (sample or config.sample()).replace("port = 8883", f"port = {find_free_port()}")
         path.write_text(text.replace("count = 50 ", "count = 4 "))
         site = Site(path, need("mosquitto"), answers, heatveil)
         assert heatveil("enrol", "--config", path).status == 0
@@ -105,7 +105,7 @@ def make(
 
 
 def in_file(site: Site, name: str, password: str) -> bool:
-    held = dynamic.parsed((site.path.with_name("broker") / dynamic.FILE).read_text())
+    held = dynamic.parse((site.path.with_name("broker") / dynamic.FILE).read_text())
     return dynamic.holds(held, {name: password})
 
 
@@ -548,9 +548,9 @@ def test_somebody_whom_the_operator_let_in_is_not_overwritten(make: Callable[...
     site = make()
     site.run("remove", "node-3")
     path = site.path.with_name("broker") / dynamic.FILE
-    held = dynamic.parsed(path.read_text())
-    held["clients"].append(dynamic.client("dashboard", "sesame", "reads", bytes(12)))
-    path.write_text(dynamic.text(held))
+    held = dynamic.parse(path.read_text())
+    held["clients"].append(dynamic.make_client("dashboard", "sesame", "reads", bytes(12)))
+    path.write_text(dynamic.dump(held))
     resting = site.run("add", "dashboard")
     with site.broker():
         running = site.run("add", "dashboard")
@@ -565,10 +565,10 @@ def test_rights_that_somebody_widened_are_named_and_mended(make: Callable[..., S
     """A device that may write everywhere is a hole, whoever made it."""
     site = make()
     path = site.path.with_name("broker") / dynamic.FILE
-    held = dynamic.parsed(path.read_text())
-    (role,) = [one for one in held["roles"] if one["rolename"] == dynamic.role_of("node-1")]
+    held = dynamic.parse(path.read_text())
+    (role,) = [one for one in held["roles"] if one["rolename"] == dynamic.name_role("node-1")]
     role["acls"].append({"acltype": "publishClientSend", "topic": "#", "allow": True})
-    path.write_text(dynamic.text(held))
+    path.write_text(dynamic.dump(held))
     (found,) = faults(site)
     assert "other rights for node-1" in found
     assert site.run("rotate", "node-1").status == 0

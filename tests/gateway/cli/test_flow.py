@@ -14,7 +14,7 @@ import pytest
 from edge import wire
 from gateway import config
 from gateway.devices.broker import dynamic
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import enrol
 from gateway.faults import LinkFault
 from gateway.mqtt import access
@@ -57,11 +57,11 @@ def test_the_first_day_and_a_device_that_floods(
     plain: bool,
 ) -> None:
     """All devices answer; then one floods, is shut out where the broker can, and is let back."""
-    if not plain and dynamic.plugin() is None:
+    if not plain and dynamic.find_plugin() is None:
         pytest.skip("mosquitto has no dynamic security here; Debian's package has")
-    program, path, port = need("mosquitto"), tmp_path / "gateway.toml", free_port()
+    program, path, port = need("mosquitto"), tmp_path / "gateway.toml", find_free_port()
     text = config.sample().replace("port = 8883", f"port = {port}")
-    text = text.replace("port = 8080", f"port = {free_port()}").replace(
+    text = text.replace("port = 8080", f"port = {find_free_port()}").replace(
         "count = 50 ", "count = 4 "
     )
     path.write_text(text)

@@ -19,7 +19,7 @@ import pytest
 
 from gateway import config
 from gateway.cli import serve
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import ReplacedFault
 from gateway.mechanisms.thermal.query import first_round, query
 from gateway.operating import Mqtt
@@ -36,7 +36,7 @@ Start = Callable[..., subprocess.Popen[str]]
 def site(tmp_path: Path, mosquitto: Mqtt) -> Path:
     """Return a deployment file on the tests' broker."""
     path = tmp_path / "site.toml"
-    path.write_text(sites.small("hosting", mosquitto.port, free_port(), every_s=0.1))
+    path.write_text(sites.small("hosting", mosquitto.port, find_free_port(), every_s=0.1))
     return path
 
 

@@ -15,7 +15,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.deployment import Deployment
 from gateway.devices.broker import mosquitto
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.homeassistant.announcer import Announcer
 from tests import processes
 
@@ -254,13 +254,15 @@ def test_on_a_broker_home_assistant_sees_it_and_no_device_can_forge_it(
 ) -> None:
     """With the access list that `heatveil broker init` writes, and two more for Home Assistant."""
     names = ["gateway", "node-0", "homeassistant"]
-    rules = mosquitto.access_list("lab", "gateway", ["node-0"]) + (
+    rules = mosquitto.render_access("lab", "gateway", ["node-0"]) + (
         "user homeassistant\ntopic read homeassistant/#\ntopic read heatveil/1/lab/ha/#\n"
     )
     (tmp_path / "acl").write_text(rules)
     salts = [bytes(mosquitto.SALT_BYTES)] * 3
-    (tmp_path / "passwords").write_text(mosquitto.passwords(dict.fromkeys(names, "word"), salts))
-    port = free_port()
+    (tmp_path / "passwords").write_text(
+        mosquitto.render_passwords(dict.fromkeys(names, "word"), salts)
+    )
+    port = find_free_port()
     (tmp_path / "mosquitto.conf").write_text(
         f"listener {port} 127.0.0.1\nacl_file {tmp_path}/acl\npassword_file {tmp_path}/passwords\n"
         "user root\n"

@@ -15,7 +15,7 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.operating import Mqtt
 from tests import processes, sites
 
@@ -64,7 +64,7 @@ def test_a_site_appears_shows_its_map_dies_and_goes(
     """Announced, shown, unavailable after kill -9, announced anew at a greeting, taken back."""
     site = tmp_path / "site.toml"
     shape = {"cells": 20, "sensors": 4, "readings": 2, "gather_s": 10.0, "every_s": 0.2}
-    text = sites.small("assisted", mosquitto.port, free_port(), **shape)
+    text = sites.small("assisted", mosquitto.port, find_free_port(), **shape)
     site.write_text(f"{text}[homeassistant]\nenabled = true\n")
     assert heatveil("enrol", "--config", site).status == 0
     started: list[subprocess.Popen[bytes]] = []

@@ -109,8 +109,8 @@ def test_we_speak_no_tls_below_12_whatever_this_machine_allows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that speaks 1.1 alone is refused where the system's own settings would take it."""
-    made = certificates.authority("test", datetime.now(UTC))
-    shown = certificates.server(["127.0.0.1"], made, datetime.now(UTC))
+    made = certificates.make_authority("test", datetime.now(UTC))
+    shown = certificates.make_server(["127.0.0.1"], made, datetime.now(UTC))
     for name, held in (("ca.pem", made.certificate), ("s.pem", shown.certificate)):
         (tmp_path / name).write_bytes(held)
     (tmp_path / "s.key").write_bytes(shown.key)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import structlog.testing
 
-from gateway.devices.broker import broker
+from gateway.devices.broker import embedded
 from gateway.faults import LinkFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import TWICE, Link
@@ -209,21 +209,21 @@ def test_a_lost_device_leaves_its_last_will_and_a_polite_one_does_not(
 def test_what_was_published_while_the_broker_was_away_arrives_later(pump: Pump) -> None:
     """A link keeps its messages and comes back by itself; nobody has to restart anything."""
     taker = Taker()
-    with broker.embedded() as address:
+    with embedded.run_broker() as address:
         at = Mqtt(host=address.host, port=address.port, insecure=True)
         link = Link(at, "returns", pump, subscribe=["returns"], on_message=taker).wait()
         port = address.port
     link.publish("returns", b"kept")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(broker, "free_port", lambda: port)
-        with broker.embedded():
+        patch.setattr(embedded, "find_free_port", lambda: port)
+        with embedded.run_broker():
             assert taker.payloads(1) == [b"kept"]
             link.close()
 
 
 def test_no_broker_is_one_clear_line(pump: Pump) -> None:
     """Where it was looked for, why it matters, and what to do."""
-    at = Mqtt(host="127.0.0.1", port=broker.free_port(), insecure=True)
+    at = Mqtt(host="127.0.0.1", port=embedded.find_free_port(), insecure=True)
     with pytest.raises(LinkFault) as caught:
         Link(at, "nobody", pump).wait(patience_s=0.5)
 
@@ -239,11 +239,11 @@ def test_a_broker_that_will_not_have_us_is_another_clear_line(
     """A wrong password must not look like a missing broker."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            broker,
+            embedded,
             "CONFIGURATION",
-            broker.CONFIGURATION.replace("anonymous true", "anonymous false"),
+            embedded.CONFIGURATION.replace("anonymous true", "anonymous false"),
         )
-        with broker.embedded("mosquitto") as address, pytest.raises(LinkFault) as caught:
+        with embedded.run_broker("mosquitto") as address, pytest.raises(LinkFault) as caught:
             Link(
                 Mqtt(host=address.host, port=address.port, insecure=True), "unwelcome", pump
             ).wait()

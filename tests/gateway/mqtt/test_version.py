@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from gateway.devices.broker import broker
+from gateway.devices.broker import embedded
 from gateway.faults import LinkFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -113,9 +113,11 @@ def test_filters_of_an_earlier_time_are_unsubscribed(
 def test_a_broker_that_bears_little_at_once_is_not_overrun(pump: Pump, version: str) -> None:
     """A stock mosquitto takes 20 messages, and in MQTT 5 ends the link of who sends more."""
     with pytest.MonkeyPatch.context() as patch:
-        few = broker.CONFIGURATION.replace("max_inflight_messages 500", "max_inflight_messages 5")
-        patch.setattr(broker, "CONFIGURATION", few)
-        with broker.embedded("mosquitto") as address:
+        few = embedded.CONFIGURATION.replace(
+            "max_inflight_messages 500", "max_inflight_messages 5"
+        )
+        patch.setattr(embedded, "CONFIGURATION", few)
+        with embedded.run_broker("mosquitto") as address:
             at = Mqtt(host=address.host, port=address.port, insecure=True, version=version)
             lost: list[str] = []
             link = Link(
@@ -170,7 +172,7 @@ def test_a_broker_without_mqtt_5_is_spoken_to_in_its_own_version(
 
     It refuses version 5, which is no fault of anybody: nothing of that is logged.
     """
-    with broker.embedded("amqtt") as address:
+    with embedded.run_broker("amqtt") as address:
         taker = Taker()
         at = Mqtt(host=address.host, port=address.port, insecure=True)
         link = Link(at, "older", pump, subscribe=["older"], on_message=taker).wait(30)

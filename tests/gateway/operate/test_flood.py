@@ -16,7 +16,7 @@ BENCH = Path(__file__).parents[2] / "bench" / "bench_flood.py"
 def flooded(need: Callable[[str], str]) -> Callable[[float, bool], dict[str, Any]]:
     """Return what lets a device flood for some seconds."""
     need("mosquitto")
-    if dynamic.plugin() is None:
+    if dynamic.find_plugin() is None:
         pytest.skip("mosquitto has no dynamic security here; Debian's package has")
     run: Callable[[float, bool], dict[str, Any]] = runpy.run_path(str(BENCH))["run"]
     return run

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gateway import config
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 from gateway.operate.reloading import Reloading, reread
@@ -32,7 +32,7 @@ PATIENCE_S = 40.0
 def site(tmp_path: Path, mosquitto: Mqtt, heatveil: Callable[..., Any]) -> Path:
     """Return the deployment file of an enrolled site on the tests' broker."""
     path, name = tmp_path / "site.toml", f"reload-{uuid.uuid4().hex[:8]}"
-    path.write_text(sites.small(name, mosquitto.port, free_port(), sensors=3, every_s=0.1))
+    path.write_text(sites.small(name, mosquitto.port, find_free_port(), sensors=3, every_s=0.1))
     assert heatveil("enrol", "--config", path).status == 0
     return path
 

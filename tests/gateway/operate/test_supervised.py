@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.operate.notify import Notifier
 from gateway.operate.supervised import Supervised
 from tests import processes
@@ -168,8 +168,8 @@ def test_the_service_tells_systemd_the_truth(
     answers: Callable[[int], None],
 ) -> None:
     """`heatveil serve` as a Type=notify unit: started before its broker, alive, stopped."""
-    port, site = free_port(), tmp_path / "site.toml"
-    site.write_text(SITE.format(port=port, page=free_port()))
+    port, site = find_free_port(), tmp_path / "site.toml"
+    site.write_text(SITE.format(port=port, page=find_free_port()))
     assert heatveil("enrol", "--config", site).status == 0
     (tmp_path / "m.conf").write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
     said: list[str] = []

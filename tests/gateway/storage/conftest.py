@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.storage.places import Database, Place
 from gateway.storage.store import Store
 from tests import processes
@@ -91,7 +91,7 @@ class Cluster:
 def running(postgres: str) -> Iterator[Cluster]:
     """Run a cluster for as long as the block lasts; `postgres` is the path of the program."""
     folder = Path(tempfile.mkdtemp(prefix="heatveil-pg-"))
-    one = Cluster(Path(postgres).resolve().parent, folder, free_port())
+    one = Cluster(Path(postgres).resolve().parent, folder, find_free_port())
     try:
         one.make()
         one.start()

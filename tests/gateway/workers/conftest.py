@@ -19,7 +19,7 @@ from edge import thermal, wire
 from edge.host import post
 from edge.limits import Limits
 from edge.node import Node
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -70,7 +70,7 @@ def cluster(
     who: dict[str, Any] = {"user": "postgres"} if os.getuid() == 0 else {}
     if who:
         shutil.chown(folder, "postgres")
-    port, data = free_port(), folder / "data"
+    port, data = find_free_port(), folder / "data"
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "cwd": folder, **who}
     made = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8"]
     processes.run([*made, "--no-sync"], check=True, **quiet)
@@ -135,7 +135,7 @@ class Site:
                 site=self.name,
                 sensors=sensors,
                 port=mqtt.port,
-                page=free_port(),
+                page=find_free_port(),
                 words=database.words,
                 lease_s=LEASE_S,
             )

@@ -12,7 +12,7 @@ import pytest
 
 from edge import thermal
 from edge.host import post
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import TakenFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -33,7 +33,7 @@ def test_a_standby_goes_on_with_the_round_of_a_leader_that_died(
     leader = home.start("serve", "--rounds", "1")
     assert eventually(lambda: len(home.listening(leader)) == 6)
     round, frames = home.asked()
-    elsewhere = f"import os; os.environ['HEATVEIL_PAGE__PORT'] = '{free_port()}'"
+    elsewhere = f"import os; os.environ['HEATVEIL_PAGE__PORT'] = '{find_free_port()}'"
     heir = home.start("serve", "--rounds", "1", before=elsewhere)
     worker = home.start("work", "--name", "ada")
     assert eventually(lambda: "standby" in home.log(heir))
@@ -63,7 +63,7 @@ def test_a_standby_that_is_told_to_stop_ends_at_once(site: Callable[[int], Any])
     home = site(24)
     leader = home.start("serve")
     assert eventually(lambda: len(home.listening(leader)) == 6)
-    elsewhere = f"import os; os.environ['HEATVEIL_PAGE__PORT'] = '{free_port()}'"
+    elsewhere = f"import os; os.environ['HEATVEIL_PAGE__PORT'] = '{find_free_port()}'"
     heir = home.start("serve", before=elsewhere)
     assert eventually(lambda: "standby" in home.log(heir))
     heir.send_signal(signal.SIGTERM)
@@ -98,7 +98,7 @@ def test_a_leader_that_dies_between_the_last_answer_and_the_map_has_an_heir(
     worker = home.start("work", "--name", "ada")
     leader = home.start("serve", before=DIES.format(step=step, before=before))
     assert eventually(lambda: len(home.listening(leader, worker)) == 6)
-    elsewhere = f"import os; os.environ['HEATVEIL_PAGE__PORT'] = '{free_port()}'"
+    elsewhere = f"import os; os.environ['HEATVEIL_PAGE__PORT'] = '{find_free_port()}'"
     heir = home.start("serve", before=elsewhere)
     assert eventually(lambda: "standby" in home.log(heir))
     round, frames = home.asked()

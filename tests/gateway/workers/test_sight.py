@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.deployment import Deployment
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.operating import Mqtt
 from gateway.storage.store import Store
 from gateway.workers.naming import holder
@@ -105,7 +105,7 @@ def test_who_never_saw_the_broker_takes_no_part(
 
     with ExitStack() as stack:
         join = stack.enter_context
-        nowhere, here = deployment(store, free_port()), deployment(store, mosquitto.port)
+        nowhere, here = deployment(store, find_free_port()), deployment(store, mosquitto.port)
         ada = join(Worker(nowhere, home.devices, holder("ada"), store, say=say))
         if not looks:
             assert eventually(lambda: len(ada.parts) == PARTITIONS)

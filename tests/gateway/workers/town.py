@@ -23,7 +23,7 @@ import cbor2
 import psycopg
 
 from gateway.cli.fleet import enrol_fleet
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
@@ -144,7 +144,7 @@ def town(
         asks: the tables of the deployment file that say what is asked, and of how many devices.
     """
     site = "town-" + database.words.rpartition("=")[2]
-    one = Town(folder, database.words, page := free_port())
+    one = Town(folder, database.words, page := find_free_port())
     places = {"port": mqtt.port, "page": page, "words": database.words, "lease_s": lease_s}
     one.config.write_text(SITE.format(site=site, asks=asks, **places))
     enrol_fleet(one.config, None, lambda _: None)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.devices.broker import broker
+from gateway.devices.broker import embedded
 from gateway.faults import OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -40,7 +40,7 @@ def test_an_embedded_broker_carries_a_message_and_leaves_nothing(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     threads = set(threading.enumerate())
     came: list[tuple[str, bytes]] = []
-    with broker.embedded(kind) as address, Pump() as pump:
+    with embedded.run_broker(kind) as address, Pump() as pump:
         at = Mqtt(host=address.host, port=address.port, insecure=True)
         sender = Link(at, "sender", pump).wait()
         sender.publish("kept/topic", b"retained", retain=True)
@@ -107,9 +107,9 @@ def test_a_port_that_was_taken_meanwhile_is_given_up_for_another(
     with socket.socket() as squatter:
         squatter.bind(("127.0.0.1", 0))
         squatter.listen()
-        ports = iter([squatter.getsockname()[1], broker.free_port()])
-        monkeypatch.setattr(broker, "free_port", lambda: next(ports))
-        with broker.embedded("mosquitto") as address:
+        ports = iter([squatter.getsockname()[1], embedded.find_free_port()])
+        monkeypatch.setattr(embedded, "find_free_port", lambda: next(ports))
+        with embedded.run_broker("mosquitto") as address:
             assert address.port != squatter.getsockname()[1]
             assert listens(address.port)
 
@@ -118,9 +118,12 @@ def test_a_machine_without_the_broker_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One line, for somebody who has just unpacked heatveil."""
-    monkeypatch.setattr(broker, "mosquitto", lambda: None)
-    with pytest.raises(OperatorFault, match="apt install mosquitto"), broker.embedded("mosquitto"):
+    monkeypatch.setattr(embedded, "find_mosquitto", lambda: None)
+    with (
+        pytest.raises(OperatorFault, match="apt install mosquitto"),
+        embedded.run_broker("mosquitto"),
+    ):
         pass
     monkeypatch.setitem(sys.modules, "amqtt.broker", None)
-    with pytest.raises(OperatorFault, match=r"heatveil\[demo\]"), broker.embedded():
+    with pytest.raises(OperatorFault, match=r"heatveil\[demo\]"), embedded.run_broker():
         pass

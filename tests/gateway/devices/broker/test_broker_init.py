@@ -212,7 +212,7 @@ def test_somebody_whom_the_operator_added_stays_and_is_named(init: Any, site: Pa
     """A dashboard that reads the maps must not be in the way of a new certificate."""
     init()
     with (site.parent / "broker" / "passwords").open("a") as file:
-        file.write(mosquitto.passwords({"dashboard": "sesame"}, [bytes(12)]))
+        file.write(mosquitto.render_passwords({"dashboard": "sesame"}, [bytes(12)]))
     before = contents(site.parent / "broker")
     said = init()
 
@@ -226,7 +226,7 @@ def test_an_expired_certificate_is_said_to_be(init: Any, site: Path) -> None:
     init()
     folder = site.parent / "broker"
     signer = certificates.Pair(*((folder / f"ca.{end}").read_bytes() for end in ("pem", "key")))
-    old = certificates.server(["127.0.0.1"], signer, datetime.now(UTC) - timedelta(days=4000))
+    old = certificates.make_server(["127.0.0.1"], signer, datetime.now(UTC) - timedelta(days=4000))
     (folder / "server.pem").write_bytes(old.certificate)
     (folder / "server.key").write_bytes(old.key)
     said = init()
@@ -286,7 +286,7 @@ def test_a_password_file_of_mosquittos_own_is_understood(
 
 def test_a_password_file_holds_who_is_in_it() -> None:
     """Somebody less or another password: then it is another enrolment's."""
-    (row,) = mosquitto.passwords({"ada": "sesame"}, [bytes(12)]).splitlines()
+    (row,) = mosquitto.render_passwords({"ada": "sesame"}, [bytes(12)]).splitlines()
     name, rest = row.split(":")
     _, kind, turns, salt, hashed = rest.split("$")
 

@@ -50,17 +50,19 @@ def test_a_device_comes_and_goes_while_the_broker_runs(
     """Created, with another password, taken away; each time at once, and kept over a restart."""
     stranger = doors.comes("attic")
     assert not may_come(pump, stranger)
-    control.expect(gate.ask(control.create(SITE, "attic", "secret of attic")), "Role not found")
+    control.expect(
+        gate.ask(dynamic.compose_create(SITE, "attic", "secret of attic")), "Role not found"
+    )
     assert may_come(pump, stranger)
-    held = dynamic.parsed((doors.folder / dynamic.FILE).read_text())
+    held = dynamic.parse((doors.folder / dynamic.FILE).read_text())
     assert held["clients"][0]["username"] == "attic", "the plugin sorts, and writes at once"
     assert dynamic.holds(held, {"attic": "secret of attic"})
 
-    control.expect(gate.ask(control.password(SITE, "attic", "another")))
+    control.expect(gate.ask(dynamic.compose_password(SITE, "attic", "another")))
     assert not may_come(pump, stranger)
     assert may_come(pump, doors.comes("attic", "another"))
 
-    control.expect(gate.ask(control.delete("attic")))
+    control.expect(gate.ask(dynamic.compose_delete("attic")))
     assert not may_come(pump, doors.comes("attic", "another"))
     assert "attic" not in gate.clients()
     assert "attic" not in (doors.folder / dynamic.FILE).read_text()
@@ -68,9 +70,9 @@ def test_a_device_comes_and_goes_while_the_broker_runs(
 
 def test_a_role_that_is_left_over_is_made_anew(gate: Control) -> None:
     """A kill between role and client must not be in the way of the next attempt."""
-    role = dynamic.role_of("attic")
+    role = dynamic.name_role("attic")
     control.expect(gate.ask([{"command": "createRole", "rolename": role, "acls": []}]))
-    control.expect(gate.ask(control.create(SITE, "attic", "x" * 64)))
+    control.expect(gate.ask(dynamic.compose_create(SITE, "attic", "x" * 64)))
     (answer,) = gate.ask([{"command": "getRole", "rolename": role}])
 
     assert {one["topic"].split("/")[-1] for one in answer.data["role"]["acls"]} >= {
@@ -92,12 +94,12 @@ def test_who_is_disabled_is_thrown_off_at_once(gate: Control, doors: Any, pump: 
     other = Link(
         doors.comes("node-2"), "node-2", pump, on_state=lambda up, _: states.append(up)
     ).wait()
-    control.expect(gate.ask(control.disable("node-1")))
+    control.expect(gate.ask(dynamic.compose_disable("node-1")))
     assert eventually(lambda: lost, KEEPALIVE_S / 2)  # so it is not for want of a sign of life
     assert not may_come(pump, doors.comes("node-1"))
-    assert gate.clients()["node-1"]["textdescription"] == control.MARK
+    assert gate.clients()["node-1"]["textdescription"] == dynamic.MARK
     assert gate.clients()["node-1"]["disabled"]
-    control.expect(gate.ask(control.enable("node-1")))
+    control.expect(gate.ask(dynamic.compose_enable("node-1")))
     assert may_come(pump, doors.comes("node-1"))
     assert states == [True]
     for one in (link, other):
@@ -109,7 +111,7 @@ def test_everybody_is_known_where_one_answer_cannot_hold_them(gate: Control) -> 
     """Of an answer 32 KiB are kept; these names, as long as they may be, take 44."""
     names = [f"{number:063}" for number in range(140)]
     for name in names:
-        control.expect(gate.ask(control.create(SITE, name, "secret")), "Role not found")
+        control.expect(gate.ask(dynamic.compose_create(SITE, name, "secret")), "Role not found")
     held = gate.clients()
 
     assert sum(len(json.dumps(held[name])) for name in names) > 1 << 15
@@ -136,7 +138,7 @@ def test_a_list_that_never_fits_together_is_given_up(
 
 def test_the_gateway_is_never_shut_out(gate: Control) -> None:
     """Whoever asks for it, by whatever command."""
-    for commands in (control.disable("gateway"), control.delete("gateway")):
+    for commands in (dynamic.compose_disable("gateway"), dynamic.compose_delete("gateway")):
         with pytest.raises(OperatorFault, match="own name"):
             gate.ask(commands)
     assert not gate.clients()["gateway"].get("disabled")
@@ -144,7 +146,7 @@ def test_the_gateway_is_never_shut_out(gate: Control) -> None:
 
 def test_what_the_plugin_refuses_is_told_with_the_command(gate: Control) -> None:
     """Its own words, and what to do; what may be refused is not told."""
-    answers = gate.ask(control.disable("nobody") + control.delete("nobody"))
+    answers = gate.ask(dynamic.compose_disable("nobody") + dynamic.compose_delete("nobody"))
     assert [answer.error for answer in answers[:2]] == ["Client not found"] * 2
     with pytest.raises(OperatorFault, match=r"did not do disableClient \(Client not found\)"):
         control.expect(answers)
@@ -169,7 +171,7 @@ def test_a_broker_without_dynamic_security_is_told_in_words(mosquitto: Mqtt, pum
     named = mosquitto.model_copy(update={"username": "gateway"})
     gate = Control(named, "control", pump).wait()
     with pytest.raises(Silence, match="dynamic security"):
-        gate.ask(control.disable("node-1"), 0.3)
+        gate.ask(dynamic.compose_disable("node-1"), 0.3)
     gate.close()
 
 
@@ -181,7 +183,7 @@ def test_a_broker_that_is_away_is_not_asked_later(doors: Any, pump: Pump) -> Non
     while gate.up and time.monotonic() < until:
         time.sleep(0.01)
     with pytest.raises(Silence, match="is down"):
-        gate.ask(control.disable("node-1"))
+        gate.ask(dynamic.compose_disable("node-1"))
     with doors.run():
         while not gate.up and time.monotonic() < until + 10:
             time.sleep(0.01)

@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from gateway.devices.broker import control, dynamic
-from gateway.devices.broker.broker import free_port
 from gateway.devices.broker.control import Control, Silence
-from gateway.devices.broker.doors import Running
-from gateway.devices.broker.doors import doors as opened
-from gateway.devices.broker.known import differ
-from gateway.devices.broker.plain import Plain
-from gateway.devices.broker.resting import Resting
-from gateway.devices.broker.rights import of_device
+from gateway.devices.broker.doors import Plain, Resting, Running
+from gateway.devices.broker.doors import open_doors as opened
+from gateway.devices.broker.dynamic import differ
+from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.broker.mosquitto import list_device_rights
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -51,7 +49,7 @@ def test_the_way_in_is_the_one_that_is_there(
     (plain / "acl").touch()
     with opened(named(mosquitto), SITE, plain) as door:
         assert isinstance(door, Plain)
-    nobody = Mqtt(host="127.0.0.1", port=free_port(), insecure=True, username="gateway")
+    nobody = Mqtt(host="127.0.0.1", port=find_free_port(), insecure=True, username="gateway")
     with opened(nobody, SITE, tmp_path / "none") as door:
         assert door is None
 
@@ -118,10 +116,10 @@ def test_a_name_does_not_come_back_with_its_old_password(doors: Any) -> None:
 
 def test_rights_that_somebody_widened_are_put_right_with_the_password(doors: Any) -> None:
     """So that what `heatveil check` finds is mended by what it says."""
-    wanted = dynamic.acls(of_device(SITE, "node-1"))
+    wanted = dynamic.make_acls(list_device_rights(SITE, "node-1"))
     with doors.run(), Pump("test") as pump:
         gate = Control(doors.comes("gateway"), "control", pump).wait()
-        role = dynamic.role_of("node-1")
+        role = dynamic.name_role("node-1")
         wide = {"acltype": "publishClientSend", "topic": "#", "priority": 0, "allow": True}
         ask: list[dict[str, Any]] = [{"command": "addRoleACL", "rolename": role, **wide}]
         control.expect(gate.ask(ask))

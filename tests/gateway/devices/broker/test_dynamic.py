@@ -10,7 +10,7 @@ import pytest
 
 from gateway import config
 from gateway.devices.broker import dynamic
-from gateway.devices.broker.rights import CONTROL, of_device
+from gateway.devices.broker.mosquitto import CONTROL, list_device_rights
 from gateway.devices.enrol import enrol
 from tests import processes
 
@@ -31,12 +31,14 @@ def init(
     """Return the command, on a machine that has the plugin."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / dynamic.PLUGIN).touch()
-    monkeypatch.setattr(dynamic.plugin, "__defaults__", ((f"{tmp_path}/li*",), dynamic.PLUGIN))
+    monkeypatch.setattr(
+        dynamic.find_plugin, "__defaults__", ((f"{tmp_path}/li*",), dynamic.PLUGIN)
+    )
     return lambda *words: heatveil("broker", "init", "--config", site, *words)
 
 
 def body(site: Path) -> dict[str, Any]:
-    return dynamic.parsed((site.parent / "broker" / dynamic.FILE).read_text())
+    return dynamic.parse((site.parent / "broker" / dynamic.FILE).read_text())
 
 
 def test_the_plugin_is_used_where_it_is(init: Any, site: Path, tmp_path: Path) -> None:
@@ -57,7 +59,7 @@ def test_without_the_plugin_the_two_files_are_written(
     init: Any, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By itself, and said."""
-    monkeypatch.setattr(dynamic.plugin, "__defaults__", (("/nowhere",), dynamic.PLUGIN))
+    monkeypatch.setattr(dynamic.find_plugin, "__defaults__", (("/nowhere",), dynamic.PLUGIN))
     said = init()
     folder = site.parent / "broker"
 
@@ -104,8 +106,8 @@ def test_everything_is_denied_but_what_a_role_names(init: Any, site: Path) -> No
     assert password not in json.dumps(held)
     assert len({row["salt"] for row in held["clients"]}) == 4
     for number in range(3):
-        own = roles[dynamic.role_of(f"node-{number}")]
-        assert own == {right.topic for right in of_device("lab", f"node-{number}")}
+        own = roles[dynamic.name_role(f"node-{number}")]
+        assert own == {right.topic for right in list_device_rights("lab", f"node-{number}")}
         assert {topic.split("/")[3] for topic in own} == {f"node-{number}", "round"}
         assert not any(topic.startswith("$") for topic in own)
     assert [name for name, topics in roles.items() if CONTROL in topics] == ["heatveil-gateway"]
@@ -154,12 +156,12 @@ def test_a_file_that_does_not_fit_is_told_and_left(
     held = body(site)
     spoil(held)
     path = site.parent / "broker" / dynamic.FILE
-    path.write_text(dynamic.text(held))
+    path.write_text(dynamic.dump(held))
     said = init()
 
     assert said.status == 1
     assert words in said.err
-    assert path.read_text() == dynamic.text(held)
+    assert path.read_text() == dynamic.dump(held)
 
 
 @pytest.mark.parametrize("rubbish", ["", "[]", "{}", '{"clients": {}, "roles": []}'])
@@ -177,8 +179,8 @@ def test_others_whom_the_operator_let_in_are_named(init: Any, site: Path) -> Non
     """A dashboard must not be in the way of a new certificate."""
     init()
     held = body(site)
-    held["clients"].append(dynamic.client("dashboard", "sesame", "reads", bytes(12)))
-    (site.parent / "broker" / dynamic.FILE).write_text(dynamic.text(held))
+    held["clients"].append(dynamic.make_client("dashboard", "sesame", "reads", bytes(12)))
+    (site.parent / "broker" / dynamic.FILE).write_text(dynamic.dump(held))
 
     assert init().out.endswith("whom you have added: dashboard\n")
 
@@ -194,7 +196,7 @@ def test_passwords_are_hashed_as_mosquittos_own_tool_hashes_them(
         check=True,
         capture_output=True,
     )
-    (row,) = dynamic.parsed(path.read_text())["clients"]
+    (row,) = dynamic.parse(path.read_text())["clients"]
 
     assert dynamic.lets_in(row, "sesame")
     assert not dynamic.lets_in(row, "sesam")

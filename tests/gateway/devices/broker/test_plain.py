@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.devices.broker import mosquitto
-from gateway.devices.broker.plain import Plain
+from gateway.devices.broker.doors import Plain
 from gateway.faults import OperatorFault
 
 WORDS = {"gateway": "g", "node-0": "a", "node-1": "b"}
@@ -15,8 +15,8 @@ WORDS = {"gateway": "g", "node-0": "a", "node-1": "b"}
 def folder(tmp_path: Path) -> Path:
     """Return a folder with the files of a gateway and two devices, and somebody's dashboard."""
     salts = [bytes([number]) * 12 for number in range(len(WORDS))]
-    (tmp_path / "passwords").write_text(mosquitto.passwords(WORDS, salts))
-    rules = mosquitto.access_list("lab", "gateway", ["node-0", "node-1"])
+    (tmp_path / "passwords").write_text(mosquitto.render_passwords(WORDS, salts))
+    rules = mosquitto.render_access("lab", "gateway", ["node-0", "node-1"])
     (tmp_path / "acl").write_text(rules + "\nuser ada\ntopic read heatveil/1/lab/map/#\n")
     return tmp_path
 
@@ -61,7 +61,7 @@ def test_a_password_that_is_renewed_lets_the_old_one_in_no_more(folder: Path) ->
     door.rotate("node-1", "another")
     held = (folder / "passwords").read_text()
 
-    assert mosquitto.names(held).count("node-1") == 1
+    assert mosquitto.parse_names(held).count("node-1") == 1
     assert mosquitto.holds(held, {"node-1": "another", "node-0": "a", "gateway": "g"})
     assert not mosquitto.holds(held, {"node-1": "b"})
 
@@ -97,7 +97,9 @@ def test_files_that_are_none_are_told(folder: Path) -> None:
 def test_somebody_whom_the_operator_let_in_is_not_overwritten(folder: Path) -> None:
     """Else a device of that name would take her place, and to remove it would cut her off."""
     files = [folder / "passwords", folder / "acl"]
-    files[0].write_text(files[0].read_text() + mosquitto.passwords({"ada": "x"}, [bytes(12)]))
+    files[0].write_text(
+        files[0].read_text() + mosquitto.render_passwords({"ada": "x"}, [bytes(12)])
+    )
     before, door = [file.read_text() for file in files], Plain("lab", folder)
     for do in (lambda: door.knows("ada"), lambda: door.add("ada", "sesame")):
         with pytest.raises(OperatorFault, match="no device of ours"):

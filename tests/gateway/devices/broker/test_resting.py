@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from gateway.devices.broker import dynamic
-from gateway.devices.broker.control import MARK, Control
-from gateway.devices.broker.known import differ, has_role, is_device
-from gateway.devices.broker.resting import Resting
-from gateway.devices.broker.rights import of_device, session_of
+from gateway.devices.broker.control import Control, expect
+from gateway.devices.broker.doors import Resting
+from gateway.devices.broker.dynamic import MARK, differ, has_role, is_device
+from gateway.devices.broker.mosquitto import derive_session, list_device_rights
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -20,7 +20,7 @@ SITE = "testsite"
 
 
 def held(doors: Any) -> dict[str, dict[str, Any]]:
-    body = dynamic.parsed((doors.folder / dynamic.FILE).read_text())
+    body = dynamic.parse((doors.folder / dynamic.FILE).read_text())
     return {row["username"]: row for row in body["clients"]}
 
 
@@ -30,18 +30,16 @@ def test_what_is_written_is_what_the_plugin_itself_would_have(doors: Any) -> Non
     at_rest = held(doors)["attic"]
     with doors.run(), Pump("test") as pump:
         gate = Control(doors.comes("gateway"), "control", pump).wait()
-        from gateway.devices.broker import control
-
-        control.expect(gate.ask(control.create(SITE, "cellar", "sesame")), "Role not found")
+        expect(gate.ask(dynamic.compose_create(SITE, "cellar", "sesame")), "Role not found")
         rows = gate.clients()
-        (answer,) = gate.ask([{"command": "getRole", "rolename": dynamic.role_of("attic")}])
-        (other,) = gate.ask([{"command": "getRole", "rolename": dynamic.role_of("cellar")}])
+        (answer,) = gate.ask([{"command": "getRole", "rolename": dynamic.name_role("attic")}])
+        (other,) = gate.ask([{"command": "getRole", "rolename": dynamic.name_role("cellar")}])
         gate.close()
 
     def rights(role: Any, name: str) -> set[tuple[str, str]]:
         return {(one["acltype"], one["topic"].replace(name, "X")) for one in role["acls"]}
 
-    assert rows["attic"]["clientid"] == session_of(SITE, "attic", "sesame")
+    assert rows["attic"]["clientid"] == derive_session(SITE, "attic", "sesame")
     assert at_rest["clientid"] == rows["attic"]["clientid"]
     assert rights(answer.data["role"], "attic") == rights(other.data["role"], "cellar")
     assert has_role(rows["attic"], "attic")
@@ -81,7 +79,7 @@ def test_who_goes_takes_its_role_along_and_nothing_else(doors: Any) -> None:
 
     assert not door.knows("node-2")
     assert door.knows("node-1")
-    gone = {"clients": ("username", "node-2"), "roles": ("rolename", dynamic.role_of("node-2"))}
+    gone = {"clients": ("username", "node-2"), "roles": ("rolename", dynamic.name_role("node-2"))}
     for part, (key, name) in gone.items():
         assert after[part] == [row for row in before[part] if row[key] != name]
     assert after["defaultACLAccess"] == before["defaultACLAccess"]
@@ -101,7 +99,7 @@ def test_a_file_that_is_none_is_told_and_left(
 
 def test_a_role_that_lets_more_or_less_differs() -> None:
     """One right more is a hole, one less is a device that is not heard; the order is nothing."""
-    wanted = dynamic.acls(of_device(SITE, "attic"))
+    wanted = dynamic.make_acls(list_device_rights(SITE, "attic"))
     more = {"acltype": "publishClientSend", "topic": "heatveil/1/testsite/#", "allow": True}
     denied = {**wanted[0], "allow": False}
 
@@ -114,10 +112,10 @@ def test_a_role_that_lets_more_or_less_differs() -> None:
 
 def test_a_name_of_somebody_else_is_no_device() -> None:
     """Nor is one that has another device's role."""
-    row = dynamic.client("attic", "x", dynamic.role_of("attic"), bytes(12))
+    row = dynamic.make_client("attic", "x", dynamic.name_role("attic"), bytes(12))
 
     assert is_device(row, "attic")
     assert not is_device(None, "attic")
-    for other in ({**row, "roles": []}, {**row, "roles": [{"rolename": dynamic.role_of("b")}]}):
+    for other in ({**row, "roles": []}, {**row, "roles": [{"rolename": dynamic.name_role("b")}]}):
         with pytest.raises(OperatorFault, match="no device of ours"):
             is_device(other, "attic")

@@ -14,8 +14,13 @@ import pytest
 from gateway import config
 from gateway.cli import broker
 from gateway.devices.broker import dynamic
-from gateway.devices.broker.broker import free_port
-from gateway.devices.broker.rights import Right, of_device, of_gateway, session_of
+from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.broker.mosquitto import (
+    Right,
+    derive_session,
+    list_device_rights,
+    list_gateway_rights,
+)
 from gateway.devices.enrol import enrol
 from gateway.faults import LinkFault
 from gateway.mqtt import access
@@ -47,8 +52,8 @@ def site(
     tmp_path: Path,
 ) -> Iterator[Site]:
     """Run a broker with room for few connections more than its fleet has."""
-    program, plain, port = need("mosquitto"), request.param == "plain", free_port()
-    if not plain and dynamic.plugin() is None:
+    program, plain, port = need("mosquitto"), request.param == "plain", find_free_port()
+    if not plain and dynamic.find_plugin() is None:
         pytest.skip("mosquitto has no dynamic security here; Debian's package has")
     path = tmp_path / "gateway.toml"
     path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
@@ -149,7 +154,7 @@ def test_the_broker_speaks_no_tls_below_12(
     assert spoken(site.mqtt, "TLSv1_1") is None
     assert spoken(site.mqtt, "TLSv1_2") == "TLSv1.2"
     assert spoken(site.mqtt, "TLSv1_3") == "TLSv1.3"
-    port, lax = free_port(), site.folder / "lax.conf"
+    port, lax = find_free_port(), site.folder / "lax.conf"
     settings = (site.folder / "mosquitto.conf").read_text()
     settings = settings.replace("tls_version tlsv1.2", "tls_version tlsv1.1")
     lax.write_text(settings.replace(f"listener {site.mqtt.port}", f"listener {port}"))
@@ -164,7 +169,7 @@ def test_the_broker_speaks_no_tls_below_12(
 
 def test_a_device_may_write_under_its_name_and_read_what_it_is_told() -> None:
     """Word for word: commands and receipts are read, and not one topic is for both."""
-    held = of_device("lab", "attic")
+    held = list_device_rights("lab", "attic")
     own = "heatveil/1/lab/attic"
 
     assert {topic for write, topic in held if write} == {
@@ -179,7 +184,7 @@ def test_a_device_may_write_under_its_name_and_read_what_it_is_told() -> None:
 
 def test_the_gateway_may_not_say_what_a_device_says() -> None:
     """It asks, draws, thanks and commands; it hears the rest."""
-    held = of_gateway("lab", "ha")
+    held = list_gateway_rights("lab", "ha")
     said = {topic for write, topic in held if write}
 
     assert Right(False, "heatveil/1/lab/+/data") in held
@@ -190,13 +195,13 @@ def test_the_gateway_may_not_say_what_a_device_says() -> None:
 
 def test_a_session_belongs_to_a_site_a_name_and_a_password() -> None:
     """Another of any of them is another session, and none tells the password."""
-    first = session_of("lab", "attic", "sesame")
+    first = derive_session("lab", "attic", "sesame")
     others = [
-        session_of("lab", "attic", "Sesame"),
-        session_of("lab", "cellar", "sesame"),
-        session_of("hall", "attic", "sesame"),
+        derive_session("lab", "attic", "Sesame"),
+        derive_session("lab", "cellar", "sesame"),
+        derive_session("hall", "attic", "sesame"),
     ]
 
-    assert first == session_of("lab", "attic", "sesame")
+    assert first == derive_session("lab", "attic", "sesame")
     assert len({first, *others}) == 4
     assert "sesame" not in first

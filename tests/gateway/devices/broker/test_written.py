@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.broker.written import replace, unreadable
+from gateway.devices.broker.doors import describe_unreadable, replace_file
 from gateway.faults import OperatorFault
 
 
@@ -26,7 +26,7 @@ def test_what_replaces_a_file_is_for_the_same_eyes(tmp_path: Path, lax: None, mo
     path = tmp_path / "passwords"
     path.write_text("old")
     path.chmod(mode)
-    replace(path, "new")
+    replace_file(path, "new")
 
     assert path.read_text() == "new"
     assert stat.S_IMODE(path.stat().st_mode) == mode
@@ -48,7 +48,7 @@ def test_at_no_moment_may_others_read_it(
         fchmod(file, mode)
 
     monkeypatch.setattr(os, "fchmod", look)
-    replace(path, "new")
+    replace_file(path, "new")
 
     assert seen == [0o600]
 
@@ -66,7 +66,7 @@ def test_a_disk_that_fails_leaves_the_old_file(
 
     monkeypatch.setattr(os, step, full)
     with pytest.raises(OperatorFault, match="No space left on device.*stays as it was"):
-        replace(path, "new")
+        replace_file(path, "new")
 
     assert path.read_text() == "old"
     assert [one.name for one in tmp_path.iterdir()] == ["passwords"]
@@ -78,7 +78,7 @@ def test_a_link_laid_beside_it_is_not_followed(tmp_path: Path) -> None:
     path.write_text("old")
     other.write_text("precious")
     (tmp_path / "passwords.new").symlink_to(other)
-    replace(path, "new")
+    replace_file(path, "new")
 
     assert (path.read_text(), other.read_text()) == ("new", "precious")
     assert not path.is_symlink()
@@ -86,7 +86,7 @@ def test_a_link_laid_beside_it_is_not_followed(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_told_in_one_line() -> None:
     """By the system's own word, and with a way out."""
-    said = str(unreadable(Path("/x/acl"), PermissionError(13, "Permission denied")))
+    said = str(describe_unreadable(Path("/x/acl"), PermissionError(13, "Permission denied")))
 
     assert said.startswith("/x/acl cannot be read (Permission denied)")
     assert "\n" not in said

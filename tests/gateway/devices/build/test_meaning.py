@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from gateway.devices.build import folding, meaning, pressing, wording
-from gateway.devices.kit.parts import sources
+from gateway.devices.build import naming, pressing
+from gateway.devices.build.parts import read_sources
 
 OTHER = "LEAST = 7\ndef f():\n    return LEAST\n"
 
@@ -29,7 +29,7 @@ def test_what_would_come_to_mean_something_else_is_refused(text: str, says: str)
     made = {f"edge/{name}.py": b"" for name in pressing.JOINED}
     made |= {"edge/other.py": OTHER.encode(), "edge/odd.py": text.encode()}
     with pytest.raises(ValueError, match=f"edge/odd.py has .*{says}"):
-        pressing.pressed(made)
+        pressing.press(made)
 
 
 @pytest.mark.long
@@ -37,21 +37,21 @@ def test_what_means_the_same_is_not_refused() -> None:
     """What a driver or a module of the firmware takes by name, and all that edge has."""
     text = "from . import other\ndef f(machine, pins, other_):\n"
     text += "    return machine.I2C(0, **pins), getattr(machine, other_, None), other.LEAST\n"
-    assert meaning.changed("edge/odd.py", ast.parse(text), {}) == []
-    assert pressing.pressed(sources())
+    assert pressing.find_changes("edge/odd.py", ast.parse(text), {}) == []
+    assert pressing.press(read_sources())
 
 
 def test_a_number_whose_name_a_function_takes_is_not_folded() -> None:
     """Nor one that a class takes, or a fault that is caught."""
     for taken in ("def SIZE():\n    pass", "class SIZE:\n    pass"):
-        assert folding.constants(ast.parse(f"SIZE = 4\n{taken}\n")) == {}
+        assert naming.find_constants(ast.parse(f"SIZE = 4\n{taken}\n")) == {}
     caught = "SIZE = 4\ntry:\n    pass\nexcept OSError as SIZE:\n    pass\n"
-    assert folding.constants(ast.parse(caught)) == {}
+    assert naming.find_constants(ast.parse(caught)) == {}
 
 
 def test_a_text_that_becomes_bytes_stays_where_it_is() -> None:
     """A label of a key must not hang on a file that can be lost."""
     text = "def f():\n    return 'the label of a key'.encode()\n"
     assert "'the label of a key'.encode()" in ast.unparse(
-        wording.moved(ast.parse(text), wording.Words(), 0)
+        pressing.move_words(ast.parse(text), pressing.Words(), 0)
     )

@@ -4,15 +4,15 @@ import ast
 
 import pytest
 
-from gateway.devices.build import folding, joining, pressing, romfs, scopes, shortening, wording
-from gateway.devices.kit.parts import sources
+from gateway.devices.build import naming, pressing, release
+from gateway.devices.build.parts import read_sources
 
 SENTENCE = "a sentence of %d words that is long"
 
 
 def shorter(text: str, given: set[str] | None = None) -> str:
     """Return a module's text with short names."""
-    return ast.unparse(shortening.shortened(ast.parse(text), given or set()))
+    return ast.unparse(naming.shorten(ast.parse(text), given or set()))
 
 
 def does(text: str, asked: str) -> object:
@@ -46,7 +46,7 @@ def test_private_names_and_arguments_become_short_and_it_does_the_same() -> None
     pressed = shorter(PRIVATE)
 
     for name in ("_held", "_twice", "_more", "sort"):
-        assert name not in shortening.variables_of(ast.parse(pressed)) | {
+        assert name not in naming.find_variables(ast.parse(pressed)) | {
             node.attr for node in ast.walk(ast.parse(pressed)) if isinstance(node, ast.Attribute)
         }
     for asked in ("Box(3).all()", "whole(1, 2)", "Box(1).seen"):
@@ -59,7 +59,7 @@ def test_an_argument_that_is_given_by_name_keeps_it() -> None:
     assert "near=3" in shorter("def f(far, near=3):\n    return far")
     assert "(self, far)" in shorter("class A:\n    def __init__(self, far):\n        far()")
     text = ast.parse("def f(far):\n    return _g(far)\ndef _g(near):\n    return near\n")
-    assert "def f(far)" in ast.unparse(shortening.shortened(text, set(), outside=True))
+    assert "def f(far)" in ast.unparse(naming.shorten(text, set(), outside=True))
     assert "near" not in ast.unparse(text)
 
 
@@ -70,13 +70,13 @@ def test_a_module_that_uses_anothers_private_name_is_refused() -> None:
     for text in ("a._x", "getattr(a, '_x')", "globals()"):
         made["edge/b.py"] = f"def f(a):\n    return {text}\n".encode()
         with pytest.raises(ValueError, match=r"edge/b.py uses (_x|globals): private in another"):
-            pressing.pressed(made)
+            pressing.press(made)
 
 
 def test_numbers_are_written_where_they_are_used() -> None:
     """Of its own and of others, but not where a name hides one, and not what changes."""
     known = {
-        "edge/a.py": folding.constants(
+        "edge/a.py": naming.find_constants(
             ast.parse("SIZE = 4 * 8\nSTATE = 1\nSTATE = 2\nBIG = 1 << 40")
         ),
         "edge/b.py": {},
@@ -84,17 +84,17 @@ def test_numbers_are_written_where_they_are_used() -> None:
     text = "from . import a\nfrom .a import SIZE\ndef f():\n    return SIZE + a.SIZE + a.BIG\n"
 
     assert known["edge/a.py"] == {"SIZE": 32}
-    folded = ast.unparse(folding.folded(ast.parse(text), "edge/b.py", known, []))
+    folded = ast.unparse(naming.fold(ast.parse(text), "edge/b.py", known, []))
     assert "return 32 + 32 + a.BIG" in folded
     assert "import SIZE" not in folded
 
 
 def test_sentences_go_to_a_file_and_come_back() -> None:
     """Those that functions say; what is compared, short or the module's own stays."""
-    words = wording.Words()
+    words = pressing.Words()
     text = f'TOLD = "{SENTENCE}"\ndef f(n):\n    if n == "{SENTENCE}":\n        return "ab c"\n'
     text += f'    return "{SENTENCE}" % n\n'
-    moved = ast.unparse(wording.moved(ast.parse(text), words, 0))
+    moved = ast.unparse(pressing.move_words(ast.parse(text), words, 0))
 
     assert moved.count(SENTENCE) == 2
     assert "return _said(0, n)" in moved
@@ -112,8 +112,8 @@ def test_a_module_is_joined_by_what_its_names_mean() -> None:
         "def all():\n    return b.whole(3), same()\n",
     }
     trees = {path: ast.parse(text) for path, text in texts.items()}
-    out = joining.joined(trees, ["a", "b"], {"edge/a.py": {}, "edge/b.py": {"SIZE": 4}})
-    core = ast.unparse(out[joining.CORE])
+    out = pressing.join(trees, ["a", "b"], {"edge/a.py": {}, "edge/b.py": {"SIZE": 4}})
+    core = ast.unparse(out[pressing.CORE])
     name = ast.unparse(out["edge/b.py"]).split(" as whole")[0].split()[-1]
 
     assert does(core, f"{name}(3)") == (4, 3, "a", [1, 2], 4)
@@ -127,23 +127,23 @@ def test_the_names_of_functions_are_told_from_those_of_modules() -> None:
     text += "    try: import j.k as l\n    except E as m: global n; n = 1\n    def o(p): q = 1\n"
     function = ast.parse(text).body[0]
 
-    assert scopes.locals_of(function) == set("abcdeghlmo")
+    assert naming.find_locals(function) == set("abcdeghlmo")
 
 
 @pytest.mark.long
 def test_the_devices_modules_keep_what_they_promise() -> None:
     """Every public name of every module is there, in the module or in its stub."""
-    before, after = sources(), pressing.pressed(sources())
+    before, after = read_sources(), pressing.press(read_sources())
     for path, text in before.items():
-        names = {name for name in scopes.locals_of(ast.parse(text)) if not name.startswith("_")}
-        names -= scopes.imported(ast.parse(text)) | {"load"}
-        missing = names - scopes.locals_of(ast.parse(after[path]))
+        names = {name for name in naming.find_locals(ast.parse(text)) if not name.startswith("_")}
+        names -= naming.find_imported(ast.parse(text)) | {"load"}
+        missing = names - naming.find_locals(ast.parse(after[path]))
         assert not missing, path
 
 
 def test_an_image_has_the_layout_that_firmware_reads() -> None:
     """Byte by byte; test_heap runs a device from one, on a MicroPython that reads it."""
-    assert romfs.image({"a/b.txt": b"hi"}) == (
+    assert release.make_image({"a/b.txt": b"hi"}) == (
         b"\xd2\xcd\x31\x10\x04\x0e\x01a\x05\x0a\x05b.txt\x02\x02hi"
     )
-    assert romfs.image({"x": bytes(200)})[3:10] == b"\x81\x50\x05\x81\x4d\x01x"
+    assert release.make_image({"x": bytes(200)})[3:10] == b"\x81\x50\x05\x81\x4d\x01x"

@@ -38,7 +38,7 @@ FORMS = ("in place", "pressed", "source")
 def only(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an interpreter be of the kind that runs in this form."""
     if form == "source":
-        monkeypatch.setattr(release, "compiler", _missing)
+        monkeypatch.setattr(release, "find_compiler", _missing)
     if form == "pressed":
         found = forms._found
         monkeypatch.setattr(forms, "_found", lambda name: found(name)._replace(maps=False))

@@ -18,7 +18,7 @@ from edge.host import post
 from edge.limits import Limits
 from edge.slots import Files
 from gateway.devices.broker import certificates
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import forms, interpreters, machines
 from gateway.devices.fleet.machine import Asked, Machine
@@ -144,10 +144,13 @@ def test_they_come_in_tls_and_to_no_broker_that_another_signed_for(
     need: Callable[[str], str], answers: Callable[[int], None], tmp_path: Path, home: Any
 ) -> None:
     """An interpreter verifies by itself: what its parent would have believed does not count."""
-    program, vm, port = need("mosquitto"), need("micropython"), free_port()
+    program, vm, port = need("mosquitto"), need("micropython"), find_free_port()
     now = datetime.now(UTC)
-    signer, other = certificates.authority("ours", now), certificates.authority("others", now)
-    made = certificates.server(["127.0.0.1"], signer, now)
+    signer, other = (
+        certificates.make_authority("ours", now),
+        certificates.make_authority("others", now),
+    )
+    made = certificates.make_server(["127.0.0.1"], signer, now)
     for name, data in (
         ("ca.pem", signer.certificate),
         ("other.pem", other.certificate),

@@ -14,7 +14,7 @@ from edge import cbor, wire
 from edge.host import post
 from edge.limits import Limits
 from edge.slots import Files
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import forms, handover, interpreters
 from gateway.devices.fleet.counts import summary
@@ -37,7 +37,7 @@ class Broker:
     """A mosquitto on one port, that knows who listens after it was killed, as deployed ones do."""
 
     def __init__(self, program: str, answers: Callable[[int], None], folder: Path) -> None:
-        self.port, self._answers = free_port(), answers
+        self.port, self._answers = find_free_port(), answers
         (folder / "conf").write_text(
             f"listener {self.port} 127.0.0.1\nallow_anonymous true\nuser {getpass.getuser()}\n"
             f"persistence true\npersistence_location {folder}/\n"

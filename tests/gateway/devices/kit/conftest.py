@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gateway.devices.broker.broker import free_port
-from gateway.devices.kit import copying, parts
+from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.build import parts
+from gateway.devices.kit import boards
 from gateway.devices.kit.standin import StandIn
 from tests import processes, sites
 
@@ -49,7 +50,7 @@ class Desk(NamedTuple):
 def template(need: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the modules of edge as they were copied to a stand-in."""
     folder = tmp_path_factory.mktemp("template")
-    copying.copied(StandIn(need("micropython"), folder), parts.sources())
+    boards.copy_files(StandIn(need("micropython"), folder), parts.read_sources())
     return folder
 
 
@@ -63,7 +64,7 @@ def desk(
 ) -> Desk:
     """Return a deployment of six sensors, one of them without a device."""
     path, own = tmp_path / "site.toml", tmp_path / "own.toml"
-    path.write_text(sites.small("seen", free_port(), adc_step="1/16", every_s=12))
+    path.write_text(sites.small("seen", find_free_port(), adc_step="1/16", every_s=12))
     own.write_text(OWN)
     program = need("micropython")
     monkeypatch.setenv("PATH", str(Path(program).parent), prepend=":")

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.cli.doctor import examine
-from gateway.devices.kit import ailments, parts, reaching, still
+from gateway.devices.build import parts
+from gateway.devices.kit import boards, link, modules
 from gateway.devices.kit.standin import StandIn
 from gateway.faults import OperatorFault
 from tests.gateway.devices.kit.test_boards import Otherwise
@@ -21,7 +22,7 @@ def shaped(template: Path) -> Callable[[Path], Path]:
         import shutil
 
         shutil.copytree(template, folder, dirs_exist_ok=True)
-        for name, data in parts.starts().items():
+        for name, data in parts.read_starts().items():
             (folder / name).write_bytes(data)
         return folder
 
@@ -40,10 +41,10 @@ def flash(tmp_path: Path) -> Path:
 
 def test_nothing_is_wrong_with_what_we_wrote(board: StandIn) -> None:
     """The control: whoever finds something everywhere finds nothing."""
-    told, wrong = ailments.of_modules(board)
+    told, wrong = modules.check_modules(board)
     assert (told["compiled"], told["other"], wrong) == (False, [], [])
-    assert ailments.of_start(board, False) == []
-    assert ailments.of_flash(ailments.LEAST_FREE) == ailments.of_flash(-1) == []
+    assert modules.check_start(board, False) == []
+    assert modules.check_flash(modules.LEAST_FREE) == modules.check_flash(-1) == []
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_nothing_is_wrong_with_what_we_wrote(board: StandIn) -> None:
         ("boot.py", {}, "its boot.py is missing"),
         ("boot.py", {"boot.py": b"import webrepl\n"}, "its boot.py is not heatveil's"),
         ("main.py", {}, "does not start by itself"),
-        ("main.py", {still.ASIDE: b"x"}, "put aside by a command that was cut off"),
+        ("main.py", {boards.ASIDE: b"x"}, "put aside by a command that was cut off"),
         ("main.py", {"main.py": b"import mine\n"}, "nobody here knows"),
         ("", {"webrepl_cfg.py": b"PASS = 'x'\n"}, "console over the network"),
     ],
@@ -64,14 +65,14 @@ def test_what_a_board_starts_with_is_looked_at(
     (flash(tmp_path) / gone).unlink() if gone else None
     for name, data in written.items():
         (flash(tmp_path) / name).write_bytes(data)
-    (found,) = ailments.of_start(board, False)
+    (found,) = modules.check_start(board, False)
     assert says in found
     assert "heatveil" in found or "mpremote" in found
 
 
 def test_a_flash_that_is_full_is_said() -> None:
     """Its budget could not be written: it would answer nothing, and nobody would know why."""
-    (found,) = ailments.of_flash(3 * 1024)
+    (found,) = modules.check_flash(3 * 1024)
     assert "3 KB free" in found
 
 
@@ -80,7 +81,7 @@ def test_a_corrupted_file_is_found(board: StandIn, tmp_path: Path, spoil: bytes 
     """Cut off, changed by a byte, or gone: its digest is another."""
     file = flash(tmp_path) / "edge" / "noise.py"
     file.unlink() if spoil is None else file.write_bytes(spoil)
-    told, (why,) = ailments.of_modules(board)
+    told, (why,) = modules.check_modules(board)
     assert told["other"] == ["edge/noise.py"]
     assert ("1 of them missing" in why) is (spoil is None)
 
@@ -123,9 +124,9 @@ def test_a_firmware_that_cannot_is_named_first(board: StandIn, change: str, says
 )
 def test_what_a_broker_says_is_cut_where_a_sentence_ends(trouble: str, ends: str) -> None:
     """In the middle of a word it would be read as something else."""
-    found = reaching.explained({"in": "False", "trouble": trouble})
+    found = link.explain({"in": "False", "trouble": trouble})
     assert ends in found
-    assert len(found) < reaching.MOST + 120
+    assert len(found) < link.MOST + 120
 
 
 class Cut(Exception):
@@ -150,9 +151,9 @@ def test_a_doctor_who_was_cut_off_left_a_board_that_the_next_one_sets_going(
 
     with pytest.raises(Cut):
         examine(Pulled(), None, False, False, lambda _: None)
-    assert (flash(tmp_path) / still.ASIDE).exists()
+    assert (flash(tmp_path) / boards.ASIDE).exists()
     said: list[Any] = []
     assert not examine(board, None, False, False, said.append)  # for it has no config
     assert [line for line in said if "put aside by a command" in line]
     assert (flash(tmp_path) / "main.py").exists()
-    assert not (flash(tmp_path) / still.ASIDE).exists()
+    assert not (flash(tmp_path) / boards.ASIDE).exists()

@@ -5,10 +5,16 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.kit import interpreter, opening, selftest
-from gateway.devices.kit.board import BoardFault, digests, get, listed, remove
-from gateway.devices.kit.copying import copied
-from gateway.devices.kit.opening import opened
+from gateway.devices.kit import connect, interpreter, selftest
+from gateway.devices.kit.boards import (
+    BoardFault,
+    copy_files,
+    hash_files,
+    list_files,
+    read_file,
+    remove_files,
+)
+from gateway.devices.kit.connect import open_board
 from gateway.faults import OperatorFault
 
 
@@ -35,7 +41,7 @@ class Otherwise:
 
 def test_a_real_interpreter_passes(desk) -> None:
     """Big integers, hashes, a heap that edge fits into."""
-    found = interpreter.examined(desk.board(heap_kb=160))
+    found = interpreter.examine(desk.board(heap_kb=160))
     assert found.heap > 100 * 1024
     assert bytes.fromhex(found.chip) == b"board"
     assert found.entropy
@@ -59,14 +65,14 @@ def test_a_real_interpreter_passes(desk) -> None:
 def test_a_board_that_cannot_is_named(desk, change: str, says: str) -> None:
     """One line for whoever holds it: what it is, and what to flash instead."""
     with pytest.raises(OperatorFault, match=says) as refused:
-        interpreter.examined(Otherwise(desk.board(), change=change))
+        interpreter.examine(Otherwise(desk.board(), change=change))
     assert "lash" in str(refused.value) or "Take a board" in str(refused.value)
 
 
 def test_a_heap_too_small_is_said(desk) -> None:
     """By the board itself, when it comes to it: MicroPython's own MemoryError."""
     with pytest.raises(BoardFault, match="memory"):
-        selftest.checked(desk.board(heap_kb=24))
+        selftest.check_frame(desk.board(heap_kb=24))
 
 
 @pytest.mark.parametrize(
@@ -81,38 +87,38 @@ def test_a_heap_too_small_is_said(desk) -> None:
 def test_other_noise_fails_the_self_test(desk, file: str, before: str, after: str) -> None:
     """A module that is not ours makes another frame, or none."""
     board = desk.board()
-    selftest.checked(board)
+    selftest.check_frame(board)
     place = desk.path.parent / "board" / "edge" / file
     assert before in place.read_text()
     place.write_text(place.read_text().replace(before, after))
 
     with pytest.raises(BoardFault):
-        selftest.checked(board)
+        selftest.check_frame(board)
 
 
 def test_files_go_there_once(desk) -> None:
     """Folders are made, what is the same is left, what is spoilt is written again."""
     board = desk.board(bare=True)
     files = {"a/b/c.py": b"x = 1\n", "a/d": bytes(range(256)) * 5, "e": b""}
-    assert copied(board, files) == list(files)
-    assert copied(board, files) == []
-    assert get(board, "a/d") == files["a/d"]
-    assert get(board, "e") == b""
-    assert listed(board, "a") == {"b": listed(board, "a")["b"], "d": 1280}
-    assert listed(board, "none") == {}
+    assert copy_files(board, files) == list(files)
+    assert copy_files(board, files) == []
+    assert read_file(board, "a/d") == files["a/d"]
+    assert read_file(board, "e") == b""
+    assert list_files(board, "a") == {"b": list_files(board, "a")["b"], "d": 1280}
+    assert list_files(board, "none") == {}
     board.put("a/d", b"spoilt")
-    assert copied(board, files) == ["a/d"]
-    remove(board, ["a/d", "a/d"])
-    assert list(digests(board, files)) == ["a/b/c.py", "e"]
+    assert copy_files(board, files) == ["a/d"]
+    remove_files(board, ["a/d", "a/d"])
+    assert list(hash_files(board, files)) == ["a/b/c.py", "e"]
 
 
 def test_a_full_flash_is_said(desk) -> None:
     """With the size that is needed; and half a file is not taken for a whole one."""
     board = desk.board(bare=True, flash=1000)
     with pytest.raises(BoardFault, match="flash is full.*1100 bytes"):
-        copied(board, {"a": bytes(100), "b": bytes(1000)})
+        copy_files(board, {"a": bytes(100), "b": bytes(1000)})
     roomy = desk.board()
-    assert copied(roomy, {"a": bytes(100), "b": bytes(1000)}) == ["b"]
+    assert copy_files(roomy, {"a": bytes(100), "b": bytes(1000)}) == ["b"]
 
 
 class Worn:
@@ -131,17 +137,17 @@ class Worn:
 def test_a_flash_that_forgets_is_noticed(desk) -> None:
     """A bit that falls over is another noise, or none."""
     with pytest.raises(BoardFault, match="is not what was written"):
-        copied(Worn(desk.board()), {"a": b"123"})
+        copy_files(Worn(desk.board()), {"a": b"123"})
 
 
 def test_a_stand_in_runs_what_the_checkout_fetched(desk, monkeypatch, tmp_path: Path) -> None:
     """`make tools` puts it there and on no PATH; where there is none the sentence names both."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(opening, "TOOLS", Path(desk.program).parent)
-    assert opened(f"folder:{tmp_path / 'flash'}").run("print(1)") == "1\n"
-    monkeypatch.setattr(opening, "TOOLS", tmp_path)
+    monkeypatch.setattr(connect, "TOOLS", Path(desk.program).parent)
+    assert open_board(f"folder:{tmp_path / 'flash'}").run("print(1)") == "1\n"
+    monkeypatch.setattr(connect, "TOOLS", tmp_path)
     with pytest.raises(OperatorFault, match=r"neither on PATH nor in .*make tools"):
-        opened(f"folder:{tmp_path / 'flash'}")
+        open_board(f"folder:{tmp_path / 'flash'}")
 
 
 def test_looking_makes_no_board(desk) -> None:
@@ -155,7 +161,7 @@ def test_looking_makes_no_board(desk) -> None:
 def test_the_flash_of_a_stand_in_is_for_its_owner_alone(desk, monkeypatch, tmp_path: Path) -> None:
     """There are keys on it as on a board, and on this machine there are others."""
     monkeypatch.setenv("PATH", str(Path(desk.program).parent))
-    board = opened(f"folder:{tmp_path / 'flash'}")
+    board = open_board(f"folder:{tmp_path / 'flash'}")
     board.put("heatveil.json", b"{}")
     assert (tmp_path / "flash").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "flash" / "heatveil.json").stat().st_mode & 0o777 == 0o600

@@ -16,11 +16,9 @@ from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
-from gateway.devices.broker.broker import embedded
-from gateway.devices.kit import reckoning
-from gateway.devices.kit.asked import Plan
-from gateway.devices.kit.figures import FIGURES, SENSORS, heap_kb
-from gateway.devices.kit.reckoning import Needs, needs
+from gateway.devices.broker.embedded import run_broker
+from gateway.devices.kit import needs
+from gateway.devices.kit.needs import FIGURES, SENSORS, Needs, Plan, compute_needs, find_heap_kb
 from gateway.faults import OperatorFault
 
 PLAN = Plan("ds18b20", 1, 60, 250_000, 2500)
@@ -54,7 +52,7 @@ def sent(readings: int, variance: int) -> Sent:
 @pytest.mark.parametrize(("readings", "variance"), [(1, 250_000), (64, 250_000), (1, 1 << 40)])
 def test_a_frame_is_as_long_as_it_says(readings: int, variance: int) -> None:
     """Its counters are told at their longest; a young device's are some bytes shorter."""
-    told = needs(PLAN._replace(readings=readings, variance=variance)).bytes
+    told = compute_needs(PLAN._replace(readings=readings, variance=variance)).bytes
     real = len(sent(readings, variance).frame)
 
     assert real <= told.frame <= real + 8
@@ -68,34 +66,36 @@ def mah(found: Needs) -> float:
 
 def test_the_laws_of_a_battery() -> None:
     """More of anything costs more; twice the charge lasts twice as long but for its fading."""
-    assert mah(needs(FAR)) < mah(needs(PLAN))
-    assert mah(needs(PLAN)) < mah(needs(PLAN._replace(sleeps=False)))
-    assert mah(needs(PLAN._replace(tls=False))) < mah(needs(PLAN))
-    assert mah(needs(PLAN)) < mah(needs(PLAN._replace(sensor="mlx90640")))
-    slow, fast = (needs(PLAN._replace(readings=64, sampler=s)) for s in ("exact", "viper"))
+    assert mah(compute_needs(FAR)) < mah(compute_needs(PLAN))
+    assert mah(compute_needs(PLAN)) < mah(compute_needs(PLAN._replace(sleeps=False)))
+    assert mah(compute_needs(PLAN._replace(tls=False))) < mah(compute_needs(PLAN))
+    assert mah(compute_needs(PLAN)) < mah(compute_needs(PLAN._replace(sensor="mlx90640")))
+    slow, fast = (compute_needs(PLAN._replace(readings=64, sampler=s)) for s in ("exact", "viper"))
     assert slow.noise_ms > fast.noise_ms
-    twice = needs(PLAN._replace(battery_mah=5000)).energy.days
-    assert twice == pytest.approx(2 * needs(PLAN).energy.days, rel=0.01)
+    twice = compute_needs(PLAN._replace(battery_mah=5000)).energy.days
+    assert twice == pytest.approx(2 * compute_needs(PLAN).energy.days, rel=0.01)
 
 
 def test_a_tick_is_twice_the_longest_answer() -> None:
     """An emulated RP2040 answers within 215 ms, and draws an array's noise for 553."""
     held = limits.Limits(1, 8, 1, 250_000, 10**12, 0)
-    single = reckoning.of_device("thermal", "tmp117", 1, held)
-    array = reckoning.of_device("thermal", "amg8833", 64, held)
+    single = needs.plan_device("thermal", "tmp117", 1, held)
+    array = needs.plan_device("thermal", "amg8833", 64, held)
     widest = array._replace(variance=(1 << 62) - 1)
-    slow, quick = reckoning.Took(900, 300), reckoning.Took(1, 1)
+    slow, quick = needs.Took(900, 300), needs.Took(1, 1)
 
-    assert reckoning.tick_ms(single) >= 2 * 215
-    assert reckoning.tick_ms(array) == 100 * math.ceil(2 * (300 + 100 + 3 * 60 + 553 + 4.2) / 100)
-    assert reckoning.tick_ms(array, slow) >= 2 * (900 + 300 + 553)
-    assert reckoning.tick_ms(array, quick) == reckoning.tick_ms(array)
-    assert reckoning.tick_ms(widest) < 5000  # of a config that says none
+    assert needs.choose_tick_ms(single) >= 2 * 215
+    assert needs.choose_tick_ms(array) == 100 * math.ceil(
+        2 * (300 + 100 + 3 * 60 + 553 + 4.2) / 100
+    )
+    assert needs.choose_tick_ms(array, slow) >= 2 * (900 + 300 + 553)
+    assert needs.choose_tick_ms(array, quick) == needs.choose_tick_ms(array)
+    assert needs.choose_tick_ms(widest) < 5000  # of a config that says none
 
 
 def test_its_parts_are_the_whole() -> None:
     """By hand: asleep for an hour at a milliampere, and waking, and 1.2 s till the tick."""
-    found = needs(FAR._replace(own={"sleep_ma": 1.0})).energy
+    found = compute_needs(FAR._replace(own={"sleep_ma": 1.0})).energy
 
     assert sum(found.parts.values()) == pytest.approx(found.answer_mas)
     assert found.answer_mas == pytest.approx(3600 + 330.1, rel=0.002)
@@ -123,7 +123,7 @@ def test_its_parts_are_the_whole() -> None:
 def test_what_is_of_no_board_is_refused(wrong: dict[str, Any], says: str) -> None:
     """A number for a board that cannot be would be believed."""
     with pytest.raises(OperatorFault, match=says):
-        needs(PLAN._replace(**wrong))
+        compute_needs(PLAN._replace(**wrong))
 
 
 def test_every_figure_has_a_source() -> None:
@@ -155,11 +155,11 @@ def test_the_command_says_it(heatveil) -> None:
 
 def test_who_is_asked_before_it_slept_never_sleeps(heatveil) -> None:
     """A battery that lasts for naps which nobody has time for is a promise to nobody."""
-    awake = needs(PLAN._replace(every_s=1, sleeps=False))
-    asked = needs(PLAN._replace(every_s=1))
+    awake = compute_needs(PLAN._replace(every_s=1, sleeps=False))
+    asked = compute_needs(PLAN._replace(every_s=1))
     assert asked == awake._replace(sleepless_s=asked.sleepless_s)
     assert asked.sleepless_s > 1 > asked.awake_s
-    assert needs(PLAN).sleepless_s == 0
+    assert compute_needs(PLAN).sleepless_s == 0
 
     said = heatveil("budget", "--every", 1)
     assert (said.status, "asleep" in said.out) == (0, False)
@@ -184,16 +184,18 @@ def test_a_deployment_says_its_noise(heatveil, tmp_path) -> None:
 
 def test_a_place_is_one_short_frame_and_has_no_grains(heatveil) -> None:
     """A receiver that is never off empties a battery; whoever stays needs nothing for it."""
-    gps, fixed = (needs(PLAN._replace(sensor=name, every_s=600)) for name in ("gps", "fixed"))
+    gps, fixed = (
+        compute_needs(PLAN._replace(sensor=name, every_s=600)) for name in ("gps", "fixed")
+    )
     assert gps.bytes == fixed.bytes
-    assert gps.bytes.frame <= needs(PLAN).bytes.frame + 4
+    assert gps.bytes.frame <= compute_needs(PLAN).bytes.frame + 4
     assert gps.energy.days < fixed.energy.days / 10
     assert gps.memory.load_mpy - gps.memory.running_mpy == pytest.approx(
-        needs(PLAN).memory.load_mpy - needs(PLAN).memory.running_mpy
+        compute_needs(PLAN).memory.load_mpy - compute_needs(PLAN).memory.running_mpy
     )
-    assert gps.memory.load_source > needs(PLAN).memory.load_source + 10_000
+    assert gps.memory.load_source > compute_needs(PLAN).memory.load_source + 10_000
     with pytest.raises(OperatorFault, match="tells one"):
-        needs(PLAN._replace(sensor="gps", readings=2))
+        compute_needs(PLAN._replace(sensor="gps", readings=2))
     said = heatveil("budget", "--sensor", "gps", "--every", 600, "--awake")
     assert (said.status, "a place told by gps each 10 minutes" in said.out) == (0, True)
 
@@ -208,7 +210,7 @@ def test_what_the_table_says_of_memory_is_what_is_measured(
     program = need("micropython-i386")
     need("mpy-cross")
     need("mosquitto")
-    with embedded("mosquitto") as broker:
+    with run_broker("mosquitto") as broker:
         found = bench_kit.measured(program, broker.port, tmp_path)
     for name, now in found.items():
         told = FIGURES[name].value
@@ -243,7 +245,9 @@ def test_the_smallest_heap_is_found() -> None:
 def test_noise_from_tables_takes_what_its_tables_take() -> None:
     """A wide one is a sum of several: more time, hardly more memory."""
     array = PLAN._replace(readings=64, sampler="table")
-    narrow, wide = (needs(array._replace(variance=variance)) for variance in (600, 1 << 30))
+    narrow, wide = (
+        compute_needs(array._replace(variance=variance)) for variance in (600, 1 << 30)
+    )
     assert 1 < wide.noise_ms / narrow.noise_ms <= 7
     assert 0 < narrow.memory.table < wide.memory.table < 7 * 276 * 12
 
@@ -261,4 +265,4 @@ def test_the_pages_numbers_of_heap_are_those_that_a_plan_is_reckoned_with() -> N
     (most,) = re.findall(r"A board with (\d+) KB of free heap or more needs none of this", page)
 
     assert said == table
-    assert int(most) - 10 < heap_kb(False) <= int(most)
+    assert int(most) - 10 < find_heap_kb(False) <= int(most)

@@ -8,9 +8,10 @@ from edge import copies, slots
 from edge.board import config
 from edge.budget import Budget
 from gateway.cli.doctor import examine
+from gateway.devices.build import parts
 from gateway.devices.enrol import enrol
-from gateway.devices.kit import boardfile, parts, state
-from gateway.devices.kit.board import get
+from gateway.devices.kit import boardfile, state
+from gateway.devices.kit.boards import read_file
 
 NAME = "attic"
 
@@ -191,16 +192,16 @@ def test_new_keys_come_to_the_board(desk, made) -> None:
     """And a budget that begins again, under a chain that nobody had before."""
     boot(desk)
     old = held(desk).identity
-    chain = copies.unpack(get(desk.board(), parts.SLOTS[0]), old.state_key).chain
+    chain = copies.unpack(read_file(desk.board(), parts.SLOTS[0]), old.state_key).chain
     said = desk.run("rotate", NAME, *made, "--keys", "--new-budget")
     assert said.status == 0, said.err
     new = held(desk)
-    seen = state.asked(desk.board(), new.identity.mac_key)
+    seen = state.read_state(desk.board(), new.identity.mac_key)
     devices = enrol.load_devices(desk.path.with_name("devices.json"), "seen")
 
     assert (seen.ours, seen.epoch, seen.word) == (True, 0, "ready")
     assert seen.key == devices.by_name[NAME].key_id.hex() != old.key_id.hex()
-    record = copies.unpack(get(desk.board(), parts.SLOTS[0]), new.identity.state_key)
+    record = copies.unpack(read_file(desk.board(), parts.SLOTS[0]), new.identity.state_key)
     assert record.chain != chain
 
 
@@ -237,7 +238,7 @@ def test_a_password_goes_to_no_other_board(desk, made) -> None:
 def test_keys_of_a_board_that_broke_go_to_another_as_new_ones(desk) -> None:
     """It took them and died; what was begun for it is no more, and the next one is another."""
     assert desk.run("device", "add", NAME).status == 0
-    boardfile.take(held(desk), b"broken".hex())
+    boardfile.bind_to_chip(held(desk), b"broken".hex())
     first = held(desk).identity.key_id
     desk.board()
     where = ("--board", f"folder:{folder(desk)}", "--settings", desk.own)

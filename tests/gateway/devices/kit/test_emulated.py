@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.broker.broker import free_port
-from gateway.devices.kit import sensing
+from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.kit import selftest
 from tests import emulator, processes
 
 WITHIN_S = 90.0  # from bare to the gateway, where the machine is not shared
@@ -56,12 +56,12 @@ def test_an_emulated_pico_comes_to_its_broker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Real firmware, real mpremote, Wi-Fi, MQTT: its `meta` names the boot that began."""
-    port, rules = free_port(), tmp_path / "broker.conf"
+    port, rules = find_free_port(), tmp_path / "broker.conf"
     rules.write_text(f"listener {port} {own_address}\nallow_anonymous true\n")
     text = re.sub(r"port = \d+", f'host = "{own_address}"\nport = {port}', desk.path.read_text())
     desk.path.write_text(text)
     desk.own.write_text(OWN)
-    monkeypatch.setattr(sensing, "looked", lambda *_: sensing.Looked(""))
+    monkeypatch.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial(""))
     with processes.Child([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL) as broker:
         since_s = time.monotonic()
         words = ("--board", pico, "--settings", desk.own, "--mpy", "--wait", WITHIN_S)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.kit import suiting
+from gateway.devices.kit import fit
 
 NAME = "attic"
 
@@ -94,9 +94,9 @@ def test_how_many_sensors_a_driver_reads(tmp_path: Path) -> None:
     own = tmp_path / "mine.py"
     own.write_text("class Sensor:\n    step, sensors = (1, 16), 4\n")
     mine = {"name": "yours", "file": str(own)}
-    assert suiting.count_of({"driver": mine}) == 4
-    assert suiting.step_of({"driver": mine}) == (1, 16)
-    assert suiting.count_of({"driver": {"name": "amg8833"}}) == 64
-    assert suiting.count_of({"driver": {"name": "ds18b20"}}) is None
-    assert suiting.count_of({"driver": {"name": "yours"}}) is None
-    assert suiting.count_of({}) is None
+    assert fit.find_count({"driver": mine}) == 4
+    assert fit.find_step({"driver": mine}) == (1, 16)
+    assert fit.find_count({"driver": {"name": "amg8833"}}) == 64
+    assert fit.find_count({"driver": {"name": "ds18b20"}}) is None
+    assert fit.find_count({"driver": {"name": "yours"}}) is None
+    assert fit.find_count({}) is None

@@ -13,9 +13,9 @@ from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
-from gateway.devices.broker.broker import embedded
-from gateway.devices.kit import hearing, reaching
-from gateway.devices.kit.hearing import LATE_S, listening
+from gateway.devices.broker.embedded import run_broker
+from gateway.devices.kit import link, start
+from gateway.devices.kit.start import LATE_S, listen
 from gateway.faults import LinkFault
 from gateway.operating import Mqtt
 
@@ -45,7 +45,7 @@ def meta(boot: Any, key: str = WHO.key_id.hex()) -> bytes:
 def broker(need: Callable[[str], str]) -> Any:
     """Return a real broker, as its gateway's user comes to it."""
     need("mosquitto")
-    with embedded("mosquitto") as where:
+    with run_broker("mosquitto") as where:
         yield Mqtt(host=where.host, port=where.port, insecure=True)
 
 
@@ -60,9 +60,9 @@ def say(broker: Mqtt, *said: tuple[str, bytes], retain: bool = False) -> None:
 def test_what_was_retained_of_an_earlier_life_is_not_this_one(broker: Mqtt) -> None:
     """A board that is dead would be taken for one that lives; what comes then is."""
     say(broker, ("meta", meta(4)), ("state", b"ready"), retain=True)
-    with listening(broker, WHO, 4) as ear:
+    with listen(broker, WHO, 4) as ear:
         ear.begin()
-        assert ear.wait_there(LATE_S / 2)._replace(state="") == hearing.Heard()
+        assert ear.wait_there(LATE_S / 2)._replace(state="") == start.Heard()
         say(broker, ("meta", meta(5)), ("data", frame()))
         heard = ear.wait_frame(5)
     assert (heard.boot, heard.state, heard.forged) == (5, "", 0)
@@ -73,7 +73,7 @@ def test_what_was_retained_of_an_earlier_life_is_not_this_one(broker: Mqtt) -> N
 @pytest.mark.long
 def test_a_boot_that_was_reserved_before_a_sleep_is_this_life(broker: Mqtt) -> None:
     """Its number is not above what both slots say; but it comes after what was retained."""
-    with listening(broker, WHO, 20) as ear:
+    with listen(broker, WHO, 20) as ear:
         ear.begin()
         time.sleep(LATE_S)
         say(broker, ("meta", meta(6)))
@@ -82,18 +82,18 @@ def test_a_boot_that_was_reserved_before_a_sleep_is_this_life(broker: Mqtt) -> N
 
 def test_what_others_say_in_its_name_is_not_believed(broker: Mqtt) -> None:
     """Frames under another key are counted, for that is what two boards of one name look like."""
-    with listening(broker, WHO, 0) as ear:
+    with listen(broker, WHO, 0) as ear:
         ear.begin()
         say(broker, ("data", frame(bytes(32))), ("data", b"rubbish"), ("meta", meta(9, "00" * 4)))
         say(broker, ("meta", b"{"), ("meta", meta("nine")), ("meta", b"[" * 5000))
         say(broker, ("state", b"\xff"), ("state", b"exhausted"))
         heard = ear.wait_frame(1)
-    assert heard == hearing.Heard(0, "exhausted", None, 2)
+    assert heard == start.Heard(0, "exhausted", None, 2)
 
 
 def test_a_device_that_cannot_answer_is_not_waited_for(broker: Mqtt) -> None:
     """Its budget is spent, and it says so at once."""
-    with listening(broker, WHO, 0) as ear:
+    with listen(broker, WHO, 0) as ear:
         ear.begin()
         say(broker, ("diag", b'{"faults": 3}'), ("diag", b"{"), ("diag", b'{"faults": "many"}'))
         say(broker, ("meta", meta(1)), ("state", b"exhausted"))
@@ -106,10 +106,10 @@ def test_a_device_that_cannot_answer_is_not_waited_for(broker: Mqtt) -> None:
 @pytest.mark.long
 def test_without_a_broker_it_is_said() -> None:
     """It is the operator's to start."""
-    from gateway.devices.broker.broker import free_port
+    from gateway.devices.broker.embedded import find_free_port
 
-    nobody = Mqtt(host="127.0.0.1", port=free_port(), insecure=True)
-    with pytest.raises(LinkFault, match="no MQTT broker"), listening(nobody, WHO, 0):
+    nobody = Mqtt(host="127.0.0.1", port=find_free_port(), insecure=True)
+    with pytest.raises(LinkFault, match="no MQTT broker"), listen(nobody, WHO, 0):
         pass
 
 
@@ -130,6 +130,6 @@ def test_without_a_broker_it_is_said() -> None:
 )
 def test_each_step_of_the_way_has_its_sentence(said: dict[str, str], says: str) -> None:
     """With what to do with the thing in one's hand."""
-    found = reaching.explained(said)
+    found = link.explain(said)
     assert says in found
     assert bool(found) is bool(says)

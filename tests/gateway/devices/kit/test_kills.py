@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from edge import copies
+from gateway.devices.build import parts
 from gateway.devices.enrol import enrol
-from gateway.devices.kit import boardfile, parts
+from gateway.devices.kit import boardfile
 from gateway.devices.kit.boardfile import Held
 from tests import processes
 

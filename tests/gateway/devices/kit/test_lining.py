@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.kit import interpreter, lining, parts
-from gateway.devices.kit.board import listed
-from gateway.devices.kit.interpreter import Found
+from gateway.devices.build import parts
+from gateway.devices.kit import fit, interpreter
+from gateway.devices.kit.boards import list_files
+from gateway.devices.kit.interpreter import Interpreter
 from gateway.faults import OperatorFault
 from tests.gateway.devices.kit.test_tells import GPS, NAME, Park
 from tests.gateway.devices.kit.test_tells import park as park
@@ -17,9 +18,9 @@ PICTURE = Path(__file__).parents[4] / "edge" / "pictures" / "gps.svg"
 
 
 def checked(kind: str, uart: int | None, tx: int = 4, rx: int = 5, name: str = "gps") -> None:
-    found = Found("1.25.0", "any", "00", 1 << 17, True, 2026, 6, kind)
+    found = Interpreter("1.25.0", "any", "00", 1 << 17, True, 2026, 6, kind)
     driver = {"name": name, "uart": uart, "tx": tx, "rx": rx}
-    lining.check_line(found, {"driver": {k: v for k, v in driver.items() if v is not None}})
+    fit.check_line(found, {"driver": {k: v for k, v in driver.items() if v is not None}})
 
 
 @pytest.mark.parametrize(
@@ -91,14 +92,14 @@ def test_the_chip_is_the_last_word_of_what_a_firmware_says(park: Park) -> None:
     said = park.board().run('class Said:\n    text = "Raspberry Pi Pico W with RP2040"\n' + code)
 
     assert said.splitlines()[-1] == "kind RP2040"
-    assert interpreter.examined(park.board()).kind not in lining.CHIPS
+    assert interpreter.examine(park.board()).kind not in fit.CHIPS
 
 
 @pytest.fixture
 def pico(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every board be an RP2040, and what there is of it be as it is."""
-    examined = interpreter.examined
-    monkeypatch.setattr(interpreter, "examined", lambda it: examined(it)._replace(kind="RP2040"))
+    examined = interpreter.examine
+    monkeypatch.setattr(interpreter, "examine", lambda it: examined(it)._replace(kind="RP2040"))
 
 
 @pytest.mark.usefixtures("pico")
@@ -107,7 +108,7 @@ def test_a_line_that_no_pico_has_is_said_before_anything_is_made(park: Park) -> 
     park.own.write_text(GPS.replace("uart = 1", "uart = 7"))
     said = park.run("provision", NAME, "--settings", park.own)
     assert (said.status, "uart = 7 and an RP2040 has 0 and 1" in said.err) == (1, True)
-    assert parts.CONFIG not in listed(park.board(), ".")
+    assert parts.CONFIG not in list_files(park.board(), ".")
     assert not list(park.path.parent.glob(f"{NAME}.*"))
 
     park.own.write_text(GPS)

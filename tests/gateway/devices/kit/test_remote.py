@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.kit import firmware, interpreter, mpremote, parts, selftest
-from gateway.devices.kit.board import BoardFault, digests, get
-from gateway.devices.kit.copying import copied
-from gateway.devices.kit.mpremote import Remote
+from gateway.devices.build import parts
+from gateway.devices.kit import connect, interpreter, selftest, standin
+from gateway.devices.kit.boards import BoardFault, copy_files, hash_files, read_file
+from gateway.devices.kit.connect import Remote
 from tests.gateway.devices.kit.rawrepl import RawRepl
 
 
@@ -24,10 +24,10 @@ def cable(
 ) -> Iterator[str]:
     """Return the address of a board that has the modules of edge already."""
     need("mpremote")
-    monkeypatch.setattr(mpremote, "RESET_S", 0.0)
+    monkeypatch.setattr(connect, "RESET_S", 0.0)
     folder = tmp_path / "flash"
     shutil.copytree(template, folder)
-    for name, text in firmware.files(b"at a socket").items():
+    for name, text in standin.make_firmware(b"at a socket").items():
         (folder / name).write_text(text)
     with RawRepl(desk.program, folder) as repl:
         yield f"socket://127.0.0.1:{repl.port}"
@@ -37,17 +37,17 @@ def cable(
 def test_code_files_and_faults_go_over_the_cable(cable: str, tmp_path: Path) -> None:
     """Each run begins afresh; bytes come back as they went; an exception is its last line."""
     board = Remote(cable)
-    found = interpreter.examined(board)
+    found = interpreter.examine(board)
     assert bytes.fromhex(found.chip) == b"at a socket"
     board.run("x = 1")
     with pytest.raises(BoardFault, match="NameError"):
         board.run("print(x)")
     data = {"new/deep/file": bytes(range(256)) * 3, "empty": b""}
-    assert copied(board, data) == list(data)
-    assert get(board, "new/deep/file") == data["new/deep/file"]
-    assert len(digests(board, data)) == 2
+    assert copy_files(board, data) == list(data)
+    assert read_file(board, "new/deep/file") == data["new/deep/file"]
+    assert len(hash_files(board, data)) == 2
     board.restart()
-    assert selftest.checked(board).heap > 0
+    assert selftest.check_frame(board).heap > 0
 
 
 @pytest.mark.long

@@ -9,9 +9,10 @@ import pytest
 
 from edge.board import config
 from gateway.cli.provision import kept
+from gateway.devices.build import parts
 from gateway.devices.enrol import enrol
-from gateway.devices.kit import copying, handing, parts, selftest, sensing, settings, state
-from gateway.devices.kit.handing import Kit
+from gateway.devices.kit import boards, provisioning, selftest, settings, state
+from gateway.devices.kit.provisioning import Kit
 from tests.gateway.devices.kit.test_provisioning import Cut, Pulled
 
 NAME = "attic"
@@ -37,7 +38,7 @@ def given(desk: Any) -> bool:
 
 def names(folder: Path) -> set[str]:
     """Return what is there that a device has and a bare board has not, or is on its way there."""
-    own = (*parts.SLOTS, parts.CONFIG, copying.beside(parts.CONFIG), parts.MAIN)
+    own = (*parts.SLOTS, parts.CONFIG, boards.name_beside(parts.CONFIG), parts.MAIN)
     return {name for name in own if (folder / name).exists()}
 
 
@@ -115,7 +116,7 @@ def test_new_keys_come_to_a_board_whose_sensor_broke(
     assert [(folder / path).read_bytes() for path in parts.SLOTS] != before
     held = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
     assert held is not None
-    seen = state.asked(desk.board(), held.identity.mac_key)
+    seen = state.read_state(desk.board(), held.identity.mac_key)
     assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
     assert seen.key != old
 
@@ -148,16 +149,16 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
     desk: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The power fails before each step: no start with half of them, and the same words end it."""
-    monkeypatch.setattr(selftest, "checked", lambda board: selftest.Passed("", 0))
-    monkeypatch.setattr(sensing, "looked", lambda *_: sensing.Looked("it is dead"))
+    monkeypatch.setattr(selftest, "check_frame", lambda board: selftest.Passed("", 0))
+    monkeypatch.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial("it is dead"))
     assert desk.run("device", "add", NAME).status == 0
     first = desk.path.with_name(f"{NAME}.device.json")
-    own = settings.read(desk.own)
+    own = settings.read_settings(desk.own)
     with monkeypatch.context() as well:
-        well.setattr(sensing, "looked", lambda *_: sensing.Looked(""))
+        well.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial(""))
         held = kept(desk.path, NAME, first)
         assert held is not None
-        handing.provisioned(desk.board(), Kit(held, own), lambda _: None)
+        provisioning.provision(desk.board(), Kit(held, own), lambda _: None)
     assert desk.run("device", "rotate", NAME, "--keys").status == 0
     fresh, worked = first.read_bytes(), tmp_path / "worked"
     done = desk.path.with_name(f"{NAME}.board.json").read_bytes()
@@ -168,7 +169,7 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
         assert held is not None
         cable = Pulled(desk.board(), after, False)
         with suppress(Cut):
-            handing.provisioned(cable, Kit(held, own), lambda _: None)
+            provisioning.provision(cable, Kit(held, own), lambda _: None)
         return cable.steps
 
     for after in range(1, brought(0) + 1):
@@ -179,7 +180,7 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
         brought(after)
         new = kept(desk.path, NAME, first)
         assert new is not None
-        whole = state.asked(desk.board(), new.identity.mac_key).ours
+        whole = state.read_state(desk.board(), new.identity.mac_key).ours
         there = [folder / path for path in OWN if (folder / path).exists()]
         old = all(
             one.read_bytes() == (worked / one.relative_to(folder)).read_bytes() for one in there
@@ -188,7 +189,7 @@ def test_new_keys_that_were_cut_off_over_a_dead_sensor_are_brought_by_the_next_r
         assert not (folder / parts.MAIN).exists() or whole or old, after
         assert brought(0) > 0
         assert given(desk)
-        seen = state.asked(desk.board(), new.identity.mac_key)
+        seen = state.read_state(desk.board(), new.identity.mac_key)
         assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
         assert (folder / parts.MAIN).exists()
 

@@ -51,7 +51,7 @@ def on_grid(site: Site, latitude: float, longitude: float) -> tuple[float, float
 def test_a_degree_is_as_long_as_the_tables_say(latitude: int, sign: int) -> None:
     """North up: eastward is x, southward y; to the metre that is printed, of 111 km."""
     site = Site(sign * latitude, 13.0, 90.0, 0, 0)
-    made = siting.of_site(site)
+    made = siting.compute_site_plane(site)
     here = sign * latitude * 10**7, 13 * 10**7
     assert plane.millimetres(made, here) == (0, 0)
     x, y = plane.millimetres(made, (here[0] - 10**7, here[1] + 10**7))
@@ -78,7 +78,7 @@ def test_every_place_of_a_grid_is_where_it_is(
 ) -> None:
     """Within 15 mm for a receiver's last digit, and 1 in 2000 of the side where it is 5 km."""
     site = Site(*place, side_m * MM, side_m * MM // 2)
-    made, worst = siting.of_site(site), 0.0
+    made, worst = siting.compute_site_plane(site), 0.0
     assert siting.plane.objection(made) == ""
     for part in range(-1, 12):
         for other in (-1, 0, 4, 9, 11):
@@ -90,13 +90,13 @@ def test_every_place_of_a_grid_is_where_it_is(
             assert right == pytest.approx((part * side_m * 100, other * side_m * 50), abs=12)
 
     assert worst < 15 + side_m * (side_m / 4000)
-    assert worst < siting.off(site, made) * 3 + 30
+    assert worst < siting.measure_error(site, made) * 3 + 30
 
 
 def test_bearing_leads_the_columns() -> None:
     """0 is north, 90 east; rows a right angle further on, or the map is a mirror image."""
     for bearing, along, across in ((0, (1, 0), (0, 1)), (90, (0, 1), (-1, 0))):
-        made = siting.of_site(Site(10.0, 20.0, bearing, 0, 0))
+        made = siting.compute_site_plane(Site(10.0, 20.0, bearing, 0, 0))
         for step, axis in ((along, 0), (across, 1)):
             fix = 10 * 10**7 + 1000 * step[0], 20 * 10**7 + 1000 * step[1]
             found = plane.millimetres(made, fix)
@@ -112,14 +112,14 @@ def deployed(corner: Any, cells: tuple[int, int], cell_mm: int) -> Any:
 
 def test_a_grid_that_is_too_large_is_refused_and_one_that_is_not_is_none_the_worse() -> None:
     """At Berlin cells of 100 m bear 13 km or so; a thousand cells of them do not."""
-    made = siting.of(deployed((52.5, 13.4), (50, 50), 100_000))
-    assert siting.off(Site(52.5, 13.4, 90.0, 5_000_000, 5_000_000), made) < 10_000
+    made = siting.compute_plane(deployed((52.5, 13.4), (50, 50), 100_000))
+    assert siting.measure_error(Site(52.5, 13.4, 90.0, 5_000_000, 5_000_000), made) < 10_000
     with pytest.raises(OperatorFault, match=r"100 km by 100 km.*tenth of its cells.*several sit"):
-        siting.of(deployed((52.5, 13.4), (1000, 1000), 100_000))
+        siting.compute_plane(deployed((52.5, 13.4), (1000, 1000), 100_000))
     with pytest.raises(OperatorFault, match=r"no metres.*length_m"):
-        siting.of(deployed((52.5, 13.4), (20, 20), 0))
-    assert siting.of(deployed(None, (20, 20), 0)) == []
-    assert siting.of(SimpleNamespace(disk=None, room=SimpleNamespace(grid=None))) == []
+        siting.compute_plane(deployed((52.5, 13.4), (20, 20), 0))
+    assert siting.compute_plane(deployed(None, (20, 20), 0)) == []
+    assert siting.compute_plane(SimpleNamespace(disk=None, room=SimpleNamespace(grid=None))) == []
 
 
 SCRIPT = """
@@ -131,7 +131,7 @@ for fix in {fixes}:
 
 def test_every_interpreter_finds_the_same_cell(interpreter) -> None:
     """Large products and quotients below nought, on words of 32 bits; also across the 180th."""
-    made = siting.of_site(Site(*PLACES[5], 3_000_000, 3_000_000))
+    made = siting.compute_site_plane(Site(*PLACES[5], 3_000_000, 3_000_000))
     fixes = [(-170000000, 1799995000), (-170000001, -1799995000), (-180000007, 1790000003)]
     fixes += [(900000000, 0), (-900000000, -1800000000)]
     said = interpreter.run(SCRIPT.format(fixes=fixes, made=made))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.broker.broker import free_port
-from gateway.devices.kit import parts, reaching, starting
-from gateway.devices.kit.opening import opened
+from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.build import parts
+from gateway.devices.kit import link, start
+from gateway.devices.kit.connect import open_board
 from tests import processes
 from tests.gateway.devices.kit.conftest import Ran
 
@@ -33,7 +34,7 @@ network.WLAN, network.STAT_WRONG_PASSWORD = WLAN, 202
 @pytest.fixture
 def broker(desk: Any, brokers: Ran) -> Iterator[int]:
     """Run a broker, and have the deployment be on it."""
-    port = free_port()
+    port = find_free_port()
     text = desk.path.read_text()
     before = next(line for line in text.splitlines() if line.startswith("port = "))
     desk.path.write_text(text.replace(before, f"port = {port}"))
@@ -47,7 +48,7 @@ def serve(desk: Any, broker: int) -> Iterator[Callable[[], None]]:
     running = []
 
     def start() -> None:
-        page = f"\n[page]\nport = {free_port()}\n"
+        page = f"\n[page]\nport = {find_free_port()}\n"
         if "[page]" not in desk.path.read_text():
             desk.path.write_text(desk.path.read_text() + page)
         command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(desk.path)]
@@ -79,13 +80,13 @@ def test_its_first_frame_is_seen_at_the_gateway(
     serve: Any, provision: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Provisioned before the gateway starts, then asked by it, and on its disk."""
-    monkeypatch.setattr(starting, "LONGEST_S", -starting.MARGIN_S)
+    monkeypatch.setattr(start, "LONGEST_S", -start.MARGIN_S)
     first = provision("--wait", 30)
     assert first.status == 0, first.err
     assert "attic is there, boot 1" in first.out
     assert "first frame  none yet" in first.out
     serve()
-    monkeypatch.setattr(starting, "LONGEST_S", 30.0)
+    monkeypatch.setattr(start, "LONGEST_S", 30.0)
     second = provision("--wait", 30)
 
     assert second.status == 0, second.err
@@ -98,12 +99,12 @@ def test_its_first_frame_is_seen_at_the_gateway(
 def test_a_board_that_does_not_come_says_why(desk: Any, provision: Any) -> None:
     """Its main.py is spoilt after it was brought there: everything else on the way is right."""
     assert provision("--wait", 0).status == 0
-    starts = parts.starts
+    starts = parts.read_starts
     try:
-        parts.starts = lambda: {**starts(), "main.py": b"raise ValueError('mine')\n"}
+        parts.read_starts = lambda: {**starts(), "main.py": b"raise ValueError('mine')\n"}
         said = provision("--wait", 3)
     finally:
-        parts.starts = starts
+        parts.read_starts = starts
     assert said.status == 1
     assert "not heard at the broker within 3 s" in said.err
     assert "lets it in" in said.err
@@ -126,12 +127,12 @@ def test_nothing_secret_is_printed_on_the_way(desk: Any, provision: Any) -> None
     """What a board prints goes into the report of whoever asks for help: no name, no password."""
     desk.own.write_text(desk.own.read_text() + '[wifi]\nssid = "ours"\npassword = "hunter3"\n')
     assert provision("--wait", 0).status == 0
-    board = opened(f"folder:{desk.path.parent / 'board'}")
-    impatient = (reaching._ASK % parts.CONFIG).replace("range(100)", "range(1)")
+    board = open_board(f"folder:{desk.path.parent / 'board'}")
+    impatient = (link._ASK % parts.CONFIG).replace("range(100)", "range(1)")
     printed = board.run(RADIO + impatient)
 
     assert printed.splitlines() == ["status STAT_WRONG_PASSWORD", "network True"]
-    said = reaching.explained({"status": "STAT_WRONG_PASSWORD", "network": "True"})
+    said = link.explain({"status": "STAT_WRONG_PASSWORD", "network": "True"})
     assert "password is another" in said
 
 
@@ -145,7 +146,7 @@ def test_doctor_tries_the_way_to_the_broker(desk: Any, provision: Any) -> None:
     assert (well.status, "the broker lets it in" in well.out) == (0, True), well.out
 
     text = desk.path.read_text().splitlines()
-    text = [f"port = {free_port()}" if line.startswith("port = ") else line for line in text]
+    text = [f"port = {find_free_port()}" if line.startswith("port = ") else line for line in text]
     desk.path.write_text("\n".join(text))
     assert provision("--wait", 0).status == 0
     lost = desk.run("doctor", *where, "--reach")
@@ -159,7 +160,7 @@ def test_a_new_password_is_seen_to_work(
     desk: Any, provision: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rotation ends where a provisioning ends: with the board at its broker."""
-    monkeypatch.setattr(starting, "LONGEST_S", -starting.MARGIN_S)
+    monkeypatch.setattr(start, "LONGEST_S", -start.MARGIN_S)
     assert provision("--wait", 0).status == 0
     where = f"folder:{desk.path.parent / 'board'}"
     said = desk.run("rotate", NAME, "--board", where, "--wait", 30)

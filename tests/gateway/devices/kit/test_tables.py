@@ -10,7 +10,7 @@ from gateway import config
 from gateway.deployment import Deployment
 from gateway.devices.enrol import enrol, single
 from gateway.devices.enrol.granting import granted
-from gateway.devices.kit import boardfile, placing, settings, suiting
+from gateway.devices.kit import boardfile, fit, settings, siting
 from gateway.devices.kit.boardfile import Held
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal.query import first_round
@@ -29,7 +29,7 @@ def enrolled(folder: Path, asks: bool) -> tuple[Deployment, Any, Held]:
     none = enrol.Devices(deployment.site.name, bytes(range(32)), {})
     made = single.enrolled(none, "wall", 0, keyholder=False, sensors=16)
     link = single.link_of(deployment.mqtt, "wall", made.password, "wall-x")
-    limits, more = granted(query, 0.0), placing.asked_by(deployment)
+    limits, more = granted(query, 0.0), siting.derive_settings(deployment)
     single.save_board(folder / "wall.device.json", made, limits, link, more)
     held = boardfile.load(folder / "wall.device.json", deployment.site.name, "wall")
     assert held is not None
@@ -40,11 +40,11 @@ def enrolled(folder: Path, asks: bool) -> tuple[Deployment, Any, Held]:
 def test_the_boards_config_says_what_its_enrolment_says(tmp_path: Path, asks: bool) -> None:
     """And stays so when its keys go to a board, and when its chain is gone."""
     _, _, held = enrolled(tmp_path, asks)
-    (tmp_path / "heatveil.json").write_bytes(settings.made(held, OWN))
+    (tmp_path / "heatveil.json").write_bytes(settings.make_config(held, OWN))
 
     assert load(str(tmp_path / "heatveil.json")).tables is asks
-    assert boardfile.take(held, "chip").tables is asks
-    done = boardfile.hand_over(boardfile.take(held, "chip"))
+    assert boardfile.bind_to_chip(held, "chip").tables is asks
+    done = boardfile.hand_over(boardfile.bind_to_chip(held, "chip"))
     again = boardfile.load(done.path, "lab", "wall")
     assert again is not None
     assert again.tables is asks
@@ -53,16 +53,16 @@ def test_the_boards_config_says_what_its_enrolment_says(tmp_path: Path, asks: bo
 def test_a_board_that_would_refuse_tables_is_not_made(tmp_path: Path) -> None:
     """It is found out at the desk, not by rounds that are paid for nothing."""
     deployment, asked, held = enrolled(tmp_path, True)
-    suiting.check(deployment, asked, held, None)
+    fit.check_device(deployment, asked, held, None)
 
     with pytest.raises(OperatorFault, match="from tables, which this device was not set up for"):
-        suiting.check(deployment, asked, held._replace(more={}), None)
+        fit.check_device(deployment, asked, held._replace(more={}), None)
 
 
 def test_a_tick_that_is_shorter_than_an_answer_is_refused(tmp_path: Path) -> None:
     """One of an older config becomes longer; what somebody writes now is told to be wrong."""
     held, path = enrolled(tmp_path, False)[2], tmp_path / "heatveil.json"
-    path.write_bytes(settings.made(held, OWN | {"tick_ms": 100}))
+    path.write_bytes(settings.make_config(held, OWN | {"tick_ms": 100}))
     needed = load(str(path)).tick_ms
     settings.check_tick(held, OWN | {"tick_ms": needed})
 

@@ -10,8 +10,8 @@ from edge import wire
 from edge.host import rootkeys
 from gateway import config
 from gateway.deployment import Deployment
-from gateway.devices.kit import starting, taking
-from gateway.devices.kit.hearing import Ear, Frame
+from gateway.devices.kit import start
+from gateway.devices.kit.start import Frame, Listener
 from gateway.faults import OperatorFault
 from gateway.storage.store import Store
 
@@ -69,7 +69,7 @@ class Came:
 
 def told(deployment: Deployment, *frames: Frame) -> list[str]:
     said: list[str] = []
-    starting._until_taken(cast(Ear, Came(*frames)), deployment, WHO, 30, said.append)
+    start._until_taken(cast(Listener, Came(*frames)), deployment, WHO, 30, said.append)
     return said
 
 
@@ -104,6 +104,6 @@ def test_a_frame_of_which_nothing_is_known_is_not_taken(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither here nor there: it waits on the board."""
-    monkeypatch.setattr(starting, "TAKEN_S", 0.0)
-    assert taking.fate(deployment, WHO, OLD, 0) is None
+    monkeypatch.setattr(start, "TAKEN_S", 0.0)
+    assert start.find_fate(deployment, WHO, OLD, 0) is None
     assert "has not taken it" in told(deployment, OLD)[-1]

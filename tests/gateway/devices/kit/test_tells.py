@@ -17,9 +17,10 @@ from edge import disk_limits, slots
 from edge.budget import Budget
 from gateway import config
 from gateway.cli.provision import kept, suited, would_be
-from gateway.devices.broker.broker import free_port
-from gateway.devices.kit import firmware, parts, placing, selftest, selftest_place, settings, state
-from gateway.devices.kit.board import BoardFault, get, listed
+from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.build import parts
+from gateway.devices.kit import selftest, selftest_place, settings, siting, standin, state
+from gateway.devices.kit.boards import BoardFault, list_files, read_file
 from gateway.devices.kit.standin import CONSOLE, StandIn
 from gateway.faults import OperatorFault
 from tests import processes
@@ -90,7 +91,7 @@ def park(desk: Any) -> Park:
     folder = desk.path.parent / "park"
     folder.mkdir()
     made = Park(folder / "site.toml", folder / "own.toml", desk)
-    made.path.write_text(SITE.format(port=free_port()))
+    made.path.write_text(SITE.format(port=find_free_port()))
     made.own.write_text(GPS)
     assert desk.heatveil("enrol", "--config", made.path).status == 0
     removed = desk.heatveil("device", "remove", "node-3", "--config", made.path)
@@ -109,13 +110,13 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
     assert "8 answers; read back" in done.out
 
     board = park.board()
-    told = json.loads(get(board, parts.CONFIG))
+    told = json.loads(read_file(board, parts.CONFIG))
     assert (told["mechanism"], told["driver"]["name"]) == ("disk", "gps")
     assert len(told["plane"]) == 8
     held = kept(park.path, NAME, park.path.with_name(f"{NAME}.device.json"))
     assert held is not None
     assert (held.given, held.mechanism) == (True, "disk")
-    seen = state.asked(board, held.identity.mac_key)
+    seen = state.read_state(board, held.identity.mac_key)
     assert (seen.mechanism, seen.answers, seen.word) == ("disk", 8, "ready")
     num, den = disk_limits.promised(seen.limits)
     assert num / den == pytest.approx(4)
@@ -154,7 +155,7 @@ def test_a_thermometers_budget_stays_in_its_own_unit(desk: Any) -> None:
     done = desk.run("provision", "attic", *where, "--settings", desk.own)
     looked = desk.run("doctor", *where)
 
-    whole = state.asked(desk.board()).limits.budget
+    whole = state.read_state(desk.board()).limits.budget
     assert f"3 slots with {whole} nano-rho, " in done.out
     assert f"answers left, {whole} of {whole} nano-rho; boot 0" in looked.out
 
@@ -181,11 +182,11 @@ def test_the_board_finds_the_cell_that_it_is_in(park: Park) -> None:
 def test_keys_and_passwords_come_to_it_as_to_any_other(park: Park) -> None:
     """`rotate`, both ways; it stays what it is, and its budget is what the room has left."""
     assert park.run("provision", NAME, "--settings", park.own).status == 0
-    before = json.loads(get(park.board(), parts.CONFIG))
+    before = json.loads(read_file(park.board(), parts.CONFIG))
     assert park.run("rotate", NAME).status == 0
     new = park.run("rotate", NAME, "--keys")
     assert new.status == 0, new.err
-    after = json.loads(get(park.board(), parts.CONFIG))
+    after = json.loads(read_file(park.board(), parts.CONFIG))
 
     assert after["key_id"] != before["key_id"]
     assert [after[word] for word in ("mechanism", "driver", "plane")] == [
@@ -196,10 +197,10 @@ def test_keys_and_passwords_come_to_it_as_to_any_other(park: Park) -> None:
 def test_a_grid_that_moved_is_told_to_the_board(park: Park) -> None:
     """Its keys stay; a device that knew the old corner would answer the wrong cell."""
     assert park.run("provision", NAME, "--settings", park.own).status == 0
-    before = json.loads(get(park.board(), parts.CONFIG))
+    before = json.loads(read_file(park.board(), parts.CONFIG))
     park.change("corner = [52.517, 13.377]", "corner = [52.518, 13.377]\nbearing = 90")
     assert park.run("provision", NAME).status == 0
-    after = json.loads(get(park.board(), parts.CONFIG))
+    after = json.loads(read_file(park.board(), parts.CONFIG))
 
     assert after["plane"][0] - before["plane"][0] == pytest.approx(10_000, abs=1)
     assert after["mac_key"] == before["mac_key"]
@@ -242,7 +243,7 @@ def test_what_cannot_be_is_said_before_anything_is_made(
 
     assert said.status == 1
     assert re.search(says, said.err), said.err
-    assert parts.CONFIG not in listed(park.board(), ".")
+    assert parts.CONFIG not in list_files(park.board(), ".")
     assert not list(park.path.parent.glob(f"{NAME}.*"))
 
 
@@ -260,7 +261,7 @@ def test_a_thermometers_deployment_has_no_places(desk: Any) -> None:
 def test_a_place_under_a_thermometers_driver_is_passed_over(desk: Any) -> None:
     """As any word is that a driver does not read; its room may have one axis alone."""
     held = would_be(desk.path, config.load(desk.path), "attic", None, 1)
-    own = settings.read(desk.own)
+    own = settings.read_settings(desk.own)
     own["driver"] |= {"cell": [1, 2], "place_mm": [1]}
     suited(config.load(desk.path), held, own)
 
@@ -272,7 +273,7 @@ def test_a_device_that_stays_needs_no_corner(park: Park) -> None:
     done = park.run("provision", NAME, "--settings", park.own)
 
     assert done.status == 0, done.err
-    assert "plane" not in json.loads(get(park.board(), parts.CONFIG))
+    assert "plane" not in json.loads(read_file(park.board(), parts.CONFIG))
 
 
 LOST = "GPGGA,120000.00,,,,,0,00,99.99,,,,,,"
@@ -291,14 +292,14 @@ def test_a_receiver_without_the_sky_is_whole_and_one_that_is_torn_is_not(
     park: Park, monkeypatch: pytest.MonkeyPatch, said: str, status: int, says: str
 ) -> None:
     """A desk is no place for a fix: that is told, and hinders nothing."""
-    line = next(line for line in firmware.MACHINE.splitlines() if "said = b" in line)
-    text = firmware.MACHINE.replace(line, f'    said = b"{said}\\r\\n"')
-    monkeypatch.setattr(firmware, "MACHINE", text)
+    line = next(line for line in standin.MACHINE.splitlines() if "said = b" in line)
+    text = standin.MACHINE.replace(line, f'    said = b"{said}\\r\\n"')
+    monkeypatch.setattr(standin, "MACHINE", text)
     done = park.run("provision", NAME, "--settings", park.own)
 
     assert done.status == status, done.err
     assert re.search(says, done.out + done.err)
-    assert (parts.CONFIG in listed(park.board(), ".")) is (not status)
+    assert (parts.CONFIG in list_files(park.board(), ".")) is (not status)
 
 
 @pytest.mark.parametrize(
@@ -313,30 +314,32 @@ def test_a_receiver_without_the_sky_is_whole_and_one_that_is_torn_is_not(
 def test_other_answers_fail_the_self_test(park: Park, file: str, before: str, after: str) -> None:
     """A module that is not ours draws another law, or none."""
     board = park.board()
-    passed = selftest.passed(board, "disk")
-    assert passed == selftest_place.checked(board)._replace(digest=passed.digest, heap=passed.heap)
+    passed = selftest.run_selftest(board, "disk")
+    assert passed == selftest_place.check_places(board)._replace(
+        digest=passed.digest, heap=passed.heap
+    )
     place = park.flash / "edge" / file
     assert before in place.read_text()
     place.write_text(place.read_text().replace(before, after))
 
     with pytest.raises(BoardFault):
-        selftest_place.checked(board, bytes(32))
+        selftest_place.check_places(board, bytes(32))
 
 
 def test_its_digest_is_the_same_for_the_same_keys(park: Park) -> None:
     """Whatever the site's are: so it is of the modules, and can be told over the telephone."""
-    first, second = (selftest_place.checked(park.board(), bytes(32)) for _ in range(2))
+    first, second = (selftest_place.check_places(park.board(), bytes(32)) for _ in range(2))
 
     assert first.digest == second.digest
-    assert selftest_place.checked(park.board(), bytes(range(32))).digest != first.digest
+    assert selftest_place.check_places(park.board(), bytes(range(32))).digest != first.digest
 
 
 def test_settings_are_held_against_what_the_device_answers(park: Park, tmp_path: Path) -> None:
     """The promise of a file is the deployment's, and no settings change it."""
     (tmp_path / "own.toml").write_text('mechanism = "thermal"\n' + GPS)
     with pytest.raises(OperatorFault, match="enrolment alone"):
-        settings.read(tmp_path / "own.toml")
-    asked = placing.asked_by(config.load(park.path))
+        settings.read_settings(tmp_path / "own.toml")
+    asked = siting.derive_settings(config.load(park.path))
     assert asked["mechanism"] == "disk"
     assert "tables" not in asked
 
@@ -350,7 +353,7 @@ def broker(park: Park, brokers: Ran) -> Iterator[int]:
 
 def counted(park: Park) -> str:
     """Have a gateway run till the board's first answer is on its disk; return what all say."""
-    page = f"\n[page]\nport = {free_port()}\n"
+    page = f"\n[page]\nport = {find_free_port()}\n"
     park.path.write_text(park.path.read_text() + page)
     command = [sys.executable, "-c", PROGRAM, "serve", "--config", str(park.path)]
     log = park.path.with_name("serve.log")
@@ -414,9 +417,9 @@ def test_a_place_of_ones_own_is_a_copy_of_the_template_and_counts(
     park: Park, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the page has it: copied, named in the settings, provisioned; nothing else is written."""
-    before, _, rest = firmware.MACHINE.partition("class UART:")
+    before, _, rest = standin.MACHINE.partition("class UART:")
     text = before + TAG + rest[rest.index("class I2C:") :]
-    monkeypatch.setattr(firmware, "MACHINE", text)
+    monkeypatch.setattr(standin, "MACHINE", text)
     park.own.with_name("mine.py").write_bytes(TEMPLATE.read_bytes())
     park.own.write_text(OWN_PLACE)
 
@@ -424,7 +427,7 @@ def test_a_place_of_ones_own_is_a_copy_of_the_template_and_counts(
     assert done.status == 0, done.err
     assert "it answers with a place of its Round's" in done.out
     assert "\nsensor       it answers; what it says stays on the board" in done.out
-    assert get(park.board(), parts.YOURS) == TEMPLATE.read_bytes()
+    assert read_file(park.board(), parts.YOURS) == TEMPLATE.read_bytes()
     asked = WHERE.replace("print(", "one.poll()\none.poll()\nprint(")  # the tag is, by the first
     assert park.board().run(asked) == "4 7\n"
     assert "tells its place by yours" in park.run("doctor").out

@@ -9,19 +9,20 @@ import pytest
 
 from gateway import config
 from gateway.cli.provision import kept, would_be
-from gateway.devices.kit import copying, handing, parts, selftest, sensing, settings, trying
-from gateway.devices.kit.handing import Kit
+from gateway.devices.build import parts
+from gateway.devices.kit import boards, provisioning, selftest, settings
+from gateway.devices.kit.provisioning import Kit
 from tests.gateway.devices.kit.test_provisioning import Cut, Pulled, provisioned
 from tests.gateway.devices.kit.test_sensing import names
 
 NAME = "attic"
-TRIAL = copying.beside(parts.CONFIG)
+TRIAL = boards.name_beside(parts.CONFIG)
 
 
 @pytest.fixture
 def folder(desk: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of a board with nothing but the modules on it."""
-    monkeypatch.setattr(selftest, "checked", lambda board: selftest.Passed("", 0))
+    monkeypatch.setattr(selftest, "check_frame", lambda board: selftest.Passed("", 0))
     desk.board()
     return Path(desk.path.parent / "board")
 
@@ -37,12 +38,12 @@ def test_nothing_of_a_rehearsal_stays_on_a_spare_board(
 ) -> None:
     """It lies in a drawer then, with the site's key and the Wi-Fi's password on it."""
     would = would_be(desk.path, config.load(desk.path), NAME, None, 1)
-    own, cut = settings.read(desk.own), []
+    own, cut = settings.read_settings(desk.own), []
 
     def rehearsed(after: int) -> Pulled:
         cable = Pulled(desk.board(), after, late)
         with suppress(Cut):
-            trying.rehearsed(cable, would, own, None, lambda _: None)
+            provisioning.rehearse(cable, would, own, None, lambda _: None)
         return cable
 
     for after in range(1, rehearsed(0).steps + 1):
@@ -64,11 +65,11 @@ def test_a_trial_that_is_broken_off_by_hand_is_taken_back_at_once(
     desk.board("spare", bare=True)
     spare = folder.with_name("spare")
 
-    def broken_off(*_: object) -> sensing.Looked:
+    def broken_off(*_: object) -> selftest.SensorTrial:
         assert names(spare) == {TRIAL}
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sensing, "looked", broken_off)
+    monkeypatch.setattr(selftest, "try_sensor", broken_off)
     with suppress(KeyboardInterrupt):
         run(desk, spare, "rotate", NAME, "--settings", desk.own, "--keys")
     assert names(spare) == set()
@@ -83,17 +84,17 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
     provisioned(desk, desk.board())
     before, worked = (folder / parts.CONFIG).read_bytes(), tmp_path / "worked"
     shutil.copytree(folder, worked)
-    had = settings.read(desk.own)
+    had = settings.read_settings(desk.own)
     desk.own.write_text("wake_s = 60\n" + desk.own.read_text())
     held = kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
     assert held is not None
-    own = settings.read(desk.own)
-    new, cut = settings.made(held, own), 0
+    own = settings.read_settings(desk.own)
+    new, cut = settings.make_config(held, own), 0
 
     def brought(after: int) -> Pulled:
         cable = Pulled(desk.board(), after, True)
         with suppress(Cut):
-            handing.provisioned(cable, Kit(held, own), lambda _: None)
+            provisioning.provision(cable, Kit(held, own), lambda _: None)
         return cable
 
     for after in range(1, brought(0).steps + 1):
@@ -109,6 +110,6 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
             assert names(folder) == {*parts.SLOTS, parts.CONFIG}, after
             assert (folder / parts.CONFIG).read_bytes() == before
             provisioned(desk, desk.board(), own=False)
-            assert settings.of_board(desk.board()) == had
+            assert settings.read_own(desk.board()) == had
             assert parts.MAIN in names(folder)
     assert cut > 1

@@ -17,7 +17,7 @@ from edge.thermal import params_of
 from gateway import config
 from gateway.devices.enrol import enrol, single, tightened
 from gateway.devices.enrol.granting import granted
-from gateway.devices.kit.placing import asked_by
+from gateway.devices.kit.siting import derive_settings
 from gateway.mechanisms.thermal.query import first_round
 from tests import processes
 from tests.gateway.devices.owner.conftest import written
@@ -53,7 +53,7 @@ def site(tmp_path: Path, mosquitto: Any) -> Path:
     enrol.save_roots(enrol.Enrolment(fleet, {"wall": made.root}), tmp_path / "keyholder.json")
     tightened.enrolled(deployment.site.devices, devices, limits)
     link = single.link_of(deployment.mqtt, "wall", made.password, "wall-x")
-    more = asked_by(deployment)
+    more = derive_settings(deployment)
     single.save_board(tmp_path / "wall.device.json", made, limits, link, more)
     settle(str(tmp_path / "wall.device.json"), str(tmp_path / "wall"), {"name": "yours"})
     return path

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.broker.broker import free_port
+from gateway.devices.broker.embedded import find_free_port
 from gateway.operating import Mqtt
 from tests import processes
 
@@ -20,7 +20,7 @@ def test_a_fleet_that_was_enrolled_by_hand_is_tightened_and_opened_by_hand(
     mosquitto: Mqtt, write_site: Callable[..., Path]
 ) -> None:
     """What enrolling leaves on the disk is what the owner's commands need, no more and no less."""
-    changes = {"site": "by-hand", "port": mosquitto.port, "page": free_port()}
+    changes = {"site": "by-hand", "port": mosquitto.port, "page": find_free_port()}
     path = write_site(**changes)
 
     def run(*words: str) -> Any:

@@ -13,8 +13,8 @@ import pytest
 from edge import keys
 from edge.host import rootkeys
 from gateway.devices.enrol import keyfile
-from gateway.devices.owner import ringfile
-from gateway.devices.owner.keyring import FURTHEST, Boots, Chain, boots, spans
+from gateway.devices.owner import keyring
+from gateway.devices.owner.keyring import FURTHEST, Boots, Chain, format_boots, parse_boots
 
 Heatveil = Callable[..., Any]
 ROOT = bytes(range(32))
@@ -74,12 +74,12 @@ def test_keys_are_not_shown_when_they_are_printed() -> None:
 def test_boots_that_mean_nothing_are_refused(text: str) -> None:
     """Whose readings are given away must not rest on a guess."""
     with pytest.raises(Exception, match="names no boots"):
-        boots(text)
+        parse_boots(text)
 
 
 def test_boots_are_written_as_they_are_read() -> None:
     """What was granted is told in the words in which it was asked."""
-    assert spans(boots("9, 3-5,4")) == "3-5,9"
+    assert format_boots(parse_boots("9, 3-5,4")) == "3-5,9"
 
 
 def test_the_list_shows_what_opens_what_and_no_key(heatveil: Heatveil, owned: Any) -> None:
@@ -359,4 +359,4 @@ def test_a_damaged_key_is_noticed_before_it_is_used(
     path.write_text(path.read_text().replace(key, ("0" if key[0] != "0" else "1") + key[1:]))
 
     with pytest.raises(Exception, match="its check|does not fit its keys"):
-        ringfile.read(path, "owned", *ringfile.KINDS)
+        keyring.read_ring(path, "owned", *keyring.KINDS)

@@ -14,11 +14,10 @@ from edge.limits import Limits
 from edge.node import Node
 from edge.records import Grid, Guarantee, Report, Round
 from gateway.devices.enrol.enrol import Device, Devices
-from gateway.devices.owner import opening
+from gateway.devices.owner import unveiling
 from gateway.devices.owner.keyring import Chain, Ring
-from gateway.devices.owner.opening import Opening
 from gateway.devices.owner.readings import CUT, Row
-from gateway.devices.owner.source import Stored
+from gateway.devices.owner.unveiling import Opening, Stored
 from gateway.rounds import Place
 
 SITE, NAME, ROOT, SITE_KEY = "lab", "array-1", bytes(range(32)), bytes(32)
@@ -99,22 +98,22 @@ def entropy_of(seq: int) -> Any:
 @pytest.mark.parametrize(
     ("payload", "known", "plan", "why"),
     [
-        ([3, *[0] * 63], devices(), PLAN, opening.MISPLACED),
-        ([4, *[0] * 64], devices(), PLAN, opening.MISPLACED),
-        ([3, *[0] * 64], devices(mode="sealed"), PLAN, opening.SEALED),
-        ([3, *[0] * 64], devices(), PLAN._replace(mechanism="disk"), opening.UNASKED),
-        ([3, *[0] * 64], devices(), PLAN._replace(params=(1, 2)), opening.UNASKED),
+        ([3, *[0] * 63], devices(), PLAN, unveiling.MISPLACED),
+        ([4, *[0] * 64], devices(), PLAN, unveiling.MISPLACED),
+        ([3, *[0] * 64], devices(mode="sealed"), PLAN, unveiling.SEALED),
+        ([3, *[0] * 64], devices(), PLAN._replace(mechanism="disk"), unveiling.UNASKED),
+        ([3, *[0] * 64], devices(), PLAN._replace(params=(1, 2)), unveiling.UNASKED),
         (
             [3, *[0] * 64],
             devices(),
             PLAN._replace(params=tuple(PARAMS._replace(high=1 << 40))),
-            opening.UNASKED,
+            unveiling.UNASKED,
         ),
         (
             [3, *[0] * 64],
             devices(),
             PLAN._replace(params=tuple(PARAMS._replace(variance=0))),
-            opening.UNASKED,
+            unveiling.UNASKED,
         ),
     ],
 )
@@ -135,5 +134,5 @@ def test_one_reading_that_cannot_be_condemns_its_boot_alone() -> None:
     rows, left = opened([packed(right), packed(wrong, 2)], devices())
 
     assert rows == []
-    assert [(one.why, one.frames) for one in left] == [(opening.SPOILT, 2)]
+    assert [(one.why, one.frames) for one in left] == [(unveiling.SPOILT, 2)]
     assert len(opened([packed(right)], devices())[0]) == 64

@@ -340,7 +340,7 @@ def test_limits_of_an_older_enrolment_do_not_count(site: Any) -> None:
 )
 def test_an_answer_to_something_else_is_none(topic: str, said: Any) -> None:
     """And what somebody writes on the broker does not reach the terminal as it is."""
-    from gateway.devices.owner.tighter import Answers
+    from gateway.devices.owner.tighten import Answers
 
     sent = {"node-0": limits.Limits(2, 8, 1, 1, 1, 0)}
     answers = Answers(sent)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from edge.limits import Limits
-from gateway.devices.owner.tighter import Answers
+from gateway.devices.owner.tighten import Answers
 from gateway.mqtt.session import Message
 
 SENT = {"node-1": Limits(2, 0, 1, 1, 1, 0)}

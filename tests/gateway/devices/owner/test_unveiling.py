@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edge.host import post
-from gateway.devices.owner import readings, ringfile, source
+from gateway.devices.owner import keyring, readings, unveiling
 from gateway.devices.owner.keyring import Boots, Chain
 from gateway.faults import OperatorFault
 from gateway.storage.opening import opened
@@ -226,7 +226,7 @@ def test_a_boot_whose_key_does_not_fit_is_left_out_whole(
     }
     right = Chain.of(owned.root("node-2")).epoch_key(1)
     given["node-2"] = Boots(owned.devices.by_name["node-2"].key_id, {1: right or b""})
-    ringfile.grant(tmp_path / "mixed.json", "owned", given)
+    keyring.write_grant(tmp_path / "mixed.json", "owned", given)
     said = unveil(heatveil, owned, "--keys", tmp_path / "mixed.json")
 
     assert "24 of node-0 and node-1 left out: the key of this boot does not fit" in said.out
@@ -401,7 +401,7 @@ def test_a_gateway_that_starts_meanwhile_stops_it(
                 gateway.exec_driver_sql("DELETE FROM reports WHERE epoch = 3")
         return unpack(*given)
 
-    monkeypatch.setattr("gateway.devices.owner.opening.post.unpack_report", late)
+    monkeypatch.setattr("gateway.devices.owner.unveiling.post.unpack_report", late)
     said = unveil(heatveil, owned)
     engines[0].dispose()
 
@@ -418,7 +418,7 @@ def test_the_database_is_opened_so_that_neither_we_nor_sqlite_could_write_it(
     engine = opened(owned.database, owned.devices.site)[0] if running else None
     with (
         engine.connect() if engine else nullcontext(),
-        source.reading(owned.database, owned.devices.site) as found,
+        unveiling.open_source(owned.database, owned.devices.site) as found,
     ):
         said = found._connection
         assert said.execute("PRAGMA query_only").fetchone() == (1,)
@@ -439,7 +439,7 @@ def test_the_place_is_held_while_the_readings_are_written(tmp_path: Path, kind: 
         assert out.stat().st_size == 0  # and nothing in it before all is there
         yield readings.Row("node-0", 1, 1, 1, 0, 5, 8, 0.5, "")
 
-    readings.write(out, "lab", found(), list)
+    readings.write_readings(out, "lab", found(), list)
 
     assert out.stat().st_size > 0
     assert list(tmp_path.iterdir()) == [out]

@@ -1,4 +1,4 @@
-"""A board by `mpremote`, as a child process: by USB, or wherever pyserial's addresses lead.
+"""From an address to a board: by `mpremote`, or a stand-in in a folder of this PC.
 
 mpremote leaves with 0 where all went well and with 1 else, whatever it was; what went wrong has
 to be read off what it prints. It makes a soft reset before it runs anything, and does not start
@@ -11,12 +11,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 from ...faults import OperatorFault
-from .board import RAISED, BoardFault, failed
+from ..build import parts
+from . import modules
+from .boards import RAISED, Board, BoardFault, describe_failure
+from .standin import StandIn
 
 LONGEST_S = 120
 MEMORY = Path("/dev/shm")  # where a system has a folder in memory: nothing stays on a disk
@@ -26,7 +30,7 @@ BUSY = ("failed to access", "in use by another program")
 SILENT = ("could not enter raw repl", "timeout waiting for", "could not exec command")
 
 
-def program() -> list[str]:
+def find_program() -> list[str]:
     """Return how mpremote is called here.
 
     Raises:
@@ -47,7 +51,7 @@ class Remote:
 
     def __init__(self, address: str = "auto", command: list[str] | None = None) -> None:
         self.where = "the board" if address == "auto" else f"the board at {address}"
-        self._address, self._command = address, command or program()
+        self._address, self._command = address, command or find_program()
 
     def run(self, code: str) -> str:
         """Return what the code prints; it goes as a file that only its owner can read."""
@@ -122,7 +126,7 @@ class Remote:
             )
         raised = RAISED.findall(said.replace("\r", ""))
         if raised and not any(word in low for word in SILENT):
-            return failed(self.where, raised[-1])
+            return describe_failure(self.where, raised[-1])
         if any(word in low for word in SILENT):
             return BoardFault(
                 f"{self.where} is there but gives no MicroPython prompt; its raw REPL is how "
@@ -140,3 +144,64 @@ def _folder() -> "tempfile.TemporaryDirectory[str]":
     """Return a folder for its owner alone, to be entered; what is in it may be keys."""
     memory = MEMORY if os.access(MEMORY, os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix="heatveil-", dir=memory)
+
+
+FOLDER = "folder:"
+TOOLS = Path(__file__).resolve().parents[3] / ".tools"  # of a checkout, by `make tools`
+
+
+def open_board(address: str, lives: bool = False, fresh: bool = True) -> Board:
+    """Return the board at an address: auto, a port, socket://HOST:PORT, or folder:PATH.
+
+    Args:
+        lives: a stand-in runs its program once it is started; a board always does.
+        fresh: a stand-in's folder that is not there is made.
+
+    Raises:
+        OperatorFault: what speaks to it is not installed, or there is no such folder.
+    """
+    if not address.startswith(FOLDER):
+        return Remote(address)
+    folder = Path(address.removeprefix(FOLDER))
+    places = os.pathsep.join([os.environ.get("PATH", ""), str(TOOLS)])
+    program = shutil.which("micropython", path=places)
+    if program is None:
+        raise OperatorFault(
+            f"{address} is a stand-in for a board, and micropython is neither on PATH nor in "
+            f"{TOOLS}; it is the real interpreter that runs in it. Install it (apt-get install "
+            "micropython; in a checkout also make tools), or name a board's port"
+        )
+    if not fresh and not folder.is_dir():
+        raise OperatorFault(
+            f"{folder} is not there; it must be the folder of a stand-in, or there is no board to "
+            "look at. Name the one that heatveil provision was given"
+        )
+    folder.mkdir(0o700, parents=True, exist_ok=True)  # its flash, with keys on it
+    # Its name among boards: a folder that is copied is another board, as it must be.
+    return StandIn(program, folder, chip=str(folder.resolve()).encode(), lives=lives)
+
+
+@contextmanager
+def lend_board(address: str, lives: bool) -> Iterator[Board]:
+    """Lend a board for as long as the block lasts; then a stand-in has no power any more.
+
+    Raises:
+        OperatorFault: what speaks to it is not installed.
+    """
+    board = open_board(address, lives)
+    try:
+        yield board
+    finally:
+        if isinstance(board, StandIn):
+            board.stop()
+
+
+def load_modules(mpy: bool, release: Path | None) -> dict[str, bytes] | None:
+    """Return the modules of edge for a board: compiled here, or of a release; None as it has them.
+
+    Raises:
+        OperatorFault: the compiler is not installed, or the release is not whole.
+    """
+    if release is not None:
+        return parts.read_compiled(release)
+    return modules.compile_modules() if mpy else None

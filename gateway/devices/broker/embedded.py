@@ -1,22 +1,99 @@
 """A broker of our own for a demonstration or a test: loopback only, gone without a trace.
 
-mosquitto as a child process where it is on the machine, else amqtt in this process. Both
-forget everything when they stop. In production the broker is the operator's own.
+mosquitto as a child process where it is on the machine, else amqtt in this process, on an event
+loop and a thread of its own. Both forget everything when they stop. In production the broker is
+the operator's own.
 """
 
+import asyncio
+import logging
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...faults import OperatorFault
-from . import fallback
+
+AMQTT_START_S = 10.0
+CLOSE_S = 2.0
+
+
+@contextmanager
+def run_amqtt(host: str, port: int) -> Iterator[None]:
+    """Run amqtt on this address for as long as the block lasts.
+
+    Raises:
+        OperatorFault: amqtt is not installed.
+    """
+    try:
+        from amqtt.broker import Broker  # a second to import, and only needed here
+    except ImportError as fault:
+        raise OperatorFault(
+            "there is neither mosquitto nor amqtt on this machine, and the messages between "
+            "sensors and gateway need a broker. Install one: apt install mosquitto, or "
+            "pip install 'heatveil[demo]'"
+        ) from fault
+    for noisy in ("amqtt", "transitions"):
+        logging.getLogger(noisy).setLevel(logging.CRITICAL)
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(_complain)
+    thread = threading.Thread(target=loop.run_forever, name="amqtt", daemon=True)
+    thread.start()
+    plugins = {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}}
+    listeners = {"default": {"type": "tcp", "bind": f"{host}:{port}"}}
+
+    async def start() -> Broker:
+        broker = Broker({"listeners": listeners, "plugins": plugins})
+        await broker.start()
+        return broker
+
+    try:
+        broker = asyncio.run_coroutine_threadsafe(start(), loop).result(AMQTT_START_S)
+        try:
+            yield
+        finally:
+            asyncio.run_coroutine_threadsafe(_end(broker), loop).result(AMQTT_START_S)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(AMQTT_START_S)
+        loop.close()
+
+
+def _complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what went wrong, but for a client that is gone already.
+
+    amqtt refuses MQTT 5 and then closes a socket that the client may have closed before it.
+    """
+    if not isinstance(context.get("exception"), OSError):
+        loop.default_exception_handler(context)
+
+
+async def _end(broker: Any) -> None:
+    """Shut amqtt down, and close what its shutdown leaves open or waits for in vain.
+
+    It never ends while a client is connected, and where one is just leaving it forgets the
+    socket, whose complaint would then come from wherever Python next collects its garbage.
+    """
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda *_: None)  # clients cut off are no news now
+    with suppress(TimeoutError):
+        await asyncio.wait_for(broker.shutdown(), CLOSE_S)
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left:
+        await asyncio.wait(left, timeout=CLOSE_S)
+    for transport in list(getattr(loop, "_transports", {}).values()):
+        transport.abort()
+    await asyncio.sleep(0)  # abort closes the sockets in the loop's next turn
+
 
 LOOPBACK = "127.0.0.1"
 START_S = 10.0
@@ -56,21 +133,21 @@ class Address(NamedTuple):
     kind: str = "the operator's"
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     """Return a loopback port that nobody listened on a moment ago."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])
 
 
-def mosquitto() -> str | None:
+def find_mosquitto() -> str | None:
     """Return the path of mosquitto, which Debian puts where only root looks, or None."""
     places = os.environ.get("PATH", "") + os.pathsep + "/usr/local/sbin:/usr/sbin"
     return shutil.which("mosquitto", path=places)
 
 
 @contextmanager
-def embedded(kind: str = "auto") -> Iterator[Address]:
+def run_broker(kind: str = "auto") -> Iterator[Address]:
     """Run a broker on a free loopback port for as long as the block lasts.
 
     Args:
@@ -79,7 +156,7 @@ def embedded(kind: str = "auto") -> Iterator[Address]:
     Raises:
         OperatorFault: that broker is not installed, or would not start.
     """
-    program = mosquitto()
+    program = find_mosquitto()
     if kind == "auto":
         kind = "mosquitto" if program else "amqtt"
     if kind == "mosquitto" and program is None:
@@ -94,7 +171,7 @@ def embedded(kind: str = "auto") -> Iterator[Address]:
 @contextmanager
 def _mosquitto(program: str) -> Iterator[int]:
     for _ in range(5):  # between finding the port and using it another may take it
-        port = free_port()
+        port = find_free_port()
         folder = tempfile.mkdtemp(prefix="heatveil-broker-")
         Path(folder, "mosquitto.conf").write_text(CONFIGURATION.format(port=port))
         child = subprocess.Popen(
@@ -133,6 +210,6 @@ def _answers(port: int, child: subprocess.Popen[bytes]) -> bool:
 
 @contextmanager
 def _amqtt() -> Iterator[int]:
-    port = free_port()
-    with fallback.amqtt(LOOPBACK, port):
+    port = find_free_port()
+    with run_amqtt(LOOPBACK, port):
         yield port

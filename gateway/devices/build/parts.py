@@ -17,7 +17,7 @@ YOURS = "edge/board/sensors/yours.py"  # where a driver of one's own goes
 RELEASED = (".mpy", ".py", ".txt")  # bytecode, what only a board can compile, and sentences
 
 
-def sources() -> dict[str, bytes]:
+def read_sources() -> dict[str, bytes]:
     """Return the modules of edge by their path on a board."""
     root = Path(str(edge.__file__)).parent
     found = {}
@@ -28,7 +28,7 @@ def sources() -> dict[str, bytes]:
     return found
 
 
-def compiled(folder: Path) -> dict[str, bytes]:
+def read_compiled(folder: Path) -> dict[str, bytes]:
     """Return what `make edge` made, by its path on a board.
 
     Raises:
@@ -39,7 +39,7 @@ def compiled(folder: Path) -> dict[str, bytes]:
         for file in sorted((folder / "edge").rglob("*"))
         if file.is_file()
     }
-    missing = [path for path in sources() if not {path, f"{path[:-3]}.mpy"} & set(found)]
+    missing = [path for path in read_sources() if not {path, f"{path[:-3]}.mpy"} & set(found)]
     if missing:
         raise OperatorFault(
             f"{folder} has no {missing[0][:-3]}.mpy, and {len(missing)} modules are missing in "
@@ -48,7 +48,7 @@ def compiled(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def starts() -> dict[str, bytes]:
+def read_starts() -> dict[str, bytes]:
     """Return what a board starts with, to be written last: before, it must not start."""
     root = Path(str(edge.__file__)).parent
     return {

@@ -4,8 +4,8 @@ It is tried there, with what the board was given and by its own modules, while i
 password, no key and no reading is printed. What comes back is the first step that it fails at.
 """
 
-from .board import Board, BoardFault
-from .parts import CONFIG
+from ..build.parts import CONFIG
+from .boards import Board, BoardFault
 
 _ASK = """
 import gc
@@ -97,7 +97,7 @@ FIRST_YEAR = 2025  # before it no clock of ours was ever set
 MOST = 300  # letters of what a broker or a certificate says
 
 
-def hindrance(board: Board) -> str:
+def diagnose_link(board: Board) -> str:
     """Return why a board does not come to its broker, and what to do; "" where it does.
 
     Raises:
@@ -112,10 +112,10 @@ def hindrance(board: Board) -> str:
             f"its program stops with {fault.raised}; run heatveil doctor, and provision it again"
         )
     lines = (line.partition(" ") for line in said.splitlines())
-    return explained({word: rest for word, _, rest in lines})
+    return explain({word: rest for word, _, rest in lines})
 
 
-def explained(said: dict[str, str]) -> str:
+def explain(said: dict[str, str]) -> str:
     """Return what the answers of a board mean, and what to do; "" where nothing is wrong."""
     if "radio" in said:
         return (

@@ -1,0 +1,425 @@
+"""What a board with this sensor, cadence and noise needs: charge, memory, flash, bytes.
+
+Bytes of a frame are counted, on a frame that `edge.wire` makes. All else rests on figures.csv. A
+figure is *measured* where this code ran: on a 32-bit MicroPython for memory and files, on an
+emulated RP2040 at 125 MHz for times (its clock is within a third of silicon's). It is *estimated*
+where it comes from a data sheet or from general experience, as nearly all of energy does: trust
+how two plans compare, and measure your own board before you promise anybody a year. What can be
+measured on a PC `tests/bench/bench_kit.py` prints anew.
+"""
+
+import csv
+import math
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import NamedTuple
+
+from edge import bulk, sampler, thermal, wire
+from edge.host.post import REPORT_BYTES
+from edge.limits import Limits
+from edge.records import Grid, Guarantee, Report, Round
+from edge.slots import COUNT
+
+from ...faults import OperatorFault, suggestion
+
+
+class Figure(NamedTuple):
+    """One number, what it is of, and where it comes from."""
+
+    value: float
+    unit: str
+    measured: bool
+    source: str
+
+
+class Sensor(NamedTuple):
+    """A sensor as a battery sees it: currents in milliamperes at 3.3 V.
+
+    opens_s: what its driver takes to set it up, which it does anew after each fault.
+    """
+
+    readings: int
+    opens_s: float
+    converts_s: float
+    active_ma: float
+    idle_ma: float
+    source: str
+
+
+HOW = {"measured": True, "estimated": False}
+
+
+def read_figures() -> dict[str, Figure]:
+    """Return the figures of figures.csv by their name."""
+    text = files(__package__).joinpath("figures.csv").read_text("utf-8")
+    return {
+        row["name"]: Figure(float(row["value"]), row["unit"], HOW[row["how"]], row["source"])
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+FIGURES = read_figures()
+
+
+def find_heap_kb(compiled: bool) -> float:
+    """Return the free heap, in KB, that a board needs to start."""
+    end = "_mpy_kb" if compiled else "_kb"
+    return FIGURES[f"load{end}"].value + FIGURES[f"board{end}"].value
+
+
+# By which figure a draw takes its time: the exact sampler is what `thermal` draws with.
+SAMPLERS = {"exact": "exact_ms", "table": "table_ms", "viper": "viper_ms"}
+
+SENSORS: dict[str, Sensor] = {
+    "ds18b20": Sensor(1, 0.03, 0.75, 1.0, 0.00075, "data sheet: 12 bits, typical currents"),
+    "tmp117": Sensor(1, 0.001, 0.0155, 0.135, 0.00015, "data sheet: one shot without averaging"),
+    "sht4x": Sensor(1, 0.0, 0.0083, 0.32, 0.00008, "data sheet: high repeatability, heater off"),
+    "amg8833": Sensor(64, 0.3, 0.1, 4.5, 0.2, "data sheet: 10 frames a second; asleep between"),
+    "gps": Sensor(1, 0.0, 0.0, 0.0, 25.0, "data sheet, u-blox NEO-M8: tracking; it is never off"),
+    "fixed": Sensor(1, 0.0, 0.0, 0.0, 0.0, "nothing is read"),
+    "mlx90640": Sensor(
+        768, 0.5, 0.5, 20.0, 20.0, "data sheet: 2 frames a second; it does not sleep"
+    ),
+}
+
+
+TELL = ("gps", "fixed")  # a place, and no warmth
+
+# Up to which deviation, in grains, an exact draw takes how many times as long as at 50. The first
+# two were measured on another port of MicroPython; beyond them it is estimated by the digits.
+SLOWER = ((1_000, 1.2), (100_000, 1.8), (math.inf, 3.6))
+
+
+DAY_S = 86_400.0
+
+
+class Plan(NamedTuple):
+    """What is asked about. variance in grains squared; readings of the array in one frame."""
+
+    sensor: str
+    readings: int
+    every_s: float
+    variance: int
+    battery_mah: float
+    sampler: str = "exact"
+    tls: bool = True
+    sleeps: bool = True
+    site: str = "lab"
+    name: str = "n001"
+    own: Mapping[str, float] = MappingProxyType({})
+
+    @property
+    def tells(self) -> bool:
+        """Say whether it answers with a place."""
+        return self.sensor in TELL
+
+    def figure(self, name: str) -> float:
+        """Return a figure of the table, or what was measured on one's own board instead."""
+        return self.own.get(name, FIGURES[name].value)
+
+
+def parse_figures(pairs: Iterable[str]) -> dict[str, float]:
+    """Return what NAME=VALUE says.
+
+    Raises:
+        OperatorFault: it is no such pair, or no number from nought up.
+    """
+    found = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        try:
+            found[name] = float(text)
+        except ValueError:
+            found[name] = math.nan
+        if not 0 <= found[name] < 1e12:
+            raise OperatorFault(
+                f"--set {pair} came; NAME=VALUE with a number from nought up is needed, or "
+                "nothing can be reckoned with it. For instance --set sleep_ma=0.02"
+            )
+    return found
+
+
+def check_plan(plan: Plan) -> Sensor:
+    """Return the sensor of a plan that a board can carry out.
+
+    Raises:
+        OperatorFault: none can.
+    """
+    if plan.sensor not in SENSORS:
+        raise OperatorFault(
+            f"the sensor {plan.sensor!r} is not known; its currents are needed, or the days of a "
+            f"battery mean nothing. Take the nearest of {', '.join(SENSORS)}"
+        )
+    if plan.sampler not in SAMPLERS:
+        raise OperatorFault(
+            f"the sampler {plan.sampler!r} is not known; a board draws by one of "
+            f"{', '.join(SAMPLERS)}, and each takes its own time. Name one of them"
+        )
+    if plan.sampler != "exact" and (plan.readings < bulk.ARRAY or plan.variance > sampler.WIDEST):
+        raise OperatorFault(
+            f"{plan.readings} readings of variance {plan.variance} by the {plan.sampler} came; "
+            f"tables are for {bulk.ARRAY} readings and more, and for {sampler.WIDEST} grains "
+            "squared at most: a device draws exactly else, whatever is asked. Leave --sampler out"
+        )
+    if not 1 <= plan.variance < 1 << 62 or plan.readings < 1:
+        raise OperatorFault(
+            f"{plan.readings} readings with a variance of {plan.variance} came; at least one, and "
+            "noise from 1 to 2**62 grains squared, are needed, for less hides nothing. Take both "
+            "from `heatveil calibrate`"
+        )
+    if not 0.1 <= plan.every_s <= 366 * DAY_S or not 0 < plan.battery_mah < 1e9:
+        raise OperatorFault(
+            f"an answer each {plan.every_s:g} s from {plan.battery_mah:g} mAh came; from 0.1 s to "
+            "a year, and a battery that holds something, are needed, or no day can be reckoned. "
+            "Is the cadence in seconds?"
+        )
+    if unknown := [name for name in plan.own if name not in FIGURES]:
+        raise OperatorFault(
+            f"the figure {unknown[0]!r} is not in the table; only what is reckoned with can be "
+            f"set, or it would do nothing unnoticed; {suggestion(unknown[0], FIGURES)}"
+        )
+    if plan.tells and plan.readings != 1:
+        raise OperatorFault(
+            f"{plan.readings} readings of {plan.sensor} came; a device that tells its place tells "
+            "one, for another would be another's. Leave --readings out"
+        )
+    sensor = SENSORS[plan.sensor]
+    busy_s = sensor.converts_s + plan.readings * estimate_draw_ms(plan) / 1000
+    if busy_s > plan.every_s:
+        raise OperatorFault(
+            f"an answer takes {busy_s:.3g} s to read and to blur, and one each {plan.every_s:g} s "
+            "is asked for: the board would never come to its end. Ask less often, read fewer "
+            "pixels, or draw by the table"
+        )
+    return sensor
+
+
+def estimate_draw_ms(plan: Plan) -> float:
+    """Return the time of one draw: a wide one takes several tables, or more digits."""
+    if plan.tells:
+        return plan.figure("place_ms")
+    if plan.sampler == "exact":
+        sd = math.isqrt(plan.variance)
+        times = next(times for upto, times in SLOWER if sd <= upto)
+    else:
+        times = len(size_tables(plan.variance))
+    return plan.figure(SAMPLERS[plan.sampler]) * times
+
+
+@cache
+def size_tables(variance: int) -> tuple[int, ...]:
+    """Return how many thresholds each of the tables has that noise of this variance takes."""
+    return tuple(len(part) for _, part in sampler.Sampler(variance, 1, bulk.BITS).parts)
+
+
+CLAMP = 8000  # grains: 31 K either way in grains of 2**-8 K
+KEY = bytes(wire.MAC_BYTES * 2)
+MARGIN, TICK_MS = 2, 100  # the longest answer fits so often into a tick, which is so many of these
+
+
+class Bytes(NamedTuple):
+    """What goes over the air. frame and packet are counted; the day has estimated headers."""
+
+    frame: int
+    packet: int
+    day: int
+
+
+class Took(NamedTuple):
+    """What was measured on a board: its sensor opened and read, its slots written."""
+
+    sensor_ms: float
+    slots_ms: float
+
+
+class Memory(NamedTuple):
+    """Of a 32-bit board, in bytes."""
+
+    running: int
+    running_mpy: int
+    table: int
+    load_source: int
+    load_mpy: int
+    flash_source: int
+    flash_mpy: int
+    erasures_year: float
+
+
+class Energy(NamedTuple):
+    """Charge of one answer by what takes it, in milliampere-seconds, and what follows from it."""
+
+    parts: dict[str, float]
+    answer_mas: float
+    answer_j: float
+    day_mah: float
+    days: float
+
+
+class Needs(NamedTuple):
+    """The whole answer.
+
+    tick_ms: as `tick_ms` says.
+    sleepless_s: how long a sleeping board would be awake for an answer, where that is longer than
+    from one to the next, so that the plan was reckoned as one that never sleeps; or 0.
+    """
+
+    plan: Plan
+    tick_ms: int
+    noise_ms: float
+    awake_s: float
+    bytes: Bytes
+    memory: Memory
+    energy: Energy
+    sleepless_s: float = 0.0
+
+
+def compute_needs(plan: Plan) -> Needs:
+    """Return what a plan needs of its board.
+
+    Raises:
+        OperatorFault: the plan is of no board, or no frame can carry it.
+    """
+    sensor = check_plan(plan)
+    noise_ms = plan.readings * estimate_draw_ms(plan)
+    frame = _frame(plan)
+    energy, awake_s = _energy(plan, sensor, noise_ms)
+    sleepless_s = 0.0
+    if plan.sleeps and awake_s > plan.every_s:
+        sleepless_s, plan = awake_s, plan._replace(sleeps=False)
+        energy, awake_s = _energy(plan, sensor, noise_ms)
+    air = _air(plan, frame)
+    tick = choose_tick_ms(plan)
+    return Needs(plan, tick, noise_ms, awake_s, air, _memory(plan), energy, sleepless_s)
+
+
+def plan_device(mechanism: str, driver: str, readings: int, limits: Limits) -> Plan:
+    """Return the plan of a device whose answers take as long as any: by the exact sampler."""
+    sensor = driver if mechanism == thermal.NAME else TELL[0]
+    return Plan(sensor, readings, DAY_S, limits.variance, 1.0)
+
+
+def estimate_answer_ms(plan: Plan, took: Took | None = None) -> float:
+    """Return how long an answer takes at the most, in milliseconds.
+
+    Its sensor has to be opened anew, a lease is paid for in all slots, and no noise lies ready.
+
+    Args:
+        took: what was measured, which counts where it is more than the figures say. Of a sensor
+            of one's own nothing else is known.
+    """
+    known = SENSORS.get(plan.sensor)
+    sensor_ms = 1000 * (known.opens_s + known.converts_s) if known else 0.0
+    slots_ms = COUNT * plan.figure("slot_ms")
+    if took is not None:
+        sensor_ms, slots_ms = max(sensor_ms, took.sensor_ms), max(slots_ms, took.slots_ms)
+    return sensor_ms + slots_ms + plan.readings * estimate_draw_ms(plan) + _pack_ms(plan)
+
+
+def choose_tick_ms(plan: Plan, took: Took | None = None) -> int:
+    """Return the tick of a device, in milliseconds: its longest answer twice, in whole hundreds.
+
+    Twice, for the figures are those of another board, and draws are not all alike. A frame that
+    was not there by then goes out a tick later, and tells that its draw was a long one.
+    """
+    return TICK_MS * math.ceil(MARGIN * estimate_answer_ms(plan, took) / TICK_MS)
+
+
+def _frame(plan: Plan) -> int:
+    """Return how long a frame is, the longest that this plan's board sends."""
+    if plan.tells:  # a cell of a large grid
+        return len(_packed(plan, [0, (1 << 31) - 1], 32))
+    promise = Guarantee((1, 1), (1, 100_000), (1, 8), "a move", "local", "a day", "presence")
+    params = thermal.Params(plan.readings, 8, -CLAMP, CLAMP, plan.variance, 1, 0)
+    try:
+        bits = thermal.bits(Round(1, thermal.NAME, Grid((1, 1), 0), tuple(params), promise))
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    full = (1 << (bits - 1)) - 1
+    frame = len(_packed(plan, [0] + [full] * plan.readings, bits))
+    if frame > REPORT_BYTES:
+        raise OperatorFault(
+            f"a frame of {plan.readings} readings has {frame} bytes and a gateway takes "
+            f"{REPORT_BYTES} at most, or it could be flooded. Sum pixels into fewer readings"
+        )
+    return frame
+
+
+def _packed(plan: Plan, payload: list[int], bits: int) -> bytes:
+    report = Report(bytes(4), plan.name, 70_000, 70_000, payload)
+    return bytes(wire.pack_report(report, KEY, _topic(plan, "data"), bits))
+
+
+def _topic(plan: Plan, what: str) -> str:
+    return str(wire.topic(plan.site, plan.name, what))
+
+
+def _air(plan: Plan, frame: int) -> Bytes:
+    inside = 2 + len(_topic(plan, "data")) + 2 + frame  # the topic's length; the packet's number
+    packet = 1 + (1 if inside < 128 else 2 if inside < 16_384 else 3) + inside
+    around = plan.figure("segment_b") + (plan.figure("record_b") if plan.tls else 0)
+    # The frame and the broker's word on it; the Round; the gateway's receipt and our word.
+    one = packet + 4 + 400 + 60 + 4 + 4 * around
+    if plan.sleeps:
+        one += 2 * around + 150 + (plan.figure("opening_b") if plan.tls else 0)
+    return Bytes(frame, packet, round(one * DAY_S / plan.every_s))
+
+
+def _memory(plan: Plan) -> Memory:
+    block, files = plan.figure("block_b"), plan.figure("files")
+    more = files * block / 2 + 4 * block  # half a block is lost at a file's end; budget and frames
+    entries = sum(size_tables(plan.variance)) if plan.sampler != "exact" else 0
+    table = round(entries * plan.figure("table_entry_b"))
+    array = 3 * 4 * plan.readings  # readings, noise and payload, a word each
+    tls = plan.figure("tls_kb") * 1024 if plan.tls else 0
+    rest = round(table + array + tls)
+    rest_mpy = rest + round(plan.figure("place_mpy_kb") * 1024 if plan.tells else 0)
+    rest += round(plan.figure("place_kb") * 1024 if plan.tells else 0)
+    answers = 365 * DAY_S / plan.every_s
+    written = 1 / plan.figure("lease") + (1 / plan.figure("boots") if plan.sleeps else 0)
+    return Memory(
+        running=round((plan.figure("heap_kb") + plan.figure("board_kb")) * 1024) + rest,
+        running_mpy=round((plan.figure("heap_mpy_kb") + plan.figure("board_mpy_kb")) * 1024)
+        + rest_mpy,
+        table=table,
+        load_source=round((plan.figure("load_kb") + plan.figure("board_kb")) * 1024) + rest,
+        load_mpy=round((plan.figure("load_mpy_kb") + plan.figure("board_mpy_kb")) * 1024)
+        + rest_mpy,
+        flash_source=round(plan.figure("source_kb") * 1024 + more),
+        flash_mpy=round(plan.figure("mpy_kb") * 1024 + more),
+        erasures_year=answers * written * plan.figure("erasures"),
+    )
+
+
+def _pack_ms(plan: Plan) -> float:
+    return plan.figure("pack_ms") * max(plan.readings, 1) / 64
+
+
+def _energy(plan: Plan, sensor: Sensor, noise_ms: float) -> tuple[Energy, float]:
+    """Return charge and days, and how long a board is awake for an answer."""
+    work_s = (noise_ms + _pack_ms(plan)) / 1000
+    held_s = choose_tick_ms(plan) / 1000 - work_s - sensor.converts_s if plan.sleeps else 0.0
+    radio_s = plan.figure("publish_ms") / 1000
+    parts = {
+        "noise": noise_ms / 1000 * plan.figure("awake_ma"),
+        "sensor": sensor.converts_s * (sensor.active_ma + plan.figure("awake_ma")),
+        "frame": (work_s - noise_ms / 1000) * plan.figure("awake_ma")
+        + radio_s * plan.figure("radio_ma"),
+        "hold": held_s * plan.figure("listen_ma"),
+    }
+    awake_s = work_s + sensor.converts_s + held_s + radio_s
+    if plan.sleeps:
+        joined_s = plan.figure("join_s") + (plan.figure("handshake_s") if plan.tls else 0)
+        parts["join"] = joined_s * plan.figure("radio_ma")
+        parts["start"] = plan.figure("start_s") * plan.figure("awake_ma")
+        awake_s += joined_s + plan.figure("start_s")
+    idle_s = max(plan.every_s - awake_s, 0.0)
+    resting = plan.figure("sleep_ma") if plan.sleeps else plan.figure("listen_ma")
+    parts["rest"] = idle_s * resting + (plan.every_s - sensor.converts_s) * sensor.idle_ma
+    total = sum(parts.values())
+    day_mah = total / 3600 * DAY_S / plan.every_s
+    held = plan.battery_mah * plan.figure("usable")
+    faded = plan.battery_mah * plan.figure("fade_year") / 365
+    days = held / (day_mah + faded)
+    return Energy(parts, total, total / 1000 * plan.figure("supply_v"), day_mah, days), awake_s

@@ -1,0 +1,375 @@
+"""A board that has all it needs, started; and looked for at the broker, till its first frame.
+
+The frame that is waited for is one that the gateway asked for anyway: nothing is spent for the
+sake of looking. What the broker retained of an earlier life says nothing of this one, so what
+counts are the `meta` of this start and frames that its MAC key proves; nothing that a frame holds
+is looked at but its counters. Whether a frame counts or is a dead letter is on the gateway's
+disk, and asked by the frame's own bytes.
+"""
+
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from sqlalchemy import select
+
+from edge import wire
+from edge.host import post
+from edge.keys import Identity
+
+from ...deployment import Deployment
+from ...faults import LinkFault, OperatorFault
+from ...mqtt.pump import Pump
+from ...mqtt.service import Link
+from ...mqtt.session import Message
+from ...operating import Mqtt
+from ...storage.dead import EVIDENCE_BYTES
+from ...storage.looking import looking
+from ...storage.places import place_of
+from ...storage.schema import refused, reports
+from . import boards, link
+from .boards import Board
+
+HEARD = ("data", "meta", "state", "diag")
+WORDS = ("ready", "sleeping", "alert", "exhausted", "disconnected", "lost")
+BYTES = 4096  # of what is no frame
+LATE_S = 2.0  # what was retained has come by then
+
+
+class Frame(NamedTuple):
+    """A genuine frame: which it is, and its bytes as they came."""
+
+    epoch: int
+    seq: int
+    body: bytes
+
+    @property
+    def bytes(self) -> int:
+        """Return how long it is."""
+        return len(self.body)
+
+
+class Heard(NamedTuple):
+    """What came. boot: that its meta names, 0 for none. forged: frames under another key.
+
+    failed: how often its sensor failed, as its diag says.
+    """
+
+    boot: int = 0
+    state: str = ""
+    frame: Frame | None = None
+    forged: int = 0
+    failed: int = 0
+
+
+class Listener:
+    """Listens for one device, which had this boot before; filled on the pump's thread."""
+
+    def __init__(self, who: Identity, after: int) -> None:
+        self._who, self._after = who, after
+        self._changed = threading.Condition()
+        self._began_s = math.inf
+        self.heard = Heard()
+        self._frames: dict[tuple[int, int], Frame] = {}  # that came, in this order
+
+    def begin(self) -> None:
+        """Count what comes from now on: the board is about to be started."""
+        with self._changed:
+            self._began_s, self.heard = time.monotonic(), Heard()
+            self._frames.clear()
+
+    def take(self, link: Link, message: Message) -> None:
+        """Take what came, if it is this device's and of this life."""
+        link.ack(message)
+        leaf = message.topic.rpartition("/")[2]
+        with self._changed:
+            if leaf == "data":
+                self._data(message)
+            elif leaf == "meta":
+                self._meta(message.payload)
+            elif leaf == "diag":
+                self._diag(message.payload)
+            elif leaf == "state" and (word := message.payload.decode("utf-8", "replace")) in WORDS:
+                self.heard = self.heard._replace(state=word)
+            self._changed.notify_all()
+
+    def wait_there(self, patience_s: float) -> Heard:
+        """Return what was heard once the device is at the broker, or has no patience left."""
+        return self._wait(lambda: bool(self.heard.boot or self.heard.frame), patience_s)
+
+    def wait_frame(self, patience_s: float) -> Heard:
+        """Return what was heard once there is a frame, or none will come, or patience ends."""
+        done = ("alert", "exhausted")
+        return self._wait(
+            lambda: bool(self.heard.frame or (self.heard.boot and self.heard.state in done)),
+            patience_s,
+        )
+
+    def wait_more(self, known: int, patience_s: float) -> list[Frame]:
+        """Return the frames after the first `known`, once there is one or patience ends."""
+        self._wait(lambda: len(self._frames) > known, patience_s)
+        with self._changed:
+            return list(self._frames.values())[known:]
+
+    def _wait(self, reached: Any, patience_s: float) -> Heard:
+        with self._changed:
+            self._changed.wait_for(reached, patience_s)
+            return self.heard
+
+    def _data(self, message: Message) -> None:
+        try:
+            report = post.unpack_report(
+                message.payload, self._who.mac_key, message.topic, self._who.name
+            )
+        except ValueError:
+            self.heard = self.heard._replace(forged=self.heard.forged + 1)
+            return
+        if self._live_s() >= 0:
+            found = Frame(report.epoch, report.seq, bytes(message.payload))
+            self._frames.setdefault((report.epoch, report.seq), found)
+            self.heard = self.heard._replace(frame=self.heard.frame or found)
+
+    def _meta(self, payload: bytes) -> None:
+        try:
+            said = json.loads(payload[:BYTES])
+            boot, key = int(said["boot"]), str(said["key"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return
+        # One that sleeps deeply may go on with a boot that was reserved; then it takes a while.
+        live = self._live_s() >= (0 if boot > self._after else LATE_S)
+        if live and key == self._who.key_id.hex():
+            self.heard = self.heard._replace(boot=boot, state="")
+
+    def _diag(self, payload: bytes) -> None:
+        try:
+            failed = int(json.loads(payload[:BYTES])["faults"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return
+        self.heard = self.heard._replace(failed=failed)
+
+    def _live_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+
+@contextmanager
+def listen(broker: Mqtt, who: Identity, after: int) -> Iterator[Listener]:
+    """Listen for a device that had this boot, for as long as the block lasts.
+
+    Raises:
+        LinkFault: the broker does not answer, or will not have the gateway's user.
+    """
+    ear = Listener(who, after)
+    with Pump("listen") as pump:
+        link = Link(
+            broker,
+            f"heatveil-{who.site}-listen",
+            pump,
+            subscribe=[wire.topic(who.site, who.name, leaf) for leaf in HEARD],
+            on_message=ear.take,
+            lasting=False,
+        ).wait()
+        try:
+            yield ear
+        finally:
+            link.close()
+
+
+LOOK_S = 0.2
+
+
+class Fate(NamedTuple):
+    """What the gateway made of a frame. kind and why: "" where it counts."""
+
+    kind: str = ""
+    why: str = ""
+
+
+def has_store(deployment: Deployment) -> bool:
+    """Say whether a gateway ever ran here."""
+    return deployment.store.postgresql is not None or deployment.site.database.exists()
+
+
+def find_fate(
+    deployment: Deployment, who: Identity, frame: Frame, patience_s: float
+) -> Fate | None:
+    """Return what became of a frame, or None while the gateway has none of it.
+
+    Raises:
+        OperatorFault: the store cannot be read.
+    """
+    until_s = time.monotonic() + patience_s
+    columns = reports.c
+    counts = select(columns.seq).where(
+        columns.device == who.name,
+        columns.key_id == who.key_id,
+        columns.epoch == frame.epoch,
+        columns.seq == frame.seq,
+    )
+    letters = select(refused.c.kind, refused.c.why).where(
+        refused.c.topic == wire.topic(who.site, who.name, "data"),
+        refused.c.size == frame.bytes,
+        refused.c.frame == frame.body[:EVIDENCE_BYTES],
+    )
+    letters = letters.order_by(refused.c.id.desc()).limit(1)
+    engine = looking(place_of(deployment))
+    try:
+        while True:
+            with engine.connect() as connection:
+                if connection.execute(counts).first() is not None:
+                    return Fate()
+                if (letter := connection.execute(letters).first()) is not None:
+                    return Fate(letter.kind, letter.why)
+            if time.monotonic() > until_s:
+                return None
+            time.sleep(LOOK_S)
+    finally:
+        engine.dispose()
+
+
+Say = Callable[[str], None]
+TAKEN_S = 5.0  # for a gateway to have a frame on its disk
+MARGIN_S = 15.0  # over the pause between two rounds
+LONGEST_S = 120.0  # that a round is waited for
+OVER = ("late", "other-round")  # kinds of refusals that the next round ends
+NOT_TAKEN = (
+    "has not taken it. It takes up a new device at its start, or when told to reload (SIGHUP); "
+    "till then the board keeps the frame"
+)
+NOTHING = (
+    "Tried from the board, the broker can be reached and lets it in: it may need longer (--wait), "
+    "or stop in its start, which `mpremote repl` and Ctrl-D show"
+)
+
+
+def start(
+    board: Board, deployment: Deployment, who: Identity, after: int, wait_s: float, say: Say
+) -> None:
+    """Start a board, and say what is seen of it: at the broker, a frame, at the gateway.
+
+    Args:
+        after: the boot that it had before.
+        wait_s: how long to wait for it at the broker; 0 to start it and leave it.
+
+    Raises:
+        OperatorFault: it was not seen, and the likeliest reason why not.
+    """
+    if not wait_s:
+        board.restart()
+        say("at broker    not waited for")
+        return
+    begun = False
+    try:
+        with listen(deployment.mqtt, who, after) as ear:
+            begun = True
+            ear.begin()
+            board.restart()
+            heard = _at_broker(ear, who, wait_s, say)
+            if heard is not None:
+                _first_frame(ear, deployment, who, say)
+                return
+    except LinkFault as fault:
+        if not begun:
+            board.restart()
+        raise OperatorFault(
+            f"{who.name} has all it needs and was started, and could not be looked for: {fault}. "
+            "Or start it alone, with --wait 0"
+        ) from fault
+    raise OperatorFault(_silence(board, who, wait_s))
+
+
+def _at_broker(ear: Listener, who: Identity, wait_s: float, say: Say) -> Heard | None:
+    say(
+        f"at broker    looking for {who.name}, for {wait_s:.0f} s at most (Ctrl-C: it runs anyway)"
+    )
+    heard = ear.wait_there(wait_s)
+    if not heard.boot and heard.frame is None:
+        return None
+    boot = heard.frame.epoch if heard.frame else heard.boot
+    say(f"at broker    {who.name} is there, boot {boot}")
+    return heard
+
+
+def _first_frame(ear: Listener, deployment: Deployment, who: Identity, say: Say) -> None:
+    """Say what came of the first Round that it was asked."""
+    every_s = deployment.rounds.every_s
+    heard = ear.wait_frame(min(every_s, LONGEST_S) + MARGIN_S)
+    if heard.frame is not None:
+        found = heard.frame
+        say(f"first frame  {found.bytes} bytes of boot {found.epoch}, and its MAC is right")
+        _until_taken(ear, deployment, who, every_s, say)
+        return
+    if heard.forged:
+        raise OperatorFault(
+            f"{heard.forged} frames came in the name of {who.name} under another key; the gateway "
+            "believes none of them. Is another board still running as it? Switch that off"
+        )
+    if heard.state in ("alert", "exhausted"):
+        raise OperatorFault(
+            f"{who.name} says {heard.state} and answers nothing; heatveil doctor says why"
+        )
+    if heard.failed:
+        raise OperatorFault(
+            f"{who.name} is at the broker and its sensor failed {heard.failed} times, so there is "
+            "no reading to blur and no frame. heatveil doctor says how it fails"
+        )
+    say(
+        "first frame  none yet: a board speaks when a round is asked. Does `heatveil serve` run, "
+        f"not paused, with readings left of its promise? It asks every {every_s:g} s"
+    )
+
+
+def _until_taken(
+    ear: Listener, deployment: Deployment, who: Identity, every_s: float, say: Say
+) -> None:
+    """Say what the gateway made of each frame, until one counts or it was long enough.
+
+    Raises:
+        OperatorFault: what came was refused, and not because its round was over.
+    """
+    if not has_store(deployment):
+        say("gateway      none has run here yet; start it: heatveil serve")
+        return
+    until_s = time.monotonic() + min(every_s, LONGEST_S) + MARGIN_S
+    known, last = 0, Fate()
+    while frames := ear.wait_more(known, until_s - time.monotonic()):
+        known += len(frames)
+        for frame in frames:
+            found = find_fate(deployment, who, frame, TAKEN_S)
+            if found is None or found.kind == "unknown":
+                say(f"gateway      {NOT_TAKEN}")
+                return
+            if not found.why:
+                say("gateway      has it on its disk; its receipt is on its way to the board")
+                return
+            last = found
+            say(f"gateway      refused: {found.why}. Waiting for its next frame")
+    if last.kind in OVER:
+        say(
+            f"gateway      none that counts yet; it asks every {every_s:g} s: heatveil device list"
+        )
+        return
+    raise OperatorFault(
+        f"{who.name} is heard and the gateway refused what it sent: {last.why}; so nothing of it "
+        "is in the map. heatveil device list says how it goes on, heatveil doctor how the board is"
+    )
+
+
+def _silence(board: Board, who: Identity, wait_s: float) -> str:
+    """Return why a board is not heard; it is stopped for that, asked, and started again."""
+    said = board.console() if hasattr(board, "console") else ""
+    boards.stop(board)
+    try:
+        why = link.diagnose_link(board)
+    finally:
+        boards.resume(board)
+    tried = f"Tried from the board: {why}" if why else NOTHING
+    if said:
+        tried += f". The last that it said: {said!r}"
+    return (
+        f"{who.name} has all it needs and was not heard at the broker within {wait_s:.0f} s; till "
+        f"it is, its place in the room has no reading. {tried}"
+    )
