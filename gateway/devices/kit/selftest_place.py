@@ -95,8 +95,8 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
         raise BoardFault(
             f"{board.where} draws other answers from the same stream than "
             f"{shorten_digest(here)}: a place would be hidden by another law than the "
-            "one that was proven, so nothing may be sent with it. Copy the files again; if it stays so, flash MicroPython anew, and tell us "
-            "which board it is"
+            "one that was proven, so nothing may be sent with it. Copy the files again; if it "
+            "stays so, flash MicroPython anew, and tell us which board it is"
         )
     try:
         own = binascii.unhexlify(lines.get("own", ""))

@@ -110,8 +110,8 @@ def test_a_newcomer_sees_warmth_found_and_places_hidden(demo: type[Demo]) -> Non
 def test_without_mosquitto_it_says_the_same_and_complains_of_nothing(tmp_path: Path) -> None:
     """The broker in this process refuses MQTT 5 at first, which is no news for a newcomer."""
     hidden = (  # mosquitto is looked for outside of PATH too
-        "from gateway import cli; from gateway.devices.broker import broker; "
-        "broker.mosquitto = lambda: None; cli.main()"
+        "from gateway import cli; from gateway.devices.broker import embedded; "
+        "embedded.find_mosquitto = lambda: None; cli.main()"
     )
     words = ["demo", "--folder", str(tmp_path), "--rounds", "1", "--sensors", "8"]
     ran = processes.run([sys.executable, "-c", hidden, *words], capture_output=True, text=True)

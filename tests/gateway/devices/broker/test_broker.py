@@ -69,8 +69,8 @@ def test_an_embedded_broker_carries_a_message_and_leaves_nothing(
 
 HOLDER = """
 import time
-from gateway.devices.broker import broker
-with broker.embedded("mosquitto") as address:
+from gateway.devices.broker import embedded
+with embedded.run_broker("mosquitto") as address:
     print(address.port, flush=True)
     time.sleep(60)
 """
