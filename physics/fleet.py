@@ -19,7 +19,6 @@ from edge import thermal
 from edge.entropy import Tape
 from edge.node import Node
 from edge.pixels import above
-from edge.records import Reading
 
 from .instruments.chain import Instruments
 from .sensors import PointSensors, grains
@@ -62,29 +61,6 @@ def counted_grains(
             "answers with all or not at all: a number in their place would be a guess. Ask again."
         )
     return tuple(above(heard, empty, exponent, step.as_integer_ratio()))
-
-
-def veiled(
-    round: Any,
-    sensor: int,
-    counts: Sequence[int | None],
-    empty: Sequence[int],
-    step: Fraction,
-    rng: Any,
-) -> list[int]:
-    """Return what leaves the device for a Round: its first sensor, and blurred readings.
-
-    Args:
-        round: an `edge.records.Round` of the thermal mechanism.
-        sensor: the index of the device's first sensor in the Round.
-        rng: of the veil, an `edge.entropy` stream; never the world's generator.
-
-    Raises:
-        ValueError: as for `grains`, or sensors that are not in the Round.
-    """
-    exponent = thermal.params_of(round).exponent
-    reading = Reading(sensor, counted_grains(counts, empty, exponent, step))
-    return list(thermal.report(round, reading, rng))
 
 
 # What a fleet's devices look at: the truth anew each time, or what instruments have counted.

@@ -49,35 +49,6 @@ def heat_kernel(distance_m: ArrayLike, spread_m2: float) -> Floats:
         return np.exp(-np.square(distance / (2 * root))) / (2 * math.sqrt(math.pi) * root)
 
 
-def widened(spread_m2: float, source_sd_m: float) -> float:
-    """Return the spread at which a point looks like a source of some size does at this one.
-
-        2 s becomes 2 s + sd**2
-
-    A source that is a normal density is a point that has already spread, and between walls one
-    whose rim they have sent back. So any kernel here takes a person, who is no point, by this
-    number alone.
-
-    Args:
-        spread_m2: s, diffusivity times elapsed time, in square metres; 0 for just now.
-        source_sd_m: the standard deviation of the source along each axis, in metres; 0 for a
-            point. A person who stands is about 0.15.
-
-    Raises:
-        ValueError: one of both is negative or not finite, or both are nought.
-
-    >>> widened(0.05, 0.2)
-    0.07
-    """
-    if not 0 <= source_sd_m < math.inf:
-        raise ValueError(
-            f"source_sd_m is {source_sd_m:g} but must be 0 or more and finite, for it is how "
-            "wide the source is. Give metres, 0 for a point."
-        )
-    past = source_sd_m**2 / 2
-    return past if past > 0 and spread_m2 == 0 else checked_spread(spread_m2) + past
-
-
 def checked_spread(spread_m2: float) -> float:
     """Return the spread, once it is known to have a kernel.
 
@@ -300,8 +271,7 @@ def forward(
         sources_m: where heat may be, (sources,) along a line, (sources, 2) in a plane or
             (sources, 3) in a room.
         sensors_m: where it is read, (sensors,), (sensors, 2) or (sensors, 3), in the same unit.
-        spread_m2: diffusivity times elapsed time, in square metres; positive. For a source of
-            some size `physics.kernel.widened` gives it.
+        spread_m2: diffusivity times elapsed time, in square metres; positive.
         walls: "none"; or walls at 0 and `length_m` on every axis, "insulated" where no heat
             passes them, "cold" where they are kept at the baseline and take all of it.
         length_m: between the walls; (x, y) or (x, y, z) for a room that is no square or cube.

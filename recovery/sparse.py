@@ -16,19 +16,15 @@ Differs from the paper:
 import math
 import time
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from physics.operators.lowrank import LowRank
-from physics.operators.separable import Separable
-
 from .kernels import active_set, tier
 from .l1.cone import Solution as Solution
-from .l1.cone import Solutions as Solutions
 from .l1.cone import by_clarabel, by_cvxpy, status_of
-from .l1.directions import Prepared, matrix_of
+from .l1.directions import Prepared
 from .l1.directions import prepare as prepare
 
 # What a search for the least heat is given, checked before any solver sees it.
@@ -37,17 +33,16 @@ Floats = NDArray[np.float64]
 _NOBODY = np.empty(0, np.int64)
 
 
-def checked_readings(readings: ArrayLike, shape: tuple[int, int], axes: int) -> Floats:
-    """Return y, (sensors,), or (batch, sensors) where two axes are asked for.
+def checked_readings(readings: ArrayLike, shape: tuple[int, int]) -> Floats:
+    """Return y, (sensors,); ValueError if the shape is another.
 
-    Whether they are finite is found on the way to the answer. ValueError: another shape.
+    Whether they are finite is found on the way to the answer.
     """
     target = np.ascontiguousarray(readings, dtype=np.float64)
-    if target.ndim != axes or target.shape[-1] != shape[0]:
-        wanted = f"({'batch, ' * (axes - 1)}sensors{',' * (2 - axes)})"
+    if target.shape != shape[:1]:
         raise ValueError(
             f"the operator has shape {shape} and the readings {target.shape} but (sensors, "
-            f"cells) and {wanted} are needed: each sensor has one row and one reading. Leave "
+            "cells) and (sensors,) are needed: each sensor has one row and one reading. Leave "
             "silent sensors out of both."
         )
     # What may not be written to is another type to a compiler.
@@ -143,14 +138,12 @@ def undetermined(ready: Prepared, ceiling: Floats, radius: float) -> str:
     return ""
 
 
-Operator: TypeAlias = ArrayLike | LowRank | Separable | Prepared
-
 # Of so many numbers, cells times directions, compiling pays at once.
 _WORTH = 4_000_000
 
 
 def minimise_l1(
-    operator: Operator,
+    operator: ArrayLike | Prepared,
     readings: ArrayLike,
     radius: float,
     upper: ArrayLike = 1.0,
@@ -158,11 +151,11 @@ def minimise_l1(
     start: Solution | None = None,
 ) -> Solution:
     """Return the least heat within 0..upper that comes within the radius of the readings.
-    "fast" and batches are compiled where numba is installed: once, that takes twenty seconds.
+    "fast" is compiled where numba is installed: once, that takes twenty seconds.
 
     Args:
-        operator: A, (sensors, cells); dense, `LowRank`, `Separable`, or what `prepare` made of
-            one of them, which pays where it is used again.
+        operator: A, (sensors, cells), or what `prepare` made of it, which pays where it is used
+            again.
         readings: y, (sensors,).
         radius: how far A f may stay from the readings, in their unit; at least 0. Less than a
             billionth of the readings' length is taken as that, for nearer is rounding.
@@ -193,97 +186,34 @@ def minimise_l1(
             "here. Leave it out for a fast one."
         )
     ready = operator if isinstance(operator, Prepared) else prepare(operator)
-    target = checked_readings(readings, ready.shape, 1)
+    target = checked_readings(readings, ready.shape)
     radius, ceiling = checked_radius(radius), checked_ceiling(upper, ready.shape[1])
     blind = undetermined(ready, ceiling, radius)
     if method == "cvxpy":
         if not np.isfinite(target).all():
             raise spoilt()
-        return by_cvxpy(matrix_of(operator, ready), ready, target, radius, ceiling, blind)
+        printed = np.asarray(ready.basis.T @ ready.small if operator is ready else operator, float)
+        return by_cvxpy(printed, ready, target, radius, ceiling, blind)
     heat, guess = checked_start(start, ceiling, ready.shape[1])
     size = math.sqrt(np.dot(target, target))
     if not math.isfinite(size):
         raise spoilt()
     inside, beyond = ready.compress(target)
-    rest, numbers = np.zeros((1, ready.rank)), np.zeros((1, 7))
-    outside = np.array([np.dot(beyond, beyond)])
-    kernel = tier(active_set, method == "fast" or ready.rank * ready.shape[1] > _WORTH)
+    rest, numbers = np.zeros(ready.rank), np.zeros(7)
+    kernel = tier(active_set, method == "fast" or ready.small.size > _WORTH)
     kernel.solve(
-        ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, inside[None], outside,
-        np.array([radius if size > radius else math.inf]), guess, heat[None], rest, numbers,
+        ready.small, ready.coarse, ready.step, ready.grain, ceiling, inside,
+        np.dot(beyond, beyond), radius if size > radius else math.inf, guess, heat, rest, numbers,
     )  # fmt: skip
-    objective, residual, gap, kept, price, code, taken = numbers[0].tolist()
+    objective, residual, gap, kept, price, code, taken = numbers.tolist()
     status = status_of(int(code), objective, residual, gap, kept)
     if status == "inaccurate" and method == "auto":
         found = by_clarabel(ready, target, radius, ceiling, blind)
         if found is not None:
             return found
     gap = math.nan if status == "infeasible" or gap == math.inf else gap
-    multipliers = (beyond + ready.expand(rest[0])) / price
+    multipliers = (beyond + ready.expand(rest)) / price
     seconds = time.perf_counter() - started
     return Solution(
         heat, objective, residual, gap, status, int(taken), seconds, multipliers, "fast", blind
     )
-
-
-def minimise_l1_many(
-    operator: Operator, readings: ArrayLike, radius: ArrayLike, upper: ArrayLike = 1.0
-) -> Solutions:
-    """Return the solutions of `minimise_l1` for many readings of one operator.
-
-    Args:
-        operator, upper: as there.
-        readings: (batch, sensors).
-        radius: one for all, or (batch,).
-
-    Raises:
-        ValueError: as `minimise_l1`.
-    """
-    started = time.perf_counter()
-    ready = prepare(operator)
-    targets = checked_readings(readings, ready.shape, 2)
-    ceiling = checked_ceiling(upper, ready.shape[1])
-    radii = np.array([checked_radius(one) for one in np.ravel(radius).tolist()])
-    if len(radii) not in (1, len(targets)):
-        raise ValueError(
-            f"there are {len(radii)} radii and {len(targets)} readings but each needs its own, or "
-            "one all, or no radius belongs to its readings. Give one number for all alike."
-        )
-    radii = np.broadcast_to(radii, len(targets)).copy()
-    blind = undetermined(ready, ceiling, float(radii.max(initial=0.0)))
-    heat = np.zeros((len(targets), ready.shape[1]))
-    sizes = np.linalg.norm(targets, axis=1)
-    if not np.isfinite(sizes).all():
-        raise spoilt()
-    inside, beyond = ready.compress(targets)
-    rests, numbers = np.zeros(inside.shape), np.zeros((len(targets), 7))
-    outside = np.einsum("ij,ij->i", beyond, beyond)
-    tier(active_set, worth=True).solve(
-        ready.axes, ready.coarse, ready.steps, ready.grain, ceiling, inside, outside,
-        np.where(sizes > radii, radii, math.inf), _NOBODY, heat, rests, numbers,
-    )  # fmt: skip
-    status = [status_of(int(code), *four) for *four, _, code, _ in numbers.tolist()]
-    gap = np.where([word in ("optimal", "zero") for word in status], numbers[:, 2], np.nan)
-    others = {
-        one: by_clarabel(ready, targets[one], float(radii[one]), ceiling, blind)
-        for one, word in enumerate(status)
-        if word == "inaccurate"
-    }
-    kept = {one: found for one, found in others.items() if found is not None}
-    for one, found in kept.items():
-        heat[one], status[one], gap[one] = found.heat, found.status, found.gap
-        numbers[one, :2] = found.objective, found.residual
-
-    def multipliers(one: int) -> Floats:
-        one %= len(targets)
-        if one in kept:
-            return kept[one].multipliers
-        told = ready.expand(inside[one] - rests[one])
-        return np.asarray((targets[one] - told) / numbers[one, 4])
-
-    return Solutions(
-        heat, numbers[:, 0], numbers[:, 1], gap, tuple(status), numbers[:, 6].astype(np.int64),
-        time.perf_counter() - started,
-        tuple("small" if one in kept else "fast" for one in range(len(targets))),
-        multipliers, blind,
-    )  # fmt: skip

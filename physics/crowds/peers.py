@@ -10,34 +10,6 @@ from .disk import checked_cells, checked_histogram
 Whole = NDArray[np.int64]
 
 
-def report_oue(
-    cells: ArrayLike, count: int, epsilon: float, world: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Return the bits that each user answers, (n, count).
-
-    Under optimised unary encoding each has one bit a cell, 1 in the own cell alone, and turns each
-    bit by chance: the 1 stays with probability 1/2, a 0 becomes 1 with probability
-    1 / (e^epsilon + 1). An answer is as long as the grid has cells, where a disk answer is one
-    number.
-
-    Notion of privacy: local, pure epsilon. Neighbours: any two cells of one user. Worst-case log-
-    ratio: epsilon, for two cells differ in two bits, (1/2)/q on one and (1-q)/(1/2) on the other.
-
-    Source: Wang, Blocki, Li and Jha 2017, "Locally differentially private protocols for frequency
-    estimation", Section 4.2.
-
-    Args:
-        cells: (n,) whole numbers, the flat cell of each user.
-        count: how many cells the grid has.
-        epsilon: of one answer; positive.
-        world: the chance of a simulated world.
-    """
-    at = checked_cells(cells, count)
-    bits = world.random((len(at), count)) < risen(epsilon)
-    bits[np.arange(len(at)), at] = world.random(len(at)) < 0.5
-    return bits
-
-
 def count_oue(histogram: ArrayLike, epsilon: float, world: np.random.Generator) -> Whole:
     """Return how many answers have a 1 in each cell, of the histogram's shape.
 

@@ -5,6 +5,7 @@ in a plan, (layers, rows, columns) in a room. Whatever is told axis by axis star
 Temperatures are in kelvin above the baseline.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -144,3 +145,21 @@ def still(medium: Medium, power_w: Floats | None = None) -> Drive:
     """Return a drive with everything outside at the baseline, and this power or none."""
     power = np.zeros(medium.shape) if power_w is None else power_w
     return Drive(power, ((0.0, 0.0),) * len(medium.shape))
+
+
+def fingerprint(medium: Medium) -> str:
+    """Return 64 hex digits that are the same for equal media, and differ otherwise."""
+    hasher = hashlib.sha256()
+    hasher.update(repr((medium.shape, float(medium.beyond))).encode())
+    parts = (*medium.cell_m, *medium.resistance)
+    for part in (*map(np.asarray, parts), medium.conductivity, medium.capacity, medium.loss):
+        hasher.update(repr(part.shape).encode())
+        hasher.update(_bytes(part))
+    for axis, pair in enumerate(medium.films):
+        for film in pair:
+            hasher.update(_bytes(np.broadcast_to(film, medium.side(axis))))
+    return hasher.hexdigest()
+
+
+def _bytes(part: Floats) -> bytes:
+    return np.ascontiguousarray(part, dtype="<f8").tobytes()

@@ -77,10 +77,6 @@ class Run:
         """Which solver was chosen, and why."""
         return str(self.way)
 
-    def damp(self) -> None:
-        """Have the next steps damped: for a jump in the field or its power that would ring."""
-        self.damped_left = DAMPED_STEPS
-
     def step(self, drive: Drive, step_s: float, medium: Medium | None = None) -> None:
         """Advance by one step; its first two in a medium and of a length are damped ones.
 

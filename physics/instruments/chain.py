@@ -86,17 +86,6 @@ OCTAVES = 17  # of time constants from 1 s to 65536 s, most of a day
 TIMES_S = 2.0 ** np.arange(OCTAVES)
 
 
-def autocovariance(deviation_k: float, lag_s: float) -> float:
-    """Return the covariance of the drift with itself so much later, in K2."""
-    return float(deviation_k**2 * np.exp(-abs(lag_s) / TIMES_S).mean())
-
-
-def density(deviation_k: float, frequency_hz: places.Floats) -> places.Floats:
-    """Return the power of the drift at each frequency, positive and negative ones, in K2/Hz."""
-    turns = (2 * math.pi * np.multiply.outer(frequency_hz, TIMES_S)) ** 2
-    return np.asarray(deviation_k**2 * (2 * TIMES_S / (1 + turns)).mean(axis=-1))
-
-
 class Drift:
     """The drift of some sensors, each its own, from a start that is already stationary.
 
@@ -162,16 +151,6 @@ def straight(
     # What it is behind a ramp, (1 - left) / gone, without cancellation where little has gone.
     behind = -math.expm1(-gone) / gone
     return np.asarray(left * sensor + (behind - left) * before + (1 - behind) * after)
-
-
-def held(
-    sensor: places.Floats, temperature: places.Floats, over_s: float, lag_s: float
-) -> places.Floats:
-    """Return what a sensor shows after a temperature that was the same all the time.
-
-    Args, Raises: as for `straight`.
-    """
-    return straight(sensor, temperature, temperature, over_s, lag_s)
 
 
 def _timed(over_s: float, lag_s: float) -> None:

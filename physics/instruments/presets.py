@@ -12,7 +12,7 @@ empty room. Thermopiles follow within a tenth of a second, and have no lag here.
 import difflib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 # What is known of a kind of sensor, in numbers, each with its source.
@@ -83,24 +83,6 @@ class Preset:
     def pixels(self) -> int:
         """How many temperatures one device gives: 1 for a thermometer."""
         return math.prod(self.shape)
-
-    def at_rate(self, rate_hz: float) -> "Preset":
-        """Return the preset read so often: white noise goes with the root of the rate.
-
-        Raises:
-            ValueError: a rate that is not positive, or of a sensor that takes no time.
-
-        >>> Preset("array", noise_sd_k=0.1, conversion_s=1.0).at_rate(4).noise_sd_k
-        0.2
-        """
-        if not 0 < rate_hz < math.inf or not self.conversion_s:
-            raise ValueError(
-                f"{self.name} was to be read {rate_hz:g} times a second but a rate must be "
-                "positive, and known for the noise that is given; its noise would have no "
-                "meaning. Give hertz, for a sensor with a conversion time."
-            )
-        more = math.sqrt(rate_hz * self.conversion_s)
-        return replace(self, noise_sd_k=self.noise_sd_k * more, conversion_s=1 / rate_hz)
 
 
 _MOUNT = "assumed for still air; it depends on the mount, so measure it there"

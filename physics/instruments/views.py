@@ -8,7 +8,6 @@ What lies beyond a wall sees the wall, which is taken to be at the baseline: a r
 one where the view is inside the room, and to less where it is not.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -55,15 +54,6 @@ def axes_of(places_m: places.Floats, grid: Grid) -> list[Axis]:
         pitch = float(length) / count
         found.append(Axis(at, count, pitch * (1.0 if grid.cell_mm == 0 else 0.5), pitch))
     return found
-
-
-def product(along: Iterable[places.Floats]) -> places.Floats:
-    """Return (sensors, cells) from the shares of each axis, x first."""
-    shares = list(along)
-    if len(shares) == 1:
-        return shares[0]
-    across, down = shares
-    return np.asarray((down[:, :, None] * across[:, None, :]).reshape(len(across), -1))
 
 
 def boxes(low: places.Floats, high: places.Floats, edges: places.Floats) -> places.Floats:
@@ -183,22 +173,6 @@ def array_axes(
     return Axes(down, across)
 
 
-def array_views(
-    preset: Preset,
-    at_m: ArrayLike,
-    height_m: float,
-    grid: Grid,
-    surface_m: float = 0.0,
-    beam: bool = False,
-) -> places.Floats:
-    """Return what share of each cell each pixel sees, (pixels, cells); see `array_axes`.
-
-    The field must be that of the surfaces below: an array does not see air. `people`
-    makes it.
-    """
-    return array_axes(preset, at_m, height_m, grid, surface_m, beam).matrix()
-
-
 # What a thermal array sees of people: the share of each pixel that they cover, and how warm.
 #
 #     pixel = background + share covered * emissivity * (surface - background)
@@ -291,54 +265,3 @@ def people_seen(
     share = covered(people_m, preset, at_m, height_m, head_m, side_m, beam)
     behind = np.asarray(background_k, dtype=float)
     return np.asarray(behind + emissivity * share * (surface_k - behind))
-
-
-def point_views(places_m: places.Floats, grid: Grid) -> places.Floats:
-    """Return the weights that read a field at places, straight between the middles of cells.
-
-    Beyond the outermost middles, up to the wall, the outermost cell is read.
-
-    Args:
-        places_m: (sensors,) along a line, (sensors, 2) in a plane, as x, y.
-
-    Raises:
-        ValueError: a place outside the grid, or with another number of axes.
-    """
-    along = []
-    for here, count, first, pitch in axes_of(places_m, grid):
-        at = np.clip((here - first) / pitch, 0, count - 1)
-        low = at.astype(int)
-        weights = np.zeros((len(here), count))
-        rows = np.arange(len(here))
-        weights[rows, np.minimum(low + 1, count - 1)] = at - low
-        weights[rows, low] += 1 - (at - low)
-        along.append(weights)
-    return product(along)
-
-
-def box_views(places_m: places.Floats, side_m: float, grid: Grid) -> places.Floats:
-    """Return the weights of the mean over a square of that side about each place.
-
-    Raises:
-        ValueError: as for `point_views`, or a side that is not positive.
-    """
-    positive("side_m", side_m)
-    return product(
-        boxes(axis.here - side_m / 2, axis.here + side_m / 2, axis.edges)
-        for axis in axes_of(places_m, grid)
-    )
-
-
-def beam_views(places_m: places.Floats, deviation_m: float, grid: Grid) -> places.Floats:
-    """Return the weights of a Gaussian beam of that standard deviation about each place.
-
-    Heat that has spread to a variance is seen with the beam's variance added.
-
-    Raises:
-        ValueError: as for `point_views`, or a deviation that is not positive.
-    """
-    positive("deviation_m", deviation_m)
-    return product(
-        beams(axis.here, np.full(len(axis.here), deviation_m), axis.edges)
-        for axis in axes_of(places_m, grid)
-    )

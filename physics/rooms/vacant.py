@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..diffusion.kept import fingerprint
-from ..diffusion.medium import Drive
+from ..diffusion.medium import Drive, fingerprint
 from ..diffusion.run import Media, Run, march
 from . import model, records
 from .records import Course, Floats, Room, Span

@@ -29,13 +29,12 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ..distance import wasserstein2
-from ..sequence import normals, uniforms
+from ..sequence import uniforms
 from .average_map import NO_FIT, averaged
 from .average_map import misfit as misfit
 from .channel import Channel
-from .em import NOBODY, Fit, checked_counts, checked_start, em, em_fast, gain_of
-from .smooth_map import Posterior, exponential, in_blocks, most_probable, posterior
+from .em import NOBODY, Fit, checked_start, em, em_fast, gain_of
+from .smooth_map import most_probable
 
 Estimator = Callable[[Channel, ArrayLike, float], Fit]
 
@@ -94,7 +93,7 @@ def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
 ESTIMATORS: dict[str, Estimator] = {"auto": _auto, "em": _em, "ems": _ems, "map": _map}
 
 
-# How far a map of answers is from the truth: each cell's standard deviation, and the W2 expected.
+# How far a map of answers is from the truth: each cell's standard deviation.
 #
 # `map` and `auto` come with a posterior, whose spread is `em_map.variances` and that of
 # `average_map`; there the noise of the answers and what smoothing hides are both in it. The
@@ -178,46 +177,6 @@ def _pooled(square: Floats, repetitions: int) -> Floats:
 def epsilon_of(channel: Channel) -> float:
     """Return ln of the greatest chance over the least: what one answer gives away."""
     return math.log1p(float(channel.kernel.max()) / channel.base)
-
-
-def expected_w2(channel: Channel, counts: ArrayLike, mass: ArrayLike, draws: int = 24) -> float:
-    """Return the W2 to expect between a map and the truth, in cells, whoever drew the map.
-
-    The mean over draws of the posterior of smooth maps, `map`'s, on the fixed sequence. It is as
-    honest as the truth is smooth. On 6 x 5 cells at epsilon 2 and of 20 000 users it was within a
-    tenth for all four estimators on a hill; on a sharper heap it said 0.7 of what `map` and `auto`
-    were off, and 1.0 and 1.15 of what EMS and EM were. Maps of more than 24 cells a side are
-    summed to blocks first, which moves nobody by more than half a block's diagonal, so the
-    distance by a diagonal at the very most.
-
-    Args:
-        counts: what the map was drawn from.
-        mass: (rows, columns), the map itself: another estimator's is another distance away.
-
-    Raises:
-        ValueError: counts that no answers give, or none at all; or no map.
-    """
-    seen, told = checked_counts(channel, counts), checked_start(channel, mass)
-    if not seen.any():
-        raise ValueError(
-            "there are no answers but at least one is needed: of a map that says nothing no "
-            "distance can be expected. Wait for reports."
-        )
-    found = posterior(channel, seen)
-    step = found.lattice.step
-    drawn = in_blocks(told, step)
-    far = [
-        wasserstein2(in_blocks(_drawn(found, draw), step), drawn, normalise=True)
-        for draw in range(draws)
-    ]
-    return float(np.mean(far)) * max(drawn.shape) * step
-
-
-def _drawn(found: Posterior, draw: int) -> Floats:
-    """Return one map of the posterior."""
-    noise = normals(found.u.size, stream=draw)
-    change = scipy.linalg.solve_triangular(found.factor, noise, lower=True, trans="T")
-    return exponential(found.lattice.spread(found.u + change))
 
 
 def _answered(expected: Floats, repetition: int) -> Floats:

@@ -229,20 +229,6 @@ def _check(scheme: str, radius: float, epsilon: float) -> None:
 _SERIES = 0.5  # below it m1 and m2 are summed as series
 
 
-def mutual_information_radius(epsilon: float) -> float:
-    """Return the best radius over a square, in units of its side.
-
-        b = (2 m2 + sqrt(4 m2^2 + pi e^epsilon m1 m2)) / (pi e^epsilon m1)
-
-    Raises:
-        ValueError: epsilon is not positive.
-
-    >>> round(mutual_information_radius(3.5), 4)
-    0.2332
-    """
-    return best_radius(epsilon, 1.0, 1.0)
-
-
 def radius_cells(epsilon: float, shape: tuple[int, int]) -> int:
     """Return the best radius over a grid, in whole cells, rounded down; nought is a radius.
 

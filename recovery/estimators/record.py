@@ -205,8 +205,7 @@ def _shapes(seen: Seen) -> tuple[int, int]:
     if not isinstance(seen.operator, np.ndarray):
         raise ValueError(
             f"the operator is a {type(seen.operator).__name__} but estimators need an array, "
-            "(sensors, cells): they look at single columns. Use its dense(), or "
-            "recovery.sparse.minimise_l1, which takes planes that are never formed."
+            "(sensors, cells): they look at single columns. Give a numpy array."
         )
     good = (
         seen.operator.ndim == 2

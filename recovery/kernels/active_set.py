@@ -10,11 +10,7 @@ readings less what the full cells explain, the least total lies at R^-1 (z - pri
 While no heat on P comes within the radius the target is the least-squares point, at price 0.
 Source: Lawson and Hanson 1974, chapter 23, for the steps between the bounds.
 
-The operator comes in one form, `axes` = (axis_x, axis_y, keep_x, keep_y, mix). Cells lie on a
-grid, number row * columns + column, and pair p of a cell is axis_x[keep_x[p], column] *
-axis_y[row, keep_y[p]]. These are its column of B, but for `mix`, (rank, pairs), that turns pairs
-into coordinates where it is not empty. A dense B is one row of cells: axis_x is B itself and
-axis_y has the shape (1, 0). `coarse` are axis_x and axis_y on every step-th cell.
+`coarse` is B of every step-th cell.
 
 What is as long as the rank is left to numpy, so that this is usable uncompiled; the rest are
 loops, for of numpy's finer ways each takes a compiler a second. So does each kind of argument,
@@ -29,8 +25,6 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Whole: TypeAlias = NDArray[np.int64]
-Axes: TypeAlias = tuple[Floats, Floats, Whole, Whole, Floats]
-Steps: TypeAlias = tuple[int, int]
 
 ZERO, OPTIMAL, NEAREST, STALLED = 0, 1, 2, 3
 EMPTY, FREE, FULL, CLOSED, REFUSED, KEPT = 0, 1, 2, 3, 4, 5
@@ -62,36 +56,6 @@ class Work(NamedTuple):
     tally: Whole  # SIZE, FILLED, BARRED, TAKEN
 
 
-def column(axes: Axes, cell: int) -> Floats:
-    """Return what one cell adds to the coordinates, (rank,)."""
-    axis_x, axis_y, keep_x, keep_y, mix = axes
-    columns = axis_x.shape[1]
-    if axis_y.shape[1] == 0:
-        return axis_x[:, cell].copy()
-    pairs = axis_x[:, cell % columns].copy()[keep_x] * axis_y[cell // columns][keep_y]
-    return np.dot(mix, pairs) if mix.size else pairs
-
-
-def laid(axes: Axes, rest: Floats) -> Floats:
-    """Return coordinates as `prices` takes them: each pair in its place, or as they are."""
-    axis_x, axis_y, keep_x, keep_y, mix = axes
-    if axis_y.shape[1] == 0:
-        return rest
-    pairs = np.dot(rest, mix) if mix.size else rest
-    inner = np.zeros(axis_y.shape[1] * axis_x.shape[0])
-    for p in range(len(keep_x)):
-        inner[keep_y[p] * axis_x.shape[0] + keep_x[p]] = pairs[p]
-    return inner
-
-
-def prices(axis_x: Floats, axis_y: Floats, inner: Floats) -> Floats:
-    """Return B' rest, (cells,), of `laid` rest."""
-    if axis_y.shape[1] == 0:
-        return np.dot(inner, axis_x)
-    half = np.dot(inner.reshape((axis_y.shape[1], axis_x.shape[0])), axis_x)
-    return np.dot(axis_y, half).ravel()
-
-
 def insert(found: Whole, worth: Floats, count: int, cell: int, value: float) -> int:
     """Put a cell among the few dearest, the dearest first; return how many these are."""
     for j in range(count):
@@ -110,28 +74,22 @@ def insert(found: Whole, worth: Floats, count: int, cell: int, value: float) -> 
 
 
 def peaks(
-    values: Floats, wide: int, steps: Steps, state: Whole, columns: int, least: float,
-    found: Whole, worth: Floats,
+    values: Floats, step: int, state: Whole, least: float, found: Whole, worth: Floats
 ) -> int:  # fmt: skip
     """Find the empty cells dearer than a level and than their neighbours; return how many.
 
     Looked at is every step-th cell. Full ones are dearer, and do not count as neighbours.
     """
-    step_x, step_y = steps
-    begin, step_y = step_y // 2 * columns + step_x // 2, step_y * columns
-    looks, count = len(values), int(np.int64(0))
+    begin, looks, count = step // 2, len(values), int(np.int64(0))
     for k in range(looks):
         value = values[k]
         if value <= least:
             continue
-        place = k % wide
-        cell = begin + k // wide * step_y + place * step_x
+        cell = begin + k * step
         if (
             state[cell] != EMPTY
-            or (place > 0 and values[k - 1] >= value and state[cell - step_x] <= FREE)
-            or (place + 1 < wide and values[k + 1] > value and state[cell + step_x] <= FREE)
-            or (k >= wide and values[k - wide] >= value and state[cell - step_y] <= FREE)
-            or (k + wide < looks and values[k + wide] > value and state[cell + step_y] <= FREE)
+            or (k > 0 and values[k - 1] >= value and state[cell - step] <= FREE)
+            or (k + 1 < looks and values[k + 1] > value and state[cell + step] <= FREE)
         ):
             continue
         count = insert(found, worth, count, cell, value)
@@ -139,7 +97,7 @@ def peaks(
 
 
 def refine(
-    axes: Axes, work: Work, inner: Floats, steps: Steps, least: float, count: int,
+    operator: Floats, work: Work, rest: Floats, step: int, least: float, count: int,
     found: Whole, worth: Floats,
 ) -> int:  # fmt: skip
     """Replace what was found among every step-th cell by the dearest around; return how many.
@@ -147,22 +105,18 @@ def refine(
     A blurred price is smooth, so its peaks show on every step-th cell; where none does, one may
     still stand beside a cell that holds heat.
     """
-    columns, rows, shown = axes[0].shape[1], axes[1].shape[0], count
+    shown, state = count, work.state
     starts = found[:shown].copy()
     count = int(np.int64(0))
     for i in range(shown + work.tally[SIZE]):
         if i == shown and count > 0:
             break
         start = starts[i] if i < shown else work.free[i - shown]
-        row, place = start // columns, start % columns
-        top, bottom = max(0, row - steps[1]), min(rows, row + steps[1] + 1)
-        left, right = max(0, place - steps[0]), min(columns, place + steps[0] + 1)
-        near = np.ascontiguousarray(axes[0][:, left:right])
-        values, wide = prices(near, axes[1][top:bottom], inner), right - left
-        state = work.state
+        left, right = max(0, start - step), min(operator.shape[1], start + step + 1)
+        values = np.dot(rest, np.ascontiguousarray(operator[:, left:right]))
         best, most = int(np.int64(-1)), least
         for k in range(len(values)):
-            cell = (top + k // wide) * columns + left + k % wide
+            cell = left + k
             if values[k] > most and state[cell] == EMPTY:
                 best, most = int(cell), values[k]
         if best >= 0:
@@ -243,7 +197,7 @@ def refuse(work: Work, cell: int) -> None:
     work.tally[BARRED] += 1
 
 
-def leave(axes: Axes, work: Work, gone: int) -> None:
+def leave(operator: Floats, work: Work, gone: int) -> None:
     """Take a cell that stands at a bound out of the free ones, by Givens rotations.
 
     They carry z along, but not w, which may be huge beside a column that all but depends on the
@@ -275,12 +229,12 @@ def leave(axes: Axes, work: Work, gone: int) -> None:
     weigh(work, gone)
     work.state[cell] = EMPTY
     if at_top:
-        fill(axes, work, cell, top)
+        fill(operator, work, cell, top)
 
 
-def fill(axes: Axes, work: Work, cell: int, top: float) -> None:
+def fill(operator: Floats, work: Work, cell: int, top: float) -> None:
     """Let a cell be full that was not."""
-    shift(work, column(axes, cell), -top)
+    shift(work, operator[:, cell].copy(), -top)
     work.state[cell], work.full[work.tally[FILLED]] = FULL, cell
     work.tally[FILLED] += 1
 
@@ -363,13 +317,13 @@ def aim(work: Work, inside: float) -> tuple[float, float]:
 
 
 def enter(
-    axes: Axes, work: Work, cell: int, top: float, held: float, may_trade: bool
+    operator: Floats, work: Work, cell: int, top: float, held: float, may_trade: bool
 ) -> bool:  # fmt: skip
     """Let a cell win heat, a full one lose it, or one that holds heat be free, as is its turn.
 
     Returns whether others may still trade.
     """
-    new, turn, traded = column(axes, cell), 1 if held == 0 else 0, 0.0
+    new, turn, traded = operator[:, cell].copy(), 1 if held == 0 else 0, 0.0
     if work.state[cell] == FULL:
         turn, held = -1, top
         shift(work, new, top)
@@ -385,22 +339,22 @@ def enter(
         if who < 0:
             work.state[cell] = EMPTY
             if held >= top:
-                fill(axes, work, cell, top)
+                fill(operator, work, cell, top)
             if traded == 0:
                 refuse(work, cell)
             return may_trade
-        leave(axes, work, who)
+        leave(operator, work, who)
         may_trade = False
     return False
 
 
-def left_over(axes: Axes, work: Work, readings: Floats, ceiling: Floats) -> Floats:
+def left_over(operator: Floats, work: Work, readings: Floats, ceiling: Floats) -> Floats:
     """Return c - B heat, afresh."""
     rest, size = readings.copy(), work.tally[SIZE]
     for p in range(size + work.tally[FILLED]):
         cell = work.free[p] if p < size else work.full[p - size]
         held = work.amount[p] if p < size else ceiling[cell]
-        rest -= held * column(axes, cell)
+        rest -= held * operator[:, cell].copy()
     return rest
 
 
@@ -426,12 +380,12 @@ def progress(work: Work, near: bool, miss: float, ceiling: Floats, best: Floats)
     return better
 
 
-def cheapest(axes: Axes, work: Work, rest: Floats, most: float) -> int:
+def cheapest(operator: Floats, work: Work, rest: Floats, most: float) -> int:
     """Return which full cell earns least, and less than a level; -1 if none."""
     lowest = -1
     for i in range(work.tally[FILLED]):
         if work.state[work.full[i]] == FULL:
-            worth = np.dot(column(axes, work.full[i]), rest)
+            worth = np.dot(operator[:, work.full[i]].copy(), rest)
             if worth < most:
                 lowest, most = i, worth
     return lowest
@@ -463,111 +417,104 @@ def told(
 
 
 def solve(
-    axes: Axes, coarse: tuple[Floats, Floats], steps: Steps, grain: float, ceiling: Floats,
-    readings: Floats, outside: Floats, radii: Floats, guess: Whole, heat: Floats, rests: Floats,
-    numbers: Floats,
+    operator: Floats, coarse: Floats, step: int, grain: float, ceiling: Floats, readings: Floats,
+    outside: float, most: float, guess: Whole, heat: Floats, rest: Floats, numbers: Floats,
 ) -> None:  # fmt: skip
-    """Find the least heat of each of many readings.
+    """Find the least heat.
 
     Args:
-        steps: (x, y), of `coarse`; (1, 1) to look at every cell each time.
+        operator: B, (rank, cells).
+        step: of `coarse`; 1 to look at every cell each time.
         grain: the norm of the largest column of B.
         ceiling: (cells,), the most heat each holds.
-        readings: c = U'y, (batch, rank).
-        outside: (batch,), ||y - U U'y||**2, which no heat explains.
-        radii: (batch,), how far A f may stay from y.
+        readings: c = U'y, (rank,).
+        outside: ||y - U U'y||**2, which no heat explains.
+        most: how far A f may stay from y.
         guess: cells that hold heat in `heat`; all others are 0 there.
-        heat: (batch, cells), for the least heat.
-        rests: (batch, rank), for c - B heat; over the price they are multipliers.
-        numbers: (batch, 7), for the total; the residual; what the total exceeds the least by at
-            most, or where the code is NEAREST the residual does, infinity where STALLED; the
-            radius that was kept to; the price, or the residual where there is none; the code; and
-            the steps taken.
+        heat: (cells,), for the least heat.
+        rest: (rank,), for c - B heat; over the price they are multipliers.
+        numbers: (7,), for the total; the residual; what the total exceeds the least by at most,
+            or where the code is NEAREST the residual does, infinity where STALLED; the radius
+            that was kept to; the price, or the residual where there is none; the code; and the
+            steps taken.
     """
-    (batch, rank), columns, cells = readings.shape, axes[0].shape[1], heat.shape[1]
-    most = min(rank, cells)
-    lines, lists = np.zeros((5, most)), np.zeros((3, most), np.int64)
+    rank, cells = operator.shape
+    ways = min(rank, cells)
+    lines, lists = np.zeros((5, ways)), np.zeros((3, ways), np.int64)
     of_cells, tally = np.zeros((3, cells), np.int64), np.zeros(4, np.int64)
     work = Work(
-        np.zeros((most, rank)), np.zeros((most, most)), np.zeros(rank), lines[0], lines[1],
+        np.zeros((ways, rank)), np.zeros((ways, ways)), np.zeros(rank), lines[0], lines[1],
         lines[2], lines[3], lines[4], lists[0], lists[1], lists[2], of_cells[0], of_cells[1],
         of_cells[2], tally,
     )  # fmt: skip
     best, found, worth = np.zeros(2), np.zeros(TOGETHER, np.int64), np.zeros(TOGETHER)
-    for one in range(batch):
-        target, rest = readings[one], rests[one]
-        size_in = math.sqrt(np.dot(target, target))
-        length = math.sqrt(outside[one] + size_in * size_in)
-        if length <= radii[one]:
-            numbers[one, 1], numbers[one, 3], numbers[one, 4] = length, radii[one], np.inf
-            continue
-        radius = max(radii[one], CLOSE * length)
-        inside, rounding = radius * radius - outside[one], 1e-15 * grain * size_in
-        np.add(target, 0.0, work.beyond)
-        state = work.state
-        for cell in range(cells):
-            state[cell] = EMPTY if ceiling[cell] > 0 else CLOSED
-        tally[SIZE] = tally[FILLED] = tally[BARRED] = tally[TAKEN] = 0
-        best[0], best[1] = 0.0, np.inf
-        near, done, price, values, chosen = False, False, 0.0, target, guess
-        news, lowest, first = len(guess), -1, int(np.int64(-1))
-        while True:
-            # Let them in, walk to the target, and leave behind those that run empty or full.
-            may_trade = near and tally[SIZE] > 0
-            for i in range(news + 1):
-                if i == news and lowest < 0:
-                    break
-                cell = chosen[i] if i < news else work.full[lowest]
-                if i == 0:
-                    first = cell
-                if i == news:
-                    tally[FILLED] -= 1
-                    work.full[lowest] = work.full[tally[FILLED]]
-                may_trade = enter(axes, work, cell, ceiling[cell], heat[one, cell], may_trade)
-                heat[one, cell] = 0.0
-            while True:
-                miss, price = aim(work, inside)
-                tally[TAKEN] += 1 if tally[SIZE] > 0 else 0
-                if walk(work, first):
-                    break
-                for p in range(tally[SIZE] - 1, -1, -1):
-                    if work.gone[p]:
-                        stray = work.turn[p] != 0 and work.free[p] == first
-                        leave(axes, work, p)
-                        if stray:
-                            refuse(work, first)
-            near, size = miss < inside, tally[SIZE]
-            better = progress(work, near, miss, ceiling, best)
-
-            # Look for cells that would earn more than the price, and full ones that earn less.
-            left = work.beyond + price * np.dot(work.weights[:size], work.basis[:size])
-            slack = rounding + SLACK * price
-            if not near:
-                slack += 1e-11 * grain * math.sqrt(np.dot(left, left))
-            idle = near and size == 0  # nothing but full cells, and nearer than need be
-            lowest, news = cheapest(axes, work, left, np.inf if idle else price - slack), 0
-            for whole in range(2 if idle else int(steps[0] * steps[1] == 1), 2):
-                if whole == 1:
-                    left = left_over(axes, work, target, ceiling)
-                inner = laid(axes, left)
-                side_x, side_y = (axes[0], axes[1]) if whole == 1 else coarse
-                leap = (1, 1) if whole == 1 else steps
-                values = prices(side_x, side_y, inner)
-                news = peaks(
-                    values, side_x.shape[1], leap, work.state, columns, price + slack, found, worth
-                )
-                if whole == 0:
-                    news = refine(axes, work, inner, steps, price + slack, news, found, worth)
-                if news > 0:
-                    break
-            if (news == 0 and lowest < 0) or tally[TAKEN] >= MOST_STEPS:
-                done = not idle and news == 0 and lowest < 0
+    size_in = math.sqrt(np.dot(readings, readings))
+    length = math.sqrt(outside + size_in * size_in)
+    if length <= most:
+        numbers[1], numbers[3], numbers[4] = length, most, np.inf
+        return
+    radius = max(most, CLOSE * length)
+    inside, rounding = radius * radius - outside, 1e-15 * grain * size_in
+    np.add(readings, 0.0, work.beyond)
+    state = work.state
+    for cell in range(cells):
+        state[cell] = EMPTY if ceiling[cell] > 0 else CLOSED
+    best[1] = np.inf
+    near, done, price, values, chosen = False, False, 0.0, readings, guess
+    news, lowest, first = len(guess), -1, int(np.int64(-1))
+    while True:
+        # Let them in, walk to the readings, and leave behind those that run empty or full.
+        may_trade = near and tally[SIZE] > 0
+        for i in range(news + 1):
+            if i == news and lowest < 0:
                 break
-            if not better and news > 0:
-                news, lowest = 1, -1
-            chosen = found
-        np.add(left, 0.0, rest)
-        told(
-            work, ceiling, target, outside[one], radius, price, left, values, done, heat[one],
-            numbers[one],
-        )  # fmt: skip
+            cell = chosen[i] if i < news else work.full[lowest]
+            if i == 0:
+                first = cell
+            if i == news:
+                tally[FILLED] -= 1
+                work.full[lowest] = work.full[tally[FILLED]]
+            may_trade = enter(operator, work, cell, ceiling[cell], heat[cell], may_trade)
+            heat[cell] = 0.0
+        while True:
+            miss, price = aim(work, inside)
+            tally[TAKEN] += 1 if tally[SIZE] > 0 else 0
+            if walk(work, first):
+                break
+            for p in range(tally[SIZE] - 1, -1, -1):
+                if work.gone[p]:
+                    stray = work.turn[p] != 0 and work.free[p] == first
+                    leave(operator, work, p)
+                    if stray:
+                        refuse(work, first)
+        near, size = miss < inside, tally[SIZE]
+        better = progress(work, near, miss, ceiling, best)
+
+        # Look for cells that would earn more than the price, and full ones that earn less.
+        left = work.beyond + price * np.dot(work.weights[:size], work.basis[:size])
+        slack = rounding + SLACK * price
+        if not near:
+            slack += 1e-11 * grain * math.sqrt(np.dot(left, left))
+        idle = near and size == 0  # nothing but full cells, and nearer than need be
+        lowest, news = cheapest(operator, work, left, np.inf if idle else price - slack), 0
+        for whole in range(2 if idle else int(step == 1), 2):
+            if whole == 1:
+                left = left_over(operator, work, readings, ceiling)
+            values = np.dot(left, operator if whole == 1 else coarse)
+            leap = 1 if whole == 1 else step
+            news = peaks(values, leap, work.state, price + slack, found, worth)
+            if whole == 0:
+                news = refine(operator, work, left, step, price + slack, news, found, worth)
+            if news > 0:
+                break
+        if (news == 0 and lowest < 0) or tally[TAKEN] >= MOST_STEPS:
+            done = not idle and news == 0 and lowest < 0
+            break
+        if not better and news > 0:
+            news, lowest = 1, -1
+        chosen = found
+    np.add(left, 0.0, rest)
+    told(
+        work, ceiling, readings, outside, radius, price, left, values, done, heat,
+        numbers,
+    )  # fmt: skip

@@ -7,7 +7,6 @@ left where it has no proof.
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -140,44 +139,6 @@ class Solution:
     undetermined: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Solutions:
-    """Many solutions of one operator; each is a `Solution` when it is taken out."""
-
-    heat: Floats  # (readings, cells)
-    objective: Floats  # (readings,), as are the following
-    residual: Floats
-    gap: Floats
-    status: tuple[str, ...]
-    iterations: NDArray[np.int64]
-    seconds: float  # of all together
-    method: tuple[str, ...]
-    multipliers: Callable[[int], Floats]  # of the reading with that number, (sensors,)
-    undetermined: str = ""
-
-    def __len__(self) -> int:
-        return len(self.heat)
-
-    def __getitem__(self, one: int) -> Solution:
-        if not -len(self) <= one < len(self):
-            raise IndexError(f"there is no solution {one} among {len(self)}")
-        return Solution(
-            self.heat[one],
-            float(self.objective[one]),
-            float(self.residual[one]),
-            float(self.gap[one]),
-            self.status[one],
-            int(self.iterations[one]),
-            self.seconds / len(self),
-            self.multipliers(one),
-            self.method[one],
-            self.undetermined,
-        )
-
-    def __iter__(self) -> Iterator[Solution]:
-        return (self[one] for one in range(len(self)))
-
-
 # A solution whose total is proved to be within this of the least, relative, is optimal.
 GAP_MAX = 1e-6
 # And it may stay so much further from the readings than the radius, relative.
@@ -216,7 +177,7 @@ def by_cvxpy(
         found = _as_printed(matrix, target, radius, ceiling)
     if not found.solved:
         inside, _ = ready.compress(target)
-        nearest = least_residual(ready.small(), inside, ceiling)
+        nearest = least_residual(ready.small, inside, ceiling)
         found = replace(found, heat=nearest)
     solution = _labelled(matrix, target, radius, ceiling, found, "cvxpy", started)
     return replace(solution, undetermined=undetermined)
@@ -227,9 +188,9 @@ def by_clarabel(
 ) -> Solution | None:
     """Return the solution on the few directions; None where even these are too many."""
     started = time.perf_counter()
-    if ready.rank * ready.shape[1] > _MOST:
+    if ready.small.size > _MOST:
         return None
-    operator = ready.small()
+    operator = ready.small
     inside, beyond = ready.compress(target)
     outside = float(np.linalg.norm(beyond))
     room = math.sqrt(max(0.0, radius**2 - outside**2))

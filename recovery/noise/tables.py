@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Protocol
 
-from . import Ratio, check_ratio, lowest
+from . import Ratio, lowest
 
 # Weights are known to 2**-_PLACES on either side; what a table holds is far coarser.
 _PLACES = 256
@@ -61,53 +61,6 @@ def distance(table: Thresholds) -> Fraction:
     return total / 2
 
 
-def charged(delta: Ratio, epsilon: Ratio, samples: int, slack: Ratio) -> Ratio:
-    """Return the delta that holds when this many samples come from a table, above the given one.
-
-    Args:
-        delta, epsilon: what exact noise of the same variance promises.
-        samples: how many numbers of the table the promise covers: sensors times readings.
-        slack: of one sample, from `Table.slack` or `distance`.
-
-    Raises:
-        ValueError: nothing would be promised any more.
-
-    >>> charged((1, 100000), (1, 1), 64000, (444, 2**57))
-    (10001, 1000000000)
-    """
-    check_ratio(delta, "delta")
-    check_ratio(epsilon, "epsilon")
-    asked = Fraction(*delta)
-    total = asked + (1 + exponential(Fraction(*epsilon))) * samples * Fraction(*slack)
-    if samples < 0 or total >= 1:
-        raise ValueError(
-            f"{samples} samples from a table with slack {slack[0]}/{slack[1]} make delta "
-            f"{float(total):.2g} at epsilon {epsilon[0]}/{epsilon[1]} but it must stay below 1: "
-            "it would promise nothing. Take 84 bits, or the exact sampler"
-        )
-    return _raised(total, asked)
-
-
-def left(delta: Ratio, epsilon: Ratio, samples: int, slack: Ratio) -> Ratio:
-    """Return the delta to calibrate exact noise for, so that with the slack `delta` is kept.
-
-    Raises:
-        ValueError: less than half of it would be left.
-
-    >>> left((1, 100000), (1, 1), 64000, (444, 2**57))
-    (9999, 1000000000)
-    """
-    gone = Fraction(*charged(delta, epsilon, samples, slack)) - Fraction(*delta)
-    kept = Fraction(*delta) - gone
-    if 2 * kept < Fraction(*delta):
-        raise ValueError(
-            f"the slack of {samples} samples from a table takes {float(gone):.2g} of delta "
-            f"{delta[0]}/{delta[1]} at epsilon {epsilon[0]}/{epsilon[1]} but at most half may "
-            "go: noise would be wasted. Take 84 bits, or the exact sampler"
-        )
-    return lowest(kept.as_integer_ratio())
-
-
 def exponential(x: Fraction) -> Fraction:
     """Return a fraction that is not below exp(x), for x >= 0, and hardly above it.
 
@@ -124,12 +77,6 @@ def exponential(x: Fraction) -> Fraction:
     for _ in range(halvings):
         result = _ceiling(result * result, 128)
     return result
-
-
-def _raised(total: Fraction, asked: Fraction) -> Ratio:
-    """Return a short ratio that is not below the total: a ten-thousandth of `asked` a step."""
-    step = asked / 10**4
-    return lowest((-(-total // step) * step).as_integer_ratio())
 
 
 def _ceiling(value: Fraction, places: int) -> Fraction:

@@ -1,7 +1,7 @@
 """How much of a map lies in a rectangle, and with what standard deviation.
 
 A rectangle is (x0, y0, x1, y1) in cells, half open, its edges anywhere in a cell: within a cell
-the mass is even. `in_cells` makes it from metres. Every answer takes four looks at
+the mass is even. Every answer takes four looks at
 one table of sums, however large the rectangle.
 
 The deviation of a sum of cells is NOT the root of the sum of their squares, unless cells err
@@ -164,15 +164,6 @@ class Errors(NamedTuple):
     absolute_se: float
     relative: float  # mean of |answer - truth| / max(truth, floor)
     relative_se: float
-
-
-def in_cells(rectangles_m: ArrayLike, grid: Grid) -> Floats:
-    """Return rectangles in cells, (rectangles, 4), of those in metres (or on the unit square)."""
-    boxes = boxes_of(rectangles_m)
-    columns, rows = grid.shape
-    if grid.cell_mm:
-        return boxes * 1000 / grid.cell_mm
-    return boxes * np.array([columns, rows, columns, rows])
 
 
 def workload(grid: Grid, count: int, side: float | None = None, stream: int = 0) -> Floats:

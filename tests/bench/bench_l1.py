@@ -3,7 +3,7 @@
 Run it: `python tests/bench/bench_l1.py [most cells * sensors for cvxpy]`; the slowest rows take
 minutes, so by default cvxpy is given at most a million entries. Times are of the processor, of
 one thread if the library of linear algebra is told so (OPENBLAS_NUM_THREADS=1). Ready: the
-operator was prepared. Cold: from the places, or from the dense operator, on. Nothing here is
+operator was prepared. Dense: from the matrix on. Nothing here is
 asserted: times are the machine's. A plot of the growth goes to bench-results.
 """
 
@@ -18,10 +18,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from physics.kernel import forward
-from physics.operators.lowrank import forward_lowrank
 from recovery.l1 import directions
 from recovery.l1.cone import by_clarabel
-from recovery.sparse import Prepared, minimise_l1, minimise_l1_many, prepare
+from recovery.sparse import Prepared, minimise_l1, prepare
 
 matplotlib.use("Agg")
 from matplotlib import pyplot
@@ -59,7 +58,7 @@ def scenes(ready: Prepared, sources: int, count: int) -> tuple[np.ndarray, float
         heat[where] = 1 if sources == 1 else world.uniform(0.3, 1, sources)
         noise = NOISE * world.normal(size=sensors)
         if np.linalg.norm(noise) <= radius:
-            found.append(ready.expand(ready.small() @ heat) + noise)
+            found.append(ready.expand(ready.small @ heat) + noise)
     return np.array(found), radius
 
 
@@ -100,8 +99,8 @@ def row(cells: int, sensors: int, most: int) -> dict[str, float]:
     import spgl1  # only the bench installs it
 
     there, here = places(cells), places(sensors)
-    thin = forward_lowrank(there, here, SPREAD)
-    ready, matrix = prepare(thin), forward(there, here, SPREAD)
+    matrix = forward(there, here, SPREAD)
+    ready = prepare(matrix)
     readings, radius = scenes(ready, 1, SCENES)
     y = readings[0]
     found = [minimise_l1(ready, one, radius, method="fast") for one in readings]
@@ -118,9 +117,6 @@ def row(cells: int, sensors: int, most: int) -> dict[str, float]:
             cpu_s(lambda one=one: minimise_l1(ready, one, radius, method="fast"), 100, 5)
             for one in readings
         ])),
-        "places": cpu_s(
-            lambda: minimise_l1(forward_lowrank(there, here, SPREAD), y, radius, method="fast")
-        ),
         "dense": cpu_s(from_matrix),
         "limit": cpu_s(lambda: vector @ numbers, 100),
         "small": cpu_s(lambda: by_clarabel(ready, y, radius, np.ones(1))),
@@ -134,29 +130,15 @@ def row(cells: int, sensors: int, most: int) -> dict[str, float]:
     gap = max(one.gap / one.objective for one in found)
     print(
         f"{cells:6d} {sensors:6d} {ready.rank:4d} "
-        + " ".join(
-            f"{1e6 * seconds[name]:10.1f}" for name in ("ready", "places", "dense", "limit")
-        )
+        + " ".join(f"{1e6 * seconds[name]:10.1f}" for name in ("ready", "dense", "limit"))
         + " "
         + " ".join(
             f"{1e3 * seconds[n]:10.2f}" for n in ("cvxpy", "again", "small", "spgl1", "scipy")
         )
-        + f" {naive / seconds['ready']:11,.0f} {naive / seconds['places']:9,.0f}"
-        f" {naive / seconds['dense']:9,.0f} {gap:8.0e}",
+        + f" {naive / seconds['ready']:11,.0f} {naive / seconds['dense']:9,.0f} {gap:8.0e}",
         flush=True,
     )
     return seconds
-
-
-def batch(cells: int, sensors: int) -> None:
-    """Print how long a thousand readings take at once."""
-    ready = prepare(forward_lowrank(places(cells), places(sensors), SPREAD))
-    texts = []
-    for sources in (1, 4):
-        readings, radius = scenes(ready, sources, 1000)
-        minimise_l1_many(ready, readings, radius)
-        texts.append(1e3 * cpu_s(lambda y=readings, r=radius: minimise_l1_many(ready, y, r)))
-    print(f"{cells:6d} {sensors:6d} {texts[0]:9.1f} {texts[1]:9.1f} {texts[0]:9.1f}", flush=True)
 
 
 def growth(rows: dict[tuple[int, int], dict[str, float]]) -> None:
@@ -166,7 +148,7 @@ def growth(rows: dict[tuple[int, int], dict[str, float]]) -> None:
     for name, words in (
         ("cvxpy", "as printed: cvxpy, Clarabel"), ("spgl1", "SPGL1 (no upper bound)"),
         ("small", "Clarabel on the few directions"), ("dense", "active set, from the matrix"),
-        ("places", "active set, from the places"), ("ready", "active set, operator ready"),
+        ("ready", "active set, operator ready"),
         ("limit", "one pass over rank x cells numbers"),
     ):  # fmt: skip
         times = [rows[size][name] for size in sizes]
@@ -181,18 +163,14 @@ def growth(rows: dict[tuple[int, int], dict[str, float]]) -> None:
 def main() -> None:
     """Print the tables, and draw the growth."""
     most = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    print(f"one solve, one source, spread {SPREAD:g}, noise {NOISE:g}; the first four in")
+    print(f"one solve, one source, spread {SPREAD:g}, noise {NOISE:g}; the first three in")
     print("microseconds, the peers in milliseconds, then cvxpy as a multiple of ours")
     print(
-        f"{'cells':>6} {'sens.':>6} {'rank':>4} {'ready':>10} {'places':>10} {'dense':>10} "
+        f"{'cells':>6} {'sens.':>6} {'rank':>4} {'ready':>10} {'dense':>10} "
         f"{'limit':>10} {'cvxpy':>10} {'again':>10} {'small':>10} {'SPGL1':>10} {'scipy':>10} "
-        f"{'x ready':>11} {'x places':>9} {'x dense':>9} {'gap':>8}"
+        f"{'x ready':>11} {'x dense':>9} {'gap':>8}"
     )
     rows = {size: row(*size, most) for size in SIZES}
-    print("\na thousand readings at once; ms, and microseconds each for one source")
-    print(f"{'cells':>6} {'sens.':>6} {'k=1':>9} {'k=4':>9} {'each':>9}")
-    for size in SIZES:
-        batch(*size)
     growth(rows)
 
 

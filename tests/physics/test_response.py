@@ -9,8 +9,7 @@ import pytest
 from edge.records import Grid
 from physics.diffusion.medium import Medium, still
 from physics.diffusion.run import Run
-from physics.instruments.chain import held
-from physics.instruments.views import point_views
+from physics.instruments.chain import straight
 from physics.kernel import forward
 from physics.places import Floats, cell_places
 from physics.response import Response, worst
@@ -121,8 +120,9 @@ def test_an_even_insulated_room_answers_as_the_insulated_kernel() -> None:
         (0.1, 0.1), capacity * mixing * even, capacity * even, 0 * even, ((0, 0),) * 2, height
     )
     here = grid(replace(small(), size_m=(6.0, 4.0), cell_mm=100))
-    places = np.array([[1.55, 1.05], [4.05, 3.55], [3.0, 2.0]])
-    seen = point_views(places, here).reshape(3, 40, 60)
+    places = np.array([[1.55, 1.05], [4.05, 3.55], [3.05, 2.05]])
+    seen = np.zeros((3, 40, 60))
+    seen[[0, 1, 2], [10, 35, 20], [15, 40, 30]] = 1
     *_, coarse = pulses(seen, [Stretch(air, 150)], 1.0)
     *_, fine = pulses(seen, [Stretch(air, 300)], 0.5)
     # A joule 150 seconds ago: of first order in the step, so that this is of second.
@@ -189,7 +189,7 @@ def test_a_thermometer_that_lags_is_bounded_too(response: Response) -> None:
     for _ in range(20):
         run.step(calm._replace(power_w=power), step_s)
         seen = np.einsum("syx,yx->s", views(lagging), run.field_k)
-        shown = held(shown, seen, step_s, lag_s)
+        shown = straight(shown, seen, seen, step_s, lag_s)
 
     assert slow.operator[:, cell] == pytest.approx(shown, abs=1e-2 * shown.max())
     assert abs(response.operator[:, cell] - shown).max() > 0.05 * shown.max()

@@ -1,12 +1,13 @@
 """Laws that every run keeps: energy, reciprocity, many fields as one; and what it refuses."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from physics.diffusion import step
-from physics.diffusion.medium import Drive, Medium, Sides, still
+from physics.diffusion.medium import Drive, Medium, Sides, fingerprint, still
 from physics.diffusion.run import Run, march
 
 # Many steps: where they end, what they are told, and whom they tell.
@@ -295,3 +296,25 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(fault: object, said: s
 
     assert run.at_s == 0
     assert run.balance.stored_j == 0
+
+
+def test_media_are_told_apart_by_every_part_of_them() -> None:
+    """And are the same where a film is written once or for every cell."""
+    conductivity = np.full((8, 11), 12.0)
+    conductivity[:, 5] = 0.2
+    even = np.ones((8, 11))
+    films: Sides = ((np.linspace(0, 3, 8), 0.3), (np.inf, 0.0))
+    one = Medium((0.3, 0.25), conductivity, 3e3 * even, 0.4 * even, films, 2.5)
+    others = [
+        replace(one, cell_m=(0.3, 0.26)),
+        replace(one, conductivity=np.nextafter(one.conductivity, 99)),
+        replace(one, capacity=2 * one.capacity),
+        replace(one, loss=0 * one.loss),
+        replace(one, films=(one.films[0], (0.0, np.inf))),
+        replace(one, films=((one.films[0][0], 0.31), one.films[1])),
+        replace(one, beyond=2.6),
+    ]
+    same = replace(one, films=(one.films[0], (np.full(11, np.inf), np.zeros(11))))
+
+    assert len({fingerprint(medium) for medium in (one, *others)}) == 8
+    assert fingerprint(same) == fingerprint(one)

@@ -7,7 +7,7 @@ import pytest
 
 from edge.records import Grid
 from physics.instruments.presets import preset
-from physics.instruments.views import array_axes, array_views, covered, footprints, people_seen
+from physics.instruments.views import array_axes, covered, footprints, people_seen
 
 GRID = Grid((60, 40), 100)  # 6 x 4 m
 EYE, WIDE = preset("grideye"), preset("mlx90640-110")
@@ -41,7 +41,7 @@ def test_the_picture_is_as_large_as_the_angles_say(
 
 def test_pixels_inside_the_room_add_up_to_one_and_tile_the_floor_once() -> None:
     """Every square centimetre of the picture is seen by one pixel: none twice, none lost."""
-    views = array_views(EYE, MIDDLE, CEILING_M, GRID)
+    views = array_axes(EYE, MIDDLE, CEILING_M, GRID).matrix()
     tiled = areas("grideye", CEILING_M) @ views / 0.01
     x, y = footprints(EYE, MIDDLE, CEILING_M)
     covers = np.outer(
@@ -83,7 +83,7 @@ def test_a_row_runs_along_x_and_the_first_pixel_is_north_west() -> None:
 
 def test_through_beams_neighbours_overlap() -> None:
     """Half as high at the border of a pixel as at its middle, and nothing is lost inside."""
-    views = array_views(EYE, MIDDLE, CEILING_M, Grid((600, 400), 10), beam=True)
+    views = array_axes(EYE, MIDDLE, CEILING_M, Grid((600, 400), 10), beam=True).matrix()
     x, _ = footprints(EYE, MIDDLE, CEILING_M)
     row = views[3 * 8 + 3].reshape(400, 600).sum(axis=0)
     at = (np.arange(600) + 0.5) / 100
@@ -143,9 +143,9 @@ def test_an_array_that_cannot_look_is_refused() -> None:
     with pytest.raises(ValueError, match=r"distance_m is -0\.1 but must be positive"):
         covered([[3, 2]], EYE, MIDDLE, 1.5)
     with pytest.raises(ValueError, match="the grid is a line"):
-        array_views(EYE, (0.5,), CEILING_M, Grid((10, 1), 100))
+        array_axes(EYE, (0.5,), CEILING_M, Grid((10, 1), 100))
     with pytest.raises(ValueError, match="tmp117 has no field of view"):
-        array_views(preset("tmp117"), MIDDLE, CEILING_M, GRID)
+        array_axes(preset("tmp117"), MIDDLE, CEILING_M, GRID)
     with pytest.raises(ValueError, match="not finite"):
         covered([[3, math.nan]], EYE, MIDDLE, CEILING_M)
     with pytest.raises(ValueError, match="emissivity is 1.1"):

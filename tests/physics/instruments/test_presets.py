@@ -40,16 +40,6 @@ def test_every_number_says_where_it_is_from(one: Preset) -> None:
     assert set_here - {"name", "sources"} <= told
 
 
-def test_noise_goes_with_the_root_of_the_rate() -> None:
-    """White noise: four frames a second in place of one, each twice as noisy."""
-    one = preset("mlx90640-55")
-    faster = one.at_rate(16)
-
-    assert (faster.noise_sd_k, faster.conversion_s) == (pytest.approx(0.4), 1 / 16)
-    assert preset("grideye").at_rate(1).noise_sd_k == pytest.approx(0.26 / 10**0.5)
-    assert one.at_rate(1) == one
-
-
 @pytest.mark.parametrize(
     ("asked", "near"), [("tmp17", "tmp117"), ("GRIDEYE", "grideye"), ("mlx90640", "mlx90640-55")]
 )
@@ -74,8 +64,6 @@ def test_a_sensor_that_cannot_be_is_refused(wrong: dict[str, object], fault: str
     """Each field says what it must be."""
     with pytest.raises(ValueError, match=fault):
         replace(preset("perfect"), **wrong)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="a rate must be positive"):
-        preset("perfect").at_rate(1)
 
 
 @pytest.mark.parametrize(

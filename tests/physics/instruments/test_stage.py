@@ -9,9 +9,9 @@ import pytest
 from edge import thermal
 from edge.entropy import Tape
 from edge.pixels import above
-from edge.records import Grid, Round
+from edge.records import Grid, Reading, Round
 from edge.thermal import Params
-from physics.fleet import counted_grains, veiled
+from physics.fleet import counted_grains
 from physics.instruments.chain import Instruments
 from physics.instruments.presets import preset
 from recovery.thermal import Query, plan
@@ -32,7 +32,8 @@ def test_the_empty_room_is_taken_off_before_the_clamp_and_the_clamp_before_the_n
     params = Params(*made.params)
     empty, counts = [80, 81, 79, 80], [84, 4000, 79, 60]
     noise = thermal.draw(params.variance, 4, Tape(b"stage"))
-    sent = veiled(made, 3, counts, empty, STEP, Tape(b"stage"))
+    reading = Reading(3, counted_grains(counts, empty, params.exponent, STEP))
+    sent = list(thermal.report(made, reading, Tape(b"stage")))
     warmth = above(counts, empty, params.exponent, (1, 4))
     clamped = [min(max(value, params.low), params.high) for value in warmth]
 

@@ -13,33 +13,8 @@ from scipy.optimize import brentq
 from physics.kernel import forward, heat_kernel, sensitivity
 from physics.kernels import robin
 from physics.kernels.modes import modes
-from physics.kernels.robin import (
-    _felt,
-    axis_modes,
-    forward_between,
-    forward_robin,
-    robin_sensitivity,
-)
+from physics.kernels.robin import _felt, forward_robin, robin_sensitivity
 from physics.places import Floats
-
-# One door to walls of any kind.
-
-LENGTHS = (3.0, 2.0)
-
-
-@pytest.mark.parametrize("walls", ["insulated", "cold", 0.7, [[0.0, np.inf], [2.0, 0.1]]])
-def test_names_and_losses_open_the_same_rooms(walls) -> None:
-    """Whichever kernel it is, its modes make it too."""
-    sources, sensors = np.random.default_rng(0).random((2, 5, 2)) * LENGTHS
-    found = forward_between(sources, sensors, 0.4, walls, LENGTHS)
-    named = isinstance(walls, str)
-    expected = (forward if named else forward_robin)(sources, sensors, 0.4, walls, LENGTHS)
-    x, y = axis_modes(sources, sensors, 0.4, walls, np.array(LENGTHS))
-
-    assert (found == expected).all()
-    assert x.kernel(0.4) * y.kernel(0.4) == pytest.approx(expected, rel=1e-11)
-    assert found != pytest.approx(forward(sources, sensors, 0.4), rel=1e-2)
-
 
 PLACES = np.linspace(0, 1, 41)
 SPREADS = [1e-4, 2e-3, 0.02, 0.3, 5.0]

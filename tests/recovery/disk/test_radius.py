@@ -10,7 +10,6 @@ from scipy.optimize import minimize_scalar
 from recovery.disk.footprint import (
     best_radius,
     footprint_ratio,
-    mutual_information_radius,
     radius_cells,
 )
 
@@ -53,14 +52,12 @@ def test_the_radii_at_fifteen_cells_are_the_known_ones() -> None:
 def test_the_radius_shrinks_to_its_limit_and_to_nought() -> None:
     """(2 + sqrt(4 + pi)) / pi sides where nothing is told, as the paper says; 0 in the end."""
     grid = np.linspace(1e-6, 30, 4000)
-    radii = [mutual_information_radius(float(epsilon)) for epsilon in grid]
+    radii = [best_radius(float(epsilon), 1.0, 1.0) for epsilon in grid]
 
     assert (np.diff(radii) < 0).all()
-    assert mutual_information_radius(1e-12) == pytest.approx(
-        (2 + math.sqrt(4 + math.pi)) / math.pi
-    )
+    assert best_radius(1e-12, 1.0, 1.0) == pytest.approx((2 + math.sqrt(4 + math.pi)) / math.pi)
     assert radii[-1] < 1e-5
-    assert mutual_information_radius(900.0) < 1e-100  # where exp overflows
+    assert best_radius(900.0, 1.0, 1.0) < 1e-100  # where exp overflows
 
 
 @pytest.mark.parametrize("epsilon", ["1e-12", "1e-8", "1e-3", "0.499", "0.5", "2", "40"])
@@ -90,4 +87,4 @@ def test_a_line_has_the_square_waves_radius() -> None:
 def test_without_a_budget_there_is_no_radius(epsilon: float) -> None:
     """Rather than a radius of nought, which would be a promise of its own."""
     with pytest.raises(ValueError, match="epsilon is"):
-        mutual_information_radius(epsilon)
+        best_radius(epsilon, 1.0, 1.0)

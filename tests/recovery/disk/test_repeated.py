@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from recovery.disk import Query, plan, smooth_map
+from recovery.disk import Query, plan
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.em import OPTIMAL, Fit
-from recovery.disk.estimators import cell_sd, expected_w2
+from recovery.disk.estimators import cell_sd
 
 
 def disk(shape: tuple[int, int], radius: int, epsilon: int = 2) -> Channel:
@@ -50,18 +50,3 @@ def test_of_few_repetitions_a_cell_tells_its_neighbours_and_keeps_its_own() -> N
     wanted[2, 3] = 0.3
 
     assert said == pytest.approx(wanted)
-
-
-@pytest.mark.long
-def test_the_distance_expected_on_a_lattice_is_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawn in squares of two cells a side, it must be about what it is cell by cell."""
-    channel = disk((20, 16), 6)
-    y, x = np.indices((16, 20))
-    hill = np.exp(-((y - 6) ** 2 + (x - 12) ** 2) / 24)
-    counts = np.round(50_000 * channel.forward(hill / hill.sum()))
-    monkeypatch.setattr(smooth_map, "_PLACES_MAX", 90)
-
-    assert smooth_map.lattice(channel).step == 2
-    coarse = expected_w2(channel, counts, hill / hill.sum(), draws=6)
-    monkeypatch.undo()
-    assert 0.8 < coarse / expected_w2(channel, counts, hill / hill.sum(), draws=6) < 1.6

@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import norm
 
 from physics.kernel import forward
-from physics.operators.separable import forward_separable
 from recovery.distance import earth_movers
 from recovery.estimators import table
 from recovery.estimators.record import Prior, Seen
@@ -161,10 +160,9 @@ def test_the_choice_is_named_and_is_what_that_estimator_says(line) -> None:
     assert np.array_equal(found.heat, estimate("posterior", seen).heat)
 
 
-def test_a_plane_that_is_not_formed_is_refused_with_where_to_take_it() -> None:
+def test_an_operator_that_is_no_array_is_refused() -> None:
     """An estimator looks at single columns, and a missing attribute would tell nobody."""
-    plane = forward_separable([np.arange(4) / 4] * 2, [np.arange(3) / 3] * 2, 0.05)
-    seen = Seen(plane, np.ones(9), 0.1, np.zeros((16, 2)), (4, 4))  # type: ignore[arg-type]
+    seen = Seen([[1.0]], np.ones(1), 0.1, np.zeros((1, 2)), (1, 1))  # type: ignore[arg-type]
 
-    with pytest.raises(ValueError, match="takes planes that are never formed"):
+    with pytest.raises(ValueError, match="the operator is a list but estimators need an array"):
         estimate("lasso", seen)

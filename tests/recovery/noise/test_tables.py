@@ -10,7 +10,7 @@ from edge.entropy import Tape
 from edge.noise import dgauss
 from edge.sampler import Sampler
 from edge.table import LIMB, Table
-from recovery.noise.tables import charged, distance, exponential, left, slack, unmixed
+from recovery.noise.tables import distance, exponential, slack, unmixed
 
 # The sum of two tables: its law in full against the exact one, in 80 digits.
 
@@ -205,29 +205,3 @@ def test_the_exponential_is_never_below(x: Fraction) -> None:
     truth = mpmath.exp(fraction(x))
 
     assert truth <= fraction(exponential(x)) <= truth * (1 + mpmath.mpf(10) ** -15)
-
-
-def test_delta_pays_for_every_sample_on_both_sides() -> None:
-    """Once for the one neighbour and exp(epsilon) times for the other, a coupled pair of laws.
-
-    The worst case is a pair whose exact laws meet (epsilon, delta) with equality: the table may
-    add tau where the first has more, and take tau where the second has.
-    """
-    epsilon, delta, samples, slack = (8, 1), (1, 100000), 64000, (444, 2**57)
-    paid = Fraction(*charged(delta, epsilon, samples, slack)) - Fraction(*delta)
-    tau = samples * Fraction(*slack)
-
-    assert fraction(paid) >= fraction(tau) * (1 + mpmath.exp(8))
-    assert paid > 2981 * tau > samples * tau / 1000
-    kept = left((1, 1000), epsilon, samples, slack)
-    assert Fraction(*charged(kept, epsilon, samples, slack)) <= Fraction(1, 1000)
-
-
-def test_a_slack_that_eats_the_promise_is_refused() -> None:
-    """At epsilon 20 rounding of 56 bits is too coarse; more bits are the way out."""
-    with pytest.raises(ValueError, match="84 bits"):
-        left((1, 100000), (20, 1), 64000, Table(2500).slack)
-    with pytest.raises(ValueError, match="84 bits"):
-        charged((1, 100000), (40, 1), 64000, Table(2500).slack)
-
-    assert left((1, 100000), (20, 1), 64000, Table(2500, 1, 84).slack)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from recovery.score.ranges import errors, in_cells, shares, workload
+from recovery.score.ranges import errors, shares, workload
 
 GRID = Grid((7, 5), 250)
 MASS = np.random.default_rng(5).random((5, 7))
@@ -31,12 +31,6 @@ def test_a_cell_that_is_cut_counts_by_its_area() -> None:
     boxes = np.array([[0.25, 0.5, 3.75, 4.25], [1.5, 1.5, 1.75, 1.75], [-3, -2, 2.5, 99]])
 
     assert shares(MASS, boxes).share == pytest.approx(shares(fine, boxes * 4).share, abs=1e-12)
-
-
-def test_metres_and_the_unit_square_become_cells() -> None:
-    """A rectangle in metres must not be read in cells."""
-    assert in_cells([0.25, 0.5, 1.75, 1.25], GRID).tolist() == [[1, 2, 7, 5]]
-    assert in_cells([0.5, 0.2, 1, 1], Grid((10, 5), 0)).tolist() == [[5, 1, 10, 5]]
 
 
 def scattered(together: float) -> tuple[np.ndarray, np.ndarray]:

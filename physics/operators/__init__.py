@@ -1,1 +1,0 @@
-"""Forward operators that are never formed whole, and the one that suits a task."""
