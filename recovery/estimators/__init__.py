@@ -11,16 +11,11 @@ HOMES: Mapping[str, str] = MappingProxyType(
     {
         "auto": "table.estimate_by_choice",
         "posterior": "posterior.estimate",
-        "map": "map_sources.estimate",
         "lmmse": "atoms.estimate_by_lmmse",
         "entropy": "atoms.estimate_by_entropy",
         "lasso": "least_squares.estimate_by_lasso",
         "l1": "least_l1.estimate",
         "l1-printed": "least_l1.estimate_as_printed",
-        "bregman": "least_squares.estimate_by_bregman",
-        "frank-wolfe": "frank_wolfe.estimate",
         "nnls": "least_squares.estimate_by_nnls",
-        "tikhonov": "least_squares.estimate_by_tikhonov",
-        "mixture": "atoms.estimate_by_mixture",
     }
 )

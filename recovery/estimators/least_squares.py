@@ -1,61 +1,18 @@
-"""Least squares between bounds: plain, or with a price on heat or on its square."""
+"""Least squares between bounds: plain, or with a price on heat.
 
-import math
+minimise  ||B f - c||**2 / 2 + price sum(f)   with  0 <= f <= upper
+"""
 
+from dataclasses import dataclass
+
+import clarabel
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
+from scipy import sparse
+from scipy.linalg import solve_triangular
 
-from .quadratic import Fit, fit, ridged
 from .record import Estimate, Seen
-from .small import Small, estimated, small
-
-# The price, in prices of the lasso: dear enough for a dozen solves, where one ends too far in.
-_DEAR = 20.0
-_SOLVES = 200
-
-
-def estimate_by_bregman(seen: Seen) -> Estimate:
-    """Return the first heat of the iteration that lies within the printed radius.
-
-    Bregman iteration for the least heat: a dear lasso again and again, what it left out added
-    back.
-
-        f = least of ||A f - y_k||**2 / 2 + price sum(f)  with  0 <= f <= upper
-        y_(k+1) = y_k + (y - A f)
-
-    until ||A f - y|| <= sigma sqrt(sensors). Heat that is dear is shrunk, and what is added back
-    undoes the shrinking: at the stop sources have nearly the warmth that they have.
-
-    Source: Osher, Burger, Goldfarb, Xu and Yin 2005; for heat sources, Li, Osher and Tsai 2014,
-    which is how Gilbert and McMillan 2017 solve their program.
-
-    Limits: it ends about where "l1-printed" does, after a dozen lassos where that takes one
-    program, and with its radius: where no heat lies within it, the nearest. It is here because it
-    is how the paper's figures were made. Along a line and in a plane alike.
-
-    Differs from the source:
-    1. Each lasso is solved exactly, not by coordinate descent with a refit.
-    2. Heat has a most, `upper`.
-    """
-    made = small(seen)
-    radius = seen.sigma * math.sqrt(len(seen.readings))
-    if float(np.linalg.norm(seen.readings)) <= radius:
-        return estimated(seen, made.cells, np.zeros(len(made.cells)))
-    nearest = fit(made.operator, made.readings, seen.upper)
-    if math.hypot(nearest.residual, made.beyond) > radius:
-        status = f"infeasible: no heat lies within the radius {radius:.4g}, this comes nearest"
-        return estimated(seen, made.cells, nearest.heat, status)
-    price = _DEAR * seen.sigma * float(np.linalg.norm(made.operator, axis=0).max())
-    target, status = made.readings, f"inaccurate: not within the radius after {_SOLVES} solves"
-    for _ in range(_SOLVES):
-        found = fit(made.operator, target, seen.upper, price)
-        left = made.readings - made.operator @ found.heat
-        if math.hypot(float(np.linalg.norm(left)), made.beyond) <= radius:
-            status = found.status
-            break
-        target = target + left
-    return estimated(seen, made.cells, found.heat, status)
+from .small import GAP_MAX, estimated, small
 
 
 def estimate_by_lasso(seen: Seen) -> Estimate:
@@ -101,54 +58,180 @@ def estimate_by_nnls(seen: Seen) -> Estimate:
     return estimated(seen, made.cells, found.heat, found.status, found.gap)
 
 
+# By an active set whose steps are exact.
+#
+# With B_P = Q R over the cells P that are neither empty nor full, and d the readings less what
+# full cells explain, the least over P lies at R^-1 (Q'd - price R^-T 1). Cells that pull more than
+# the price join, those that reach a bound leave, and the objective falls with each.
+#
+# Source: Lawson and Hanson 1974, chapter 23; Stark and Parker 1995 for the upper bound.
+
 Floats = NDArray[np.float64]
 
-# Ridges are sought so many e-folds below the operator's greatest squared strength, and above.
-_BELOW, _ABOVE = 30.0, 15.0
-_STRIDE = 3.0
+_EMPTY, _FREE, _FULL = 0, 1, 2
+# A cell that pulls more than the price by less than this, in units of the greatest pull at the
+# start, stays where it is; and a column that adds less of its length than this adds nothing.
+_PULL, _DEPENDENT = 1e-12, 1e-11
 
 
-def estimate_by_tikhonov(seen: Seen) -> Estimate:
-    """Return the heat at the ridge of the discrepancy principle.
+def bounded(operator: Floats, readings: Floats, upper: float, price: float) -> Floats:
+    """Return the heat of the least objective, (cells,), but for roundings.
 
-    Tikhonov's regularisation: the smoothest heat that the noise can explain.
-
-        minimise  ||A f - y||**2 + ridge ||f||**2   with  0 <= f <= upper
-
-    and the ridge at which ||A f - y|| = sigma sqrt(sensors), Morozov's discrepancy principle.
-
-    Source: Tikhonov 1963; Morozov 1966; Hansen 1998, section 7.2.
-
-    Limits: it draws hills, never sources, and beats the sparse estimators only where sources are
-    four or more, when hills are all that can be had. Where not even the nearest heat lies
-    within the discrepancy, that one is returned. Along a line and in a plane alike.
-
-    Differs from the source:
-    1. Heat is not negative: the free solution oscillates by more than it says.
+    Whoever calls it computes the gap: after many steps without an end, which roundings could
+    cause, the heat of the last one is returned.
     """
-    made = small(seen)
-    inside = seen.sigma**2 * len(seen.readings) - made.beyond**2
-    found = fit(made.operator, made.readings, seen.upper)
-    if found.residual**2 < inside:
-        found = _discrepant(made, math.sqrt(inside), seen.upper)
-    return estimated(seen, made.cells, found.heat, found.status, found.gap)
+    cells = operator.shape[1]
+    heat, state = np.zeros(cells), np.zeros(cells, dtype=np.int8)
+    refused = np.zeros(cells, dtype=bool)
+    least = _PULL * float(np.abs(readings @ operator).max())
+    for _ in range(10 * cells + 100):
+        held = np.flatnonzero(state)
+        left = readings - operator[:, held] @ heat[held]
+        pull = left @ operator - price
+        gain = np.where(state == _EMPTY, pull, np.where(state == _FULL, -pull, -np.inf))
+        gain[refused] = -np.inf
+        joins = int(gain.argmax())
+        if gain[joins] <= least:
+            break
+        before = int(state[joins])
+        state[joins] = _FREE
+        if _settled(operator, readings, upper, price, heat, state, joins):
+            refused[:] = False
+        else:  # it is where the others already are, or pulls by rounding alone
+            state[joins], refused[joins] = before, True
+    return heat
 
 
-def _discrepant(made: Small, inside: float, upper: float) -> Fit:
-    """Return the fit whose residual, which rises with the ridge, is that radius."""
-    start: Floats | None = None
+def _settled(
+    operator: Floats,
+    readings: Floats,
+    upper: float,
+    price: float,
+    heat: Floats,
+    state: NDArray[np.int8],
+    joins: int,
+) -> bool:
+    """Move the free cells to their least, step by step between the bounds; False if it cannot."""
+    start = heat[joins]
+    first = True
+    while (state == _FREE).any():
+        free, full = np.flatnonzero(state == _FREE), np.flatnonzero(state == _FULL)
+        basis, factor = np.linalg.qr(operator[:, free])
+        lengths = np.linalg.norm(operator[:, free], axis=0)
+        if len(free) > len(readings) or (np.abs(np.diag(factor)) < _DEPENDENT * lengths).any():
+            return not first
+        rest = (readings - upper * operator[:, full].sum(axis=1)) @ basis
+        rest -= price * solve_triangular(factor, np.ones(len(free)), trans="T")
+        target = solve_triangular(factor, rest)
+        step = target - heat[free]
+        wrong = step[free == joins] * (1 if start == 0 else -1) <= 0
+        if first and wrong.any():
+            return False
+        first = False
+        room = np.where(step > 0, upper - heat[free], heat[free])
+        lengths = np.where(step != 0, room / np.maximum(np.abs(step), 1e-300), np.inf)
+        if lengths.min() > 1:
+            heat[free] = target
+            return True
+        heat[free] += lengths.min() * step
+        stops = free[lengths <= lengths.min() * (1 + 1e-12)]
+        up = step[lengths <= lengths.min() * (1 + 1e-12)] > 0
+        state[stops] = np.where(up, _FULL, _EMPTY)
+        heat[stops] = np.where(up, upper, 0.0)
+    return True
 
-    def excess(fold: float) -> float:
-        nonlocal start  # neighbouring ridges have neighbouring multipliers
-        heat, start = ridged(made.operator, made.readings, upper, 0.0, math.exp(fold), start)
-        return float(np.linalg.norm(made.operator @ heat - made.readings)) - inside
 
-    middle = math.log(float((made.operator**2).sum(axis=0).max()))
-    low, high = middle - _BELOW, middle + _ABOVE
-    fold = high
-    if excess(high) > 0:  # else nearly no heat at all lies within the discrepancy
-        while fold > low and excess(fold) > 0:  # from above, where the program is easy
-            fold = max(low, fold - _STRIDE)
-        if fold > low:
-            fold = brentq(excess, fold, min(high, fold + _STRIDE), xtol=1e-6)
-    return fit(made.operator, made.readings, upper, ridge=math.exp(fold))
+# A bound that is so far beyond what explains the readings is first left out: it costs digits.
+_FAR = 10.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """Heat, and how much more than the least the objective is at most."""
+
+    heat: Floats
+    objective: float
+    residual: float  # ||B f - c||
+    gap: float
+    status: str  # "optimal", or "inaccurate: ..."
+
+
+def fit(operator: Floats, readings: Floats, upper: float, price: float = 0.0) -> Fit:
+    """Return the heat of the least objective, and a bound on what it exceeds the least by.
+
+    Args:
+        operator: B, (r, cells), not all 0.
+        readings: c, (r,).
+        upper: the most heat of a cell.
+        price: of heat, in squared readings a unit; at least 0.
+
+    It is had by an active set, and by an interior point where that falls short. The gap is
+    computed from the heat alone, whatever they say: for every nu
+
+        nu'c - ||nu||**2 / 2 - sum_j upper max(0, q_j),   q = B'nu - price
+
+    is at most the least objective; nu = c - B f makes it equal at the optimum.
+
+    >>> fit(np.eye(2), np.array([0.9, -1.0]), upper=1.0, price=0.4).heat.round(6)
+    array([0.5, 0. ])
+    """
+    if not readings.any():
+        return Fit(np.zeros(operator.shape[1]), 0.0, 0.0, 0.0, "optimal")
+    heat = bounded(operator, readings, upper, price)
+    found = _judged(operator, readings, upper, price, heat)
+    if found.status == "optimal":
+        return found
+    heat = _by_clarabel(operator, readings, upper, price)
+    return _judged(operator, readings, upper, price, heat)
+
+
+def _judged(operator: Floats, readings: Floats, upper: float, price: float, heat: Floats) -> Fit:
+    """Return the heat with the gap that it proves, whoever found it."""
+    left = readings - operator @ heat
+    squares = float(left @ left)
+    objective = squares / 2 + price * float(heat.sum())
+    pull = operator.T @ left - price
+    gain = float(pull @ np.where(pull > 0, upper, 0.0))
+    gap = objective - (float(left @ readings) - squares / 2 - gain)
+    good = gap <= GAP_MAX * float(readings @ readings) / 2
+    status = "optimal" if good else "inaccurate: the solver gave up short of a proof"
+    return Fit(heat, objective, float(np.sqrt(squares)), gap, status)
+
+
+def _by_clarabel(operator: Floats, readings: Floats, upper: float, price: float) -> Floats:
+    """Return the heat of the least objective, as an interior point comes near it."""
+    # In these units what is solved is near one whatever the units of readings and heat are.
+    size = float(np.linalg.norm(readings))
+    unit = size / float(np.linalg.norm(operator, axis=0).max())
+    scaled = operator * (unit / size), readings / size
+    scaled_price = price * unit / size**2
+    most = upper / unit
+    shares = _solve(*scaled, scaled_price, most if most < _FAR else None)
+    if most >= _FAR and shares.max() > most:
+        shares = _solve(*scaled, scaled_price, most)
+    return np.clip(shares * unit, 0.0, upper)
+
+
+def _solve(operator: Floats, readings: Floats, price: float, upper: float | None) -> Floats:
+    """Minimise over heat and misfit together, so that B'B, which squares B's range, is not had."""
+    rows, cells = operator.shape
+    eye = sparse.eye_array(cells)
+    square = sparse.block_diag([sparse.csc_array((cells, cells)), sparse.eye_array(rows)])
+    blocks = [
+        [sparse.csc_array(operator), -sparse.eye_array(rows)],
+        [-eye, sparse.csc_array((cells, rows))],
+    ]
+    limits = [readings, np.zeros(cells)]
+    if upper is not None:
+        blocks.append([eye, sparse.csc_array((cells, rows))])
+        limits.append(np.full(cells, upper))
+    constraints = sparse.csc_matrix(sparse.block_array(blocks))
+    cones = [clarabel.ZeroConeT(rows), clarabel.NonnegativeConeT(constraints.shape[0] - rows)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    cost = np.append(np.full(cells, price), np.zeros(rows))
+    solver = clarabel.DefaultSolver(
+        sparse.csc_matrix(square), cost, constraints, np.concatenate(limits), cones, settings
+    )
+    return np.asarray(solver.solve().x)[:cells]

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Protocol
 
-from . import Ratio, lowest
+from . import Ratio
 
 # Weights are known to 2**-_PLACES on either side; what a table holds is far coarser.
 _PLACES = 256

@@ -9,34 +9,29 @@ import pytest
 from scipy.optimize import lsq_linear, nnls
 from scipy.stats import chi2
 
-from recovery.estimators import least_l1, quadratic
+from recovery.estimators import least_l1, least_squares
 from recovery.estimators.least_l1 import estimate_as_printed
-from recovery.estimators.least_squares import (
-    estimate_by_lasso,
-    estimate_by_nnls,
-    estimate_by_tikhonov,
-)
-from recovery.estimators.quadratic import bounded, ridged
+from recovery.estimators.least_squares import bounded, estimate_by_lasso, estimate_by_nnls
 from recovery.sparse import minimise_l1
 
 SEEDS = (1, 2, 3)
 
 
-def least(seen, price=0.0, ridge=0.0, upper=None):
+def least(seen, price=0.0):
     """The least objective as cvxpy finds it, from the readings and cells as they come."""
     free = np.ones(seen.operator.shape[1], dtype=bool) if seen.open is None else seen.open
     heat = cvxpy.Variable(seen.operator.shape[1])
     cost = cvxpy.sum_squares(seen.operator @ heat - seen.readings) / 2 + price * cvxpy.sum(heat)
-    bounds = [heat >= 0, heat <= (seen.upper if upper is None else upper) * free]
-    problem = cvxpy.Problem(cvxpy.Minimize(cost + ridge * cvxpy.sum_squares(heat) / 2), bounds)
+    bounds = [heat >= 0, heat <= seen.upper * free]
+    problem = cvxpy.Problem(cvxpy.Minimize(cost), bounds)
     problem.solve(solver=cvxpy.CLARABEL)
     return problem.value
 
 
-def objective(seen, found, price=0.0, ridge=0.0):
+def objective(seen, found, price=0.0):
     heat = found.heat
     misfit = np.sum((seen.operator @ heat - seen.readings) ** 2) / 2
-    return misfit + price * heat.sum() + ridge * heat @ heat / 2
+    return misfit + price * heat.sum()
 
 
 def scenes(line, plane):
@@ -98,28 +93,6 @@ def test_the_nearest_heat_keeps_to_the_most_of_a_cell(line) -> None:
         assert objective(seen, found) == pytest.approx(least(seen), rel=1e-6)
 
 
-def test_tikhonov_stands_at_the_discrepancy_and_is_the_least_there(line, plane) -> None:
-    """No other heat with so small a residual has a smaller square."""
-    kept = 0
-    for seen in scenes(line, plane):
-        radius = seen.sigma * math.sqrt(len(seen.readings))
-        found = estimate_by_tikhonov(seen)
-        heat = cvxpy.Variable(seen.operator.shape[1])
-        free = np.ones(heat.size) if seen.open is None else seen.open
-        near = cvxpy.norm(seen.operator @ heat - seen.readings) <= radius
-        bounds = [near, heat >= 0, heat <= seen.upper * free]
-        problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.norm(heat)), bounds)
-        problem.solve(solver=cvxpy.CLARABEL)
-        if problem.status == "infeasible":  # then it is the nearest heat
-            assert found.residual == pytest.approx(estimate_by_nnls(seen).residual, rel=1e-4)
-            continue
-        kept += 1
-
-        assert found.residual == pytest.approx(radius, rel=1e-5)
-        assert np.linalg.norm(found.heat) == pytest.approx(problem.value, rel=1e-4)
-    assert kept > 5
-
-
 def test_l1_is_the_program_with_the_radius_of_the_quantile(line) -> None:
     """scipy's chi-square, and the printed program solved by cvxpy."""
     _, seen = line(4, sigma=0.3)
@@ -162,7 +135,6 @@ def test_silence_is_no_estimate(line) -> None:
     for estimate in (
         estimate_by_lasso,
         estimate_by_nnls,
-        estimate_by_tikhonov,
         least_l1.estimate,
         estimate_as_printed,
     ):
@@ -180,10 +152,10 @@ def test_a_solver_that_gives_up_is_not_believed(line, monkeypatch) -> None:
     def worse(operator: np.ndarray, *_) -> np.ndarray:
         return np.full(operator.shape[1], 0.05)
 
-    monkeypatch.setattr(quadratic, "bounded", worse)
+    monkeypatch.setattr(least_squares, "bounded", worse)
     assert estimate_by_lasso(seen).status == "optimal"
     assert estimate_by_lasso(seen).heat == pytest.approx(best.heat, abs=1e-4)
-    monkeypatch.setattr(quadratic, "_solve", worse)
+    monkeypatch.setattr(least_squares, "_solve", worse)
     assert estimate_by_lasso(seen).status.startswith("inaccurate")
 
 
@@ -208,29 +180,6 @@ def test_the_active_set_is_exact_and_scipys(line, plane) -> None:
                     assert heat.max() == 0 or pull[heat > 0].min() >= -scale
 
 
-def test_with_a_ridge_it_is_scipys_least_squares_with_more_rows(line, plane) -> None:
-    """From no ridge to speak of to nothing but one, bounds that bind, and a price as cvxpy has it.
-
-    A start that belongs to another ridge ends at the same heat, and so does a senseless one.
-    """
-    for seen in (line(1)[1], line(2, 3, sigma=0.3)[1], plane(3)[1]):
-        cells, strong = seen.operator.shape[1], np.linalg.norm(seen.operator, 2) ** 2
-        for share, upper in ((1e-6, 1.0), (1e-3, 0.1), (1e-1, 1.0), (1e3, 1.0)):
-            ridge = share * strong
-            rows = np.vstack([seen.operator, math.sqrt(ridge) * np.eye(cells)])
-            goal = np.append(seen.readings, np.zeros(cells))
-            other = lsq_linear(rows, goal, (0, upper), "bvls", tol=1e-14).x
-            near = ridged(seen.operator, seen.readings, upper, 0.0, 10 * ridge)[1]
-            for start in (None, near, -100 * near, 100 * near):
-                heat, nu = ridged(seen.operator, seen.readings, upper, 0.0, ridge, start)
-
-                assert heat == pytest.approx(other, abs=1e-6)
-                assert nu == pytest.approx(seen.readings - seen.operator @ heat, abs=1e-6)
-        priced = quadratic.fit(seen.operator, seen.readings, seen.upper, 0.5, 1e-3 * strong)
-        assert priced.status == "optimal"
-        assert priced.objective == pytest.approx(least(seen, 0.5, 1e-3 * strong), rel=1e-6)
-
-
 def test_equal_columns_and_none_are_no_trouble_for_the_active_set() -> None:
     """Two cells that are heard alike, one that is not heard, and fewer sensors than cells."""
     operator = np.array([[1.0, 1.0, 0.0, 0.5], [0.0, 0.0, 0.0, 0.5]])
@@ -245,7 +194,7 @@ def test_equal_columns_and_none_are_no_trouble_for_the_active_set() -> None:
 def test_another_unit_of_heat_or_warmth_changes_nothing(line, scale: float) -> None:
     """Microkelvin or megajoules: the map is the same one."""
     _, seen = line(2)
-    for estimate in (estimate_by_lasso, estimate_by_nnls, estimate_by_tikhonov):
+    for estimate in (estimate_by_lasso, estimate_by_nnls):
         found = estimate(seen)
         warmer = replace(
             seen,

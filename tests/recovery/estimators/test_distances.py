@@ -28,10 +28,8 @@ TABLE = {
     "lasso": {1: (0.059, 0.119, 0.117, 0.113), 10: (0.008, 0.056, 0.070, 0.085)},
     "nnls": {1: (0.107, 0.130, 0.132, 0.125), 10: (0.026, 0.062, 0.079, 0.083)},
     "entropy": {1: (0.042, 0.050, 0.054, 0.051), 10: (0.005, 0.022)},
-    "map": {1: (0.042, 0.052, 0.072), 10: (0.003, 0.007, 0.019)},
 }
 LMMSE = {1: (0.064, 0.060, 0.061, 0.058), 10: (0.026, 0.029, 0.036, 0.035)}
-MIXTURE = {1: (0.174, 0.207, 0.203, 0.220)}
 
 
 @cache
@@ -79,10 +77,9 @@ def test_a_row_of_the_table_is_reproduced(name: str) -> None:
     assert (off**2).sum() < chi2.ppf(0.95, len(off))
 
 
-@pytest.mark.parametrize(("name", "table"), [("lmmse", LMMSE), ("mixture", MIXTURE)])
-def test_a_row_of_the_table_is_bettered(name: str, table: dict[int, tuple[float, ...]]) -> None:
+def test_a_row_of_the_table_is_bettered() -> None:
     """Where ours says what it does otherwise: nowhere worse, on the whole clearly nearer."""
-    off = deviations(table, name)
+    off = deviations(LMMSE, "lmmse")
 
     assert off.max() < 2
     assert off.mean() < -1
