@@ -44,7 +44,7 @@ from physics.points import histogram, mnormal, normal, szipf
 from recovery.disk import Query, plan
 from recovery.disk.channel import channel_of
 from recovery.disk.estimators import estimate
-from recovery.distance import far_off
+from recovery.distance import wasserstein2
 from recovery.score.ranges import errors, shares, workload
 
 SIDE = 24
@@ -74,8 +74,15 @@ EPSILON = (5, 2)
 world = np.random.default_rng(41)
 blunt = recovered("k-RR", people, Setting((SIDE, SIDE), EPSILON), world)
 truth = people / people.sum()
+
+
+def metres_off(mass):
+    """Return how far the map is from the people, W2 in metres."""
+    return wasserstein2(truth, mass, normalise=True) * SIDE * GRID.cell_mm / 1000
+
+
 show({"where people are": truth, "from k-ary response, epsilon 5/2": blunt}, truth.max())
-blunt_far = far_off(truth, blunt, GRID).metres
+blunt_far = metres_off(blunt)
 print(f"the earth would have to be moved {blunt_far:.0f} m (W2)")
 
 # %% [markdown]
@@ -109,7 +116,7 @@ channel = channel_of(round_)
 counts = count_many(round_, people, world)
 printed = estimate("em", channel, counts, 2.5)
 show({"what was answered": counts, "the paper's map": printed.mass, "the truth": truth})
-disk_far = far_off(truth, printed.mass, GRID).metres
+disk_far = metres_off(printed.mass)
 print(f"{disk_far:.0f} m from the truth, by the same people and the same promise")
 assert disk_far < 0.8 * blunt_far
 
@@ -150,7 +157,7 @@ show(
     truth.max(),
 )
 for name, mass in (("paper", printed.mass), ("auto", smooth.mass), ("wave, auto", wave)):
-    print(f"{name:11s} {far_off(truth, mass, GRID).metres:5.0f} m")
+    print(f"{name:11s} {metres_off(mass):5.0f} m")
 print(smooth.why)
 
 # %% [markdown]
@@ -177,13 +184,14 @@ for name, (law, users) in POINTS.items():
         row = {}
         for way in NAMES:
             runs = [
-                far_off(
+                side
+                * wasserstein2(
                     crowd,
                     recovered(
                         way, crowd, Setting((side, side), epsilon), np.random.default_rng(run)
                     ),
-                    grid,
-                ).cells
+                    normalise=True,
+                )
                 for run in range(2 if way == "SEM-Geo-I" else 4)
             ]
             row[way] = np.mean(runs), 1.96 * np.std(runs, ddof=1) / len(runs) ** 0.5

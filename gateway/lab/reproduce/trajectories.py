@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.records import Grid
-from recovery.distance import far_off
+from recovery.distance import wasserstein2
 from recovery.noise import Ratio
 
 from . import traces
@@ -149,7 +148,7 @@ def scored(told: Told) -> float:
     else:
         ways = {ONE: one_point, SHARED: shared, EACH: each_point}
         found = ways[told.mechanism](walks, told.side, told.epsilon, world)
-    return far_off(truth, found, Grid((told.side, told.side), 0)).cells
+    return wasserstein2(truth, found, normalise=True) * told.side
 
 
 @lru_cache(maxsize=4)

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from edge.records import Grid
-from recovery.distance import far_off
+from recovery.distance import wasserstein2
 from recovery.noise import Ratio
 
 from ...faults import OperatorFault
@@ -58,19 +57,18 @@ class Trial(NamedTuple):
 def scored(trial: Trial) -> float:
     """Return how far the map is from the people, W2 in cells; the mean over the crowd's parts."""
     crowd = trial.source.crowd(trial.seed, trial.scale)
-    grid = Grid((trial.side, trial.side), 0)
     scores = []
     for number, part in enumerate(crowd.parts):
         people = counted(part, trial.side)
         if trial.mechanism == UNIFORM:
             found = np.ones(people.shape)
         else:
-            setting = Setting(grid.shape, trial.epsilon, trial.radius)
+            setting = Setting((trial.side, trial.side), trial.epsilon, trial.radius)
             # Told by what it is, and not by its place in a figure.
             told = repr((trial.mechanism, trial.side, trial.epsilon, trial.radius)).encode()
             world = np.random.default_rng([trial.seed, 1, trial.run, number, zlib.crc32(told)])
             found = recovered(trial.mechanism, people, setting, world)
-        scores.append(far_off(people, found, grid).cells)
+        scores.append(wasserstein2(people, found, normalise=True) * trial.side)
     return statistics.fmean(scores)
 
 
