@@ -1,0 +1,1 @@
+"""The device halves of mechanisms, a file each."""

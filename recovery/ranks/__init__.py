@@ -1,0 +1,162 @@
+"""Where people are, analyst half: plan the groups, and draw the map from blurred sums of places.
+
+Guarantee: epsilon, pure, for all releases of the window together. Neighbours: all points of one
+user, in every release, lie elsewhere; how many users answered is public. Trust: central, the
+gateway sees every place until the release. Unit: the window. Not protected: that a device
+answers, who has one, more windows; and where a user has more points than are counted or answers
+again beyond the window, what these tell together.
+
+Points over time share one budget: each release sorts all places anew with an even part of what
+the releases before it left, and the map is of all of them together.
+
+Source: paper 004, Sections 3 to 5.
+
+Differs from the paper:
+1. Sums and not averages are blurred, in whole numbers; how groups are chosen is in `groups`.
+2. One user may have several points, all protected together; the paper protects one point, and
+   has a set of 164 860 points of five people.
+3. Between groups places lie evenly (`order`), and nobody answering is no map.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from edge.mechanisms.ranks import NAME as NAME
+from edge.mechanisms.ranks import Params, epsilon, params_of
+from edge.records import Grid, Guarantee, Release, Round
+
+from ..maps.heatmap import Heatmap, Unresolved
+from ..noise import lowest
+from .groups import expected_error, group_of
+from .query import ORDER, axes_of, epsilon_of_one
+from .query import Query as Query
+
+_NEIGHBOURS = "where all points of one user are, in every release"
+_TRUST = "central: the gateway sees every place, blurs the sums and forgets the places"
+_UNPROTECTED = (
+    "that somebody is there and answers, when, and who it is; how many answer; points beyond "
+    "those that count; and further windows"
+)
+
+
+def plan(query: Query, releases: Sequence[Release]) -> Round | None:
+    """Return the next Round of whole numbers, None when the window is full or its budget spent."""
+    spent = sum((Fraction(*epsilon(release.round)) for release in releases), Fraction(0))
+    left = Fraction(*query.epsilon) - spent
+    if len(releases) >= query.readings or left <= 0:
+        return None
+    one = left / (query.readings - len(releases))
+    params = Params(
+        group_of(query), one.numerator, one.denominator, ORDER, axes_of(query), query.points
+    )
+    return Round(len(releases) + 1, NAME, told_grid(query.grid), tuple(params), promise(query))
+
+
+def promise(query: Query) -> Guarantee:
+    """Return what the releases of this query promise; true of the whole numbers really drawn."""
+    one, many = epsilon_of_one(query), query.points > 1
+    return Guarantee(
+        epsilon=lowest(query.epsilon),
+        delta=None,
+        # Pure epsilon is at most epsilon**2 / 2 of zCDP; exactly, by Bun and Steinke 2016.
+        rho=(one * one / 2).as_integer_ratio(),
+        neighbours=_NEIGHBOURS,
+        trust=_TRUST,
+        unit=f"the window of {query.readings} release{'s' * (query.readings > 1)}, with "
+        f"{query.points} point{'s' * many} of a user in each",
+        unprotected=_UNPROTECTED,
+    )
+
+
+def told_grid(grid: Grid) -> Grid:
+    """Return the grid whose cells devices tell: each cell halved while whole millimetres allow.
+
+    >>> told_grid(Grid((20, 10), 500)), told_grid(Grid((64, 1), 0)).shape
+    (Grid(shape=(80, 40), cell_mm=125), (65536, 1))
+    """
+    columns, rows = grid.shape
+    if not grid.cell_mm:
+        return Grid((1 << ORDER, 1 if rows == 1 else 1 << ORDER), 0)
+    side = grid.cell_mm
+    while side % 2 == 0 and 2 * max(columns, rows) <= 1 << ORDER:
+        columns, rows, side = 2 * columns, rows if grid.shape[1] == 1 else 2 * rows, side // 2
+    return Grid((columns, rows), side)
+
+
+def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
+    """Return the map of where users are, or why there is none.
+
+    Args:
+        query: what was planned with.
+        releases: of the same query; each counts by how many answered.
+
+    Raises:
+        ValueError: no release, or one that does not belong to the query.
+    """
+    _check(query, releases)
+    promised = releases[0].round.guarantee
+    full = [release for release in releases if release.reports]
+    if not full:
+        why = "no device answered; wait for reports, or look at the devices' link"
+        return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
+    # Loaded here alone: every gateway starts with this file, and the rest is for drawing.
+    from .order import cell_shares, order_of
+
+    mass = sum(
+        release.reports
+        * cell_shares(
+            *order_of(release, query.estimator != "steps").points(ORDER, axes_of(query)),
+            query.grid.shape,
+        )
+        for release in full
+    )
+    reports = sum(release.reports for release in full)
+    return Heatmap(
+        query.grid,
+        mass / mass.sum(),
+        promised,
+        float(reports),
+        _status(query, min(release.reports for release in full)),
+        query.estimator,
+        "places lie evenly between groups" if query.estimator == "auto" else "",
+    )
+
+
+def _status(query: Query, users: int) -> str:
+    """Return what is to be said of a map of so few users, or of so little epsilon."""
+    count, one = users * query.points, float(epsilon_of_one(query)) / query.points
+    group = group_of(query)
+    # The average of all places has noise of scale 1 / (epsilon count) of the whole curve.
+    if one * count < 4 or (group <= count and expected_error(count, one, group) >= 0.125):
+        return (
+            "the noise is as wide as the whole grid, so the map says nothing of where people are; "
+            "ask for more epsilon, or of more users"
+        )
+    if group > count:
+        return f"all {count} points are in one group of up to {group}; the map is one place"
+    return "optimal"
+
+
+def _check(query: Query, releases: Sequence[Release]) -> None:
+    expected = plan(query, ())
+    if expected is None or not 0 < len(releases) <= query.readings:
+        raise ValueError(
+            f"{len(releases)} releases came but the query asks for 1 to {query.readings}: what is "
+            "promised holds for so many. Give those of one window."
+        )
+    numbers = {release.round.number for release in releases}
+    for release in releases:
+        found = release.round
+        same = found._replace(number=1, guarantee=expected.guarantee) == expected
+        if not same or len(numbers) != len(releases):
+            raise ValueError(
+                f"round {found.number} is not one of this query's plan: other groups or another "
+                "curve give another map. Recover with the query that it was planned with."
+            )
+        groups = -(-release.reports * query.points // params_of(found).group)
+        if len(release.values) != groups or not all(type(v) is int for v in release.values):
+            raise ValueError(
+                f"round {found.number} released {len(release.values)} sums of {release.reports} "
+                f"reports but must release {groups}, all whole numbers: nothing else passes the "
+                "veil. Take it as published."
+            )

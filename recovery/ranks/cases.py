@@ -1,0 +1,62 @@
+"""What the audit needs to know of places in order: crowds so small that all of them can be tried.
+
+Written from the promise and not from the device's own arithmetic: the noise that a release needs
+is worked out here from the epsilon stated and the curve's length.
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from edge.mechanisms.ranks import sums
+from edge.records import Grid, Reading, Round
+
+from .query import Query, axes_of, epsilon_of_one
+
+NAME = "ranks"
+KIND = "central"
+USERS = 5  # few enough for every crowd of them to be tried
+
+
+def rooms() -> Iterator[tuple[str, Query]]:
+    """Yield queries that every layer looks at, each there for a fault that others hide."""
+    yield "groups of two, the last one short", Query(Grid((4, 4), 0), (1, 1), users=USERS)
+    yield "a line, no groups", Query(Grid((8, 1), 500), (7, 5), users=USERS, group=1)
+    # The average of one place in three would have three times its share.
+    yield (
+        "a short last group, two releases",
+        Query(Grid((3, 2), 250), (1, 2), users=USERS, group=4, readings=2),
+    )
+    yield "two points of a user", Query(Grid((2, 2), 0), (3, 1), users=USERS, points=2, group=3)
+    yield "one group of all", Query(Grid((5, 3), 1000), (1, 10), users=USERS, group=100)
+
+
+def readings(query: Query) -> int:
+    """Return for how many releases the promise holds."""
+    return query.readings
+
+
+def inputs(query: Query, round: Round) -> Sequence[Reading]:
+    """Return what a device may hold: both ends of the curve, its middle, and beyond the grid."""
+    columns, rows = round.grid.shape
+    last = columns - 1
+    cells = [(0, 0), (last, 0), (columns // 2, rows // 2), (-7, 1 << 40)]
+    if query.points == 1:
+        return [Reading(0, cell) for cell in cells]
+    # One place told twice; both ends at once; more places than count.
+    return [
+        Reading(0, cells[0]),
+        Reading(0, cells[1]),
+        Reading(0, (*cells[0], *cells[1])),
+        Reading(0, (*cells[1], *cells[2], *cells[3])),
+    ]
+
+
+def gathered(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
+    """Return the whole numbers that a release blurs, as they are: private."""
+    return sums(round, [place for payload in payloads for place in payload[1:]])
+
+
+def scale(query: Query) -> Fraction:
+    """Return the least scale of discrete Laplace noise that each number of a release needs."""
+    length = (1 << 16 * axes_of(query)) - 1
+    return query.points * length / epsilon_of_one(query)
