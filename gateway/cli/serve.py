@@ -38,7 +38,7 @@ from ..storage.places import place_of
 from ..storage.reader import Reader
 from ..storage.store import Store
 from ..telling import Event
-from ..web import token
+from ..web import access
 from ..web.server import Page
 from ..workers.naming import holder
 from ..workers.worker import Worker
@@ -209,7 +209,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     query, mechanism = config.query(deployment), deployment.rounds.mechanism
     manager = Supervised()
     where = deployment.page
-    secret = token.read(where.token_file)
+    secret = access.read(where.token_file)
     known: Any = {"token": secret, "hosts": where.hosts, "health": health, "metrics": metrics}
     known["probed"] = where.probed
     with (
@@ -371,7 +371,7 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
         store = Store.of(deployment)
         stack.callback(store.close)
         if port is not None:
-            secret, hosts = token.read(deployment.page.token_file), deployment.page.hosts
+            secret, hosts = access.read(deployment.page.token_file), deployment.page.hosts
             page = Page(
                 deployment.page.host,
                 port,

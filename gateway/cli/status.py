@@ -28,7 +28,7 @@ from ..storage.alone import alone
 from ..storage.places import place_of
 from ..storage.store import Store
 from ..terms import terms, unit_of
-from ..web.token import read as read_token
+from ..web.access import read as read_token
 from .store import reading
 
 # Whether a running gateway works: `heatveil health`, for people, Docker and other watchers.

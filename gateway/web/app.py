@@ -23,12 +23,10 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from . import api, probes, session, stream
-from .door import Door
-from .guarded import Guarded
-from .parts import Parts
-from .reading import Reading
-from .refusals import Refusal, missing
+from . import access, api, feed, probes
+from .access import Door, Guarded
+from .parts import Parts, Reading
+from .requests import Refusal, missing
 
 HERE = Path(__file__).parent
 FILES = {"/": "index.html"} | {
@@ -68,13 +66,13 @@ def application(
     routes = [
         Route("/api/state", state),
         Route("/api/map", last_map),
-        *session.routes(door),
-        *stream.routes(parts.feed),
+        *access.session_routes(door),
+        *feed.event_routes(parts.feed),
         *api.routes(parts, reading, door.locked),
         *probes.routes(parts, reading),
         *(Route(path, file) for path in FILES),
     ]
-    return _guarded(routes, door, hosts, {*FILES, "/livez", session.PATH}, lifespan)
+    return _guarded(routes, door, hosts, {*FILES, "/livez", access.PATH}, lifespan)
 
 
 def probing(parts: Parts, door: Door, hosts: Collection[str] | None = None) -> Starlette:

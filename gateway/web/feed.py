@@ -1,19 +1,93 @@
-"""From the service's threads to any number of viewers, however slow they are.
+"""What the service tells, and every viewer of it, however slow, by server-sent events.
 
-Every viewer has room for the latest event of each kind and no more: what it has not fetched
-in time is overtaken, so a viewer that sleeps costs nothing and the gateway waits for nobody.
+The last few events of each kind are kept, numbered, as they go over the wire: a viewer who comes
+back says which was the last it heard and gets the rest, or, where some of that has been
+overwritten, is told so and gets all there is instead. Each has room for the latest event of each
+kind and no more, so one that sleeps costs nothing and the gateway waits for nobody.
 
 Differs from a queue of the last few events: there many reports would push out the one map.
 """
 
 import asyncio
+import secrets
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
+from typing import Any, NamedTuple
 
+import msgspec
 import structlog
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from .kept import Event as Event
-from .kept import Kept, Told
+from .requests import Refusal, Resumed, asked, check_accepts
+
+Event = dict[str, Any]
+KEPT = 8  # of each kind
+
+
+class Told(NamedTuple):
+    """An event with its number and its bytes."""
+
+    number: int
+    event: Event
+    frame: bytes
+
+
+class Kept:
+    """The last events of each kind since this start; not thread safe."""
+
+    def __init__(self, size: int = KEPT) -> None:
+        self._size = size
+        self._start = secrets.token_hex(4)  # numbers of another start mean nothing here
+        self.number = 0
+        self._kinds: dict[str, deque[Told]] = {}
+        self._lost: dict[str, int] = {}  # of each kind the newest that was overwritten
+
+    def add(self, event: Event) -> Told:
+        """Number an event and keep it."""
+        self.number += 1
+        kind = event["kind"]
+        told = Told(self.number, event, self._framed(kind, event))
+        held = self._kinds.setdefault(kind, deque(maxlen=self._size))
+        if len(held) == self._size:
+            self._lost[kind] = held[0].number
+        held.append(told)
+        return told
+
+    def latest(self) -> list[Told]:
+        """Return the last of each kind, oldest first."""
+        return sorted((held[-1] for held in self._kinds.values()), key=lambda one: one.number)
+
+    def after(self, id: str) -> Sequence[Told]:
+        """Return what was told after the event of this id, or a `reset` with all there is."""
+        start, _, number = id.partition(":")
+        whole = number.isdecimal() and number.isascii() and len(number) < 16
+        if start != self._start or not whole:
+            return [self._reset("this gateway has not told what you heard last: it began anew")]
+        since = int(number)
+        if any(lost > since for lost in self._lost.values()) or since > self.number:
+            return [self._reset("some of what was told since then is gone")]
+        missed = [one for held in self._kinds.values() for one in held if one.number > since]
+        return sorted(missed, key=lambda one: one.number)
+
+    def _reset(self, why: str) -> Told:
+        events = {one.event["kind"]: one.event for one in self.latest()}
+        event = {"kind": "reset", "why": why, "events": events}
+        return Told(self.number, event, self._framed("reset", event))
+
+    def _framed(self, kind: str, event: Event) -> bytes:
+        data = msgspec.json.encode(event)
+        return b"id: %s:%d\nevent: %s\ndata: %s\n\n" % (
+            self._start.encode(),
+            self.number,
+            kind.encode(),
+            data,
+        )
+
 
 MOST = 500  # viewers
 EVERY_S = 0.05  # that viewers are woken at most: a thousand devices answer at once
@@ -148,3 +222,78 @@ class Feed:
             viewer.news.set()
         if self._loop is not None:
             self._loop.call_later(BEAT_S, self._beat)
+
+
+PATHS = ("/api/v1/events", "/api/events")
+KIND = "text/event-stream"
+# A proxy would hold events back; a browser that lost us asks again after half a second.
+HEADERS = {"x-accel-buffering": "no"}
+BEGIN, BEAT, END = (
+    b"retry: 500\n\n",
+    b"event: beat\ndata: {}\n\n",
+    b'event: bye\ndata: {"kind":"bye"}\n\n',
+)
+FULL = Refusal(
+    503,
+    "viewers",
+    f"{MOST} pages are looking already, and the gateway has its own work to do",
+    "close some of them, or ask /api/v1/state now and then",
+    {"retry-after": "30"},
+)
+
+
+def event_routes(feed: Feed) -> list[Route]:
+    """Return the addresses of the events."""
+
+    async def events(request: Request) -> Response:
+        check_accepts(request, KIND)
+        wanted = asked(Resumed, {}, request.scope["query_string"])
+        last_id = request.headers.get("last-event-id") or wanted.last_event_id
+        if not feed.enter():
+            raise FULL
+        return Events(feed, last_id)
+
+    return [Route(path, events) for path in PATHS]
+
+
+class Events(StreamingResponse):
+    """What is told, until the viewer hangs up or the feed ends."""
+
+    def __init__(self, feed: Feed, last_id: str | None) -> None:
+        super().__init__((), headers=HEADERS, media_type=KIND)
+        self._feed, self._last_id = feed, last_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._feed.leave()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
+        if scope["method"] != "HEAD":
+            telling = asyncio.ensure_future(self._tell(send))
+            hanging = asyncio.ensure_future(_hung_up(receive))
+            try:
+                await asyncio.wait([telling, hanging], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                telling.cancel()
+                hanging.cancel()
+                await asyncio.gather(telling, hanging, return_exceptions=True)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _tell(self, send: Send) -> None:
+        body = BEGIN
+        async with aclosing(self._feed.watch(self._last_id)) as watching:
+            async for new in watching:
+                body += b"".join([told.frame for told in new]) or (b"" if body else BEAT)
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+                body = b""
+        await send({"type": "http.response.body", "body": END, "more_body": True})
+
+
+async def _hung_up(receive: Receive) -> None:
+    """Return when the viewer has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

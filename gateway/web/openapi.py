@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from .operations import OPERATIONS, Operation
-from .refusals import KIND, Problem
+from .requests import KIND, Problem
 
 BASE = "/api/v1"
 REF = "#/components/schemas/{name}"

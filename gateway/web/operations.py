@@ -1,16 +1,278 @@
 """Everything that can be asked of the API, as one table: routes and their description come of it.
 
-A function here may wait for the store: it runs on a thread of `reading`.
+What answers an operation may wait for the disk: it runs on a thread of `parts`.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, NamedTuple
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Struct
 
-from . import answers, asks, devices, looked_up, maps
+from ..currency import Unit
+from ..terms import unit_in
+from . import answers, requests
 from .parts import Parts
 from .probes import standing
+from .requests import STARTING, missing
+
+
+class MapHead(Struct):
+    """A map without its picture."""
+
+    number: int
+    status: str = ""
+    why: str = ""
+    seconds: float | None = None
+    total: float | None = None
+    estimator: str | None = None
+    sensors_used: int | None = None
+    sensors_enrolled: int | None = None
+    quorum: int | None = None
+
+
+class Maps(Struct):
+    """Maps, newest first; `next` is the `before` of the next page."""
+
+    maps: list[MapHead]
+    next: int | None
+
+
+class Band(Struct):
+    """Between what the share of heat up to each cell lies."""
+
+    level: float
+    low: Any
+    high: Any
+
+
+class Credible(Struct):
+    """How sure the map is, if sources are as the query says."""
+
+    level: float
+    present: list[list[float]]
+    numbers: list[float]
+    band: Band | None = None
+    expected_error: float | None = None
+
+
+class Verdict(Struct):
+    """Whether the readings can be if the deployment file is right: "fits", or why not."""
+
+    level: str
+    why: str = ""
+
+
+class Map(MapHead):
+    """A map: each cell's share of all there is, row by row; null where none could be drawn.
+
+    sd is how sure each share is, one standard deviation; null where the mechanism says none.
+    """
+
+    mass: list[list[float]] | None = None
+    sd: list[list[float]] | None = None
+    chosen: str | None = None
+    credible: Credible | None = None
+    certified: Band | None = None
+    verdict: Verdict | None = None
+    guarantee: dict[str, Any] = {}
+
+
+def rounds(parts: Parts, asked: requests.Paged) -> answers.Rounds:
+    """Return a page of rounds, newest first."""
+    reader = reader_of(parts)
+    rows, unit = reader.rounds(asked.limit + 1, asked.older), _unit(reader)
+    found = [_round(row, unit) for row in rows[: asked.limit]]
+    return answers.Rounds(found, found[-1].number if len(rows) > asked.limit else None)
+
+
+def one_round(parts: Parts, asked: requests.One) -> answers.Round:
+    """Return the round of a number."""
+    reader = reader_of(parts)
+    row = reader.round(asked.number)
+    if row is None:
+        raise missing(f"round {asked.number}")
+    return _round(row, _unit(reader))
+
+
+def release(parts: Parts, asked: requests.One) -> answers.Release:
+    """Return what a round released."""
+    values = reader_of(parts).release(asked.number)
+    if values is None:
+        raise missing(f"release of a round {asked.number}")
+    return answers.Release(asked.number, list(values))
+
+
+def maps(parts: Parts, asked: requests.Paged) -> Maps:
+    """Return a page of maps without their pictures, newest first."""
+    bodies = reader_of(parts).maps(asked.limit + 1, asked.older)
+    found = [msgspec.json.decode(body, type=MapHead) for body in bodies[: asked.limit]]
+    return Maps(found, found[-1].number if len(bodies) > asked.limit else None)
+
+
+def one_map(parts: Parts, asked: requests.One) -> Map:
+    """Return the map of a round."""
+    return _map(reader_of(parts).map(asked.number), f"map of a round {asked.number}")
+
+
+def latest_map(parts: Parts, asked: requests.Nothing) -> Map:
+    """Return the newest map."""
+    return _map(reader_of(parts).map(None), "map yet")
+
+
+def ledger(parts: Parts, asked: requests.Paged) -> answers.Ledger:
+    """Return the promise in words, its budget, and a page of what was charged, newest first."""
+    reader, told = reader_of(parts), parts.feed.latest()
+    promised, budget = reader.promise()
+    unit = unit_in(promised)
+    book = None if budget is None else reader.ledger(budget)
+    rows = reader.charges(asked.limit + 1, asked.older)
+    charges = [
+        answers.Charge(
+            row.id, row.number, row.device or "", answers.Rho.of(row.rho, unit), row.at_s
+        )
+        for row in rows[: asked.limit]
+    ]
+    return answers.Ledger(
+        told.get("promise", {}).get("sentences", []),
+        (told.get("map") or reader.map(None) or {}).get("guarantee"),
+        _rho(book and book.budget, unit),
+        _rho(book and book.spent, unit),
+        _rho(book and book.left, unit),
+        charges,
+        charges[-1].id if len(rows) > asked.limit else None,
+    )
+
+
+def refused(parts: Parts, asked: requests.Paged) -> answers.Refusals:
+    """Return how many messages did not count, and a page of them, newest first."""
+    reader = reader_of(parts)
+    rows = reader.refused(asked.limit + 1, asked.older)
+    found = [
+        answers.Refused(row.id, row.at_s, row.topic, row.kind, row.why, row.size)
+        for row in rows[: asked.limit]
+    ]
+    following = found[-1].id if len(rows) > asked.limit else None
+    return answers.Refusals(reader.refused_kinds(), found, following)
+
+
+def _round(row: Any, unit: Unit) -> answers.Round:
+    return answers.Round(
+        number=row.number,
+        name=row.name_hex,
+        mechanism=row.mechanism,
+        opened_s=row.opened_s,
+        closed_s=row.closed_s,
+        reports=row.reports,
+        enrolled=row.enrolled,
+        rho=answers.Rho.of(row.rho, unit),
+        outcome=row.outcome,
+    )
+
+
+def _map(body: Any, what: str) -> Map:
+    if body is None:
+        raise missing(what)
+    return msgspec.convert(body, Map)
+
+
+def _rho(rho: Fraction | None, unit: Unit) -> answers.Rho | None:
+    return None if rho is None else answers.Rho.of(rho, unit)
+
+
+def _unit(reader: Any) -> Unit:
+    promised, _ = reader.promise()
+    return unit_in(promised)
+
+
+def reader_of(parts: Parts) -> Any:
+    """Return what reads the store.
+
+    Raises:
+        Refusal: it is not there yet.
+    """
+    if parts.reader is None:
+        raise STARTING
+    return parts.reader
+
+
+def devices(parts: Parts, asked: requests.Named) -> answers.Devices:
+    """Return a page of devices, by name."""
+    reader = reader_of(parts)
+    rows = sorted(reader.devices(), key=lambda row: (row.name, row.key_id_hex))
+    if asked.after is not UNSET:
+        rows = [row for row in rows if row.name > asked.after]
+    # All keys of a device are on one page: the next begins with a name.
+    names = list(dict.fromkeys(row.name for row in rows))
+    shown = set(names[: asked.limit])
+    counts, (promised, budget) = _refused(reader.refused_topics()), reader.promise()
+    unit = unit_in(promised)
+    left = _left(reader, budget, unit)
+    found = [
+        _device(row, counts.get(row.name, Counter()), left(row.name))
+        for row in rows
+        if row.name in shown
+    ]
+    return answers.Devices(
+        found,
+        budget and answers.Rho.of(budget, unit),
+        names[asked.limit - 1] if len(names) > asked.limit else None,
+    )
+
+
+def gaps(parts: Parts, asked: requests.OneNamed) -> answers.Gaps:
+    """Return which numbers of a device never came."""
+    found = reader_of(parts).gaps(asked.name)
+    return answers.Gaps(asked.name, [answers.Gap(*gap) for gap in found])
+
+
+def quarantine(parts: Parts, asked: requests.Nothing) -> answers.Quarantine:
+    """Return the devices that are shut out: those in the store, and those just told."""
+    told = parts.feed.latest().get("quarantine", {}).get("devices", [])
+    rows = {row.name: row.quarantine for row in reader_of(parts).devices() if row.quarantine}
+    why = rows | {one["device"]: one["why"] for one in told}
+    since = {one["device"]: one.get("since_s") for one in told}
+    return answers.Quarantine(
+        [answers.Quarantined(name, why[name], since.get(name)) for name in sorted(why)]
+    )
+
+
+def _refused(topics: dict[tuple[str, str], int]) -> dict[str, Counter[str]]:
+    """Return how often what of each device did not count, by kind, from the topics it used."""
+    found: dict[str, Counter[str]] = {}
+    for (topic, kind), count in topics.items():
+        levels = topic.split("/")
+        if len(levels) == 5:  # heatveil/1/SITE/DEVICE/data
+            found.setdefault(levels[3], Counter())[kind] += count
+    return found
+
+
+def _left(reader: Any, budget: Fraction | None, unit: Unit) -> Callable[[str], answers.Rho | None]:
+    """Return what tells what is left of each device's budget, after rounds and second answers."""
+    if budget is None:
+        return lambda name: None
+    paid: dict[str, Fraction] = defaultdict(Fraction)
+    for charge in reader.ledger(budget).charges:
+        paid[charge.device] += charge.rho
+    return lambda name: answers.Rho.of(max(budget - paid[""] - paid[name], Fraction(0)), unit)
+
+
+def _device(row: Any, refused: Counter[str], left: answers.Rho | None) -> answers.Device:
+    return answers.Device(
+        name=row.name,
+        key_id=row.key_id_hex,
+        boot=row.epoch,
+        seq=row.seq,
+        reports=row.reports,
+        last_s=row.last_s,
+        late=refused["late"],
+        refused=refused.total(),
+        left=left,
+        alarm=row.alarm,
+        quarantine=row.quarantine,
+    )
 
 
 class Operation(NamedTuple):
@@ -31,11 +293,11 @@ class Operation(NamedTuple):
         return self.answer.__name__.removeprefix("_")
 
 
-def _health(parts: Parts, asked: asks.Nothing) -> answers.Standing:
+def _health(parts: Parts, asked: requests.Nothing) -> answers.Standing:
     return standing(parts)
 
 
-def _state(parts: Parts, asked: asks.Nothing) -> answers.State:
+def _state(parts: Parts, asked: requests.Nothing) -> answers.State:
     return answers.State(parts.feed.latest())
 
 
@@ -43,7 +305,7 @@ OPERATIONS = [
     Operation(
         "/health",
         "Which parts work, and why one does not.",
-        asks.Nothing,
+        requests.Nothing,
         answers.Standing,
         _health,
         stored=False,
@@ -51,76 +313,76 @@ OPERATIONS = [
     Operation(
         "/state",
         "The last event of each kind.",
-        asks.Nothing,
+        requests.Nothing,
         answers.State,
         _state,
         stored=False,
     ),
-    Operation("/rounds", "The rounds.", asks.Paged, answers.Rounds, looked_up.rounds),
+    Operation("/rounds", "The rounds.", requests.Paged, answers.Rounds, rounds),
     Operation(
         "/rounds/{number}",
         "One round.",
-        asks.One,
+        requests.One,
         answers.Round,
-        looked_up.one_round,
+        one_round,
         missing=True,
     ),
     Operation(
         "/rounds/{number}/release",
         "What a round released: noised whole numbers.",
-        asks.One,
+        requests.One,
         answers.Release,
-        looked_up.release,
+        release,
         missing=True,
     ),
-    Operation("/maps", "The maps, without their pictures.", asks.Paged, maps.Maps, looked_up.maps),
+    Operation("/maps", "The maps, without their pictures.", requests.Paged, Maps, maps),
     Operation(
         "/maps/latest",
         "The newest map.",
-        asks.Nothing,
-        maps.Map,
-        looked_up.latest_map,
+        requests.Nothing,
+        Map,
+        latest_map,
         missing=True,
         tagged=True,
     ),
     Operation(
         "/maps/{number}",
         "The map of one round.",
-        asks.One,
-        maps.Map,
-        looked_up.one_map,
+        requests.One,
+        Map,
+        one_map,
         missing=True,
         tagged=True,
     ),
     Operation(
         "/ledger",
         "What is promised, what was charged and what is left.",
-        asks.Paged,
+        requests.Paged,
         answers.Ledger,
-        looked_up.ledger,
+        ledger,
     ),
     Operation(
-        "/devices", "The devices, without readings.", asks.Named, answers.Devices, devices.devices
+        "/devices", "The devices, without readings.", requests.Named, answers.Devices, devices
     ),
     Operation(
         "/devices/{name}/gaps",
         "Which messages of a device never came.",
-        asks.OneNamed,
+        requests.OneNamed,
         answers.Gaps,
-        devices.gaps,
+        gaps,
     ),
     Operation(
         "/refused",
         "Messages that do not count, without their bytes.",
-        asks.Paged,
+        requests.Paged,
         answers.Refusals,
-        looked_up.refused,
+        refused,
     ),
     Operation(
         "/quarantine",
         "The devices that are shut out.",
-        asks.Nothing,
+        requests.Nothing,
         answers.Quarantine,
-        devices.quarantine,
+        quarantine,
     ),
 ]

@@ -15,9 +15,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from .answers import Part, Standing
-from .parts import Parts
-from .reading import Reading
-from .refusals import STARTING, Refusal
+from .parts import Parts, Reading
+from .requests import STARTING, Refusal
 
 PROMETHEUS = "text/plain; version=1.0.0; charset=utf-8; escaping=allow-utf-8"
 LOOK_S = 2.0  # for what is looked up in the store; Prometheus waits for ten

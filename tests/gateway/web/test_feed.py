@@ -13,8 +13,7 @@ import pytest
 
 from gateway.faults import OperatorFault
 from gateway.web import feed
-from gateway.web.feed import EVERY_S, Feed
-from gateway.web.kept import KEPT
+from gateway.web.feed import EVERY_S, KEPT, Feed
 from gateway.web.server import Page
 
 

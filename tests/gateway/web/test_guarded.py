@@ -12,7 +12,7 @@ import pytest
 from gateway.faults import OperatorFault
 from gateway.operate.health import Health
 from gateway.operate.metrics import Metrics
-from gateway.web import links
+from gateway.web import server
 from gateway.web.app import FILES
 from gateway.web.server import Page
 
@@ -253,7 +253,7 @@ def test_health_answers_while_the_page_is_full(
     sent: bytes, at_the_page: bytes, known: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of connections that say nothing and of viewers that read slowly alike, from everywhere."""
-    monkeypatch.setattr(links, "MOST", 12)
+    monkeypatch.setattr(server, "MOST", 12)
     health = Health("store")
     health.say("store", True)
     words: Any = {"reader": known, "health": health, "metrics": Metrics()}
@@ -278,7 +278,7 @@ def test_one_address_leaves_room_for_the_others(
     hosts: tuple[str, ...], answered: bytes, known: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has half of the connections; a proxy of this machine, where one is named, has all."""
-    monkeypatch.setattr(links, "MOST", 12)
+    monkeypatch.setattr(server, "MOST", 12)
     with Page("127.0.0.1", 0, reader=known, hosts=hosts) as page, ExitStack() as stack:
         place = "127.0.0.1", urlsplit(page.url).port or 0
         for _ in range(6):
@@ -293,8 +293,8 @@ def test_one_address_leaves_room_for_the_others(
 @pytest.mark.long
 def test_connections_are_bounded(live: Page, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who opens many and asks nothing, or never ends, takes no descriptor from the store."""
-    monkeypatch.setattr(links, "MOST", 20)
-    monkeypatch.setattr(links, "PATIENCE_S", 0.8)
+    monkeypatch.setattr(server, "MOST", 20)
+    monkeypatch.setattr(server, "PATIENCE_S", 0.8)
     place = ("127.0.0.1", urlsplit(live.url).port or 0)
     with ExitStack() as stack:
         opened = [stack.enter_context(socket.create_connection(place)) for _ in range(20)]

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from gateway.web import stream
+from gateway.web import feed
 from gateway.web.server import Page
 
 Ask = Callable[..., Any]
@@ -124,4 +124,4 @@ def test_whoever_takes_no_events_is_told_so(live: Page, ask: Ask) -> None:
     """Bounds and kinds are looked at before anything is sent that does not end."""
     assert ask(live, "/api/v1/events", Accept="application/json").status == 406
     assert ask(live, f"/api/v1/events?last_event_id={'1' * 65}").status == 400
-    assert ask(live, "/api/v1/events", "HEAD").headers["content-type"].startswith(stream.KIND)
+    assert ask(live, "/api/v1/events", "HEAD").headers["content-type"].startswith(feed.KIND)

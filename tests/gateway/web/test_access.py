@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from gateway.faults import OperatorFault
-from gateway.web import door, token
-from gateway.web.door import Door
-from gateway.web.refusals import Refusal
+from gateway.web import access
+from gateway.web.access import Door
+from gateway.web.requests import Refusal
 
 TOKEN = "correct horse battery".replace(" ", "-")
 
@@ -73,7 +73,7 @@ def test_a_cookie_is_good_for_a_week_and_for_one_token() -> None:
     assert _refused(again, cookie=cookie) == 0
     assert {_refused(again, cookie=one) for one in forged} == {401}
     assert _refused(Door(TOKEN + "2", clock), cookie=cookie) == 401
-    clock.now_s += door.WEEK_S - 1
+    clock.now_s += access.WEEK_S - 1
     assert _refused(again, cookie=cookie) == 0
     clock.now_s += 1
     assert _refused(again, cookie=cookie) == 401
@@ -86,7 +86,7 @@ def test_who_guesses_is_not_listened_to_for_a_while() -> None:
     tried = [_refused(held, "Bearer wrong") for _ in range(15)]
     meanwhile = _refused(held, f"Bearer {TOKEN}"), _refused(held, cookie=held.cookie())
     elsewhere = _refused(held, f"Bearer {TOKEN}", at="192.0.2.2")
-    clock.now_s += door.EVERY_S
+    clock.now_s += access.EVERY_S
     later = _refused(held, f"Bearer {TOKEN}")
 
     assert tried == [401] * 10 + [429] * 5
@@ -105,7 +105,7 @@ def test_a_clock_that_is_set_back_locks_nobody_out() -> None:
     with pytest.raises(Refusal) as told:
         held.try_token("192.0.2.1", TOKEN)
 
-    assert int((told.value.headers or {})["retry-after"]) <= door.EVERY_S + 1
+    assert int((told.value.headers or {})["retry-after"]) <= access.EVERY_S + 1
 
 
 def test_guessers_fill_no_memory() -> None:
@@ -115,7 +115,7 @@ def test_guessers_fill_no_memory() -> None:
         _refused(held, "Bearer wrong", at=f"10.0.{number >> 8}.{number & 255}")
     customer = [_refused(held, "Bearer wrong", at=f"2001:db8::{number:x}") for number in range(11)]
 
-    assert len(held._wrong) == door.ADDRESSES
+    assert len(held._wrong) == access.ADDRESSES
     assert customer[-1] == 429
 
 
@@ -125,7 +125,7 @@ def test_a_token_that_keeps_nobody_out_is_refused(tmp_path: Path, text: str) -> 
     path = tmp_path / "token"
     path.write_text(text + "\n", "utf-8")
     with pytest.raises(OperatorFault, match="needs to be 16 or more"):
-        token.read(path)
+        access.read(path)
 
 
 def test_a_token_is_read_without_its_last_line_end(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_token_is_read_without_its_last_line_end(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text(TOKEN + "\n", "utf-8")
 
-    assert token.read(path) == TOKEN
-    assert token.read(None) is None
+    assert access.read(path) == TOKEN
+    assert access.read(None) is None
     with pytest.raises(OperatorFault, match="No such file"):
-        token.read(tmp_path / "nothing")
+        access.read(tmp_path / "nothing")
