@@ -16,7 +16,7 @@ from .faults import OperatorFault
 from .intake.genuine import Arrival, authenticate
 from .intake.outcomes import Asked, Letter
 from .ledger import price
-from .mechanisms.served import first, wrong_in
+from .mechanisms import first_round, serving
 from .mqtt.session import Message
 from .rounds import OpenRound
 from .storage.forgotten import Lack
@@ -47,7 +47,7 @@ def opened(
     ]
     answers = {one.report.sender: one.report for one in found if isinstance(one, Arrival)}
     before = frozenset(name for name, _ in stored if name in places) - answers.keys()
-    wrong = wrong_in(asked.plan)
+    wrong = serving(asked.plan.mechanism).payload_fault(asked.plan)
     return OpenRound(asked.plan, asked.name, closes_s, places, answers, before=before, wrong=wrong)
 
 
@@ -85,7 +85,7 @@ class Foreseen:
         """Return the round of this name, where its number is within `NEAR` of the next one."""
         if self._next != next:
             query = None if self._plan else config.query(self._deployment)
-            self._plan = self._plan or first(self._deployment, query)
+            self._plan = self._plan or first_round(self._deployment, query)
             numbers = range(max(next - NEAR, 1), next + NEAR)
             self._numbers = {wire.name_of(self._plan._replace(number=n)): n for n in numbers}
             self._next = next

@@ -14,23 +14,22 @@ from pydantic_settings import SettingsError
 from . import overrides
 from .deployment import Deployment
 from .faults import OperatorFault, suggestion
-from .mechanisms.served import named
+from .mechanisms import USUAL, named, of, sections
 from .roomfile import filled
 
 __all__ = ["Deployment", "load", "query", "sample"]
 
 
-def sample(mechanism: str = "thermal") -> str:
+def sample(mechanism: str = USUAL) -> str:
     """Return a deployment file with every key explained; it loads as it stands.
 
     Raises:
         OperatorFault: there is no such mechanism.
     """
-    folder, head = Path(__file__).parent, named(mechanism).head
-    whole = (folder / "sample.toml").read_text("utf-8")
-    if not head:
+    whole = (Path(__file__).parent / "sample.toml").read_text("utf-8")  # the usual one's
+    if (chosen := named(mechanism)).name == USUAL:
         return whole
-    return (folder / head).read_text("utf-8") + whole[whole.index("[mqtt]") :]
+    return sections.sample(chosen) + whole[whole.index("[mqtt]") :]
 
 
 def load(path: str | Path) -> Deployment:
@@ -78,7 +77,7 @@ def query(deployment: Deployment) -> Any:
         OperatorFault: the values are each well formed, but the mechanism cannot serve them.
     """
     try:
-        return named(deployment.rounds.mechanism).query(deployment)
+        return of(deployment).query_of(deployment)
     except ValueError as fault:
         raise OperatorFault(f"the deployment cannot be served: {fault}") from fault
 

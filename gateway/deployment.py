@@ -5,14 +5,13 @@ file, and saying what is wrong with it, is `config`'s business.
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, create_model, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from edge.records import Grid
 
-from . import belonging
 from .fields import (
     Count,
     Name,
@@ -23,8 +22,8 @@ from .fields import (
     Shape,
     Switch,
 )
+from .mechanisms import sections
 from .operating import Guard, HomeAssistant, Hours, Mqtt, Page, Rounds, Storage, Time, Workers
-from .placed import Disk as Disk
 
 
 def _absent() -> Any:
@@ -124,7 +123,20 @@ class Privacy(Section):
     keyholder: Switch = False
 
 
-class Deployment(BaseSettings):
+if TYPE_CHECKING:
+    _Tables = BaseSettings
+else:  # a table for each mechanism that has one of its own
+    _Tables = create_model(
+        "_Tables",
+        __base__=BaseSettings,
+        **{
+            name: (table, Field(default_factory=_absent, validate_default=False))
+            for name, table in sections.own().items()
+        },
+    )
+
+
+class Deployment(_Tables):
     """One deployment, whole."""
 
     model_config = SettingsConfigDict(
@@ -133,10 +145,9 @@ class Deployment(BaseSettings):
 
     site: Site = Site()
     room: Room
-    # Of these there are those that the mechanism reads, and the others are None: see `belonging`.
+    # Those that the mechanism reads; the others are None: see `mechanisms.sections`.
     heat: Heat = Field(default_factory=_absent, validate_default=False)
     sensors: Sensors = Field(default_factory=_absent, validate_default=False)
-    disk: Disk = Field(default_factory=_absent, validate_default=False)
     privacy: Privacy
     rounds: Rounds = Rounds()
     mqtt: Mqtt = Mqtt()
@@ -145,6 +156,11 @@ class Deployment(BaseSettings):
     page: Page = Page()
     homeassistant: HomeAssistant = HomeAssistant()
     workers: Workers = Workers()
+
+    @property
+    def own(self) -> Any:
+        """The table that its mechanism has of its own; None where it has none."""
+        return getattr(self, self.rounds.mechanism, None)
 
     @field_validator("workers")
     @classmethod
@@ -160,7 +176,7 @@ class Deployment(BaseSettings):
 
     @model_validator(mode="after")
     def _of_one_mechanism(self) -> Self:
-        belonging.check(self)
+        sections.check(self)
         return self
 
     @classmethod

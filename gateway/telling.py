@@ -16,7 +16,7 @@ from .certainty import told
 from .deployment import Deployment
 from .intake.outcomes import Who
 from .ledger import Ledger
-from .mechanisms import served
+from .mechanisms import of, serving
 from .operate.health import Health
 from .rounds import OpenRound
 from .terms import unit_of
@@ -39,7 +39,7 @@ def ready(deployment: Deployment, enrolled: int) -> Event:
         "mechanism": deployment.rounds.mechanism,
         "shape": list(deployment.room.cells),
         "cell_mm": deployment.room.cell_mm,
-        "sensors": list(served.of(deployment).sensors(deployment)),
+        "sensors": list(of(deployment).sensors(deployment)),
         "enrolled": enrolled,
         "insecure": deployment.mqtt.insecure,
     }
@@ -145,7 +145,7 @@ def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
     Budget, spent and left are in rho. Where something else was promised, `unit` says so.
     """
     epsilon, delta = Fraction(*plan.guarantee.epsilon), plan.guarantee.delta
-    at, unit = served.named(plan.mechanism).delta(plan), unit_of(plan.guarantee)
+    at, unit = serving(plan.mechanism).ledger_delta(plan), unit_of(plan.guarantee)
     return {
         "kind": "budget",
         "budget": float(ledger.budget),

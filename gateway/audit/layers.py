@@ -276,7 +276,7 @@ def _run(
     start = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
     with ProcessPoolExecutor(PROCESSES, get_context(start)) as pool:
         under_way: dict[Future[Done], int] = {
-            pool.submit(_sent, layer.name, mechanism and mechanism.name, effort): place
+            pool.submit(_sent, layer.name, mechanism.name if mechanism else None, effort): place
             for place, (layer, mechanism) in enumerate(tasks)
         }
         told(f"0 of {len(tasks)} done")
@@ -310,7 +310,7 @@ def _watched(mechanism: Mechanism, called: set[str]) -> Mechanism:
         return noted
 
     plan, report, release, recover = map(noting, VERBS)
-    return Mechanism(mechanism.name, plan, report, release, recover, mechanism.subject)
+    return replace(mechanism, plan=plan, report=report, release=release, recover=recover)
 
 
 def _of_the_whole(

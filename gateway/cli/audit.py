@@ -99,16 +99,16 @@ def _own(path: Path, mechanism: str | None) -> Own:
     """
     from .. import config
     from ..devices.enrol import enrol, tightened
-    from ..mechanisms.served import of
+    from ..mechanisms import of, serving
 
     deployment = config.load(path)
-    asked, serves = config.query(deployment), of(deployment)
+    asked, mechanism_of_file = config.query(deployment), of(deployment)
     if mechanism not in (None, deployment.rounds.mechanism):
         raise OperatorFault(
             f"--mechanism is {mechanism} and {path} is a deployment of "
             f"{deployment.rounds.mechanism}; one of them alone can be meant. Leave --mechanism out"
         )
-    held = {serves.granted(asked, deployment.rounds.every_s)}
+    held = {serving(mechanism_of_file.name).limits(asked, deployment.rounds.every_s)}
     devices = deployment.site.devices
     if devices.exists():
         known = tightened.load(devices, enrol.load_devices(devices, deployment.site.name))

@@ -21,7 +21,7 @@ from ..devices.enrol.together import check_together
 from ..devices.kit import siting
 from ..faults import OperatorFault
 from ..ledger import price
-from ..mechanisms.served import first, of
+from ..mechanisms import first_round, of, serving
 from ..mqtt import access
 from ..mqtt.pump import Pump
 from ..mqtt.service import Link
@@ -121,7 +121,7 @@ def _spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     """Yield whether what was charged may be added to, and what is left."""
     from .store import reading
 
-    guarantee = first(deployment, query).guarantee
+    guarantee = first_round(deployment, query).guarantee
     rho = price(guarantee)
     budget = rho * deployment.privacy.readings
     with reading(deployment) as reader:
@@ -202,6 +202,7 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
         deployment = config.load(path)
         query = config.query(deployment)
         yield ok("config", f"{path} says what is to be done, for site {deployment.site.name}")
+        serving(deployment.rounds.mechanism)
     except OperatorFault as wrong:
         yield fault("config", wrong)
         return

@@ -10,15 +10,13 @@ from recovery.estimators.table import ESTIMATORS
 from .. import config
 from ..deployment import Deployment
 from ..faults import OperatorFault
-from ..mechanisms.served import SERVES
+from ..mechanisms import TABLE, USUAL
 
 _KEY = re.compile(r"^(?:# )?([a-z0-9_]+) = .*?\s# +(.*)$")
 _MORE = re.compile(r"^#\s{8,}(.*)$")  # a comment that goes on in the next line
 
 
-def show(
-    sample: bool, schema: bool, say: Callable[[str], None], mechanism: str = "thermal"
-) -> None:
+def show(sample: bool, schema: bool, say: Callable[[str], None], mechanism: str = USUAL) -> None:
     """Print a sample of a deployment file, or what may stand in one.
 
     Args:
@@ -68,7 +66,7 @@ def described() -> dict[str, Any]:
 def all_explained() -> Mapping[tuple[str, str], str]:
     """Return what the samples of all mechanisms say of each key; the first that has it counts."""
     found: dict[tuple[str, str], str] = {}
-    for mechanism in SERVES:
+    for mechanism in TABLE:
         found = {**explained(config.sample(mechanism)), **found}
     return found
 

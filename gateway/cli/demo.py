@@ -39,15 +39,9 @@ from ..devices.enrol.granting import granted
 from ..devices.fleet.nodes import Nodes
 from ..mechanisms.flags import ratio
 from ..mechanisms.scores import SEEDED, data_free, scores
+from ..mechanisms.summary import Floats, most_of, places_of_most, written
 from ..mechanisms.thermal.query import first_round
-from ..mechanisms.thermal.words import (
-    Floats,
-    doubt_lines,
-    in_words,
-    most_of,
-    places_of_most,
-    written,
-)
+from ..mechanisms.thermal.words import doubt_lines, in_words
 from ..mechanisms.thermal.world import Room, fleet_in
 from ..operate.health import Health
 from ..operate.vitals import PARTS

@@ -23,8 +23,7 @@ from ..devices.enrol.single import Newcomer
 from ..devices.kit.siting import derive_settings
 from ..faults import OperatorFault
 from ..ledger import Charge, price
-from ..mechanisms import named
-from ..mechanisms.served import granted, of
+from ..mechanisms import first_limits, of, serving
 from ..rounds import Place
 from ..storage.alone import held
 from ..storage.places import place_of
@@ -171,15 +170,16 @@ def enrolled(
         OperatorFault: one of them could not be done; then the device is none of ours.
     """
     path, deployment, halves = places
-    who, entry = made.secret.identity, of(deployment)
+    who, mechanism = made.secret.identity, of(deployment)
+    served = serving(mechanism.name)
     query = config.query(deployment)
-    entry.check_held(query, {who.name: who.sensors}, {})
-    whole = granted(deployment, query)
-    limits = entry.unspent(query, whole, before)
+    served.check_held(query, {who.name: who.sensors}, {})
+    whole = first_limits(deployment, query)
+    limits = served.remaining_limits(query, whole, before)
     ours = who.key_id, who.mac_key, who.config_key
     device = Device(who.name, Place(who.sensor, who.sensors), who.mode, *ours)
     fleet = devices._replace(by_name={**devices.by_name, who.name: device})
-    sensors = prod(entry.sensors(deployment))
+    sensors = prod(mechanism.sensors(deployment))
     enrol.check_fleet(fleet, sensors, keyholder=deployment.privacy.keyholder)
     again = who.name in devices.by_name
     if virtual:
@@ -219,7 +219,7 @@ def check_promise(deployment: Deployment) -> None:
     """
     if not has_store(deployment):
         return
-    guarantee = named(deployment.rounds.mechanism).plan(config.query(deployment), []).guarantee
+    guarantee = of(deployment).plan(config.query(deployment), []).guarantee
     with closing(Reader(place_of(deployment))) as reader:
         promised, least = reader.promise()
     check_terms(promised, terms(guarantee))
@@ -410,7 +410,7 @@ class Change:
             self._deployment,
             Place(made.secret.identity.sensor, made.secret.identity.sensors),
         )
-        most, heard = of(own).keys(own), keys_heard(own)
+        most, heard = serving(own.rounds.mechanism).key_limit(own), keys_heard(own)
         with keycount.counted(own.site.devices, self._devices, place, heard, most, sure=virtual):
             door = lambda: self._at_broker(let_in)  # noqa: E731
             enrolled(places, self._devices, made, virtual, before, door, self._say)

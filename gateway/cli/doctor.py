@@ -63,7 +63,7 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int]:
         OperatorFault: the file cannot be read, or no device can serve it, or not with that.
     """
     from .. import config
-    from ..mechanisms.served import granted
+    from ..mechanisms import first_limits
 
     deployment = config.load(path)
     tells = deployment.rounds.mechanism != THERMAL
@@ -75,7 +75,7 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int]:
             f"frames would be reckoned for it. Name one of {', '.join(sorted(names))}"
         )
     query = config.query(deployment)
-    limits = granted(deployment, query)
+    limits = first_limits(deployment, query)
     found = {"every_s": deployment.rounds.every_s, "site": deployment.site.name}
     found |= {} if tells else {"variance": limits.variance}
     found |= {"readings": SENSORS[sensor].readings} if sensor in SENSORS else {}

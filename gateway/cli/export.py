@@ -19,9 +19,8 @@ from .. import config as deployments
 from ..deployment import Deployment
 from ..faults import OperatorFault, suggestion
 from ..ledger import Ledger, price
-from ..mechanisms.export_own import OWN
+from ..mechanisms import Mechanism, first_round, of, serving
 from ..mechanisms.record import Exported
-from ..mechanisms.served import first, of
 from ..storage import files
 from ..storage.places import place_of
 from ..storage.records import RoundRow
@@ -115,7 +114,7 @@ def releases(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any,
             yield [(*ended, *tail) for tail in own.released(_asked(reader, row))(values)]
 
 
-def maps(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
+def maps(sure: bool, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...]]]:
     for row in _rounds(reader, span):
         body = reader.map(row.number)
         if body is None:
@@ -123,7 +122,7 @@ def maps(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, ...
         lines = _lines(body["mass"])
         sds = _lines(body.get("sd")) or [[None] * len(line) for line in lines]
         yield [
-            (row.number, row.opened_s, i, j, float(share), *([sds[i][j]] * own.sure))
+            (row.number, row.opened_s, i, j, float(share), *([sds[i][j]] * sure))
             for i, line in enumerate(lines)
             for j, share in enumerate(line)
         ]
@@ -314,14 +313,16 @@ LEDGER = Kind(
 )
 
 
-def kinds(mechanism: str) -> dict[str, Kind]:
+def kinds(mechanism: Mechanism) -> dict[str, Kind]:
     """Return what can be exported of a mechanism's store, by name."""
-    own = OWN[mechanism]
+    own = serving(mechanism.name).exported
     heard = {"epoch": "boots of the device", "seq": "its messages", "taken_s": EPOCH}
     ended = {"closed_s": EPOCH, "reports": "devices that answered"}
     cell = {"row": "from 0", "column": "from 0", "mass": "of the cell, as on the map topic"}
     sure = (
-        {"sd": "of mass, one standard deviation; empty where it is not known"} if own.sure else {}
+        {"sd": "of mass, one standard deviation; empty where it is not known"}
+        if mechanism.words.has_sd
+        else {}
     )
     numbers = {"round": int, "device": str, "epoch": int, "seq": int, "taken_s": float}
     drawn = {"round": int, "opened_s": float, "row": int, "column": int, "mass": float}
@@ -342,7 +343,7 @@ def kinds(mechanism: str) -> dict[str, Kind]:
             {**drawn, **dict.fromkeys(sure, float)},
             {**cell, **sure, "opened_s": EPOCH},
             "maps",
-            partial(maps, own),
+            partial(maps, mechanism.words.has_sd),
         ),
         "messages": MESSAGES,
         "ledger": LEDGER,
@@ -393,7 +394,7 @@ def export(
             "an empty file would be taken for an empty store. Change one of them"
         )
     span = Span(first, end, deployment.site.name)
-    kind = kinds(deployment.rounds.mechanism)[what]
+    kind = kinds(of(deployment))[what]
     with reading(deployment) as reader:
         _check_mechanism(deployment, reader)
         promise = _promise(deployment, reader, what, kind.units, span)
@@ -416,7 +417,7 @@ def _check_mechanism(deployment: Deployment, reader: Any) -> None:
 def _promise(
     deployment: Deployment, reader: Any, what: str, units: dict[str, str], span: Span
 ) -> dict[str, Any]:
-    plan = first(deployment, deployments.query(deployment))
+    plan = first_round(deployment, deployments.query(deployment))
     guarantee = plan.guarantee
     terms, least = reader.promise()
     budget = price(guarantee) * deployment.privacy.readings
@@ -435,7 +436,9 @@ def _promise(
         "charged_under": None if terms is None else json.loads(terms),
         "rho_budget": str(ledger.budget),
         "rho_spent": str(ledger.spent),
-        "epsilon_spent": ledger.epsilon(of(deployment).delta(plan), epsilon, budget),
+        "epsilon_spent": ledger.epsilon(
+            serving(deployment.rounds.mechanism).ledger_delta(plan), epsilon, budget
+        ),
         "rounds_so_far": newest[0].number if newest else 0,
         "units": units,
         "public": "everything here has passed the veil; no key and no exact reading is in it",

@@ -19,10 +19,9 @@ from ..devices.fleet.counts import summary
 from ..devices.fleet.crowd import Crowd
 from ..devices.fleet.machines import Machines
 from ..faults import OperatorFault
-from ..mechanisms.acts import named
-from ..mechanisms.record import Seen as Seen
-from ..mechanisms.record import Stand
-from ..mechanisms.served import granted, of
+from ..mechanisms import first_limits, of, serving
+from ..mechanisms.worlds import Seen as Seen
+from ..mechanisms.worlds import Stand
 from .serve import on_signal
 
 # What a fleet shows while it runs: who comes, what goes out, and what became of it.
@@ -134,8 +133,9 @@ def stand(deployment: Deployment, query: Any, seen: Seen, world: np.random.Gener
     Raises:
         OperatorFault: a flag or a file is wrong, or the room does not fit the query.
     """
-    columns, rows = of(deployment).sensors(deployment)
-    return named(deployment.rounds.mechanism).stand(query, seen, columns * rows, world)
+    mechanism = of(deployment)
+    columns, rows = mechanism.sensors(deployment)
+    return mechanism.stand(query, seen, columns * rows, world)
 
 
 # Virtual devices against any broker: `heatveil fleet`.
@@ -229,7 +229,7 @@ def _enrol(deployment: Deployment, query: Any, kept: Path) -> None:
                 "ones. Move it away first, or leave --enrol out"
             )
     keyholder = deployment.privacy.keyholder
-    limits, sensors = granted(deployment, query), prod(of(deployment).sensors(deployment))
+    limits, sensors = first_limits(deployment, query), prod(of(deployment).sensors(deployment))
     made = enrol.make(deployment.site.name, sensors, keyholder=keyholder)
     try:
         state.mkdir(0o700)
@@ -240,7 +240,7 @@ def _enrol(deployment: Deployment, query: Any, kept: Path) -> None:
             "with --secrets"
         ) from fault
     try:
-        most = of(deployment).keys(deployment)
+        most = serving(deployment.rounds.mechanism).key_limit(deployment)
         keycount.anew(deployment.site.devices, enrol.known(made.secrets), most)
     except OperatorFault:
         state.rmdir()  # nothing is in it yet, and it would be in the way of the next try

@@ -18,7 +18,7 @@ from ..devices.owner.readings import Row, check_new, write_readings
 from ..devices.owner.tighten import Answers, exchange
 from ..devices.owner.unveiling import Numbers, Opening, Stored, open_source
 from ..faults import OperatorFault, suggestion
-from ..mechanisms.served import granted, of
+from ..mechanisms import first_limits, serving
 from ..output import Stage, stages
 
 # Which boots of the devices were heard, as the gateway's database has it.
@@ -369,10 +369,11 @@ def tighten(
     logs.to_stderr(logging.WARNING)
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
-    wished, entry = granted(deployment, config.query(deployment)), of(deployment)
+    wished = first_limits(deployment, config.query(deployment))
+    served = serving(deployment.rounds.mechanism)
     known = tightened.load(deployment.site.devices, devices)
     chosen = _chosen_devices(names, devices)
-    sent = tightened.following(chosen, known, wished, version, entry.tighter)
+    sent = tightened.following(chosen, known, wished, version, served.tighter)
     # On the disk first: a version that has been sent must never be given to other limits.
     before = {name: one.before for name, one in known.items()}
     after = {
@@ -380,7 +381,7 @@ def tighten(
         for name, one in sent.items()
     }
     tightened.save(deployment.site.devices, devices.site, {**known, **after})
-    say(_summary(sent, entry.least, entry.whole))
+    say(_summary(sent, served.least_noise, served.whole_budget))
     answers = exchange(deployment.mqtt, devices, sent, patience_s)
     for line in _answer_lines(sent, answers):
         say(line)

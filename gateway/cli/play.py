@@ -15,9 +15,9 @@ from recovery.maps.heatmap import Heatmap, to_npz
 
 from .. import mechanisms
 from ..certainty import told
-from ..mechanisms import acts
-from ..mechanisms.record import Act, Inputs, Numbers, Played, Told
+from ..mechanisms import Mechanism
 from ..mechanisms.scores import Watch, data_free, scores
+from ..mechanisms.worlds import Inputs, Numbers, Played, Told
 from ..output import Stage, Writer, as_json, check_places, write_all
 from .recover import as_public
 
@@ -57,35 +57,35 @@ def play(
     Raises:
         OperatorFault: an argument or an input file is wrong; then nothing was written.
     """
-    mechanism, act, inputs = mechanisms.named(name), acts.named(name), Inputs(**seen)
+    mechanism, inputs = mechanisms.named(name), Inputs(**seen)
     check_places(files.wanted(), inputs.files())
     query = query_of()
-    world = act.world(query, inputs, np.random.default_rng(seed))
+    world = mechanism.world(query, inputs, np.random.default_rng(seed))
     rng = sealed(os.urandom(32)) if seed is None else Tape(b"play %d" % seed)
     watch = Watch(stage=stage)
-    watched = watch.over(mechanism, seed is not None, act.reporter)
+    watched = watch.over(mechanism, seed is not None, mechanism.reporter)
     found = mechanisms.play(watched, query, world.readings, rng)
     played = Played(world, watch, found)
     stage("holding the map against the truth")
-    numbers = _numbers(act, played)
-    told = act.judge(played, numbers, stage)
+    numbers = _numbers(mechanism, played)
+    told = mechanism.judge(played, numbers, stage)
     numbers |= told.numbers
     stage("writing the files and the promise")
-    write_all(_writers(act, files, played, numbers))
+    write_all(_writers(mechanism, files, played, numbers))
     if files.out and played.mass is None:
         files.out.unlink(missing_ok=True)  # an older map would be taken for this one
-    return _lines(act, played, numbers, told)
+    return _lines(mechanism, played, numbers, told)
 
 
-def _numbers(act: Act, played: Played) -> Numbers:
+def _numbers(mechanism: Mechanism, played: Played) -> Numbers:
     """Return what scores.json holds of every mechanism."""
     watch, found, truth = played.watch, played.found, played.world.truth
     round = watch.releases[0].round
     return {
         **scores(truth, played.mass),
         "reports": watch.reports,
-        "vector_length": act.vector_length(round),
-        "bytes_per_report": _frame_bytes(act, round),
+        "vector_length": mechanism.vector_length(round),
+        "bytes_per_report": _frame_bytes(mechanism, round),
         **{f"seconds_{verb}": seconds for verb, seconds in watch.seconds.items()},
         "emd_l1_data_free": data_free(truth),
         "expected_error": found.expected_error if isinstance(found, Heatmap) else None,
@@ -94,30 +94,32 @@ def _numbers(act: Act, played: Played) -> Numbers:
     }
 
 
-def _frame_bytes(act: Act, round: Any) -> int:
+def _frame_bytes(mechanism: Mechanism, round: Any) -> int:
     """Return how long the frame of one report is on the wire, its MAC included."""
-    payload = [0] * (1 + act.vector_length(round))
+    payload = [0] * (1 + mechanism.vector_length(round))
     report = Report(wire.name_of(round), "node-00", 1, 1, payload)
     topic = wire.topic("lab", report.sender, "data")
-    return len(wire.pack_report(report, bytes(32), topic, act.bits(round)))
+    return len(wire.pack_report(report, bytes(32), topic, mechanism.bits(round)))
 
 
-def _writers(act: Act, files: Files, played: Played, numbers: Numbers) -> dict[Path, Writer]:
+def _writers(
+    mechanism: Mechanism, files: Files, played: Played, numbers: Numbers
+) -> dict[Path, Writer]:
     writers: dict[Path, Writer] = {}
     if files.scores:
         writers[files.scores] = as_json(numbers)
     if files.published:
         writers[files.published] = as_json(as_public(played.world.query, played.watch.releases))
     if files.plot:
-        writers[files.plot] = lambda path: act.picture(played, numbers, path)
+        writers[files.plot] = lambda path: mechanism.picture(played, numbers, path)
     if files.out and isinstance(played.found, Heatmap):
         found = played.found
         writers[files.out] = lambda path: to_npz(found, path)
     return writers
 
 
-def _lines(act: Act, played: Played, numbers: Numbers, told: Told) -> list[str]:
-    lines = act.found_lines(played.found) + told.lines
+def _lines(mechanism: Mechanism, played: Played, numbers: Numbers, told: Told) -> list[str]:
+    lines = mechanism.lines(played.found) + told.lines
     taken = ", ".join(
         f"{verb} {1000 * spent:.0f} ms" for verb, spent in played.watch.seconds.items()
     )
@@ -128,4 +130,4 @@ def _lines(act: Act, played: Played, numbers: Numbers, told: Told) -> list[str]:
     )
     if beyond := played.world.beyond():
         lines.append(f"Beware: {beyond}.")
-    return lines + act.promise(played.world.query, played.found.guarantee)
+    return lines + mechanism.promise(played.world.query, played.found.guarantee)

@@ -28,7 +28,7 @@ from ..devices.kit.boards import Board
 from ..devices.kit.provisioning import Kit
 from ..devices.kit.start import start
 from ..faults import OperatorFault
-from ..mechanisms.served import first, granted, of
+from ..mechanisms import first_limits, first_round, of
 from ..terms import unit_of
 from .device_status import known
 from .devices import Change, unfinished
@@ -116,7 +116,7 @@ def would_be(
     made = single.enrolled(devices, name, sensor, sensors=count, keyholder=keyholder)
     session = derive_session(deployment.site.name, name, made.password)
     link = single.link_of(deployment.mqtt, name, made.password, session)
-    limits = granted(deployment, config.query(deployment))
+    limits = first_limits(deployment, config.query(deployment))
     more = siting.derive_settings(deployment)
     return Held(path, made.secret.identity, limits, link, b"", "", more)
 
@@ -131,7 +131,7 @@ def suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
     fit.check_count(own, held)
     if held.mechanism != THERMAL:
         siting.check_place(own, deployment.room.grid)
-    asked, step = first(deployment, config.query(deployment)), fit.find_step(own)
+    asked, step = first_round(deployment, config.query(deployment)), fit.find_step(own)
     fit.check_device(deployment, asked, held, step)
 
 
@@ -263,7 +263,7 @@ def _check_whole(path: Path, name: str, file: Path) -> None:
 
 
 def _told(deployment: Deployment, nano_rho: int) -> str:
-    unit = unit_of(first(deployment, config.query(deployment)).guarantee)
+    unit = unit_of(first_round(deployment, config.query(deployment)).guarantee)
     return unit.said(Fraction(nano_rho, NANO)) if unit.is_epsilon else f"{nano_rho} nano-rho"
 
 

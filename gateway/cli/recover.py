@@ -17,16 +17,11 @@ from typing import Any
 from edge.records import Grid, Release
 from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Heatmap, to_npz
-from recovery.thermal import Query
 
-from .. import mechanisms
 from ..faults import OperatorFault
-from ..mechanisms import acts
-from ..mechanisms.flags import read_text, undrawn
+from ..mechanisms import Mechanism, named, of_query
+from ..mechanisms.flags import from_fields, read_text, undrawn
 from ..mechanisms.flags import value as field_of
-from ..mechanisms.record import Act
-from ..mechanisms.thermal.published import read_csv
-from ..mechanisms.thermal.words import as_stated
 from ..output import Writer, check_places, write_all
 
 SCHEMA = 1
@@ -38,24 +33,26 @@ def as_public(query: Any, releases: Sequence[Release]) -> dict[str, Any]:
     Raises:
         OperatorFault: the query holds what such a file does not.
     """
-    act = acts.of(query)
+    mechanism = of_query(query)
     return {
         "schema": SCHEMA,
-        "mechanism": act.name,
-        "query": {name: _plain(name, query) for name in act.written(query)},
+        "mechanism": mechanism.name,
+        "query": {name: _plain(name, query) for name in mechanism.public_fields(query)},
         "rounds": [
             {
                 "number": release.round.number,
                 "params": list(release.round.params),
                 "guarantee": json.loads(to_json(release.round.guarantee)),
                 "values": list(release.values),
+                # Where values are noised as sums they do not say how many reports came.
+                **({} if mechanism.trust == "local" else {"reports": release.reports}),
             }
             for release in releases
         ],
     }
 
 
-def read(path: Path) -> tuple[Act, Any, list[Release]]:
+def read(path: Path) -> tuple[Mechanism, Any, list[Release]]:
     """Return the mechanism, the query and what came of it: what a published file says.
 
     Raises:
@@ -66,9 +63,9 @@ def read(path: Path) -> tuple[Act, Any, list[Release]]:
         found = json.loads(contents, parse_constant=_no_number, parse_int=_whole)
         if found["schema"] != SCHEMA:
             raise ValueError(f"it is {found['mechanism']!r} of schema {found['schema']!r}")
-        act = acts.named(found["mechanism"])
-        query = _query(act, found["query"])
-        releases = [act.opened(query, written) for written in found["rounds"]]
+        mechanism = named(found["mechanism"])
+        query = _query(mechanism, found["query"])
+        releases = [mechanism.read_release(query, written) for written in found["rounds"]]
         if not releases:
             raise ValueError("there is no round in it")
         if len(releases) > query.readings:
@@ -83,11 +80,11 @@ def read(path: Path) -> tuple[Act, Any, list[Release]]:
             "Write it anew, or give a CSV with the header sensor,reading"
         ) from fault
     for release in releases:
-        act.possible(release, path)
-    return act, query, releases
+        mechanism.check_possible(release, path)
+    return mechanism, query, releases
 
 
-def _query(act: Act, written: Any) -> Any:
+def _query(mechanism: Mechanism, written: Any) -> Any:
     asked: dict[str, Any] = {}
     for name, value in written.items():
         if name == "grid":
@@ -98,14 +95,9 @@ def _query(act: Act, written: Any) -> Any:
         elif name == "furniture":
             asked[name] = tuple(tuple(rectangle) for rectangle in value)
         else:
-            asked[name] = field_of(
-                name,
-                "none" if value is None else str(value),
-                name,
-                act.query,
-                act.other_flags,
-            )
-    return act.checked(asked)
+            text = "none" if value is None else str(value)
+            asked[name] = field_of(name, text, name, mechanism)
+    return from_fields(mechanism, asked)
 
 
 def _plain(name: str, query: Any) -> Any:
@@ -132,12 +124,12 @@ def _whole(digits: str) -> int:
 
 def recover(query: Any, releases: Any) -> Any:
     """Return the map of public releases, by the mechanism that the query is of."""
-    return mechanisms.named(acts.of(query).name).recover(query, releases)
+    return of_query(query).recover(query, releases)
 
 
 def recovered(
     path: Path,
-    query_of: Callable[[], Query],
+    query_of: Callable[[], Any],
     out: Path | None,
     plot: Path | None,
     estimator: str | None = None,
@@ -145,7 +137,7 @@ def recovered(
     """Draw the map of a file, write what is wanted, and return the lines to print.
 
     Args:
-        path: as `play --published` writes it, or a CSV by its name, of thermal sensors.
+        path: as `play --published` writes it, or a CSV by its name, of readings.
         query_of: makes the query of a CSV, which says nothing of room and noise.
         estimator: who draws the map instead of who drew it before; None for the same.
 
@@ -156,21 +148,27 @@ def recovered(
     plain = path.suffix.lower() == ".csv"
     if plain:
         query = query_of()
-        act, releases = acts.of(query), read_csv(path, query)
+        mechanism = of_query(query)
+        if mechanism.read_csv is None:
+            raise RuntimeError(f"{mechanism.name} reads no table of readings")
+        releases = mechanism.read_csv(path, query)
     else:
-        act, query, releases = read(path)
+        mechanism, query, releases = read(path)
         if estimator is not None:
             known = {field.name: getattr(query, field.name) for field in fields(query)}
-            query = act.checked(known | {"estimator": estimator})
+            query = from_fields(mechanism, known | {"estimator": estimator})
     with undrawn():
         found = recover(query, releases)
     writers: dict[Path, Writer] = {}
     if plot:
-        writers[plot] = act.redrawn(query, releases, found, path.name)
+        writers[plot] = mechanism.redraw(query, releases, found, path.name)
     if out and isinstance(found, Heatmap):
         writers[out] = lambda half: to_npz(found, half)
     write_all(writers)
     if out and not isinstance(found, Heatmap):
         out.unlink(missing_ok=True)  # an older map would be taken for this one
-    told = as_stated if plain else act.promise
-    return [*act.found_lines(found), *act.heard(releases), *told(query, found.guarantee)]
+    return [
+        *mechanism.lines(found),
+        *mechanism.silent_lines(releases),
+        *mechanism.promise(query, found.guarantee),
+    ]

@@ -22,8 +22,7 @@ from ..intake.door import Door
 from ..intake.judge import judge
 from ..intake.outcomes import Key, Known, Who, digest
 from ..ledger import paid_at_release, price
-from ..mechanisms import MECHANISMS, named
-from ..mechanisms.served import wrong_in
+from ..mechanisms import MECHANISMS, named, serving
 from ..mqtt.session import Message
 from ..rounds import OpenRound
 from ..steps import folded
@@ -89,7 +88,9 @@ class Rehearsal:
         self._prices[name] = cost
         ended = self.close().ended
         places = {one.name: one.place for one in self._devices.by_name.values()}
-        self.open = OpenRound(plan, name, inf, places, wrong=wrong_in(plan))
+        self.open = OpenRound(
+            plan, name, inf, places, wrong=serving(plan.mechanism).payload_fault(plan)
+        )
         return Outcome("opened", "", ended)
 
     def _reported(self, message: Message) -> Outcome:

@@ -17,14 +17,14 @@ import structlog
 
 from recovery.maps.guarantee import from_json
 
-from .. import config, logs, mechanisms, telling
+from .. import config, logs, telling
 from ..deployment import Deployment
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault, ReplacedFault
 from ..intake import garbage
+from ..mechanisms import of, of_query, serving
 from ..mechanisms.flags import refused
 from ..mechanisms.scores import SEEDED
-from ..mechanisms.served import named, of
 from ..operate.guard import Guard
 from ..operate.guarding import guard_of
 from ..operate.health import Health
@@ -120,17 +120,15 @@ def has_terminal() -> bool:
 log = structlog.get_logger()
 
 
-def shown(
-    page: Page, query: Any, seeded: bool = False, mechanism: str = "thermal"
-) -> Callable[[Event], None]:
+def shown(page: Page, query: Any, seeded: bool = False) -> Callable[[Event], None]:
     """Return what takes the service's events to the page, with words and units for people.
 
     Args:
         seeded: the noise can be repeated; then the page says so, whatever the Round said.
     """
-    entry = named(mechanism)
+    mechanism = of_query(query)
     with refused():
-        beside = entry.shown(mechanisms.named(mechanism).plan(query, []))
+        beside = serving(mechanism.name).page_values(mechanism.plan(query, []))
 
     def show(event: Event) -> None:
         if event["kind"] == "release":
@@ -140,7 +138,7 @@ def shown(
         page.feed.put(event)
         if event["kind"] == "map":
             promise = from_json(json.dumps(event["guarantee"]))
-            page.feed.put({"kind": "promise", "sentences": entry.in_words(query, promise)})
+            page.feed.put({"kind": "promise", "sentences": mechanism.promise(query, promise)})
 
     return show
 
@@ -203,10 +201,11 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
     """
     logs.to_stderr()
     deployment = config.load(path)
+    serving(deployment.rounds.mechanism)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     now = GatewayFiles(path, deployment, devices)
     over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
-    query, mechanism = config.query(deployment), deployment.rounds.mechanism
+    query = config.query(deployment)
     manager = Supervised()
     where = deployment.page
     secret = access.read(where.token_file)
@@ -218,7 +217,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         Service(
             deployment,
             devices,
-            on_event=each(manager.hear, shown(page, query, mechanism=mechanism)),
+            on_event=each(manager.hear, shown(page, query)),
             health=health,
             metrics=metrics,
         ) as service,
@@ -257,6 +256,7 @@ def once(path: Path, say: Callable[[str], None]) -> bool:
     """
     logs.to_stderr(logging.WARNING)
     deployment = config.load(path)
+    serving(deployment.rounds.mechanism)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     heard: list[Event] = []
     with (
@@ -274,7 +274,7 @@ def once(path: Path, say: Callable[[str], None]) -> bool:
     if began is None:  # refused, stopped, or all spent: what was drawn again is not of this round
         say(f"no round was run: {why}")
         return False
-    return _told(heard[began:], why, len(devices.by_name), of(deployment).most_of, say)
+    return _told(heard[began:], why, len(devices.by_name), of(deployment).words.most_of, say)
 
 
 def _told(

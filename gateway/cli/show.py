@@ -15,11 +15,10 @@ from edge.records import Release
 from recovery.maps.guarantee import from_json
 from recovery.maps.heatmap import Heatmap, Unresolved, to_npz
 
-from .. import certainty, config, mechanisms
+from .. import certainty, config
 from ..deployment import Deployment
 from ..faults import OperatorFault
-from ..mechanisms import acts
-from ..mechanisms.served import first, named, of
+from ..mechanisms import Mechanism, first_round, of
 from ..output import Writer, check_places, write_all
 from ..output import as_json as written_as_json
 from .store import reading
@@ -109,9 +108,9 @@ def show(
     if as_json:
         say(json.dumps(body))
         return
-    for line in _told(body, found, round, deployment.rounds.mechanism):
+    for line in _told(body, found, round, of(deployment)):
         say(line)
-    for line in of(deployment).in_words(query, found.guarantee):
+    for line in of(deployment).promise(query, found.guarantee):
         say(line)
 
 
@@ -150,7 +149,7 @@ def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
 
 
 def _told(
-    body: dict[str, Any], found: Heatmap | Unresolved, round: Any, mechanism: str
+    body: dict[str, Any], found: Heatmap | Unresolved, round: Any, mechanism: Mechanism
 ) -> list[str]:
     head = f"Round {body['number']}"
     if round is not None:
@@ -166,9 +165,9 @@ def _told(
             lines.append(f" 0 to {sides[0]}" + f", {sides[1]} down" * (found.grid.shape[1] > 1))
     if "sensors_used" in body:
         enrolled = body.get("sensors_enrolled")
-        used = f"{named(mechanism).answered} used: {body['sensors_used']}"
+        used = f"{mechanism.words.who_answers} used: {body['sensors_used']}"
         lines.append(used + f" of {enrolled}." * bool(enrolled))
-    return [*lines, *acts.named(mechanism).found_lines(found)]
+    return [*lines, *mechanism.lines(found)]
 
 
 def _writer(
@@ -188,12 +187,12 @@ def _writer(
         )
     if kind == ".npz":
         return lambda half: to_npz(found, half)
-    mechanism, query = deployment.rounds.mechanism, config.query(deployment)
-    plan = first(deployment, query)._replace(number=body["number"])
-    release = mechanisms.named(mechanism).release(plan, [], None)  # of what is kept no more
+    mechanism, query = of(deployment), config.query(deployment)
+    plan = first_round(deployment, query)._replace(number=body["number"])
+    release = mechanism.release(plan, [], None)  # of what is kept no more
     if values is not None:
         release = Release(plan, values, body.get("sensors_used", 0))
-    return acts.named(mechanism).redrawn(query, [release], found, f"round {body['number']}")
+    return mechanism.redraw(query, [release], found, f"round {body['number']}")
 
 
 def _missing(number: int | None, newest: Any) -> OperatorFault:

@@ -23,7 +23,7 @@ from ..deployment import Deployment
 from ..devices.enrol.enrol import load_devices
 from ..faults import OperatorFault
 from ..ledger import Ledger, price
-from ..mechanisms.served import first, of
+from ..mechanisms import first_round, serving
 from ..storage.alone import alone
 from ..storage.places import place_of
 from ..storage.store import Store
@@ -161,7 +161,7 @@ def ledger(path: Path, limit: int, as_json: bool, say: Callable[[str], None]) ->
         OperatorFault: the deployment or its store cannot be read.
     """
     deployment = config.load(path)
-    plan = first(deployment, config.query(deployment))
+    plan = first_round(deployment, config.query(deployment))
     rho = price(plan.guarantee)
     budget = rho * deployment.privacy.readings
     with reading(deployment) as reader:
@@ -188,7 +188,7 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
     """
     deployment = config.load(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
-    plan = first(deployment, config.query(deployment))
+    plan = first_round(deployment, config.query(deployment))
     rho, promised, nothing = price(plan.guarantee), terms(plan.guarantee), Fraction(0)
     with reading(deployment):
         pass  # there must be a store
@@ -222,7 +222,10 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
 
 
 def _epsilon(deployment: Deployment, standing: Ledger, plan: Any) -> float:
-    at, promised = of(deployment).delta(plan), float(Fraction(*plan.guarantee.epsilon))
+    at, promised = (
+        serving(deployment.rounds.mechanism).ledger_delta(plan),
+        float(Fraction(*plan.guarantee.epsilon)),
+    )
     whole = price(plan.guarantee) * deployment.privacy.readings
     return standing.epsilon(at, promised, whole)
 

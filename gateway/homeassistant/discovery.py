@@ -14,7 +14,7 @@ from typing import Any
 from physics.places import is_plane
 
 from ..deployment import Deployment
-from ..mechanisms import served
+from ..mechanisms import of
 
 Message = dict[str, Any]
 
@@ -56,7 +56,7 @@ def births(prefix: str) -> tuple[str, ...]:
 def message(deployment: Deployment) -> Message:
     """Return the announcement of a deployment."""
     own, site = _id(deployment), deployment.site.name
-    components = _results(deployment) | _workings(served.of(deployment).answered)
+    components = _results(deployment) | _workings(of(deployment).words.who_answers)
     for key, component in components.items():
         component["unique_id"] = f"{own}_{key}"
     return {
@@ -83,18 +83,18 @@ def _results(deployment: Deployment) -> dict[str, Message]:
     length: Message = {"suggested_display_precision": 2}
     if deployment.room.cell_mm:
         length |= {"unit_of_measurement": "m", "device_class": "distance"}
-    serves = served.of(deployment)
-    place, share, icon = serves.announced
+    mechanism = of(deployment)
+    place, share, icon = mechanism.words.announced
     found = {"x": _sensor(f"{place}, x", "x", icon="mdi:arrow-left-right", **length)}
     if is_plane(deployment.room.grid):
         found["y"] = _sensor(f"{place}, y", "y", icon="mdi:arrow-up-down", **length)
     found["share"] = _sensor(share, "share", icon=icon, **_PERCENT)
-    found |= _sure(serves.counted, length)
+    found |= _sure(mechanism.words.has_sd, length)
     return {key: component | expiry for key, component in found.items()}
 
 
 def _sure(counted: bool, length: Message) -> dict[str, Message]:
-    """Return what a map says of how sure it is; counted: as in `serves.entry`."""
+    """Return what a map says of how sure it is; counted: as `has_sd` of a mechanism."""
     if counted:
         more = {**_PERCENT, "suggested_display_precision": 1}
         more["value_template"] = "{{ value_json.sd | default(none) }}"  # till there is a map

@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,9 @@ from recovery.thermal.query import protected_cells
 from .. import mechanisms
 from ..cli.play import Files
 from ..faults import OperatorFault
+from ..mechanisms.flags import query_of
 from ..mechanisms.scores import Watch, scores
-from ..mechanisms.thermal import query as choices_thermal
-from ..mechanisms.thermal.words import found_lines
+from ..mechanisms.thermal.words import facts
 from ..output import Writer, as_json, check_places, write_all
 from .array_frames import Clips, Drawn, Recorded, drawn, recorded, seen
 
@@ -216,7 +217,7 @@ def window_lines(query: Query, window: Drawn) -> list[str]:
     return [
         f"All {query.readings} frames under one budget, {calibration(query).sigma:.3g} K of noise "
         f"on each pixel. People counted in their mean: {int(window.people.sum())}. "
-        + " ".join(found_lines(window.found)),
+        + " ".join(fact.sentence for fact in facts(window.found)),
         *sentences(window.found.guarantee),
     ]
 
@@ -297,7 +298,7 @@ def play_frames(name: str, asked: Asked) -> list[str]:
     rng = sealed(os.urandom(32)) if asked.seed is None else Tape(b"frames %d" % asked.seed)
     watch = Watch()
     mechanisms.play(
-        watch.over(mechanisms.named(name)._replace(recover=recover), asked.seed is not None),
+        watch.over(replace(mechanisms.named(name), recover=recover), asked.seed is not None),
         query,
         lambda round: [array.reading(round, round.number - 1)],
         rng,
@@ -331,15 +332,12 @@ def _prepared(asked: Asked) -> tuple[Recorded, Query]:
         OperatorFault: a flag or the file is wrong.
     """
     words: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta}
-    first = choices_thermal.query(**words, cells="8x8", sensors="8x8", settings=asked.settings)
+    asks = partial(query_of, mechanisms.named(thermal.NAME))
+    first = asks(asked.settings, **words, cells="8x8", sensors="8x8")
     array = recorded(asked.clips, first.step or Fraction(1, 4))
     side, frames = array.counts.shape[1], len(array.counts)
-    query = choices_thermal.query(
-        **words,
-        cells=f"{side}x{side}",
-        sensors=f"{side}x{side}",
-        spread=array.blur.spread_m2,
-        settings=(
+    query = asks(
+        (
             f"intensity_max={array.blur.heat_max!r}",
             f"sensor_noise={array.blur.misfit!r}",
             f"step={array.step.numerator}/{array.step.denominator}",
@@ -347,6 +345,10 @@ def _prepared(asked: Asked) -> tuple[Recorded, Query]:
             f"estimator={ESTIMATOR}",
             *asked.settings,
         ),
+        **words,
+        cells=f"{side}x{side}",
+        sensors=f"{side}x{side}",
+        spread=array.blur.spread_m2,
     )
     if query.readings != frames:
         raise OperatorFault(

@@ -1,91 +1,113 @@
 """The table of mechanisms, and the whole protocol in five lines.
 
-A mechanism has two halves of one name: `edge/<name>.py` runs on the device and
-`recovery/<name>/` where the analyst is. There is no base class; the two protocols
-below say what such a module must offer, and the table is an annotated tuple, so that a
-missing verb is found before anything runs. No mechanism knows another.
+A mechanism is a module of `edge` that runs on the device, a folder of `recovery` where the analyst
+is, and a folder here, whose record (`MECHANISM`, a `record.Mechanism`) joins the two and says what
+everybody else must know. There is no base class. No mechanism knows another.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from functools import cache
+from importlib import import_module
+from typing import Any
 
-import edge.disk
-import edge.thermal
-import recovery.disk
-import recovery.disk.cases
-import recovery.thermal
-import recovery.thermal.cases
-
-from ..audit.subject import Subject
 from ..faults import OperatorFault, suggestion
+from .record import Mechanism as Mechanism
+from .record import Serving as Serving
+from .record import Verbs as Verbs
+
+# What each is, for the help of commands. One that joins is a folder and a line.
+TABLE = {
+    "thermal": "warm things and thermometers",
+    "disk": "people who each report one cell",
+}
+USUAL = "thermal"  # where nobody says which
+MECHANISMS: tuple[Mechanism, ...]  # all records, loaded when they are asked for
 
 
-class DeviceHalf(Protocol):
-    """What `edge/<name>.py` offers."""
-
-    NAME: str
-
-    def report(self, round: Any, reading: Any, rng: Any) -> list[int]: ...
-
-    def release(self, round: Any, payloads: Any, rng: Any) -> Any: ...
+def __getattr__(name: str) -> Any:
+    if name == "MECHANISMS":
+        return tuple(map(named, TABLE))
+    raise AttributeError(f"module {__name__} has no attribute {name}")
 
 
-class AnalystHalf(Protocol):
-    """What `recovery/<name>/` offers."""
-
-    def plan(self, query: Any, releases: Any) -> Any: ...
-
-    def recover(self, query: Any, releases: Any) -> Any: ...
-
-
-class Mechanism(NamedTuple):
-    """Four verbs under one name.
-
-    plan(query, releases) -> Round | None       the analyst asks, or is done
-    report(round, reading, rng) -> whole numbers   the device answers
-    release(round, payloads, rng) -> Release    the gateway folds the answers
-    recover(query, releases) -> Heatmap | Unresolved   the analyst draws the map
-    """
-
-    name: str
-    plan: Callable[[Any, Any], Any]
-    report: Callable[[Any, Any, Any], list[int]]
-    release: Callable[[Any, Any, Any], Any]
-    recover: Callable[[Any, Any], Any]
-    subject: Subject | None = None  # what the audit must know of it; without it the audit fails
-
-
-def joined(device: DeviceHalf, analyst: AnalystHalf, subject: Subject | None) -> Mechanism:
-    """Return the mechanism whose two halves are these modules, with what its audit needs."""
-    halves = (analyst.plan, device.report, device.release, analyst.recover)
-    return Mechanism(device.NAME, *halves, subject)
-
-
-MECHANISMS: tuple[Mechanism, ...] = (
-    joined(edge.thermal, recovery.thermal, recovery.thermal.cases),
-    joined(edge.disk, recovery.disk, recovery.disk.cases),
-)
-
-
+@cache
 def named(name: str) -> Mechanism:
     """Return the mechanism of that name.
 
     Raises:
         OperatorFault: there is none.
     """
-    for mechanism in MECHANISMS:
-        if mechanism.name == name:
-            return mechanism
-    hint = suggestion(name, [mechanism.name for mechanism in MECHANISMS])
+    if name in TABLE:
+        found: Mechanism = import_module(f"{__name__}.{name}").MECHANISM
+        return found
     raise OperatorFault(
         f"{name} is not a mechanism of this gateway, which must know how to ask and how to "
-        f"draw the map; {hint}"
+        f"draw the map; {suggestion(name, TABLE)}"
     )
 
 
-def play(
-    mechanism: Mechanism, query: Any, readings: Callable[[Any], Iterable[Any]], rng: Any
-) -> Any:
+def of(deployment: Any) -> Mechanism:
+    """Return the mechanism of a deployment.
+
+    Raises:
+        OperatorFault: there is none.
+    """
+    return named(deployment.rounds.mechanism)
+
+
+def of_query(query: Any) -> Mechanism:
+    """Return the mechanism that a query is of.
+
+    Raises:
+        TypeError: it is of none.
+    """
+    for one in map(named, TABLE):
+        if isinstance(query, one.query):
+            return one
+    raise TypeError(f"{type(query).__qualname__} is the query of no mechanism of this gateway")
+
+
+def serving(name: str) -> Serving:
+    """Return what the service needs of the mechanism of that name.
+
+    Raises:
+        OperatorFault: there is none, or its devices cannot answer over MQTT.
+    """
+    found = named(name).serving
+    if found is None:
+        raise OperatorFault(
+            f"{name} cannot be served: this gateway takes no reports of it over MQTT, so nothing "
+            f"was enrolled or asked. Try it in memory with heatveil play {name}, or set [rounds] "
+            "mechanism to one that is served"
+        )
+    return found
+
+
+def first_round(deployment: Any, query: Any) -> Any:
+    """Return the Round that a deployment asks first.
+
+    Args:
+        query: the deployment's, which takes long to make where a room has a file.
+
+    Raises:
+        OperatorFault: it cannot be served.
+    """
+    try:
+        return of(deployment).plan(query, [])
+    except (ValueError, ArithmeticError) as fault:
+        raise OperatorFault(f"no round can be planned: {fault}") from fault
+
+
+def first_limits(deployment: Any, query: Any) -> Any:
+    """Return the first `Limits` of every device of a deployment; arguments as for `first_round`.
+
+    Raises:
+        OperatorFault: it cannot be served, or its promise is too fine for a budget.
+    """
+    return serving(deployment.rounds.mechanism).limits(query, deployment.rounds.every_s)
+
+
+def play(mechanism: Verbs, query: Any, readings: Callable[[Any], Iterable[Any]], rng: Any) -> Any:
     """Return the map of one whole protocol, run in memory.
 
     This is the figure, the test harness and the definition of correct; the service runs

@@ -3,9 +3,8 @@
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from edge.records import Grid, Round
 from recovery.noise import Ratio, parse_ratio
 
 from ..faults import OperatorFault, suggestion
+from .record import Mechanism
 
 # What the flags of every mechanism's query share: shapes, grids, and faults as the operator's.
 
@@ -113,11 +113,54 @@ def ratio(text: str, flag: str) -> Ratio:
         raise OperatorFault(str(fault)) from fault
 
 
-def given(settings: typing.Iterable[str], of: type, other: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields that settings name, "name=value" each, as --set gives them.
+def query_of(mechanism: Mechanism, settings: Iterable[str] = (), **given: Any) -> Any:
+    """Return the query that options and settings ask for.
 
     Args:
-        of, other: as for `value`.
+        settings: "name=value" for any further field, as --set gives it.
+        given: the texts of the options that came; "length" among them, in metres.
+
+    Raises:
+        OperatorFault: one has no meaning, alone or beside the others.
+    """
+    usual = {
+        said.flag: said.example for said in mechanism.abouts.values() if said.flag and said.example
+    }
+    texts = {**usual, **{flag: str(text) for flag, text in given.items() if text is not None}}
+    mechanism.check_texts(texts)
+    asked: dict[str, Any] = {}
+    kinds = typing.get_type_hints(mechanism.query)
+    for name, said in mechanism.abouts.items():
+        if said.flag not in texts:
+            continue
+        text, flag = texts[said.flag], f"--{said.flag}"
+        if kinds[name] is Grid:
+            length = texts.get("length")
+            asked[name] = grid(text, None if length is None else float(length), flag)
+        elif kinds[name] == tuple[int, ...]:
+            columns, rows = shape(text, flag)
+            asked[name] = (columns,) if rows == 1 else (columns, rows)
+        else:
+            asked[name] = value(name, text, flag, mechanism)
+    return from_fields(mechanism, {**asked, **settings_of(settings, mechanism)})
+
+
+def from_fields(mechanism: Mechanism, asked: Mapping[str, Any]) -> Any:
+    """Return the query of these values.
+
+    Raises:
+        OperatorFault: they have no meaning together.
+    """
+    try:
+        query = mechanism.query(**asked)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    mechanism.check_query(query)
+    return query
+
+
+def settings_of(settings: Iterable[str], mechanism: Mechanism) -> dict[str, Any]:
+    """Return the fields that settings name, "name=value" each, as --set gives them.
 
     Raises:
         OperatorFault: one sets nothing, or what cannot be set.
@@ -130,7 +173,7 @@ def given(settings: typing.Iterable[str], of: type, other: Mapping[str, str]) ->
                 f"--set {setting} sets nothing; it needs a name and a value, name=value, or it "
                 "is not known what is meant. Write for instance --set readings=4"
             )
-        asked[name.strip()] = value(name.strip(), text.strip(), f"--set {setting}", of, other)
+        asked[name.strip()] = value(name.strip(), text.strip(), f"--set {setting}", mechanism)
     return asked
 
 
@@ -150,20 +193,20 @@ def read_text(path: Path) -> str:
         ) from fault
 
 
-def value(name: str, text: str, given: str, of: type, other: Mapping[str, str]) -> Any:
+def value(name: str, text: str, given: str, mechanism: Mechanism) -> Any:
     """Return a field's value from its text, by the type of that field.
 
     Args:
         given: what to call the setting in a complaint.
-        of: the dataclass whose field it is, a mechanism's query.
-        other: those of its fields that are not set this way, and what sets them.
+        mechanism: of whose query it is a field.
 
     Raises:
         OperatorFault: it has no such field, or the text is no value of it.
     """
-    kinds = typing.get_type_hints(of)
+    kinds = typing.get_type_hints(mechanism.query)
+    other = {name: way for name, kind in kinds.items() if (way := _way(kind, mechanism, name))}
     if name not in kinds or name in other:
-        hint = suggestion(name, [field.name for field in fields(of) if field.name not in other])
+        hint = suggestion(name, [name for name in kinds if name not in other])
         way = f"use {other[name]}" if name in other else hint
         raise OperatorFault(
             f"{given}: {name or 'nothing'} cannot be set this way; a setting names what the "
@@ -180,6 +223,14 @@ def value(name: str, text: str, given: str, of: type, other: Mapping[str, str]) 
         pair = ratio(text, given)
         return pair if kind == Ratio else Fraction(*pair)
     return _plain(kind, text, given)
+
+
+def _way(kind: Any, mechanism: Mechanism, name: str) -> str:
+    """Return what gives a field that no text can; "" where a text gives it."""
+    flag = f"--{mechanism.abouts[name].flag}"
+    if kind is Grid:
+        return f"{flag} and --length"
+    return flag if kind == tuple[int, ...] else mechanism.abouts[name].elsewhere
 
 
 def _rectangles(text: str, given: str) -> tuple[tuple[int, ...], ...]:

@@ -1,191 +1,74 @@
-"""What a mechanism must say of itself, for service, command line and page."""
+"""What a mechanism says of itself: one record, by which everybody else need not know its name.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+To add one: `edge/NAME.py` and `recovery/NAME/`, then `gateway/mechanisms/NAME/__init__.py`, which
+makes `MECHANISM`, and a line in the table of `gateway.mechanisms`. The least is
 
-import numpy as np
-from numpy.typing import NDArray
+    MECHANISM = Mechanism(
+        device.NAME, analyst.plan, device.report, device.release, analyst.recover, cases,
+        trust="central", reads="place", query=Query, bits=device.bits,
+    )
 
-from edge.records import Guarantee, Release, Round
-from recovery.maps.heatmap import Heatmap, Unresolved
+and with it `play`, `recover`, `calibrate`, `config --sample`, `check`, the audit and the contract
+suite know it. Whatever else a `Mechanism` holds has a default, which lies in `usual`; who knows
+better gives its own. Without `serving` it is refused wherever devices would answer over MQTT.
 
-from ..output import Stage, Writer
-from ..storage.tallies import Sum
-from .scores import Watch
+The query is a frozen dataclass with the fields `grid`, `epsilon` and `readings` at least. What a
+field says by `recovery.fields.described` makes its option of the command line, its line of the
+sample and its key in the table [NAME] of a deployment file; `grid` stands under [room] there, and
+the fields that [privacy] has stand under [privacy].
+"""
 
-# What a mechanism brings so that it can be played, drawn anew and calibrated: one record.
-#
-# The table of them is `acts`; a mechanism that joins is one module with its `Act`, and one line
-# there. Nothing else on the command line asks which mechanism it is.
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-Floats = NDArray[np.float64]
+from recovery.fields import About, about
 
-# The data sets that --points knows by name; a file of such a name is ./normal.
-EXAMPLES = ("normal", "szipf", "mnormal")
-Numbers = dict[str, Any]
-Found = Heatmap | Unresolved
+from .words import PLACES, Words
 
-
-class Inputs(NamedTuple):
-    """What there is to see, in the words of the flags; each mechanism takes some of them."""
-
-    sources: Path | None = None
-    sources_random: int | None = None
-    points: str | None = None  # a file, or the name of an example
-    users: int | None = None
-
-    def files(self) -> list[Path]:
-        """Return the files that are read, which no result may replace."""
-        points = None if self.points in EXAMPLES else self.points
-        return [Path(one) for one in (self.sources, points) if one is not None]
-
-
-class World(Protocol):
-    """What exists in the simulator alone, so that a map can be held against it."""
-
-    @property
-    def query(self) -> Any:
-        """The query that is asked of it."""
-
-    @property
-    def truth(self) -> Floats:
-        """What the map should be, (rows, columns), of any total above 0."""
-
-    def readings(self, round: Any) -> Iterator[Any]:
-        """Yield the private `Reading` of every device for a Round."""
-
-    def beyond(self) -> str:
-        """Return a clause about what the query does not allow for; empty without any."""
-
-
-class Seen(NamedTuple):
-    """What the devices are to read, in the words of the flags."""
-
-    sources: Path | None = None
-    sources_random: int | None = None
-    scene: Path | None = None
-    speed: float | None = None
-    since: str | None = None
-    points: str | None = None
-
-
-class Stand(Protocol):
-    """What devices stand in."""
-
-    def fleet(self, devices: Iterable[Any]) -> Any:
-        """Return devices, each an identity and its budget, that stand there."""
-
-    def living(self, fleet: Any) -> AbstractContextManager[str]:
-        """Let time pass for a fleet, and give a sentence about it; empty where nothing moves."""
-
-
-@dataclass(frozen=True)
-class Played:
-    """A protocol that is over, and the world that it was played in."""
-
-    world: Any
-    watch: Watch
-    found: Found
-
-    @property
-    def mass(self) -> Floats | None:
-        """The map, (rows, columns), or None."""
-        return self.found.mass if isinstance(self.found, Heatmap) else None
-
-
-class Told(NamedTuple):
-    """What is worked out beside the scores: for scores.json, and a line each."""
-
-    numbers: Numbers
-    lines: list[str]
-
-
-Tail = tuple[Any, ...]
-
-
-class Exported(NamedTuple):
-    """What one mechanism's rows end with: columns, and what fills them.
-
-    reported(message)   of a Round's body; takes a report's numbers and the first sensor's place
-    released(message)   of a Round's body; takes what a release holds
-    """
-
-    report: Mapping[str, type]
-    reported: Callable[[Any], Callable[[Sequence[int], int], Iterable[Tail]]]
-    release: Mapping[str, type]
-    released: Callable[[Any], Callable[[Sequence[int | None]], Iterable[Tail]]]
-    units: dict[str, str]
-    sure: bool  # whether maps say how sure each cell is
-
-
-class Calibrated(NamedTuple):
-    """What to print, and why there is no promise; nothing where there is one."""
-
-    lines: list[str]
-    refusal: str
-
-
-@dataclass(frozen=True)
-class Act:
-    """One mechanism on the command line.
-
-    Args:
-        asks: the flags that make its query, the names of the arguments of `asked`.
-        sees: the flags that say what there is to see, of those in `Inputs`.
-        further: flags that make sense with it in `play` and are looked at elsewhere.
-        other_flags: the fields of its query that --set does not give, and what gives them.
-        judge: gets what was played and its scores; returns what else is to be said of it.
-        redrawn: the writer of the picture of public releases, where nobody knows the truth.
-        promise: the guarantee in sentences.
-        written: the names of the query's fields that a published file holds.
-        opened: a Release from a round of such a file; ValueError where it is none.
-        possible: refuses, with the file's name, what no noise can have made.
-        reporter: makes of a Round what reports to it, where devices keep something ready.
-        heard: who was not heard, in lines, where that can be told.
-        calibrated: what `heatveil calibrate` prints; takes the arguments of `calibrating`.
-        stand: what virtual devices stand in, by the query, what was asked for, and their number.
-    """
-
-    name: str
-    query: type
-    asks: tuple[str, ...]
-    sees: tuple[str, ...]
-    other_flags: Mapping[str, str]
-    asked: Callable[..., Any]
-    checked: Callable[[Mapping[str, Any]], Any]
-    world: Callable[[Any, Inputs, np.random.Generator], World]
-    bits: Callable[[Round], int]
-    vector_length: Callable[[Round], int]
-    found_lines: Callable[[Found], list[str]]
-    judge: Callable[[Played, Numbers, Stage], Told]
-    picture: Callable[[Played, Numbers, Path], None]
-    redrawn: Callable[[Any, Sequence[Release], Found, str], Writer]
-    promise: Callable[[Any, Guarantee], list[str]]
-    written: Callable[[Any], Sequence[str]]
-    opened: Callable[[Any, Any], Release]
-    calibrated: Callable[..., Calibrated]
-    stand: Callable[[Any, Seen, int, np.random.Generator], Stand]
-    reporter: Callable[[Round], Callable[[Any, Any], list[int]]] | None = None
-    heard: Callable[[Sequence[Release]], list[str]] = lambda releases: []
-    possible: Callable[[Release, Path], None] = lambda release, path: None
-    further: tuple[str, ...] = ()
-
-    @property
-    def takes(self) -> tuple[str, ...]:
-        """The flags of `play` that it has a use for, beside those of every mechanism."""
-        return (*self.sees, *self.asks, *self.further)
-
-
-# What an entry of the table must say: all that the service asks of a mechanism but its verbs.
-#
-# `mechanisms` has plan, report, release and recover. What is here is between those and a site:
-# what the deployment file means, what devices are enrolled with, which payloads may count, and in
-# which words the promise is told.
+if TYPE_CHECKING:
+    from ..audit.subject import Subject
 
 Payload = Sequence[int]
+Tail = tuple[Any, ...]
+Key = tuple[str, str]  # of a deployment file: table and key
+_DERIVED: Mapping[Any, Any] = MappingProxyType({})  # from the query, when the record is made
+
+
+class Module:
+    """A module of a mechanism, loaded when the first of its functions is called.
+
+    So that the service does not hold in memory what the command line needs, nor a map's solver
+    what the service needs.
+    """
+
+    def __init__(self, package: str, name: str) -> None:
+        self._name = f"{package}.{name}"
+
+    def __getattr__(self, function: str) -> Callable[..., Any]:
+        if function.startswith("__"):
+            raise AttributeError(function)
+
+        def later(*given: Any, **words: Any) -> Any:
+            return getattr(import_module(self._name), function)(*given, **words)
+
+        later.__module__, later.__qualname__ = self._name, function
+        return later
+
+
+_usual = Module(__package__ or "", "usual")
+_places = Module(__package__ or "", "places")
+
+
+class Fact(NamedTuple):
+    """Something that a map says: rendered alike by terminal, page, Home Assistant and JSON."""
+
+    label: str  # such as "Fullest place, x"
+    value: float | int | str | None
+    unit: str
+    sentence: str  # a whole line; "" where the label and the value say it all
 
 
 class Fold(NamedTuple):
@@ -195,53 +78,195 @@ class Fold(NamedTuple):
     """
 
     slots: Callable[[Payload], Iterable[tuple[int, int]]]  # (slot, amount) of a payload
-    release: Callable[[Any, Mapping[int, Sum], int], Any]  # round, sums, reports
+    release: Callable[[Any, Mapping[int, Any], int], Any]  # round, `storage.tallies.Sum`s, reports
 
 
-class Serves(NamedTuple):
-    """One mechanism, as the service needs it.
+class Exported(NamedTuple):
+    """What a mechanism's rows in an export end with: columns, their units, and what fills them.
 
-    sensors(deployment)       how many devices' places there are, (columns, rows)
-    query(deployment)         what the analyst asks; ValueError where it cannot be served
-    granted(query, every_s)   the first `Limits` of its devices; OperatorFault
-    unspent(query, limits, before)     what is left of these for a device that comes when the
-                              ledger has some nano-rho; OperatorFault where not one answer is
-    check_held(query, sensors, held)   that enrolled devices fit it; OperatorFault
-    least(limits)             in words how much blur they ask for at the least
-    whole(limits)             in words what they pay for in all, in the unit of the promise
-    tighter(last, wished)     the wished `Limits` in numbers that a device which holds the last
-                              can take, and why they would protect less than those, or ""
-    wrong(plan)               returns what says why a payload cannot count, or ""
-    keys(deployment)          how many keys of one sensor the promise is for, None for any number
-    fold                      for many workers; None where a release is no sum over reports
-    delta(plan)               what the ledger's epsilon is reckoned at; None for a pure promise
-    in_words(query, guarantee)   the promise for who manages a building
-    most_of, answered         in words what is mapped, and who answers
-    announced                 to Home Assistant: what the place with most is called, the share
-                              that is there, and its icon
-    counted                   whether a share has a standard deviation, and there are no sources
-    shown(plan)               what a page must know beside a release's whole numbers
-    cautions(query)           what an operator should know before it is asked for, a sentence each
-    head                      the file that begins its sample of a deployment; "" for thermal's
+    reported(message)   of a Round's body; takes a report's numbers and the first sensor's place
+    released(message)   of a Round's body; takes what a release holds
     """
 
-    sensors: Callable[[Any], tuple[int, int]]
-    query: Callable[[Any], Any]
-    granted: Callable[[Any, float], Any]
-    unspent: Callable[[Any, Any, int], Any]
+    report: Mapping[str, type]
+    reported: Callable[[Any], Callable[[Sequence[int], int], Iterable[Tail]]]
+    release: Mapping[str, type]
+    released: Callable[[Any], Callable[[Sequence[int | None]], Iterable[Tail]]]
+    units: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Verbs:
+    """Four verbs under one name: enough to be played in memory, and audited.
+
+    plan(query, releases) -> Round | None       the analyst asks, or is done
+    report(round, reading, rng) -> whole numbers   the device answers
+    release(round, payloads, rng) -> Release    the gateway folds the answers
+    recover(query, releases) -> Heatmap | Unresolved   the analyst draws the map
+    """
+
+    name: str
+    plan: Callable[[Any, Any], Any]
+    report: Callable[[Any, Any, Any], list[int]]
+    release: Callable[[Any, Any, Any], Any]
+    recover: Callable[[Any, Any], Any]
+    subject: "Subject | None" = None  # what the audit must know of it; without it the audit fails
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Serving:
+    """What the service needs of a mechanism whose devices answer over MQTT.
+
+    Of devices:
+        limits(query, every_s): their first `Limits`; OperatorFault.
+        remaining_limits(query, limits, before): what is left of these for a device that comes
+            when the ledger has some nano-rho; OperatorFault where not one answer is.
+        check_held(query, sensors, held): that enrolled devices fit the query; OperatorFault.
+        least_noise(limits), whole_budget(limits): in words, the latter in the promise's unit.
+        tighter(last, wished): the wished `Limits` in numbers that a device which holds the last
+            can take, and why they would protect less than those, or "".
+        key_limit(deployment): how many keys of one sensor the promise is for; None for any number.
+
+    Of a round:
+        payload_fault(plan): returns what says why a payload cannot count, or "".
+        fold: for many workers; None where a release is no sum over reports.
+        ledger_delta(plan): what the ledger's epsilon is reckoned at; None for a pure promise.
+        page_values(plan): what a page must know beside a release's whole numbers.
+        exported: the rows of an export.
+    """
+
+    limits: Callable[[Any, float], Any]
+    remaining_limits: Callable[[Any, Any, int], Any]
     check_held: Callable[[Any, Mapping[str, int], Mapping[str, Any]], None]
-    least: Callable[[Any], str]
-    whole: Callable[[Any], str]
+    least_noise: Callable[[Any], str]
+    whole_budget: Callable[[Any], str]
     tighter: Callable[[Any, Any], tuple[Any, str]]
-    wrong: Callable[[Any], Callable[[Payload], str]]
-    keys: Callable[[Any], int | None]
-    fold: Fold | None
-    delta: Callable[[Any], float | None]
-    in_words: Callable[[Any, Any], list[str]]
-    shown: Callable[[Any], dict[str, Any]]
-    most_of: str
-    answered: str
-    announced: tuple[str, str, str]
-    cautions: Callable[[Any], list[str]] = lambda query: []
-    counted: bool = False
-    head: str = ""
+    key_limit: Callable[[Any], int | None] = _usual.nothing
+    payload_fault: Callable[[Any], Callable[[Payload], str]] = _usual.payload_fault
+    fold: Fold | None = None
+    ledger_delta: Callable[[Any], float | None] = _usual.nothing
+    page_values: Callable[[Any], dict[str, Any]] = _usual.empty
+    exported: Exported
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mechanism(Verbs):
+    """Everything that service, command line, page and kit ask of a mechanism.
+
+    Must be given:
+        trust: who sees a report unblurred: "local" nobody, "distributed" nobody alone, "central"
+            the gateway.
+        reads: what its devices read; who is warm, or where somebody is, (x, y) in the grid.
+        query: the dataclass of what may be asked.
+        bits(round): of one number of a report.
+
+    Of a deployment file:
+        tables, keys: what it needs there, with what each says; usually the table [NAME].
+        refused_keys: what it cannot heed, and why; usually what its query has no field for.
+        live_keys: by table, what may change while a gateway runs, beside what always may; usually
+            what alters the map alone.
+        sensors(deployment): how many devices' places there are, (columns, rows).
+        query_of(deployment): what the analyst asks; ValueError where it cannot be served.
+        cautions(query): what an operator should know before it is asked, a sentence each.
+
+    For readers:
+        words: what things are called; usually those of places.
+        promise(query, guarantee): the guarantee in sentences.
+        facts(found): what a map says, a `Fact` each.
+        silent_lines(releases): who was not heard.
+
+    On the command line:
+        extra_flags: flags that make sense with it in `play` and are looked at elsewhere.
+        check_texts(texts): that the options' texts, by option, go together, in their own words;
+            check_query(query): that a machine can work with it; OperatorFault.
+        world(query, inputs, world): what there is to see; stand(query, seen, number, world): what
+            so many virtual devices stand in.
+        reporter(round): makes of a Round what reports to it, where devices keep something ready.
+        vector_length(round): numbers in one report.
+        judge(played, numbers, stage): gets what was played and its scores; what else is said.
+        picture(played, numbers, path), redraw(query, releases, found, name): pictures of a play
+            and, a `Writer`, of public releases, where nobody knows the truth.
+        public_fields(query): the names of the query's fields that a published file holds.
+        read_release(query, round): a Release from such a file; ValueError where it is none.
+        check_possible(release, path): refuses what no noise can have made.
+        read_csv(path, query): releases of a plain table of readings; None where there is none.
+        calibrate(query, ...): what `heatveil calibrate` prints.
+    """
+
+    trust: Literal["local", "distributed", "central"]
+    reads: Literal["temperature", "place"]
+    query: type
+    bits: Callable[[Any], int]
+    serving: Serving | None = None
+
+    tables: Mapping[str, str] = field(default_factory=lambda: _DERIVED)
+    keys: Mapping[Key, str] = field(default_factory=dict)
+    refused_keys: Mapping[Key, str] = field(default_factory=lambda: _DERIVED)
+    live_keys: Mapping[str, frozenset[str]] = field(default_factory=lambda: _DERIVED)
+    sensors: Callable[[Any], tuple[int, int]] = _usual.devices
+    query_of: Callable[[Any], Any] = _usual.query_of
+    cautions: Callable[[Any], list[str]] = _usual.no_lines
+
+    words: Words = PLACES
+    promise: Callable[[Any, Any], list[str]] = _usual.promise
+    facts: Callable[[Any], list[Fact]] = _usual.facts
+    silent_lines: Callable[[Sequence[Any]], list[str]] = _usual.no_lines
+
+    extra_flags: tuple[str, ...] = ()
+    check_texts: Callable[[Mapping[str, str]], None] = _usual.nothing
+    check_query: Callable[[Any], None] = _usual.nothing
+    world: Callable[[Any, Any, Any], Any] = _places.crowd_of
+    stand: Callable[[Any, Any, int, Any], Any] = _places.stand
+    reporter: Callable[[Any], Callable[[Any, Any], list[int]]] | None = None
+    vector_length: Callable[[Any], int] = _usual.one
+    judge: Callable[[Any, Any, Any], Any] = _usual.judge
+    picture: Callable[[Any, Any, Any], None] = _usual.picture
+    redraw: Callable[[Any, Sequence[Any], Any, str], Any] = _usual.redraw
+    public_fields: Callable[[Any], Sequence[str]] = _usual.public_fields
+    read_release: Callable[[Any, Any], Any] = _usual.read_release
+    check_possible: Callable[[Any, Any], None] = _usual.nothing
+    read_csv: Callable[[Any, Any], list[Any]] | None = None
+    calibrate: Callable[..., Any] = _usual.calibrate
+
+    def __post_init__(self) -> None:
+        asked = {one.name for one in fields(self.query)}
+        derived = {
+            "tables": {self.name: "how many devices there are, and how they answer"},
+            "refused_keys": {
+                (table, key): f"{key} means nothing"
+                for table, keys in _HEEDED.items()
+                for key in keys
+                if table != "privacy" or key not in asked
+            },
+            "live_keys": {
+                self.name: frozenset(name for name, said in self.abouts.items() if said.map_only)
+            },
+        }
+        for name, made in derived.items():
+            if getattr(self, name) is _DERIVED:
+                object.__setattr__(self, name, made)
+
+    @property
+    def abouts(self) -> Mapping[str, About]:
+        """What each field of the query says of itself."""
+        return {one.name: about(one) for one in fields(self.query)}
+
+    def lines(self, found: Any) -> list[str]:
+        """Return what was recovered, a line each."""
+        return [fact.sentence for fact in self.facts(found) if fact.sentence]
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags of `play` that it has a use for, beside those of every mechanism."""
+        own = [said.flag for said in self.abouts.values() if said.flag]
+        return (*INPUTS[self.reads], *own, "length", "settings", *self.extra_flags)
+
+
+# The flags that say what there is to see, by what devices read.
+INPUTS = {"temperature": ("sources", "sources_random"), "place": ("points", "users")}
+# What a deployment file says that some mechanisms alone can heed.
+_HEEDED = {
+    "room": ("plan", "walls", "furniture"),
+    "privacy": ("delta", "protect_distance_m", "keyholder"),
+    "rounds": ("estimator", "calibration", "sampler"),
+}

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasserstein2
 
 from ..output import Stage
-from . import Mechanism
 from .flags import refused, undrawn
+from .record import Verbs
 
 # How near a map came to the truth, in the numbers that `play` writes and the demo prints.
 #
@@ -111,10 +111,10 @@ class Watch:
 
     def over(
         self,
-        mechanism: Mechanism,
+        mechanism: Verbs,
         seeded: bool = False,
         reporter: Callable[[Any], Callable[[Any, Any], list[int]]] | None = None,
-    ) -> Mechanism:
+    ) -> Verbs:
         """Return the same mechanism, watched.
 
         Args:
@@ -159,7 +159,7 @@ class Watch:
             with self._timed("recover"), undrawn():
                 return mechanism.recover(query, releases)
 
-        return Mechanism(mechanism.name, plan, report, release, recover)
+        return Verbs(mechanism.name, plan, report, release, recover)
 
     def rate(self) -> str:
         """Return in words how many reports a second were made; empty where there are few."""

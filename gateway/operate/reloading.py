@@ -18,14 +18,13 @@ from ..deployment import Deployment
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.enrol.together import check_together
 from ..faults import OperatorFault
-from ..mechanisms import named
+from ..mechanisms import of
 
 log = structlog.get_logger()
 
-# What may change while we run: whole tables, or the keys of one.
+# What may change while we run: whole tables, or the keys of one; beside what a mechanism says.
 LIVE: dict[str, set[str] | None] = {
-    "rounds": {"every_s", "gather_s", "solve_s", "quorum", "hours", "estimator"},
-    "disk": {"estimator", "level"},
+    "rounds": {"every_s", "gather_s", "solve_s", "quorum", "hours"},
     "guard": None,
     "homeassistant": None,
 }
@@ -52,7 +51,7 @@ def reread(path: Path, deployment: Deployment, devices: Devices) -> tuple[Deploy
             "it again"
         )
     check_together(new, enrolled)
-    plan = named(new.rounds.mechanism).plan
+    plan = of(new).plan
     if plan(config.query(new), []) != plan(config.query(deployment), []):
         raise OperatorFault(
             f"{path} would ask the devices for something else than before, though no key says so: "
@@ -63,7 +62,7 @@ def reread(path: Path, deployment: Deployment, devices: Devices) -> tuple[Deploy
 
 def _fixed(old: Deployment, new: Deployment) -> set[str]:
     """Return the keys that differ and may not, as [table] key."""
-    differing = set()
+    differing, own = set(), of(old).live_keys
     for table in type(old).model_fields:
         before, after = getattr(old, table), getattr(new, table)
         live = LIVE.get(table, set())
@@ -73,7 +72,8 @@ def _fixed(old: Deployment, new: Deployment) -> set[str]:
             differing.add(f"[{table}]")
             continue
         ours: Any = type(before).model_fields
-        names = {name for name in ours if getattr(before, name) != getattr(after, name)} - live
+        names = {name for name in ours if getattr(before, name) != getattr(after, name)}
+        names -= live | own.get(table, frozenset())
         differing |= {f"[{table}] {name}" for name in names}
     return differing
 

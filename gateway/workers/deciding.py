@@ -11,7 +11,7 @@ from ..devices.enrol.enrol import Devices
 from ..intake.door import Sifted
 from ..intake.judge import Verdict
 from ..intake.writer import Intake
-from ..mechanisms.served import wrong_in
+from ..mechanisms import serving
 from ..rounds import OpenRound
 from ..storage.patience import Stopped
 from .fenced import PartStore
@@ -60,6 +60,7 @@ def asked(found: Standing, devices: Devices) -> OpenRound:
     """Return a round of the database, open until the database says that it is closed.
 
     Raises:
+        OperatorFault: it is of a mechanism that is not known here.
         Stopped: it is not signed with the key that we have: then nothing must be decided here.
     """
     topic = wire.round_topic(devices.site, found.mechanism)
@@ -74,4 +75,5 @@ def asked(found: Standing, devices: Devices) -> OpenRound:
         )
         time.sleep(1)  # it is the same for the next batch
         raise Stopped from fault
-    return OpenRound(plan, found.name, math.inf, places, wrong=wrong_in(plan))
+    wrong = serving(plan.mechanism).payload_fault(plan)
+    return OpenRound(plan, found.name, math.inf, places, wrong=wrong)

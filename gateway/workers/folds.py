@@ -1,14 +1,14 @@
 """Releases from sums: what a report adds to which slot, and the way back.
 
-A mechanism whose release is made of sums over reports says so in its entry of `serves`; the sums
+A mechanism whose release is made of sums over reports says so in its record; the sums
 are taken by the workers as the reports come, and by the database when the round closes.
 """
 
 from collections.abc import Iterable, Sequence
 
+from .. import mechanisms
 from ..faults import OperatorFault
 from ..mechanisms.record import Fold as Fold
-from ..mechanisms.served import SERVES
 from ..storage.tallies import Sum
 
 
@@ -32,7 +32,7 @@ def named(mechanism: str) -> Fold:
     Raises:
         OperatorFault: it has none.
     """
-    fold = SERVES[mechanism].fold if mechanism in SERVES else None
+    fold = mechanisms.serving(mechanism).fold
     if fold is None:
         raise OperatorFault(
             f"{mechanism} cannot be gathered in parts: several workers need a release that is a "

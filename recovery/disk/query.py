@@ -1,7 +1,7 @@
 """What an analyst may ask of people who trust nobody, checked before anything is planned."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from typing import Literal, NamedTuple
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from edge.records import Grid
 
+from ..fields import described
 from ..noise import Ratio, check_ratio
 from .footprint import SCHEMES, radius_cells
 
@@ -34,13 +35,44 @@ class Query:
         ValueError: a field has no meaning, alone or beside the others.
     """
 
-    grid: Grid
-    epsilon: Ratio  # for all reports of one device together
+    grid: Grid = field(
+        metadata=described(
+            "Cells of a map of people: columns x rows.", flag="grid", example="15x15"
+        )
+    )
+    epsilon: Ratio = field(  # for all reports of one device together
+        metadata=described(
+            "A ratio such as 1/2, for all readings together.", flag="epsilon", example="1/1"
+        )
+    )
     readings: int = 1  # reports of one device, which share epsilon evenly
-    scheme: Scheme = "auto"  # `scheme_of` says which
-    radius: float | None = None  # in cells; None for the one that is chosen for the scheme
-    estimator: EstimatorName = "auto"
-    level: float = 0.9  # of what is said about how sure the map is
+    scheme: Scheme = field(  # `scheme_of` says which
+        default="auto",
+        metadata=described(
+            'How answers fall around the true cell: or "wave", "dam", "dam-ns", "area", "huem", '
+            '"krr"'
+        ),
+    )
+    radius: float | None = field(  # None for the one that is chosen for the scheme
+        default=None,
+        metadata=described(
+            "Cells around the true one that are likelier; leave out both for the usual.",
+            low=0,
+            example="3",
+        ),
+    )
+    estimator: EstimatorName = field(
+        default="auto",
+        metadata=described(
+            f"Who draws the map: {', '.join(_ESTIMATORS)}.", flag="estimator", map_only=True
+        ),
+    )
+    level: float = field(
+        default=0.9,
+        metadata=described(
+            "Of what is said about how sure the map is.", low=0, high=1, map_only=True
+        ),
+    )
 
     def __post_init__(self) -> None:
         _check_grid(self.grid)

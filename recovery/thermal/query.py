@@ -1,7 +1,7 @@
 """What an analyst may ask of thermal sensors, checked before anything is planned."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -14,6 +14,7 @@ from physics.places import sensor_places
 from physics.response import Response
 
 from ..estimators.table import ESTIMATORS
+from ..fields import described
 from ..noise import Ratio, check_delta, check_ratio
 from ..noise.gaussian import paper_sigma
 
@@ -44,19 +45,48 @@ class Query:
         ValueError: a field has no meaning, alone or beside the others.
     """
 
-    grid: Grid
-    sensors: tuple[int, ...]  # (m,) along a line, (columns, rows) over a plane
-    spread_m2: float  # diffusivity times time, the shortest that the room can meet
-    epsilon: Ratio  # for all the readings together
-    delta: Ratio = (1, 100000)
+    grid: Grid = field(
+        metadata=described(
+            "Cells of the map: N on a line, NxM in a plane.", flag="cells", example="100"
+        )
+    )
+    sensors: tuple[int, ...] = field(  # (m,) along a line, (columns, rows) over a plane
+        metadata=described(
+            "Sensors, evenly spread: M, or MxK in a plane.", flag="sensors", example="50"
+        )
+    )
+    # The shortest that the room can meet.
+    spread_m2: float = field(
+        metadata=described(
+            "Diffusivity times time: the paper's T, or m2 with --length.",
+            flag="spread",
+            example="0.05",
+        )
+    )
+    epsilon: Ratio = field(
+        metadata=described(
+            "A ratio such as 1/2, for all readings together.", flag="epsilon", example="1/1"
+        )
+    )
+    delta: Ratio = field(
+        default=(1, 100000), metadata=described("A ratio such as 1/100000.", flag="delta")
+    )
     protect_distance_m: float | None = None  # None for one cell
     intensity_max: float = 1.0  # the most heat of one source: an assumption on the world
     sources_max: int = 8  # readings are clamped to what so many can warm
     walls: Walls = "none"
     step: Fraction | None = None  # of the sensors' converter
     readings: int = 1
-    calibration: Literal["exact", "paper"] = "exact"
-    estimator: str = "auto"  # a name of `recovery.estimators`
+    calibration: Literal["exact", "paper"] = field(
+        default="exact",
+        metadata=described("exact, or paper for the formula as printed.", flag="calibration"),
+    )
+    estimator: str = field(
+        default="auto",
+        metadata=described(
+            f"Who draws the map: {', '.join(ESTIMATORS)}.", flag="estimator", map_only=True
+        ),
+    )
     failure: float = 0.05  # chance that the true heat lies outside the radius
     keyholder: bool = False
     sensor_noise: float = 0.0  # standard deviation of a sensor's own noise, never credited
@@ -64,7 +94,10 @@ class Query:
     background: Literal["recorded", "following", "gateway"] = "recorded"  # how the room's own goes
     slew: Fraction | None = None  # following: what a level moves by at most, in kelvin an answer
     # A room's own, instead of spread_m2, which is infinite then, and walls; heat is in watts.
-    response: Response | None = None
+    response: Response | None = field(
+        default=None,
+        metadata=described("", elsewhere="[room] plan in a deployment file"),
+    )
     # What devices draw their noise from: tables are for arrays, and delta pays for their slack.
     sampler: Literal["exact", "table"] = "exact"
     # From here on nothing alters the noise: it is what the map may count on.

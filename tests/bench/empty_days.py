@@ -103,7 +103,7 @@ def living(
 
 def releases(query: Any, been: Lived, moments_s: Sequence[float], seed: int) -> list[Any]:
     """Return what the rounds of a day release, veiled by the devices' own code."""
-    mechanism = mechanisms.named("thermal")._replace(recover=lambda query, releases: None)
+    mechanism = replace(mechanisms.named("thermal"), recover=lambda query, releases: None)
     tape, baseline_c = Tape(b"day %d" % seed), been.room.air.baseline_c
     args = (query, been.whole, been.read, baseline_c, moments_s, tape, lambda name: None)
     return [asked.release for asked in ask(mechanism, *args)]

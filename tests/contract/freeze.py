@@ -163,7 +163,12 @@ def commands() -> dict[str, Any]:
 
 
 def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
-    yield path, [_parameter(one) for one in command.params if one.name != "help"]
+    taken = command.get_params(typer.Context(command))
+    said = [_parameter(one) for one in taken if one.name != "help"]
+    yield (
+        path,
+        sorted(said, key=lambda one: (one.startswith("option"), one * one.startswith("option"))),
+    )
     for name, one in sorted(getattr(command, "commands", {}).items()):
         yield from _commands(f"{path} {name}", one)
 

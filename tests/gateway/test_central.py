@@ -8,6 +8,7 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -22,7 +23,7 @@ from gateway import campaign, steps
 from gateway.campaign import Campaign
 from gateway.deployment import Deployment
 from gateway.devices.enrol import enrol
-from gateway.mechanisms import Mechanism, named
+from gateway.mechanisms import Verbs, named
 from gateway.outbox import Outbox
 from gateway.rounds import OpenRound
 from gateway.storage.store import Store
@@ -63,7 +64,7 @@ def recover(query: Any, releases: Any) -> Any:
     return Heatmap(query.grid, mass, releases[-1].round.guarantee, total, "optimal")
 
 
-PLANTED = Mechanism("thermal", plan, lambda *_: [], release, recover)
+PLANTED = Verbs("thermal", plan, lambda *_: [], release, recover)
 
 
 class Silent:
@@ -224,7 +225,7 @@ def test_who_publishes_first_and_stores_then_shows_two(
         self.outbox.publish("a/map/b", json.dumps(shown).encode(), on_sent=lambda: None)
         if next(turn) % 2 == 0:  # by chance alone it may not come on a busy machine
             raise Killed("between publish and store")
-        again = mechanism._replace(release=lambda *_: drawn)
+        again = replace(mechanism, release=lambda *_: drawn)
         return real(self, again, closed, *rest)
 
     monkeypatch.setattr(steps.Steps, "release", hasty)

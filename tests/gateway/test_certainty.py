@@ -14,7 +14,7 @@ from gateway.certainty import heard, told
 from gateway.cli.serve import drawn as on_terminal
 from gateway.cli.show import drawn as shown
 from gateway.devices.broker import embedded
-from gateway.mechanisms.thermal.words import sure_lines
+from gateway.mechanisms.thermal.words import sure_facts
 from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 
 PROMISE = Guarantee((1, 1), (1, 100_000), (1, 50), "one", "local", "a day", "presence")
@@ -97,7 +97,9 @@ def test_a_contradiction_is_told_and_no_error_with_it() -> None:
     assert event["credible"] is None
     assert heard(event) == (None, None, DOUBTED.verdict)
     assert heard(older) == (None, None, None)
-    assert sure_lines(DOUBTED)[1:] == ["Do not trust this map: it cannot be."]
+    assert [fact.sentence for fact in sure_facts(DOUBTED)][1:] == [
+        "Do not trust this map: it cannot be."
+    ]
     with pytest.raises(ValueError, match="says how sure it is"):
         replace(DOUBTED, credible=SURE)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ import pytest
 
 from gateway.cli import play
 from gateway.faults import OperatorFault
-from gateway.mechanisms.thermal.query import query
+from gateway.mechanisms import named
+from gateway.mechanisms.flags import query_of
 from gateway.output import as_json, check_places, write_all
 from tests import processes
+
+query = partial(query_of, named("thermal"))
 
 # Result files: all of them whole, or none.
 

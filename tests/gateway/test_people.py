@@ -19,8 +19,7 @@ from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.nodes import Nodes
 from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
-from gateway.mechanisms import named
-from gateway.mechanisms.served import granted
+from gateway.mechanisms import first_limits, named
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
@@ -40,7 +39,7 @@ class Square:
         self.devices = enrol.known(self.made.secrets)
         deployment = self.deployment()
         self.query = config.query(deployment)
-        self.limits = granted(deployment, self.query)
+        self.limits = first_limits(deployment, self.query)
         budgets.provision(self.made, self.limits, self.place)
         self.events: list[dict[str, Any]] = []
         self.frames: dict[bytes, str] = {}

@@ -13,7 +13,7 @@ from edge.records import Release
 from gateway import config
 from gateway.cli.recover import as_public
 from gateway.faults import OperatorFault
-from gateway.mechanisms.thermal.calibrate import calibrated
+from gateway.mechanisms.thermal.calibrate import calibrate
 from gateway.mechanisms.thermal.calibrate_numbers import map_line, tried
 from gateway.mechanisms.thermal.world import Room, scene_of
 from gateway.solver import Solver
@@ -99,7 +99,7 @@ def test_the_room_file_gives_cells_sensors_converter_and_response(tmp_path: Path
     found = tried(query, lambda stage: None)
     assert found is not None
     assert found.off is None or found.off < found.blind
-    made = calibrated(query, every_s=None, as_json=True, plot=None, inputs=[], stage=print)
+    made = calibrate(query, every_s=None, as_json=True, plot=None, inputs=[], stage=print)
     numbers = json.loads("\n".join(made.lines))
     assert numbers["what_if"][0]["spread_m2"] is None
     assert query.response is not None
@@ -208,7 +208,7 @@ def test_a_table_that_counts_walls_otherwise_than_the_promise_says_so(tmp_path: 
     for way in ("true", "false"):
         path = deployed(tmp_path, room=ROOM + f"through_walls = {way}\n")
         query = config.query(config.load(path))
-        made = calibrated(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
+        made = calibrate(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
         said[way] = "\n".join(made.lines)
         (whole,) = [line for line in made.lines if line.endswith("anywhere in the room")]
         assert math.hypot(3, 2) <= float(whole.split()[2]) < math.hypot(3, 2) + 0.25
@@ -245,5 +245,5 @@ def test_what_proves_the_noise_is_found_once_and_kept_beside_the_room(tmp_path: 
     path, spoilt = loaded("spoilt")
     assert (spoilt.changes.joint >= first.changes.joint).all()
     query = config.query(config.load(path))
-    made = calibrated(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
+    made = calibrate(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
     assert "each lag at its worst" in " ".join(made.lines)

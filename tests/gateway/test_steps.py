@@ -1,6 +1,7 @@
 """A step that is done again, after a kill, says what the disk says."""
 
 import itertools
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,8 @@ def test_a_round_is_released_once_whatever_is_drawn_later(tmp_path: Path, home: 
     asked = asking.signed(home.round(), 1, home.devices)
     assert store.open_round(asked, 2 * asked.rho, paid=False) == ""
     draws = itertools.count(100)
-    mechanism = named("thermal")._replace(
-        release=lambda round, payloads, rng: Release(round, [next(draws)], 0)
+    mechanism = replace(
+        named("thermal"), release=lambda round, payloads, rng: Release(round, [next(draws)], 0)
     )
     closed, nobody = OpenRound(asked.plan, asked.name, inf, {}, {}), Any
     for _ in range(3):

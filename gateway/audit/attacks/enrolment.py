@@ -18,7 +18,7 @@ from ... import config
 from ...cli import fleet
 from ...devices.enrol import budgets, enrol, keycount
 from ...faults import OperatorFault
-from ...mechanisms import Mechanism, served
+from ...mechanisms import Mechanism, serving
 from ..arithmetic import accountant
 from ..bench import Device, exact_mu, message, replaced
 from ..claim import Claim, Effort, at_most, true
@@ -184,7 +184,7 @@ def _again(mode: str, path: Path, folder: Path) -> Claim:
 def _keys(mechanism: Any, path: Path, folder: Path) -> Claim:
     """Count how many keys a sensor gets: by itself, with the whole fleet, and both by turns."""
     path.write_text(path.read_text() + '[rounds]\nsampler = "table"\n')
-    most = served.named(mechanism.name).keys(config.load(path))
+    most = serving(mechanism.name).key_limit(config.load(path))
     where = folder / "devices.json"
     fleet = enrol.load_devices(where, "audit")
     place = next(iter(fleet.by_name.values())).place
@@ -231,7 +231,7 @@ class Own(NamedTuple):
 
     def of(self, mechanism: Mechanism) -> Mechanism:
         """Return the mechanism with this deployment for its only room."""
-        return mechanism._replace(subject=_Room(mechanism.subject, self))
+        return replace(mechanism, subject=_Room(mechanism.subject, self))
 
     def asks(self, **values: str) -> bool:
         """Say whether the query has these values."""

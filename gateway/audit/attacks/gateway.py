@@ -19,7 +19,7 @@ from ...intake.genuine import Arrival, authenticate
 from ...intake.judge import judge
 from ...intake.outcomes import Asked, DeadLetter
 from ...ledger import Ledger, price
-from ...mechanisms.served import wrong_in
+from ...mechanisms import serving
 from ...mqtt.session import Message
 from ...rounds import OpenRound, Place
 from ...storage.store import Store
@@ -73,7 +73,9 @@ class House:
         if why:
             return why
         places = {one.identity.name: Place(one.identity.sensor, 1) for one in self.devices}
-        self.open = OpenRound(asked, name, 1e9, places, wrong=wrong_in(asked))
+        self.open = OpenRound(
+            asked, name, 1e9, places, wrong=serving(asked.mechanism).payload_fault(asked)
+        )
         return ""
 
     def deliver(self, messages: Sequence[Message]) -> tuple[int, int, int]:

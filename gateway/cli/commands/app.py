@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import boards, flags, look, owner, query, run
+from . import boards, flags, look, owner, queries, query, run
 
 app = typer.Typer(
     name="heatveil",
@@ -82,9 +82,9 @@ app.command()(look.export)
 app.command()(owner.unveil)
 app.command()(owner.tighten)
 app.add_typer(owner.keys, name="keys", no_args_is_help=True)
-app.command()(query.play)
+app.command(cls=queries.OfQuery)(query.play)
 app.command()(query.recover)
-app.command()(query.calibrate)
+app.command(cls=queries.OfNoise)(query.calibrate)
 app.command()(query.simulate)
 app.command()(query.reproduce)
 app.command()(boards.budget)

@@ -1,6 +1,6 @@
 """The flags that several commands share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +9,13 @@ import typer
 from recovery.estimators import HOMES
 
 from ...faults import OperatorFault
+from . import queries
 
 # Flags that would do nothing, or say what a file says: refused, for they would be believed.
 
 # What an array says by itself, and what goes with frames alone.
-_ROOM = ["sources", "sources_random", "cells", "length", "sensors", "spread"]
-_ROOM += ["calibration", "estimator"]
+_ROOM = ["sources", "sources_random"]
+_OF_ARRAY = ("cells", "length", "sensors", "spread", "calibration", "estimator")
 _FRAMES = ["clip", "background", "fit", "every", "frames_count", "people"]
 
 
@@ -24,27 +25,22 @@ _ALWAYS = (
     *("deployment", "config", "as_json"),
 )
 _READINGS = ["cells", "length", "sensors", "spread", "sigma", "delta", "settings"]
-_CONFIG = [
-    "mechanism",
-    "grid",
-    "cells",
-    "length",
-    "sensors",
-    "spread",
-    "epsilon",
-    "delta",
-    "calibration",
-    "settings",
-]
 
 
-def check_frames(context: typer.Context, frames: Path | None) -> None:
+def check_frames(context: typer.Context, frames: Path | None, asked: Iterable[str] = ()) -> None:
     """Check that no flag would do nothing unnoticed, with recorded frames or without.
+
+    Args:
+        asked: the flags of the query that stand on the command line.
 
     Raises:
         OperatorFault: there is such a flag.
     """
-    given = _given(context, _FRAMES if frames is None else _ROOM)
+    given = (
+        _given(context, _FRAMES)
+        if frames is None
+        else _given(context, _ROOM, [one for one in asked if one in _OF_ARRAY])
+    )
     if given and frames is None:
         raise OperatorFault(
             f"{given} came without --frames; there must be recorded frames to speak of, or it "
@@ -57,18 +53,22 @@ def check_frames(context: typer.Context, frames: Path | None) -> None:
         )
 
 
-def check_taken(context: typer.Context, name: str, takes: Sequence[str]) -> None:
+def check_taken(
+    context: typer.Context, name: str, takes: Sequence[str], asked: Iterable[str]
+) -> None:
     """Check that every flag given is one that the mechanism has a use for.
 
     Args:
         takes: the flags that it has one for, beside those of every mechanism.
+        asked: the flags of queries that stand on the command line.
 
     Raises:
         OperatorFault: there is another one.
     """
     every = [name for name in context.params if name not in (*_ALWAYS, *takes)]
-    if given := _given(context, every):
-        listed = ", ".join(_flag(one) for one in takes if one in context.params)
+    if given := _given(context, every, [one for one in asked if one not in takes]):
+        known = {*context.params, *queries.names(context)}
+        listed = ", ".join(_flag(one) for one in takes if one in known)
         raise OperatorFault(
             f"{given} came with {name}, which takes {listed}, and names of files for its "
             "results; it would do nothing unnoticed. Leave it out, or take a mechanism that "
@@ -76,13 +76,17 @@ def check_taken(context: typer.Context, name: str, takes: Sequence[str]) -> None
         )
 
 
-def check_file(context: typer.Context, file: Path) -> None:
+def check_file(context: typer.Context, file: Path, asked: Iterable[str] = ()) -> None:
     """Check that nothing is said beside a file that says it, a deployment or published readings.
+
+    Args:
+        asked: the flags of a query that stand on the command line.
 
     Raises:
         OperatorFault: there is such a flag.
     """
-    if given := _given(context, _CONFIG if context.info_name == "calibrate" else _READINGS):
+    beside = ["mechanism", "settings"] if context.info_name == "calibrate" else _READINGS
+    if given := _given(context, beside, asked):
         raise OperatorFault(
             f"{given} came with {file}; the file says that itself, and two answers to one "
             "question cannot both count. Leave it out, or change the file"
@@ -103,13 +107,18 @@ def one_file(first: Path | None, second: Path | None) -> Path | None:
     return first or second
 
 
-def _given(context: typer.Context, names: list[str]) -> str:
-    """Return those of these flags that stand on the command line, joined for a sentence."""
+def _given(context: typer.Context, names: list[str], asked: Iterable[str] = ()) -> str:
+    """Return those of these flags that stand on the command line, joined for a sentence.
+
+    Args:
+        asked: flags of a query that do.
+    """
     sources = {name: context.get_parameter_source(name) for name in names}
+    given = {
+        name for name, one in sources.items() if one is not None and one.name == "COMMANDLINE"
+    }
     return " and ".join(
-        _flag(name)
-        for name, source in sources.items()
-        if source is not None and source.name == "COMMANDLINE"
+        _flag(name) for name in [*(name for name in names if name in given), *asked]
     )
 
 

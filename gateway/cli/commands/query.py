@@ -13,27 +13,19 @@ import typer
 from recovery.estimators import HOMES
 
 from ...faults import OperatorFault
-from . import flags
+from ...mechanisms import TABLE, USUAL
+from . import flags, queries
 
 # The command that plays a whole protocol without a broker: play.
 
 
 def play(
     context: typer.Context,
-    mechanism: Annotated[str, typer.Argument(help="Which protocol: thermal or disk.")],
+    mechanism: Annotated[str, typer.Argument(help=f"Which protocol: {' or '.join(TABLE)}.")],
     sources: flags.Sources = None,
     sources_random: flags.SourcesRandom = None,
     points: flags.Points = None,
     users: flags.Users = None,
-    grid: flags.Grid = "15x15",
-    cells: flags.Cells = "100",
-    length: flags.Length = None,
-    sensors: flags.Sensors = "50",
-    spread: flags.Spread = 0.05,
-    epsilon: flags.Epsilon = "1/1",
-    delta: flags.Delta = "1/100000",
-    calibration: flags.Calibration = "exact",
-    estimator: flags.Estimator = "auto",
     settings: flags.Settings = None,
     seed: flags.Seed = None,
     out: flags.Out = None,
@@ -52,47 +44,39 @@ def play(
 ) -> None:
     """Play one protocol in memory and hold its map against the truth.
 
-    thermal: warm things and thermometers. disk: people who each report one cell. A flag of the
-    other one is refused. With --frames the readings are recorded frames of a thermal array.
+    A flag that the protocol has no use for is refused. With --frames the readings are recorded
+    frames of a thermal array.
     """
-    from ...mechanisms.acts import named
+    from ...mechanisms import named
+    from ...mechanisms.flags import query_of
     from ...output import stages
     from .. import play as playing
 
     files = playing.Files(out, scores, plot, published)
-    act = named(mechanism)
-    flags.check_taken(context, mechanism, act.takes)
-    if "frames" in act.takes:
-        flags.check_frames(context, frames)
+    chosen, given = named(mechanism), queries.given(context)
+    flags.check_taken(context, mechanism, chosen.flags, given)
+    if "frames" in chosen.flags:
+        flags.check_frames(context, frames, given)
     if frames is not None:
         from ...lab.array_frames import Clips
         from ...lab.array_play import Asked, play_frames
 
         clips = Clips(frames, clip, background, fit, every, frames_count)
-        asked = Asked(clips, epsilon, delta, tuple(settings or ()), people, seed, files)
+        ratios = {name: given[name] for name in ("epsilon", "delta") if name in given}
+        asked = Asked(
+            clips, settings=tuple(settings or ()), label=people, seed=seed, files=files, **ratios
+        )
         typer.echo("\n".join(play_frames(mechanism, asked)))
         return
-    given = {
-        "grid": grid,
-        "cells": cells,
-        "length": length,
-        "sensors": sensors,
-        "spread": spread,
-        "epsilon": epsilon,
-        "delta": delta,
-        "calibration": calibration,
-        "estimator": estimator,
-        "settings": settings or (),
-    }
     seen = {
         "sources": sources,
         "sources_random": sources_random,
         "points": points,
         "users": users,
     }
-    query_of = partial(act.asked, **{name: given[name] for name in act.asks})
+    asks = partial(query_of, chosen, settings or (), **given)
     with stages() as stage:
-        lines = playing.play(mechanism, query_of, seed=seed, files=files, stage=stage, **seen)
+        lines = playing.play(mechanism, asks, seed=seed, files=files, stage=stage, **seen)
     typer.echo("\n".join(lines))
 
 
@@ -120,7 +104,8 @@ def recover(
 
     The flags of room and noise are for a .csv (sensor,reading); a JSON file has its own.
     """
-    from ...mechanisms.thermal.query import query as query_from
+    from ...mechanisms import MECHANISMS
+    from ...mechanisms.flags import query_of
     from ..recover import recovered
 
     if file.suffix.lower() != ".csv":
@@ -128,18 +113,19 @@ def recover(
 
     asked = context.get_parameter_source("estimator")
     drawn_by = estimator if asked is not None and asked.name == "COMMANDLINE" else None
-    query_of = partial(
-        query_from,
+    (reader,) = (one for one in MECHANISMS if one.read_csv is not None)
+    asks = partial(
+        query_of,
+        reader,
+        [*(settings or ()), *([f"sigma={sigma}"] if sigma is not None else [])],
         cells=cells,
         length=length,
         sensors=sensors,
         spread=spread,
         delta=delta,
         estimator=estimator,
-        sigma=sigma,
-        settings=settings or (),
     )
-    typer.echo("\n".join(recovered(file, query_of, out, plot, drawn_by)))
+    typer.echo("\n".join(recovered(file, asks, out, plot, drawn_by)))
 
 
 def calibrate(
@@ -148,17 +134,9 @@ def calibrate(
         Path | None,
         typer.Argument(help="A deployment file instead of the flags of room and noise."),
     ] = None,
-    mechanism: Annotated[str, typer.Option(help="thermal or disk; a file says it itself.")] = (
-        "thermal"
-    ),
-    grid: flags.Grid = "15x15",
-    cells: flags.Cells = "100",
-    length: flags.Length = None,
-    sensors: flags.Sensors = "50",
-    spread: flags.Spread = 0.05,
-    epsilon: flags.Epsilon = "1/1",
-    delta: flags.Delta = "1/100000",
-    calibration: flags.Calibration = "exact",
+    mechanism: Annotated[
+        str, typer.Option(help=f"{' or '.join(TABLE)}; a file says it itself.")
+    ] = (USUAL),
     settings: flags.Settings = None,
     config: Annotated[Path | None, typer.Option(help="The same as DEPLOYMENT.")] = None,
     plot: Annotated[
@@ -167,35 +145,25 @@ def calibrate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
-    from ...mechanisms.acts import named, of
+    from ...mechanisms import named, of_query
+    from ...mechanisms.flags import query_of as asked_for
     from ...output import stages
 
     file, every_s = flags.one_file(deployment, config), None
     if file is None:
-        act = named(mechanism)
-        flags.check_taken(context, mechanism, act.asks)
-        given = {
-            "grid": grid,
-            "cells": cells,
-            "length": length,
-            "sensors": sensors,
-            "spread": spread,
-            "epsilon": epsilon,
-            "delta": delta,
-            "calibration": calibration,
-            "settings": settings or (),
-        }
-        query = act.asked(**{name: given[name] for name in act.asks if name in given})
+        chosen, given = named(mechanism), queries.given(context)
+        flags.check_taken(context, mechanism, chosen.flags, given)
+        query = asked_for(chosen, settings or (), **given)
     else:
-        flags.check_file(context, file)
+        flags.check_file(context, file, queries.given(context))
         from ...config import load
         from ...config import query as query_of
 
         loaded = load(file)
         query, every_s = query_of(loaded), loaded.rounds.every_s
-        act = of(query)
+        chosen = of_query(query)
     with stages() as stage:
-        made = act.calibrated(
+        made = chosen.calibrate(
             query,
             every_s=every_s,
             as_json=as_json,

@@ -9,7 +9,7 @@ from edge.host import post
 from ... import config
 from ...deployment import Deployment
 from ...faults import OperatorFault
-from ...mechanisms import served
+from ...mechanisms import of, serving
 from . import tightened
 from .enrol import Devices, check_fleet
 from .exposed import exposed
@@ -26,15 +26,15 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     Raises:
         OperatorFault: they will not.
     """
-    serves = served.of(deployment)
-    sensors = prod(serves.sensors(deployment))
+    mechanism = of(deployment)
+    sensors = prod(mechanism.sensors(deployment))
     check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
     check_widths(devices)
     known = tightened.load(deployment.site.devices, devices)
     held = {who: one.limits for who, one in known.items()}
     query = config.query(deployment)
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
-    serves.check_held(query, counts, held)
+    serving(mechanism.name).check_held(query, counts, held)
     check_pace(deployment.rounds.every_s, held)
     for sentence in exposed(deployment):
         log.warning("a secret lies open", why=sentence)

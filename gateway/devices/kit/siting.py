@@ -62,22 +62,22 @@ def compute_plane(deployment: Deployment) -> list[int]:
     Raises:
         OperatorFault: the grid has no metres, or is too large to be flat.
     """
-    disk, grid = deployment.disk, deployment.room.grid
-    if disk is None or disk.corner is None:
+    own, grid, name = deployment.own, deployment.room.grid, deployment.rounds.mechanism
+    if own is None or own.corner is None:
         return []
     if grid.cell_mm < 1:
         raise OperatorFault(
-            "[disk] corner is given and the grid has no metres; a cell of the unit square is "
+            f"[{name}] corner is given and the grid has no metres; a cell of the unit square is "
             "nowhere on the earth, and no device could find its own. Write length_m under [room]"
         )
     columns, rows = grid.shape
     size = columns * grid.cell_mm, rows * grid.cell_mm
-    site = Site(*disk.corner, disk.bearing, *size)
+    site = Site(own.corner[0], own.corner[1], own.bearing, *size)
     made = compute_site_plane(site)
     if (off_mm := measure_error(site, made)) * SHARE > grid.cell_mm:
         raise OperatorFault(
             f"the grid is {size[0] / 1e6:.4g} km by {size[1] / 1e6:.4g} km at latitude "
-            f"{disk.corner[0]:g}, and a device that takes it for flat is up to "
+            f"{own.corner[0]:g}, and a device that takes it for flat is up to "
             f"{off_mm / 1000:.3g} m off at its border; a tenth of its cells of "
             f"{grid.cell_mm / 1000:g} m is borne, or many places fall into the wrong one. Take "
             "larger cells, or several sites"

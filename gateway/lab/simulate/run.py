@@ -24,7 +24,7 @@ from recovery.thermal import Query
 from recovery.thermal.noise import follower
 
 from ... import mechanisms
-from ...mechanisms import Mechanism
+from ...mechanisms import Verbs
 from ...mechanisms.scores import Watch
 from ...output import Stage, Writer, as_json, check_places, write_all
 from .day import Counts, Lived, Living, Moment, Played, Read, film_day, lately, lived, read_day
@@ -48,7 +48,7 @@ class Asked:
 
 
 def ask(
-    mechanism: Mechanism,
+    mechanism: Verbs,
     query: Query,
     lived: Lived,
     read: Read,

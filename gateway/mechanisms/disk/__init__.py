@@ -1,1 +1,92 @@
-"""Disk: people in cells, a device each, and answers near the true cell."""
+"""Disk: people in cells, a device each, and answers near the true cell; its record."""
+
+from edge import disk as device
+from recovery import disk as analyst
+from recovery.disk import cases
+from recovery.disk.query import Query
+
+from ..record import Exported, Fold, Mechanism, Module, Serving
+from ..words import PLACES
+
+_calibrate = Module(__name__, "calibrate")
+_deployment = Module(__name__, "deployment")
+_picture = Module(__name__, "picture")
+_query = Module(__name__, "query")
+_words = Module(__name__, "words")
+_CELL = {"cell": int, "row": int, "column": int}
+_AROUND = "of the map, from 0; below 0 or beyond it where nobody can be"
+
+
+_EXPORTED = Exported(
+    report=_CELL,
+    reported=_query.exported_reports,
+    release={**_CELL, "answers": int},
+    released=_query.exported_counts,
+    units={
+        "cell": "of all that may be answered, row by row, from 0",
+        "row": _AROUND,
+        "column": _AROUND,
+        "answers": "devices that answered this cell, wherever they were",
+    },
+)
+_PAGE = {
+    **PLACES.page,
+    "wire-note": (
+        "How often each cell was answered in the latest round. A device answers a cell near its "
+        "own more often than one far away, and now and then one outside the frame, where nobody "
+        "can be. Who listens on the way sees each answer with the name of its device, and the "
+        "promise is made against them, too."
+    ),
+    "not": (
+        "This map shows no person: every device moved its own place at random before it "
+        "answered, so only the shares of many are to be seen, each with what it may be off by, "
+        "and of nobody where they were."
+    ),
+}
+
+MECHANISM = Mechanism(
+    device.NAME,
+    analyst.plan,
+    device.report,
+    device.release,
+    analyst.recover,
+    cases,
+    trust="local",
+    reads="place",
+    query=Query,
+    bits=device.bits,
+    serving=Serving(
+        limits=_deployment.limits,
+        remaining_limits=_deployment.remaining_limits,
+        check_held=_deployment.check_held,
+        least_noise=_deployment.least_noise,
+        whole_budget=_deployment.whole_budget,
+        tighter=_deployment.tighter_cap,
+        payload_fault=_deployment.payload_fault,
+        fold=Fold(_deployment.slots, _deployment.released),
+        page_values=_deployment.page_values,
+        exported=_EXPORTED,
+    ),
+    refused_keys={
+        ("room", "plan"): "no warmth is followed through a room",
+        ("room", "walls"): "no warmth spreads between walls",
+        ("room", "furniture"): "every cell can be answered",
+        ("privacy", "delta"): "its promise is epsilon alone and never fails",
+        ("privacy", "protect_distance_m"): "it hides one place among all, however far",
+        ("privacy", "keyholder"): "a device whose draws somebody can repeat hides no place",
+        ("rounds", "estimator"): "who draws the map stands under [disk] estimator",
+        ("rounds", "calibration"): "there is no noise to calibrate",
+        ("rounds", "sampler"): "it draws from the weights that its Round carries",
+    },
+    query_of=_deployment.query_of,
+    cautions=_deployment.cautions,
+    words=PLACES._replace(page=_PAGE),
+    promise=_words.in_words,
+    facts=_words.facts,
+    reporter=_query.reporter,
+    judge=_words.judge,
+    picture=_picture.picture,
+    redraw=_picture.redraw,
+    read_release=_query.read_release,
+    calibrate=_calibrate.calibrate,
+)

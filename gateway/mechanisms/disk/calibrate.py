@@ -16,10 +16,9 @@ from recovery.maps.guarantee import ratio_text, upward
 from recovery.noise import Ratio
 
 from ...output import Stage, check_places, write_all
-from ..record import Calibrated
-from .deployment import in_words
+from ..worlds import Calibrated
 from .query import first_round
-from .words import guesses, part
+from .words import guesses, in_words, part
 
 # What `heatveil calibrate --mechanism disk` prints for people; the numbers are its JSON's.
 #
@@ -155,7 +154,7 @@ _OTHERS: tuple[Ratio, ...] = ((1, 2), (1, 1), (2, 1), (7, 2), (5, 1), (7, 1))
 _WORD_BYTES, _LONG_BYTES, _SHORT_MAX = 4, 32, 2**30
 
 
-def calibrated(
+def calibrate(
     query: Query,
     *,
     every_s: float | None,
@@ -189,7 +188,7 @@ def numbers(query: Query, every_s: float | None, stage: Stage) -> dict[str, Any]
     steps miss the scheme's law; `refusal` says why no device can be sent the Round, "".
     """
     round = first_round(query)
-    one, promise = epsilon_of_one(query), round.guarantee
+    one, guarantee = epsilon_of_one(query), round.guarantee
     stage("working out what a report tells whoever sees it")
     told, sent, steps = guesses(round), refused(query, round), steps_of(round, query)
     others = []
@@ -199,7 +198,7 @@ def numbers(query: Query, every_s: float | None, stage: Stage) -> dict[str, Any]
     return {
         "schema": SCHEMA,
         "mechanism": disk.NAME,
-        **promise._asdict(),
+        **guarantee._asdict(),
         "epsilon_per_report": [one.numerator, one.denominator],
         "readings": query.readings,
         "every_s": every_s,
@@ -217,7 +216,7 @@ def numbers(query: Query, every_s: float | None, stage: Stage) -> dict[str, Any]
         "table_bytes": _table_bytes(round),
         **_guessed(told),
         "others": sorted(others, key=lambda row: row["epsilon"][0] / row["epsilon"][1]),
-        "promise": in_words(query, promise),
+        "promise": in_words(query, guarantee),
         "refusal": sent,
     }
 

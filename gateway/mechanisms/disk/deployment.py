@@ -3,47 +3,45 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edge.disk import outer
 from edge.disk_limits import promised
 from edge.records import Release
 from recovery.disk.query import Query, epsilon_of_one, scheme_of
 from recovery.disk.round import disk_round, domain_of
-from recovery.maps.guarantee import ratio_text, sentences, upward
+from recovery.maps.guarantee import upward
 
-from ...deployment import Deployment
-from ...devices.enrol.capped import capped, check_capped, remaining, tighter_cap
+from ...devices.enrol.capped import capped, check_capped, remaining
+from ...devices.enrol.capped import tighter_cap as tighter_cap
 from ...faults import OperatorFault
-from ...storage.tallies import Sum
-from ..record import Fold, Payload, Serves
+from .. import usual
+from ..record import Payload
+
+if TYPE_CHECKING:
+    from ...deployment import Deployment
+    from ...storage.tallies import Sum
 
 
-def query(deployment: Deployment) -> Query:
+def query_of(deployment: "Deployment") -> Query:
     """Return what the analyst asks of this deployment.
 
     Raises:
         ValueError: there is no such promise, or its Round is too long for a device.
     """
-    made = Query(
-        grid=deployment.room.grid,
-        epsilon=deployment.privacy.epsilon,
-        readings=deployment.privacy.readings,
-        scheme=deployment.disk.scheme,
-        radius=deployment.disk.radius,
-        estimator=deployment.disk.estimator,
-        level=deployment.disk.level,
-    )
+    made: Query = usual.query_of(deployment)
     if why := _unsendable(made):
         raise ValueError(why)
     return made
 
 
-def _least(limits: Any) -> str:
+def least_noise(limits: Any) -> str:
+    """Return in words how much an answer may tell at the most."""
     return f"an epsilon of at most {math.sqrt(limits.square / limits.variance):.4g} an answer"
 
 
-def _whole(limits: Any) -> str:
+def whole_budget(limits: Any) -> str:
+    """Return in words what these limits pay for in all."""
     num, den = promised(limits)
     return f"epsilon {num / den:.6g}"
 
@@ -56,7 +54,7 @@ def _unsendable(query: Query) -> str:
     return refused(query, disk_round(query, 1, promise(query)))
 
 
-def _cautions(query: Query) -> list[str]:
+def cautions(query: Query) -> list[str]:
     """Return what a footprint loses that fits a device's message in few steps alone."""
     from recovery.disk import promise
     from recovery.disk.round import steps_of
@@ -73,7 +71,7 @@ def _cautions(query: Query) -> list[str]:
     ]
 
 
-def granted(query: Query, every_s: float) -> Any:
+def limits(query: Query, every_s: float) -> Any:
     """Return the first `Limits` of every device that will answer this query.
 
     Raises:
@@ -82,21 +80,31 @@ def granted(query: Query, every_s: float) -> Any:
     return capped(epsilon_of_one(query), query.readings, every_s)
 
 
-def _unspent(query: Query, limits: Any, before: int) -> Any:
+def remaining_limits(query: Query, limits: Any, before: int) -> Any:
+    """Return what is left of limits when the ledger has some nano-rho.
+
+    Raises:
+        OperatorFault: not one answer is.
+    """
     return remaining(limits, epsilon_of_one(query), query.readings, before)
 
 
-def _check_held(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
+def check_held(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
+    """Check that enrolled devices fit the query: one place each, and within their limits.
+
+    Raises:
+        OperatorFault: one does not.
+    """
     for name, count in sensors.items():
         if count != 1:
             raise OperatorFault(
                 f"{name} is enrolled for {count} sensors, and whoever answers with a place has "
                 "one; it would never start. Enrol a device for each"
             )
-    check_capped(granted(query, 1.0), held)
+    check_capped(limits(query, 1.0), held)
 
 
-def wrong(plan: Any) -> Callable[[Payload], str]:
+def payload_fault(plan: Any) -> Callable[[Payload], str]:
     """Return what says why a payload cannot count: a cell that no device could answer."""
     inside = domain_of(plan).tobytes()
 
@@ -108,11 +116,12 @@ def wrong(plan: Any) -> Callable[[Payload], str]:
     return why
 
 
-def _cells(payload: Payload) -> Iterable[tuple[int, int]]:
+def slots(payload: Payload) -> Iterable[tuple[int, int]]:
+    """Return the cell that was answered, once."""
     return [(payload[1], 1)]
 
 
-def _counted(round: Any, sums: Mapping[int, Sum], reports: int) -> Any:
+def released(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
     """Return what `edge.disk.release` does: how many answered each cell, row by row."""
     inside = domain_of(round).tobytes()
     counts = [0] * len(inside)
@@ -131,49 +140,10 @@ def _counted(round: Any, sums: Mapping[int, Sum], reports: int) -> Any:
     return Release(round, counts, reports)
 
 
-def in_words(query: Query, guarantee: Any) -> list[str]:
-    """Return the guarantee in sentences for somebody who manages a building."""
-    said = sentences(guarantee._replace(epsilon=None))
-    epsilon = guarantee.epsilon[0] / guarantee.epsilon[1]
-    sure = f"{1 / (1 + math.exp(-epsilon)):.4f}" if epsilon < 9 else "over 0.9998"
-    factor = f"{math.exp(min(epsilon, 50)):.3g}"
-    chance = (
-        "Whoever sees everything that a device sends, and knows of two cells that it was in one "
-        f"of them, can tell which at best {sure} of the time (half is a blind guess); the odds of "
-        f"any guess move by a factor of at most {factor}."
-    )
-    formally = f"Formally: epsilon {ratio_text(guarantee.epsilon)}, and no delta."
-    return [said[0], chance, formally, *said[1:]]
-
-
-def shown(plan: Any) -> dict[str, Any]:
+def page_values(plan: Any) -> dict[str, Any]:
     """Return how many cells may be answered, across and down, and by how many they exceed the map.
 
     So a page can draw the answers as they came, around the cells that were meant.
     """
     columns, rows, *reach = outer(plan.grid, plan.params[0])
     return {"outer": [columns, rows], "reach": reach}
-
-
-SERVES = Serves(
-    sensors=lambda deployment: (deployment.disk.devices, 1),
-    query=query,
-    granted=granted,
-    unspent=_unspent,
-    check_held=_check_held,
-    least=_least,
-    whole=_whole,
-    tighter=tighter_cap,
-    wrong=wrong,
-    keys=lambda deployment: None,
-    fold=Fold(_cells, _counted),
-    delta=lambda plan: None,
-    in_words=in_words,
-    cautions=_cautions,
-    shown=shown,
-    most_of="the people are",
-    answered="Devices",
-    announced=("Fullest place", "Share of people in the fullest cell", "mdi:account-group"),
-    counted=True,
-    head="sample_disk.toml",
-)

@@ -12,12 +12,12 @@ from recovery.disk.channel import channel_of
 from recovery.disk.round import domain_of
 from recovery.maps.heatmap import Heatmap
 
-from ...output import FOUND, SENT, TRUE
+from ...output import FOUND, SENT, TRUE, Writer
 from ..panels import Panel, draw
-from ..record import Floats, Found
 from ..scores import SEEDED
-from .deployment import in_words
+from ..worlds import Floats, Found, Numbers, Played
 from .query import first_round
+from .words import away, in_words
 
 # What a disk Round answers, as a picture: the chance of every cell from two true ones.
 
@@ -61,8 +61,6 @@ def panels(
         title: of the map.
         truth: (rows, columns), where it is known.
     """
-    from ..panels import Panel  # with it comes matplotlib
-
     mass = found.mass if isinstance(found, Heatmap) else None
     share = None if truth is None else truth / truth.sum()
     # Truth and map in the same colours, so that they can be held against each other.
@@ -107,3 +105,28 @@ def _answered(query: Any, releases: Sequence[Release]) -> tuple[Floats, tuple[in
     counts = np.sum([release.values for release in releases], axis=0, dtype=np.float64)
     shown = np.where(domain_of(round), counts.reshape(rows, columns), np.nan)
     return shown, (reach[0], reach[1])
+
+
+def picture(played: Played, numbers: Numbers, path: Path) -> None:
+    """Draw what was played, with how far off its map is."""
+    query = played.world.query
+    found = "no map"
+    if played.mass is not None:
+        sliced_only = numbers["w2"] is None
+        w2 = "w2_sliced" if sliced_only else "w2"
+        found = (
+            f"What was recovered: W2{', sliced,' * sliced_only} {away(query.grid, numbers[w2])}, "
+            f"an even map has {away(query.grid, numbers[w2 + '_data_free'])}"
+        )
+    shown = panels(query, played.watch.releases, played.found, found, played.world.truth)
+    draw(query.grid, shown, path, foot(query, played.found))
+
+
+def redraw(query: Any, releases: Sequence[Release], found: Found, name: str) -> Writer:
+    """Return the writer of a picture of public releases, where nobody knows the truth."""
+
+    def write(path: Path) -> None:
+        title = f"Recovered from {name} by {query.estimator}"
+        draw(query.grid, panels(query, releases, found, title), path, foot(query, found))
+
+    return write

@@ -1,60 +1,17 @@
-"""From the words of a command line, or of a published file, to a disk query and its releases."""
+"""What a disk query asks first, and its releases in published files and exports."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from edge import disk
-from edge.records import Release, Round
+from edge import disk, footprint
+from edge.records import Grid, Release, Round
 from recovery.disk import plan
 from recovery.disk.query import Query
 from recovery.maps.guarantee import from_json
 
-from ...faults import OperatorFault
-from ..flags import first_round_of, given, ratio
-from ..flags import grid as grid_of
-
-# From the words of a command line to a disk Query, or to a sentence that says why not.
-
-# Fields of the query that --set does not give, and what does.
-OTHER_FLAGS = {"grid": "--grid and --length"}
-
-
-def query(
-    *,
-    grid: str = "15x15",
-    length: float | None = None,
-    epsilon: str = "1/1",
-    estimator: str = "auto",
-    settings: Iterable[str] | None = (),
-) -> Query:
-    """Return the query that the flags ask for.
-
-    Args:
-        settings: "name=value" for any further field, as --set gives it.
-
-    Raises:
-        OperatorFault: a flag or a setting has no meaning, alone or beside the others.
-    """
-    asked: dict[str, Any] = {
-        "grid": grid_of(grid, length, "--grid"),
-        "epsilon": ratio(epsilon, "--epsilon"),
-        "estimator": estimator,
-    }
-    return checked(asked | given(settings or (), Query, OTHER_FLAGS))
-
-
-def checked(asked: Mapping[str, Any]) -> Query:
-    """Return the Query of these fields.
-
-    Raises:
-        OperatorFault: they have no meaning together.
-    """
-    try:
-        return Query(**asked)
-    except ValueError as fault:
-        raise OperatorFault(str(fault)) from fault
+from ..flags import first_round_of
+from ..record import Tail
 
 
 def first_round(query: Query) -> Round:
@@ -71,12 +28,7 @@ def first_round(query: Query) -> Round:
 # Values are counts over the outer array, row by row; `params` are those of `edge.footprint`.
 
 
-def written(query: Query) -> Sequence[str]:
-    """Return the names of the fields that the file holds."""
-    return [field.name for field in fields(query)]
-
-
-def opened(query: Query, written: Any) -> Release:
+def read_release(query: Query, written: Any) -> Release:
     """Return the release that a round of the file holds.
 
     Raises:
@@ -97,3 +49,26 @@ def opened(query: Query, written: Any) -> Release:
         if type(value) is not int or value < 0:
             raise ValueError(f"cell {cell} was answered {value!r} times, which is no count")
     return Release(round, values, sum(values))
+
+
+def _cell(body: Any) -> Callable[[int], Tail]:
+    columns, _, left, above = footprint.outer(Grid(tuple(body[3][:2]), body[3][2]), body[4][0])
+    return lambda cell: (cell, cell // columns - above, cell % columns - left)
+
+
+def exported_reports(body: Any) -> Callable[[Sequence[int], int], Iterable[Tail]]:
+    """Return what gives the rows of reports: a cell, and where on the map it is."""
+    where = _cell(body)
+    return lambda values, first: map(where, values)
+
+
+def exported_counts(body: Any) -> Callable[[Sequence[int | None]], Iterable[Tail]]:
+    """Return what gives the rows of a release: how often each cell was answered."""
+    where = _cell(body)
+    return lambda values: [(*where(cell), count) for cell, count in enumerate(values)]
+
+
+def reporter(round: Round) -> Callable[[Any, Any], list[int]]:
+    """Return the device's own report, with the Round's table made once and not by each device."""
+    table = disk.Table(round)
+    return lambda reading, rng: disk.report(round, reading, rng, table)

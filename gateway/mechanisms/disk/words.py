@@ -8,13 +8,18 @@ import numpy as np
 
 from edge.records import Round
 from recovery.disk.channel import channel_of
+from recovery.disk.query import Query
 from recovery.disk.round import domain_of, total_of, weights_of
-from recovery.maps.guarantee import upward
+from recovery.distance import sliced
+from recovery.maps.guarantee import ratio_text, sentences, upward
 from recovery.maps.heatmap import Heatmap
 from recovery.peers.local_privacy import blind, distances, local_privacy
 
-from ..record import Floats, Found, Numbers, Played
-from ..thermal.words import most_of
+from ...output import Stage
+from ..record import Fact
+from ..scores import data_free
+from ..summary import most_of
+from ..worlds import Floats, Found, Numbers, Played, Told
 
 # What an observer gains who sees a disk report and guesses the cell: chances, exactly.
 #
@@ -82,23 +87,28 @@ def _right(round: Round) -> float | None:
 _PLACES_MAX = 4  # that are named of a map; more are a smear
 
 
-def found_lines(found: Found) -> list[str]:
-    """Return what was recovered, a line each."""
+def facts(found: Found) -> list[Fact]:
+    """Return what was recovered, and how sure it is."""
     if not isinstance(found, Heatmap):
-        return [f"No map: {found.why}."]
+        return [Fact("Map", None, "", f"No map: {found.why}.")]
     caution = "" if found.status == "optimal" else f" ({found.status})"
     places = ", ".join(most_of(found.mass, found.grid).split(", ")[:_PLACES_MAX])
-    lines = [f"Most people: {places}{caution}."]
+    top = np.unravel_index(found.mass.argmax(), found.mass.shape)
+    share = 100 * float(found.mass[top])
+    told = [Fact("Share of the fullest cell", share, "%", f"Most people: {places}{caution}.")]
     if found.why:
-        lines.append(f"Drawn by {found.estimator}: {found.why}.")
+        said = f"Drawn by {found.estimator}: {found.why}."
+        told.append(Fact("Estimator", found.estimator, "", said))
     if found.sd is not None:
-        top = np.unravel_index(found.mass.argmax(), found.mass.shape)
-        lines.append(
+        line = (
             f"How sure: the fullest cell holds {part(found.mass[top])} of all, give or take "
             f"{part(found.sd[top])}; a cell is off by {part(rms(found.sd))} in the mean (one "
             "standard deviation)."
         )
-    return lines
+        told.append(
+            Fact("Standard deviation of that share", 100 * float(found.sd[top]), "%", line)
+        )
+    return told
 
 
 def part(share: float) -> str:
@@ -161,3 +171,56 @@ def guess_lines(told: Guesses, played: Played) -> list[str]:
             f"{away(grid, told.blind_cells / longest)} without the report."
         )
     return lines
+
+
+def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
+    """Return how far the map is from the truth beside an even one, and what a report tells."""
+    truth, round = played.world.truth, played.watch.releases[0].round
+    even = np.full(truth.shape, 1 / truth.size)
+    own = {f"{name}_data_free": data_free(truth, name) for name in ("w2", "similarity")}
+    w2 = own["w2_data_free"]
+    own["w2_cells_data_free"] = None if w2 is None else w2 * max(truth.shape)
+    seen = {"w2_sliced": played.mass, "w2_sliced_data_free": even}
+    for name, mass in seen.items():  # a lower bound of w2, at any size
+        own[name] = None if mass is None else sliced(truth / truth.sum(), mass)
+    stage("working out what a report tells whoever sees it")
+    told = guesses(round)
+    epsilon = played.found.guarantee.epsilon
+    own |= {
+        "users": played.world.cells.shape[1],
+        "epsilon": epsilon[0] / epsilon[1],
+        "epsilon_per_report": round.params[3] / round.params[4],
+        "worst_log_ratio": told.log_ratio,
+        "local_privacy_cells": told.off_cells,
+        "local_privacy_cells_data_free": told.blind_cells,
+        "best_guess_right": told.right,
+        "best_guess_right_data_free": told.blind,
+        "radius_cells": round.params[0],
+        "outer_cells": told.outer,
+        **_covered(played, truth),
+    }
+    return Told(own, [*distance_lines(played, numbers | own), *guess_lines(told, played)])
+
+
+def _covered(played: Played, truth: Floats) -> Numbers:
+    """Return how many cells are within two standard deviations of the truth, and how wide."""
+    sd = played.found.sd if isinstance(played.found, Heatmap) else None
+    if sd is None or played.mass is None:
+        return {"sd_mean": None, "within_two_sd": None}
+    off = np.abs(played.mass - truth / truth.sum())
+    return {"sd_mean": rms(sd), "within_two_sd": float(np.mean(off <= 2 * sd))}
+
+
+def in_words(query: Query, guarantee: Any) -> list[str]:
+    """Return the guarantee in sentences for somebody who manages a building."""
+    said = sentences(guarantee._replace(epsilon=None))
+    epsilon = guarantee.epsilon[0] / guarantee.epsilon[1]
+    sure = f"{1 / (1 + math.exp(-epsilon)):.4f}" if epsilon < 9 else "over 0.9998"
+    factor = f"{math.exp(min(epsilon, 50)):.3g}"
+    chance = (
+        "Whoever sees everything that a device sends, and knows of two cells that it was in one "
+        f"of them, can tell which at best {sure} of the time (half is a blind guess); the odds of "
+        f"any guess move by a factor of at most {factor}."
+    )
+    formally = f"Formally: epsilon {ratio_text(guarantee.epsilon)}, and no delta."
+    return [said[0], chance, formally, *said[1:]]

@@ -1,1 +1,112 @@
-"""Thermal: warmth in a room, thermometers, and noise on each reading."""
+"""Thermal: warmth in a room, thermometers, and noise on each reading; its record."""
+
+from edge import thermal as device
+from recovery import thermal as analyst
+from recovery.thermal import Query, cases
+from recovery.thermal.guarantee import priced_delta
+
+from ..record import Exported, Fold, Mechanism, Module, Serving
+from ..words import Words
+
+_calibrate = Module(__name__, "calibrate")
+_deployment = Module(__name__, "deployment")
+_picture = Module(__name__, "picture")
+_published = Module(__name__, "published")
+_query = Module(__name__, "query")
+_words = Module(__name__, "words")
+_world = Module(__name__, "world")
+_GRAINS = {"sensor": int, "grains": int, "exponent": int}
+
+
+_EXPORTED = Exported(
+    report=_GRAINS,
+    reported=_published.exported_grains,
+    release=_GRAINS,
+    released=_published.exported_grains,
+    units={
+        "sensor": "counted from 0",
+        "grains": (
+            "whole numbers; times 2**-exponent kelvin, or units of the unit interval's model"
+        ),
+        "exponent": "of the grains",
+    },
+)
+_PAGE = {
+    "map-title": "Where the warmth is",
+    "sources-title": "Likely sources",
+    "within": "Within",
+    "strength": "Strength",
+    "sensors-title": "Sensors",
+    "sensors-note": "No sensor has been heard of yet.",
+    "sensor-head": "Sensor",
+    "wire-title": "What the sensors sent",
+    "wire-note": (
+        "One dot a sensor, already blurred, of the latest round. No more of a round than this is "
+        "seen by anybody outside the sensors."
+    ),
+    "not": (
+        "This map is not a picture of people: every reading was blurred before it left its "
+        "sensor, so it shows the neighbourhood of warmth and never an exact place, and a dark "
+        "patch does not prove that nobody was there."
+    ),
+}
+
+MECHANISM = Mechanism(
+    device.NAME,
+    analyst.plan,
+    device.report,
+    device.release,
+    analyst.recover,
+    cases,
+    trust="local",
+    reads="temperature",
+    query=Query,
+    bits=device.bits,
+    serving=Serving(
+        limits=_deployment.limits,
+        remaining_limits=_deployment.remaining_limits,
+        check_held=_deployment.check_held,
+        least_noise=_deployment.least_noise,
+        whole_budget=_deployment.whole_budget,
+        tighter=_deployment.tighter,
+        key_limit=_deployment.key_limit,
+        fold=Fold(_deployment.slots, _deployment.released),
+        ledger_delta=priced_delta,
+        page_values=_deployment.page_values,
+        exported=_EXPORTED,
+    ),
+    tables={
+        "heat": "how far warmth has spread, which the noise is made for",
+        "sensors": "how many thermometers there are",
+    },
+    keys={("privacy", "delta"): "the chance by which the promise may fail"},
+    refused_keys={},
+    live_keys={"rounds": frozenset({"estimator"})},
+    sensors=_deployment.sensors,
+    query_of=_deployment.query_of,
+    words=Words(
+        most_of="the warmth is",
+        who_answers="Sensors",
+        who="sensor",
+        announced=("Warmest place", "Warmth at the warmest place", "mdi:fire"),
+        has_sd=False,
+        of_all="of the warmth ",
+        page=_PAGE,
+    ),
+    promise=_words.in_words,
+    facts=_words.facts,
+    silent_lines=_words.silent_lines,
+    extra_flags=("frames", "clip", "background", "fit", "every", "frames_count", "people"),
+    check_texts=_query.check_axes,
+    check_query=_query.check_size,
+    world=_world.room_of,
+    stand=_world.warmth,
+    judge=_world.judge,
+    picture=_picture.picture,
+    redraw=_picture.redraw,
+    public_fields=_published.public_fields,
+    read_release=_published.read_release,
+    check_possible=_published.check_possible,
+    read_csv=_published.read_csv,
+    calibrate=_calibrate.calibrate,
+)

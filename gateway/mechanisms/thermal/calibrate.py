@@ -15,7 +15,7 @@ from recovery.thermal.query import cell_m
 from ...faults import OperatorFault
 from ...output import Stage, check_places, write_all
 from ..flags import refused
-from ..record import Calibrated
+from ..worlds import Calibrated
 from .calibrate_numbers import SCHEMA, map_line, numbers
 from .query import first_round
 
@@ -227,7 +227,7 @@ def _what_if(query: Query, numbers: dict[str, Any]) -> list[str]:
     ]
 
 
-def calibrated(
+def calibrate(
     query: Query,
     *,
     every_s: float | None,

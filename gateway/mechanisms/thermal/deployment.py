@@ -1,25 +1,27 @@
 """Thermal, as the service needs it: warmth, thermometers, noise that is calibrated."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edge.records import Release
 from edge.thermal import params_of
 from edge.tightening import looser
 from recovery.thermal import Query
-from recovery.thermal.guarantee import KEYS, priced_delta
+from recovery.thermal.guarantee import KEYS
 from recovery.thermal.query import cell_m
 
-from ...deployment import Deployment
-from ...devices.enrol.granting import check_held, check_tables, granted, unspent
+from ...devices.enrol import granting
 from ...roomfile import response_of
-from ...storage.tallies import Sum
-from ..record import Fold, Payload, Serves
+from ..record import Payload
+
+if TYPE_CHECKING:
+    from ...deployment import Deployment
+    from ...storage.tallies import Sum
 
 
-def query(deployment: Deployment) -> Query:
+def query_of(deployment: "Deployment") -> Query:
     """Return what the analyst asks of this deployment.
 
     Raises:
@@ -36,7 +38,7 @@ def query(deployment: Deployment) -> Query:
         sensors=_trimmed(deployment.sensors.count),
         spread_m2=deployment.heat.spread_m2 or math.inf,
         epsilon=deployment.privacy.epsilon,
-        delta=deployment.privacy.delta or (0, 1),  # never: see `belonging`
+        delta=deployment.privacy.delta or (0, 1),  # never: see `sections`
         protect_distance_m=distance_m,
         intensity_max=deployment.heat.intensity_max,
         sources_max=deployment.heat.sources_max,
@@ -88,27 +90,28 @@ def _trimmed(shape: tuple[int, int]) -> tuple[int, ...]:
     return shape[:1] if shape[1] == 1 else shape
 
 
-def _check_held(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
-    check_held(query, held)
-    check_tables(query, sensors, held)
+def check_held(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
+    """Check that enrolled devices fit the query, and may draw by its sampler.
+
+    Raises:
+        OperatorFault: one does not.
+    """
+    granting.check_held(query, held)
+    granting.check_tables(query, sensors, held)
 
 
-def _least(limits: Any) -> str:
+def least_noise(limits: Any) -> str:
+    """Return in words how much noise they ask for at the least."""
     sigma = math.sqrt(limits.variance) * 2.0**-limits.exponent
     return f"a standard deviation of at least {sigma:.4g} kelvin"
 
 
-def _in_words(query: Query, guarantee: Any) -> list[str]:
-    from .words import in_words  # with it comes what reckons chances of a guess
-
-    return in_words(query, guarantee)
-
-
-def _readings(payload: Payload) -> Iterable[tuple[int, int]]:
+def slots(payload: Payload) -> Iterable[tuple[int, int]]:
+    """Return each reading under its sensor."""
     return enumerate(payload[1:], payload[0])
 
 
-def _released(round: Any, sums: Mapping[int, Sum], reports: int) -> Any:
+def released(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
     """Return what `edge.thermal.release` does: a sensor's sum is its one reading, or None."""
     sensors = params_of(round).sensors
     for sensor, (_, count) in sums.items():
@@ -121,27 +124,49 @@ def _released(round: Any, sums: Mapping[int, Sum], reports: int) -> Any:
     return Release(round, [readings.get(sensor) for sensor in range(sensors)], reports)
 
 
-def _fits(payload: Sequence[int]) -> str:
-    """Return "": whatever number comes, noise may have made it."""
-    return ""
+def sensors(deployment: "Deployment") -> tuple[int, int]:
+    """Return how many thermometers there are."""
+    return deployment.sensors.count
 
 
-SERVES = Serves(
-    sensors=lambda deployment: deployment.sensors.count,
-    query=query,
-    granted=granted,
-    unspent=lambda query, limits, before: unspent(limits, before),
-    check_held=_check_held,
-    least=_least,
-    whole=lambda limits: f"{limits.budget} nano-rho",
-    tighter=lambda last, wished: (wished, looser(last, wished)),
-    wrong=lambda plan: _fits,
-    keys=lambda deployment: KEYS if deployment.rounds.sampler == "table" else None,
-    fold=Fold(_readings, _released),
-    delta=priced_delta,
-    in_words=_in_words,
-    shown=lambda plan: {"exponent": params_of(plan).exponent},  # a grain is 2**-exponent kelvin
-    most_of="the warmth is",
-    answered="Sensors",
-    announced=("Warmest place", "Warmth at the warmest place", "mdi:fire"),
-)
+def limits(query: Query, every_s: float) -> Any:
+    """Return the first `Limits` of every device that will answer this query.
+
+    Raises:
+        OperatorFault: its promise is too fine for a budget.
+    """
+    return granting.granted(query, every_s)
+
+
+def remaining_limits(query: Query, limits: Any, before: int) -> Any:
+    """Return what is left of limits when the ledger has some nano-rho.
+
+    Raises:
+        OperatorFault: not one answer is.
+    """
+    return granting.unspent(limits, before)
+
+
+def whole_budget(limits: Any) -> str:
+    """Return in words what these limits pay for in all."""
+    return f"{limits.budget} nano-rho"
+
+
+def tighter(last: Any, wished: Any) -> tuple[Any, str]:
+    """Return the wished limits, and why they would protect less than the last, or ""."""
+    return wished, looser(last, wished)
+
+
+def key_limit(deployment: "Deployment") -> int | None:
+    """Return how many keys of one sensor the promise is for, None for any number."""
+    return KEYS if deployment.rounds.sampler == "table" else None
+
+
+def payload_fault(plan: Any) -> Callable[[Payload], str]:
+    """Return what says of every payload that it can count: noise may have made any number."""
+    return lambda payload: ""
+
+
+def page_values(plan: Any) -> dict[str, Any]:
+    """Return the exponent of a Round: a grain is 2**-exponent kelvin."""
+    return {"exponent": params_of(plan).exponent}

@@ -12,10 +12,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from physics.places import cell_places, is_plane, length_m
-from recovery.maps.heatmap import Band, Credible, Verdict
+from edge.records import Release
+from physics.places import cell_places, is_plane, length_m, sensor_places
+from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 
-from ...output import FAINT, FOUND, SENT, TRUE
+from ...output import FAINT, FOUND, SENT, TRUE, Writer
+from ..summary import far
+from ..worlds import Found, Numbers, Played
+from .words import facts, label, sent
 
 # How sure a map is, as one more panel of its picture.
 
@@ -227,3 +231,45 @@ def _titles(picture: Picture) -> list[str]:
 def _tidy(panel: Axes, title: str) -> None:
     panel.set_title(fill(title, 110), loc="left", fontsize=10.5)
     panel.spines[["top", "right"]].set_visible(False)
+
+
+def _sure(found: Found) -> tuple[Any, ...]:
+    if not isinstance(found, Heatmap):
+        return ()
+    return found.credible, found.certified, found.verdict
+
+
+def picture(played: Played, numbers: Numbers, path: Path) -> None:
+    """Draw what was played, with how far off its map is."""
+    room, carried = played.world, label(played.world.query, played.found.guarantee)
+    score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
+    grid = room.query.grid
+    found = "no map" if score is None else f"{far(grid, score)} from the truth"
+    draw(
+        Picture(
+            grid,
+            room.heat,
+            room.temperatures,
+            room.sensors.places_m,
+            sent(played.watch.releases),
+            played.mass,
+            (
+                "The truth, which only the simulator knows",
+                f"What the wire carried: {carried}",
+                f"What was recovered: {found}"
+                + (f" (a guess without data: {far(grid, guess)})" if guess is not None else ""),
+            ),
+            *_sure(played.found),
+        ),
+        path,
+    )
+
+
+def redraw(query: Any, releases: Sequence[Release], found: Found, name: str) -> Writer:
+    """Return the writer of a picture of public readings, where nobody knows the truth."""
+    titles = ("", f"The published readings of {name}", facts(found)[0].sentence)
+    places = np.asarray(sensor_places(query.sensors, query.grid))
+    mass = found.mass if isinstance(found, Heatmap) else None
+    shown = (query.grid, None, None, places, sent(releases), mass, titles)
+    picture = Picture(*shown, *_sure(found))
+    return lambda half: draw(picture, half)

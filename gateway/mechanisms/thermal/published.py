@@ -3,7 +3,7 @@
 import csv
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +17,7 @@ from recovery.thermal import Query
 
 from ...faults import OperatorFault
 from ..flags import read_text
+from ..record import Tail
 from .query import first_round
 from .words import ELSEWHERE
 
@@ -28,7 +29,7 @@ from .words import ELSEWHERE
 _FAR = 40
 
 
-def written(query: Query) -> Sequence[str]:
+def public_fields(query: Query) -> Sequence[str]:
     """Return the names of the fields that the file holds.
 
     Raises:
@@ -41,7 +42,7 @@ def written(query: Query) -> Sequence[str]:
     return [field.name for field in fields(query) if field.name not in left]
 
 
-def opened(query: Query, written: Any) -> Release:
+def read_release(query: Query, written: Any) -> Release:
     """Return the release that a round of the file holds.
 
     Raises:
@@ -140,3 +141,16 @@ def _payload(row: list[str], exponent: int, where: str) -> list[int]:
             f"{where}: {','.join(row)!r} must be the whole number of a sensor and a finite "
             "reading, or one bad value would spoil the whole map. Correct the row or leave it out"
         ) from fault
+
+
+def exported_grains(body: Any) -> Callable[..., Iterable[Tail]]:
+    """Return what gives the rows of readings as whole grains, as they left the device.
+
+    To round them otherwise would pretend that they are exact.
+    """
+    exponent = int(thermal.Params(*body[4][: thermal.PARAMS]).exponent)
+
+    def tails(values: Sequence[int | None], first: int = 0) -> Iterable[Tail]:
+        return [(place, grains, exponent) for place, grains in enumerate(values, first)]
+
+    return tails

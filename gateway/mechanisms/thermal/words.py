@@ -1,12 +1,11 @@
 """A thermal promise in plain words, and maps and releases in few."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edge.records import Guarantee
+from edge.records import Guarantee, Release
 from edge.thermal import params_of
 from physics.places import cell_places
 from recovery import thermal
@@ -18,6 +17,10 @@ from recovery.thermal.curve import curve
 from recovery.thermal.guarantee import really_given
 from recovery.thermal.noise import as_printed
 from recovery.thermal.query import cell_m, protected_cells
+
+from ..record import Fact
+from ..summary import most_of
+from ..worlds import Floats
 
 # The promise of a thermal query in plain words, with the exact chances of whoever guesses.
 
@@ -38,7 +41,8 @@ def in_words(query: Query, guarantee: Guarantee) -> list[str]:
     """
     said = sentences(guarantee._replace(epsilon=None))
     said = [one.replace(" m2", " m²") for one in said]  # on the wire it is plain ASCII
-    return [said[0], _chances(query), _formally(guarantee), *said[1:]]
+    said = [said[0], _chances(query), _formally(guarantee), *said[1:]]
+    return said if guarantee.trust != ELSEWHERE else _as_stated(query, said)
 
 
 def label(query: Query, guarantee: Guarantee) -> str:
@@ -50,9 +54,9 @@ def label(query: Query, guarantee: Guarantee) -> str:
     return f"{epsilon} as printed, really {upward(given)} (or delta {upward(delta, 2)})"
 
 
-def as_stated(query: Query, guarantee: Guarantee) -> list[str]:
+def _as_stated(query: Query, said: list[str]) -> list[str]:
     """Return what the stated noise would promise of readings that were made elsewhere."""
-    said, sigma = in_words(query, guarantee), thermal.calibration(query).sigma
+    sigma = thermal.calibration(query).sigma
     return [
         f"If these readings were blurred as stated, with a sigma of {sigma:.4g} and "
         f"a delta of {ratio_text(query.delta)}: {said[0][0].lower()}{said[0][1:]}",
@@ -93,9 +97,6 @@ def _share(chance: float) -> str:
     return f"{chance:.0%}" if chance < 0.99 else "over 99%"
 
 
-# How sure a map is, in words.
-
-
 def number_line(credible: Credible) -> str:
     """Return how many sources there are and how likely that is, the likeliest first.
 
@@ -115,97 +116,43 @@ def doubt_lines(verdict: Verdict | None) -> list[str]:
     return [f"Do not trust this map: {verdict.why}."]
 
 
-def sure_lines(found: Heatmap) -> list[str]:
-    """Return how a map was drawn and how sure it is, a line each."""
-    lines = []
+def sure_facts(found: Heatmap) -> list[Fact]:
+    """Return how a map was drawn and how sure it is."""
+    told, verdict = [], found.verdict
     if found.why:
-        lines.append(f"Drawn by {found.estimator}: {found.why}.")
-    lines += doubt_lines(found.verdict)
-    credible, unit = found.credible, " m" if found.grid.cell_mm else " of the side"
+        said = f"Drawn by {found.estimator}: {found.why}."
+        told.append(Fact("Estimator", found.estimator, "", said))
+    for line in doubt_lines(verdict):
+        told.append(Fact("Verdict", None if verdict is None else verdict.level, "", line))
+    credible, unit = found.credible, "m" if found.grid.cell_mm else "of the side"
     if credible is not None and found.total:
-        lines.append(number_line(credible))
-        if found.expected_error is not None:
-            lines.append(
-                f"It is off by about {found.expected_error:.2g}{unit}, if sources are as the "
-                "query says."
-            )
+        sources = int(np.argmax(credible.numbers))
+        told.append(Fact("Likely sources", sources, "", number_line(credible)))
+        if (error := found.expected_error) is not None:
+            line = f"It is off by about {error:.2g} {unit}, if sources are as the query says."
+            told.append(Fact("Expected error", error, unit, line))
     if found.certified is not None and found.total:
         places = np.asarray(cell_places(found.grid)).ravel()
         off = certified_distance(found.certified, found.mass.ravel(), places)
-        lines.append(
-            f"It is off by at most {off:.2g}{unit}, for any heat that the query allows, wherever "
+        line = (
+            f"It is off by at most {off:.2g} {unit}, for any heat that the query allows, wherever "
             "it is, if heat has spread exactly as long as it says and between the walls that it "
             f"says (at least {found.certified.level:.0%} of all readings keep to that)."
         )
-    return lines
+        told.append(Fact("Largest error", off, unit, line))
+    return told
 
 
-# Maps and releases in few words and numbers, for people.
-
-Floats = NDArray[np.float64]
-
-# Cells within this part of the map's longer side are spoken of as one place.
-_REACH = 1 / 14
-_SHARE_MIN = 0.05
-
-
-class Place(NamedTuple):
-    """A place with much of the heat: where its middle is, and how much of all it has."""
-
-    at: Floats  # (axes,), in metres or in sides of a unit grid
-    share: float
-
-
-def places_of_most(mass: Floats, grid: Any) -> list[Place]:
-    """Return where most of the heat is, the greatest share first.
-
-    The warmest cell gathers those near it, then the warmest that is left, and so on.
-
-    Args:
-        mass: (rows, columns), adds to one.
-    """
-    places = cell_places(grid).reshape(mass.size, -1)
-    reach = _REACH * float(np.ptp(places, axis=0).max())
-    left, found = mass.ravel().copy(), []
-    while left.max() > 0.002:
-        near = np.linalg.norm(places - places[left.argmax()], axis=1) <= reach
-        share = float(left[near].sum())
-        found.append(Place(left[near] @ places[near] / share, share))
-        left[near] = 0
-    kept = [place for place in found if place.share >= _SHARE_MIN]
-    return sorted(kept, key=lambda place: -place.share)
-
-
-def written(at: Floats, grid: Any) -> str:
-    """Return a place as one writes it, halves rounded up."""
-    # As usual a middle of a cell, 0.125, would be 0.12, and a hair further 0.13.
-    numbers = " / ".join(f"{round(float(axis), 6) + 1e-9:.2f}" for axis in np.atleast_1d(at))
-    return f"{numbers} m" if grid.cell_mm else numbers
-
-
-def far(grid: Any, parts: float) -> str:
-    """Return a distance that is given in parts of the longer side."""
-    if not grid.cell_mm:
-        return f"{parts:.4f} of the interval"
-    return f"{parts * max(grid.shape) * grid.cell_mm / 1000:.3f} m"
-
-
-def most_of(mass: Floats, grid: Any) -> str:
-    """Return in words where most of the heat is."""
-    most = places_of_most(mass, grid)
-    listed = [f"{place.share:.0%} near {written(place.at, grid)}" for place in most]
-    return ", ".join(listed) or "spread out"
-
-
-def found_lines(found: Heatmap | Unresolved) -> list[str]:
-    """Return what was recovered, a line each."""
+def facts(found: Heatmap | Unresolved) -> list[Fact]:
+    """Return what was recovered, and how sure it is."""
     if isinstance(found, Unresolved):
-        return [f"No map: {found.why}."]
+        return [Fact("Map", None, "", f"No map: {found.why}.")]
     if not found.total:
-        return [f"{found.status.capitalize()}."]
+        return [Fact("Warmth", 0, "", f"{found.status.capitalize()}.")]
     caution = "" if found.status == "optimal" else f" ({found.status})"
-    recovered = f"Recovered heat: {most_of(found.mass, found.grid)}{caution}."
-    return [recovered, *sure_lines(found)]
+    line = f"Recovered heat: {most_of(found.mass, found.grid)}{caution}."
+    share = Fact("Share of the warmest cell", 100 * float(found.mass.max()), "%", line)
+    return [share, *sure_facts(found)]
 
 
 def sent(releases: Sequence[Any]) -> Floats:
@@ -215,3 +162,12 @@ def sent(releases: Sequence[Any]) -> Floats:
     """
     values = np.array([release.values for release in releases], dtype=np.float64)
     return np.asarray(np.ldexp(values, -params_of(releases[0].round).exponent))
+
+
+def silent_lines(releases: Sequence[Release]) -> list[str]:
+    """Return how many sensors were heard, where some were not."""
+    values = zip(*(release.values for release in releases), strict=True)
+    heard = [any(value is not None for value in sensor) for sensor in values]
+    if all(heard):
+        return []
+    return [f"{sum(heard)} of {len(heard)} sensors were heard; of the others nothing is known."]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,9 @@ from recovery.thermal.query import cell_m, standing_room
 from recovery.thermal.seen import deviation, sensors_m
 
 from ...faults import OperatorFault
-from ..record import Seen, Stand
+from ...output import Stage
+from ..summary import far
+from ..worlds import Inputs, Numbers, Played, Seen, Stand, Told
 
 # A room that exists in the simulator alone, so that a map can be held against the truth.
 
@@ -277,3 +279,30 @@ def yardstick_lines(found: Yardstick | None, score: float | None, far: Any) -> l
         f"is {far(found.distance)} off on average over {found.trials} such scenes: this one is "
         f"{than}."
     ]
+
+
+def room_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Room:
+    """Return a room with what the flags say is warm in it.
+
+    Raises:
+        OperatorFault: a flag or a file is wrong.
+    """
+    return Room(query, scene_of(query, inputs.sources, inputs.sources_random, world), world)
+
+
+def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
+    """Return how far the map is from the truth, beside a blind guess and the best there is."""
+    stage("working out how near any map could come")
+    best = yardstick(played.world, played.watch.releases[0].round)
+    own = {"emd_l1_yardstick": None if best is None else best.distance}
+    length = partial(far, played.world.query.grid)
+    score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
+    lines = []
+    if score is not None and guess is not None:
+        lines.append(
+            f"Earth mover's distance to the truth {length(score)}; a guess without data has "
+            f"{length(guess)}."
+        )
+        if score >= guess:
+            lines.append("So this map is no better than that guess: it says nothing of value.")
+    return Told(own, lines + yardstick_lines(best, score, length))

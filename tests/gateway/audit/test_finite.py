@@ -18,14 +18,14 @@ from edge.records import Grid, Guarantee, Release, Round
 from gateway.audit.arithmetic import exact, finite
 from gateway.audit.arithmetic.finite import Worst
 from gateway.audit.claim import Claim, Effort
-from gateway.mechanisms import Mechanism
+from gateway.mechanisms import Verbs
 from recovery.disk import plan
 
 PLACES = 5
 FAR, NEAR = 10, 27  # weights; 2.7 is less than e
 
 
-def answering(report: Any, epsilon: tuple[int, int] = (1, 1)) -> Mechanism:
+def answering(report: Any, epsilon: tuple[int, int] = (1, 1)) -> Verbs:
     """Return a mechanism in which a device says one of five places, with a promise of epsilon."""
 
     def plan(query: Any, releases: Any) -> Round:
@@ -43,7 +43,7 @@ def answering(report: Any, epsilon: tuple[int, int] = (1, 1)) -> Mechanism:
         rooms=lambda: [("row of places", None)],
         inputs=lambda round: range(PLACES),
     )
-    return Mechanism("answering", plan, report, release, lambda query, releases: None, subject)
+    return Verbs("answering", plan, report, release, lambda query, releases: None, subject)
 
 
 def near_more_often(round: Any, place: int, rng: Any) -> list[int]:
@@ -55,7 +55,7 @@ def near_more_often(round: Any, place: int, rng: Any) -> list[int]:
     return [other + (other >= place)]
 
 
-def failed(mechanism: Mechanism) -> list[str]:
+def failed(mechanism: Verbs) -> list[str]:
     return [claim.sentence for claim in finite.claims(mechanism, Effort()) if not claim.holds]
 
 
@@ -114,7 +114,7 @@ def test_what_cannot_be_followed_is_not_passed(monkeypatch: pytest.MonkeyPatch) 
 QUERIES = dict(recovery.disk.cases.rooms())
 
 
-def places(**changed: Any) -> Mechanism:
+def places(**changed: Any) -> Verbs:
     """Return the mechanism with some of its verbs, or of what the audit knows, changed."""
     known = {name: getattr(recovery.disk.cases, name) for name in dir(recovery.disk.cases)}
     known["sweeps"] = lambda full: ()
@@ -123,10 +123,10 @@ def places(**changed: Any) -> Mechanism:
         (verbs if name in verbs else known)[name] = value
     none: Callable[..., None] = lambda query, releases: None  # noqa: E731
     subject: Any = SimpleNamespace(**known)
-    return Mechanism("disk", *verbs.values(), none, subject)
+    return Verbs("disk", *verbs.values(), none, subject)
 
 
-def weighed_failed(mechanism: Mechanism, words: str = "") -> list[Claim]:
+def weighed_failed(mechanism: Verbs, words: str = "") -> list[Claim]:
     found = finite.claims(mechanism, Effort())
     return [claim for claim in found if not claim.holds and words in claim.sentence]
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,7 +60,7 @@ def test_a_claim_says_of_what_it_is_from_which_seed_and_how_long_it_took() -> No
 
 def test_a_mechanism_without_a_subject_fails() -> None:
     """The next mechanism is audited by being there, or it is not there."""
-    bare = THERMAL._replace(name="bare", subject=None)
+    bare = replace(THERMAL, name="bare", subject=None)
     found = audit([bare], [layer(lambda m, e: [true("a promise", True, samples=1)])], Effort())
 
     assert any("brings recovery/bare/cases" in sentence for sentence in failed(found))

@@ -110,7 +110,7 @@ FEW, HALL = "few sensors, key holder", "hall with warm sources, three readings"
 def planted(room: str = FEW, **verbs: Any) -> Mechanism:
     subject: Any = SimpleNamespace(**vars(cases))
     subject.rooms = lambda: [(room, ROOMS[room])]
-    return named("thermal")._replace(subject=subject, **verbs)
+    return replace(named("thermal"), subject=subject, **verbs)
 
 
 def failed(layer: Any, mechanism: Mechanism) -> list[str]:

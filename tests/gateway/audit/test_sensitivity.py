@@ -162,7 +162,7 @@ def planted(plan: Callable[[Query], Round], room: str) -> Mechanism:
     """Return the thermal mechanism with another plan, to be audited in one room."""
     subject: Any = SimpleNamespace(**vars(cases))
     subject.rooms = lambda: [(room, ROOMS[room])]
-    return named("thermal")._replace(plan=lambda query, releases: plan(query), subject=subject)
+    return replace(named("thermal"), plan=lambda query, releases: plan(query), subject=subject)
 
 
 def failed(plan: Callable[[Query], Round], room: str) -> list[str]:

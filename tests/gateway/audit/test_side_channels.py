@@ -3,6 +3,7 @@
 Every mistake is one that a device or who enrols it could make; the layer must name it.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +23,7 @@ def places(**changed: Any) -> Mechanism:
     """Return the mechanism with one room, and some of what the audit knows of it changed."""
     known = {name: getattr(recovery.disk.cases, name) for name in dir(recovery.disk.cases)}
     subject: Any = SimpleNamespace(**known | {"rooms": lambda: [("line", LINE)]} | changed)
-    return named("disk")._replace(subject=subject)
+    return replace(named("disk"), subject=subject)
 
 
 def failed(mechanism: Mechanism) -> list[str]:

@@ -18,6 +18,7 @@ from gateway.cli import export
 from gateway.cli.export import kinds
 from gateway.intake.outcomes import Again, Asked, Kept
 from gateway.ledger import Charge, price
+from gateway.mechanisms import named
 from gateway.storage.store import Store
 
 SITE = """
@@ -223,7 +224,7 @@ def test_what_cannot_be_meant_is_said(
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 def test_a_big_store_goes_through_little_memory(tmp_path: Path, ending: str) -> None:
     """Four times the rounds need no more at once; and every row is there, in few groups."""
-    kind = kinds("thermal")["reports"]
+    kind = kinds(named("thermal"))["reports"]
     peaks = []
     if ending == ".parquet":
         importlib.import_module("pyarrow.parquet")

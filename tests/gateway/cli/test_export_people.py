@@ -17,8 +17,7 @@ from gateway.cli.export import NAMES, kinds
 from gateway.devices.enrol import budgets, enrol
 from gateway.intake.outcomes import Asked, Kept
 from gateway.ledger import price
-from gateway.mechanisms.export_own import OWN
-from gateway.mechanisms.served import SERVES, first, granted
+from gateway.mechanisms import MECHANISMS, first_limits, first_round
 from gateway.storage.store import Store
 
 SITE = """
@@ -41,8 +40,7 @@ COLUMNS, ROWS = 5, 4  # of what may be answered: one cell more on every side
 
 def test_every_mechanism_that_is_served_has_names_for_its_rows() -> None:
     """And each the same files: what can be asked for does not hang on it."""
-    assert OWN.keys() == SERVES.keys()
-    for mechanism in OWN:
+    for mechanism in MECHANISMS:
         assert tuple(kinds(mechanism)) == NAMES
 
 
@@ -53,8 +51,12 @@ def filled(tmp_path: Path) -> tuple[Path, list[int], list[int]]:
     path.write_text(SITE)
     deployment = config.load(path)
     query = config.query(deployment)
-    plan, made, place = first(deployment, query), enrol.make("square", 2), budgets.in_memory()
-    budgets.provision(made, granted(deployment, query), place)
+    plan, made, place = (
+        first_round(deployment, query),
+        enrol.make("square", 2),
+        budgets.in_memory(),
+    )
+    budgets.provision(made, first_limits(deployment, query), place)
     topic, name = wire.round_topic("square", "disk"), wire.name_of(plan)
     message = bytes(post.pack_round(plan, made.secrets.site_key, topic))
     store = Store(tmp_path / "heatveil.sqlite", "square")
@@ -129,7 +131,7 @@ def test_a_map_says_how_sure_each_cell_is(
 def test_a_map_that_knows_no_sd_leaves_it_empty(filled: Any, heatveil: Callable[..., Any]) -> None:
     """No number at all, and not nought, which would be certainty."""
     store = Store(filled[0].with_name("heatveil.sqlite"), "square")
-    plan = first(config.load(filled[0]), config.query(config.load(filled[0])))
+    plan = first_round(config.load(filled[0]), config.query(config.load(filled[0])))
     store.keep_map(wire.name_of(plan), '{"mass": [[1, 0, 0], [0, 0, 0]], "sd": null}')
     store.close()
 

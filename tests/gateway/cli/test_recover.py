@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway.mechanisms.thermal.query import query
+from gateway.mechanisms import named
+from gateway.mechanisms.flags import query_of
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from recovery.maps.heatmap import Unresolved, from_npz
+
+query = partial(query_of, named("thermal"))
 
 
 @pytest.fixture

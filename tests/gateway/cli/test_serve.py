@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,12 +22,16 @@ from gateway import config
 from gateway.cli import serve
 from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import ReplacedFault
-from gateway.mechanisms.thermal.query import first_round, query
+from gateway.mechanisms import named
+from gateway.mechanisms.flags import query_of
+from gateway.mechanisms.thermal.query import first_round
 from gateway.operating import Mqtt
 from gateway.serving import Service
 from gateway.web.feed import Feed
 from recovery.maps.guarantee import to_json
 from tests import processes, sites
+
+query = partial(query_of, named("thermal"))
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 Start = Callable[..., subprocess.Popen[str]]

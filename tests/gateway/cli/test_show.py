@@ -13,7 +13,7 @@ from edge.records import Grid, Guarantee
 from gateway import config
 from gateway.cli import serve, show
 from gateway.faults import OperatorFault
-from gateway.mechanisms.served import SERVES
+from gateway.mechanisms import named
 from recovery.maps.heatmap import Unresolved
 
 # `heatveil show`: its words, its letters and its files are of one map.
@@ -62,7 +62,9 @@ def test_a_round_without_an_estimate_is_shown_with_its_reason(kept: Any) -> None
     found = show.drawn(body, query)
 
     assert isinstance(found, Unresolved)
-    assert any("too few answered" in line for line in show._told(body, found, None, "thermal"))
+    assert any(
+        "too few answered" in line for line in show._told(body, found, None, named("thermal"))
+    )
     with pytest.raises(OperatorFault, match="no map .too few answered."):
         show._writer(kept.path.with_suffix(".png"), body, found, query, None)
 
@@ -91,5 +93,5 @@ def test_a_map_is_of_what_its_mechanism_maps(
     used = {"number": 3, "sensors_used": 5, "sensors_enrolled": 6}
     found = Unresolved(Grid((2, 1), 0), PROMISE, 1.0, 1.0, "too few")
 
-    assert f"darkest where most of {mapped}" in serve.drawn(body, SERVES[mechanism].most_of)
-    assert f"{who} used: 5 of 6." in show._told(used, found, None, mechanism)
+    assert f"darkest where most of {mapped}" in serve.drawn(body, named(mechanism).words.most_of)
+    assert f"{who} used: 5 of 6." in show._told(used, found, None, named(mechanism))

@@ -8,7 +8,7 @@ import pytest
 from edge.entropy import Tape
 from edge.records import Grid, Reading
 from gateway.faults import OperatorFault
-from gateway.mechanisms import MECHANISMS, Mechanism, named, play
+from gateway.mechanisms import MECHANISMS, Mechanism, Verbs, named, play
 from recovery.maps.guarantee import sentences
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query
@@ -63,7 +63,7 @@ def test_play_asks_until_the_plan_is_done_and_hands_everything_on() -> None:
         heard.append(round)
         return [1, 2, 3]
 
-    counting = Mechanism("counting", plan, report, release, recover)
+    counting = Verbs("counting", plan, report, release, recover)
 
     assert play(counting, 2, readings, 10) == [("round 0", 36), ("round 1", 36)]
     assert heard == ["round 0", "round 1"]

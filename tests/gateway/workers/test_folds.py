@@ -8,7 +8,7 @@ import pytest
 
 from edge import disk
 from edge.records import Grid
-from gateway.mechanisms.served import wrong_in
+from gateway import mechanisms
 from gateway.rounds import OpenRound, Place
 from gateway.storage.tallies import Sum
 from gateway.workers.folds import combined, named
@@ -71,7 +71,9 @@ def test_a_count_that_was_lost_is_found_out() -> None:
 def refusal(payload: Sequence[int]) -> tuple[str, bool]:
     """Return the kind of a payload's refusal by an open round, and whether there is one."""
     places = {"a": Place(0, 1)}
-    round = OpenRound(ROUND, b"name", 1.0, places, wrong=wrong_in(ROUND))
+    round = OpenRound(
+        ROUND, b"name", 1.0, places, wrong=mechanisms.serving(ROUND.mechanism).payload_fault(ROUND)
+    )
     report: Any = type("Report", (), {"sender": "a", "payload": payload, "round": b"name"})
     found = round.refusal(report, 0.0)
     return ("", False) if found is None else (found.kind, True)

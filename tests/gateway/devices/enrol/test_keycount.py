@@ -153,12 +153,15 @@ def test_no_whole_fleet_has_the_key_after_the_last(site: Path, heatveil: Heatvei
 @pytest.mark.parametrize("sampler", ["exact", "table"])
 def test_the_promise_says_how_many(site: Path, sampler: str) -> None:
     """Only where something is set aside for them."""
-    from gateway.mechanisms.served import of
+    from gateway.mechanisms import serving
 
     site.write_text(site.read_text().replace('"table"', f'"{sampler}"'))
     deployment = config.load(site)
 
-    assert of(deployment).keys(deployment) == {"exact": None, "table": 16}[sampler]
+    assert (
+        serving(deployment.rounds.mechanism).key_limit(deployment)
+        == {"exact": None, "table": 16}[sampler]
+    )
 
 
 def test_a_count_that_cannot_be_read_stops_it(site: Path) -> None:

@@ -10,12 +10,12 @@ from gateway.devices.enrol import enrol, tightened
 from gateway.devices.enrol.granting import unspent
 from gateway.devices.enrol.tightened import Given
 from gateway.faults import OperatorFault
-from gateway.mechanisms.served import named
+from gateway.mechanisms import serving
 
 # One answer costs 10**9 * 1 / (2 * 50) = 10**7 nano-rho; twenty of them.
 WHOLE = limits.Limits(1, 8, 1, 50, 20 * 10**7, 0)
 KEY = b"key."
-TIGHTER = named("thermal").tighter
+TIGHTER = serving("thermal").tighter
 
 
 @pytest.mark.parametrize(("answers", "left"), [(0, 20), (1, 19), (19, 1)])

@@ -104,10 +104,15 @@ def test_bearing_leads_the_columns() -> None:
             assert abs(found[1 - axis]) <= 1
 
 
+ROUNDS = SimpleNamespace(mechanism="disk", grid=None)
+
+
 def deployed(corner: Any, cells: tuple[int, int], cell_mm: int) -> Any:
     """Return what is looked at of a deployment."""
     disk = SimpleNamespace(corner=corner, bearing=90.0)
-    return SimpleNamespace(disk=disk, room=SimpleNamespace(grid=Grid(cells, cell_mm)))
+    return SimpleNamespace(
+        own=disk, rounds=ROUNDS, room=SimpleNamespace(grid=Grid(cells, cell_mm))
+    )
 
 
 def test_a_grid_that_is_too_large_is_refused_and_one_that_is_not_is_none_the_worse() -> None:
@@ -119,7 +124,7 @@ def test_a_grid_that_is_too_large_is_refused_and_one_that_is_not_is_none_the_wor
     with pytest.raises(OperatorFault, match=r"no metres.*length_m"):
         siting.compute_plane(deployed((52.5, 13.4), (20, 20), 0))
     assert siting.compute_plane(deployed(None, (20, 20), 0)) == []
-    assert siting.compute_plane(SimpleNamespace(disk=None, room=SimpleNamespace(grid=None))) == []
+    assert siting.compute_plane(SimpleNamespace(own=None, rounds=ROUNDS, room=ROUNDS)) == []
 
 
 SCRIPT = """

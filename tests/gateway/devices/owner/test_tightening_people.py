@@ -17,7 +17,7 @@ from gateway.devices.enrol.together import check_together
 from gateway.devices.fleet.nodes import Nodes
 from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
-from gateway.mechanisms.served import first, granted
+from gateway.mechanisms import first_limits, first_round
 from gateway.operating import Mqtt
 
 SITE = """
@@ -47,10 +47,10 @@ class Street:
     def __init__(self, mqtt: Mqtt, folder: Path, name: str) -> None:
         self.mqtt, self.name, self.config = mqtt, name, folder / "site.toml"
         deployment = self.asks("3/1", 4)
-        self.plan = first(deployment, config.query(deployment))
+        self.plan = first_round(deployment, config.query(deployment))
         self.made, self._place = enrol.make(name, 3), budgets.in_memory()
         self.devices = enrol.known(self.made.secrets)
-        self.limits = granted(deployment, config.query(deployment))
+        self.limits = first_limits(deployment, config.query(deployment))
         enrol.save_devices(self.devices, deployment.site.devices)
         tightened.enrolled(deployment.site.devices, self.devices, self.limits)
         budgets.provision(self.made, self.limits, self._place)
@@ -86,7 +86,7 @@ def test_devices_take_a_smaller_epsilon_and_answer_no_larger_one(
     with Nodes(street.mqtt, street.name, "disk", people):
         deployment = street.asks("2/1", 4)
         said = heatveil("tighten", "--config", street.config, "--patience", 5)
-    asked = first(deployment, config.query(deployment))
+    asked = first_round(deployment, config.query(deployment))
 
     assert said.status == 0, said.err
     assert "an epsilon of at most 0.5 an answer" in said.out

@@ -19,7 +19,7 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.devices.enrol.granting import granted
 from gateway.devices.fleet.nodes import Nodes
 from gateway.lab.simulate.scene import Scene
-from gateway.mechanisms.record import Seen
+from gateway.mechanisms.worlds import Seen
 from gateway.operating import Mqtt
 from gateway.serving import Service
 from recovery.maps.heatmap import Unresolved

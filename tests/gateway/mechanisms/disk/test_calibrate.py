@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ import pytest
 
 from edge import wire
 from edge.host import post
-from gateway.mechanisms.disk.query import query
+from gateway.mechanisms import named
+from gateway.mechanisms.flags import query_of
 from recovery.disk import plan
+
+query = partial(query_of, named("disk"))
 
 WORDS = ("calibrate", "--mechanism", "disk")
 

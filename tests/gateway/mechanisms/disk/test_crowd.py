@@ -1,5 +1,6 @@
 """People of a file or an example: each is one device, and none is lost at the border."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from gateway.cli.fleet import stand
 from gateway.deployment import Deployment
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
-from gateway.mechanisms.disk.crowd import crowd_of, sides
-from gateway.mechanisms.disk.query import query
-from gateway.mechanisms.record import Inputs, Seen
-from gateway.mechanisms.served import granted
+from gateway.mechanisms import first_limits, named
+from gateway.mechanisms.flags import query_of
+from gateway.mechanisms.places import crowd_of, sides
+from gateway.mechanisms.worlds import Inputs, Seen
 from recovery.disk import plan
+
+query = partial(query_of, named("disk"))
 
 WORLD = np.random.default_rng(1)
 
@@ -157,7 +160,7 @@ def stood(deployment: Deployment, seen: Seen) -> Any:
 def devices(deployment: Deployment, count: int) -> Any:
     """Return so many devices that were enrolled for it, each with its budget."""
     made, place = enrol.make(deployment.site.name, count), budgets.in_memory()
-    budgets.provision(made, granted(deployment, config.query(deployment)), place)
+    budgets.provision(made, first_limits(deployment, config.query(deployment)), place)
     return budgets.boot(made.secrets, place).devices
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import numpy as np
 import pytest
 
 from edge.disk import Table
-from gateway.mechanisms.disk.query import query
+from gateway.mechanisms import named
+from gateway.mechanisms.flags import query_of
 from recovery.disk import plan
 from recovery.maps.heatmap import from_npz
+
+query = partial(query_of, named("disk"))
 
 KEYS = {
     *("emd_l1", "emd_l2", "w2", "w2_cells", "similarity", "pearson", "kl", "mse"),

@@ -2,15 +2,19 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
 
 from edge.disk import Table, outer
 from edge.place import draw
-from gateway.mechanisms.disk.query import query
+from gateway.mechanisms import named
 from gateway.mechanisms.disk.words import guesses
+from gateway.mechanisms.flags import query_of
 from recovery.disk import plan
+
+query = partial(query_of, named("disk"))
 
 CASES = [
     ("4x3", "2/1", ["radius=1"]),

@@ -1,22 +1,26 @@
 """Flags and settings: what becomes of each, and what is refused."""
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
 
 from gateway.faults import OperatorFault
-from gateway.mechanisms import flags
-from gateway.mechanisms.thermal import query as choices_thermal
+from gateway.mechanisms import flags, named
+from gateway.mechanisms.flags import query_of
+from gateway.mechanisms.thermal.query import first_round
+
+query = partial(query_of, named("thermal"))
 
 
 def test_without_flags_the_query_is_the_papers() -> None:
     """n = 100, m = 50, T = 0.05, one cell hidden; only delta is smaller than the paper's."""
-    query = choices_thermal.query()
+    found = query()
 
-    assert (query.grid, query.sensors, query.spread_m2) == (((100, 1), 0), (50,), 0.05)
-    assert (query.epsilon, query.delta) == ((1, 1), (1, 100000))
-    assert query.protect_distance_m is None
+    assert (found.grid, found.sensors, found.spread_m2) == (((100, 1), 0), (50,), 0.05)
+    assert (found.epsilon, found.delta) == ((1, 1), (1, 100000))
+    assert found.protect_distance_m is None
 
 
 @pytest.mark.parametrize(
@@ -39,7 +43,7 @@ def test_without_flags_the_query_is_the_papers() -> None:
 )
 def test_every_kind_of_field_can_be_set(setting: str, name: str, value: Any) -> None:
     """A setting takes the type of its field, so that nothing is a text by accident."""
-    assert getattr(choices_thermal.query(settings=[setting]), name) == value
+    assert getattr(query(settings=[setting]), name) == value
 
 
 @pytest.mark.parametrize(
@@ -63,7 +67,7 @@ def test_every_kind_of_field_can_be_set(setting: str, name: str, value: Any) -> 
 def test_a_setting_that_means_nothing_is_refused(setting: str, says: str) -> None:
     """A setting that is ignored would be believed to hold."""
     with pytest.raises(OperatorFault, match=says):
-        choices_thermal.query(settings=[setting])
+        query(settings=[setting])
 
 
 def test_a_length_makes_cells_of_whole_millimetres() -> None:
@@ -76,11 +80,11 @@ def test_a_length_makes_cells_of_whole_millimetres() -> None:
 def test_what_cannot_fit_in_memory_is_refused_before_it_is_tried() -> None:
     """A machine that swaps itself to death says nothing at all."""
     with pytest.raises(OperatorFault, match="fit in memory"):
-        choices_thermal.query(cells="1000000", sensors="1000")
+        query(cells="1000000", sensors="1000")
 
 
 @pytest.mark.parametrize("intensity", ["1e300", "1e307", "1e-300"])
 def test_numbers_beyond_all_computing_are_the_operators_fault(intensity: str) -> None:
     """An overflow deep in the calibration is no bug of ours, and no board has such grains."""
     with pytest.raises(OperatorFault, match=r"none that a sensor has|cannot be computed with"):
-        choices_thermal.first_round(choices_thermal.query(settings=[f"intensity_max={intensity}"]))
+        first_round(query(settings=[f"intensity_max={intensity}"]))

@@ -8,7 +8,8 @@ import pytest
 from scipy.special import ndtr
 
 from edge.records import Grid
-from gateway.mechanisms.thermal.words import in_words, most_of, places_of_most, written
+from gateway.mechanisms.summary import most_of, places_of_most, written
+from gateway.mechanisms.thermal.words import in_words
 from recovery.thermal import Query, plan
 
 # The promise in words: the numbers in it are exact, and nobody is told too much.

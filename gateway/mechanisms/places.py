@@ -1,4 +1,4 @@
-"""People in the simulator alone, each with a device that knows its cell: what `--points` says."""
+"""Where people are in the simulator alone, for every mechanism that reads places: `--points`."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -14,11 +14,9 @@ from edge.records import Grid, Reading
 from physics import points as drawn
 from physics.points import Points, cells_of, read_points
 
-from ...devices.fleet.people import People
-from ...faults import OperatorFault
-from ..record import EXAMPLES, Floats, Inputs
-
-# People in the simulator alone, each with a device that knows its cell: what `--points` says.
+from ..devices.fleet.people import People
+from ..faults import OperatorFault
+from .worlds import EXAMPLES, Floats, Inputs
 
 _USERS = 10_000
 
@@ -200,10 +198,13 @@ def stand(query: Any, seen: Any, people: int, world: np.random.Generator) -> Sta
         query, Inputs(points=points, users=people * (points in EXAMPLES) or None), world
     )
     if found.cells.shape[1] < people:
+        from . import of_query
+
         raise OperatorFault(
             f"{points} has {found.cells.shape[1]} people and the deployment {people} devices; "
-            "each device is somebody's, and one of nobody has no place to answer. Set [disk] "
-            "devices to as many as there are people, or name points of more"
+            "each device is somebody's, and one of nobody has no place to answer. Set "
+            f"[{of_query(query).name}] devices to as many as there are people, or name points of "
+            "more"
         )
     clauses = _left_over(points, found.cells.shape[1], people), found.beyond()
     return StandingCrowd(query, found.cells, "; ".join(filter(None, clauses)))

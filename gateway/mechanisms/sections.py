@@ -1,0 +1,155 @@
+"""Which tables and keys of a deployment file belong to which mechanism.
+
+A table that is needed and missing, or one that its mechanism does not read, is refused with a
+sentence: what is written down and heeded by nobody would be taken for a promise.
+"""
+
+import typing
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, create_model, model_validator
+
+from recovery.noise import Ratio
+
+from ..faults import OperatorFault
+from ..fields import Count, RatioField, Section
+from . import TABLE, Mechanism, named
+
+# What [privacy] says of every query that has such a field.
+_PRIVACY = ("epsilon", "delta", "protect_distance_m", "readings", "keyholder")
+POLE = 85.0  # degrees: beyond it the meridians run together within a grid
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Places(Section):
+    """A device a person, and where the grid of their places lies; and then the query's fields."""
+
+    devices: Count
+    corner: tuple[_Finite, _Finite] | None = None  # latitude, longitude of the first cell's
+    bearing: Annotated[float, Field(ge=0, le=360)] = 90.0  # degrees from north: the way of a row
+
+    @model_validator(mode="after")
+    def _on_earth(self) -> Self:
+        if self.corner is not None:
+            latitude, longitude = self.corner
+            if abs(latitude) > POLE or abs(longitude) > 180:
+                raise ValueError(
+                    f"corner is {latitude:g}, {longitude:g}; needed are a latitude from -{POLE:g} "
+                    f"to {POLE:g} degrees, north positive, and then a longitude from -180 to 180, "
+                    "east positive: nearer to a pole no grid is flat. Are the two the wrong way "
+                    "round?"
+                )
+        return self
+
+
+def own() -> dict[str, type[Section]]:
+    """Return the tables that mechanisms have of their own, by name."""
+    return {one.name: _table(one) for one in map(named, TABLE) if one.name in one.tables}
+
+
+def _table(mechanism: Mechanism) -> type[Section]:
+    kinds = typing.get_type_hints(mechanism.query)
+    keys: dict[str, Any] = {}
+    for field in _fields(mechanism):
+        said, kind = mechanism.abouts[field.name], kinds[field.name]
+        bounds = Field(ge=said.low, le=said.high)
+        default: Any = ... if field.default is MISSING else field.default
+        keys[field.name] = Annotated[RatioField if kind == Ratio else kind, bounds], default
+    return create_model(mechanism.name.capitalize(), __base__=Places, **keys)
+
+
+def _fields(mechanism: Mechanism) -> list[Any]:
+    """Return the fields of its query that stand in its own table."""
+    elsewhere = ("grid", *_PRIVACY)
+    return [field for field in fields(mechanism.query) if field.name not in elsewhere]
+
+
+def sample(mechanism: Mechanism) -> str:
+    """Return the tables of a sample deployment above [mqtt]."""
+    return (
+        (Path(__file__).parent / "places.toml")
+        .read_text("utf-8")
+        .format(
+            name=mechanism.name,
+            title=TABLE[mechanism.name],
+            own="\n".join(_line(one, mechanism) for one in _fields(mechanism)),
+            privacy='delta = "1/100000"              # the chance by which the promise may fail\n'
+            * ("delta" in mechanism.abouts),
+        )
+    )
+
+
+def _line(field: Any, mechanism: Mechanism) -> str:
+    """Return the line of a key; a comment where it alters the noise and need not be said."""
+    said = mechanism.abouts[field.name]
+    value = said.example if field.default in (None, MISSING) else _written(field.default)
+    off = "# " * (field.default is not MISSING and not said.map_only)
+    words = said.sentence.removesuffix(".")
+    return f"{f'{off}{field.name} = {value}':<32}# {words[:1].lower()}{words[1:]}".rstrip(" #")
+
+
+def _written(value: Any) -> str:
+    """Return a value as TOML has it, and a ratio as a text.
+
+    >>> _written("auto"), _written((1, 2)), _written(True), _written(0.9)
+    ('"auto"', '"1/2"', 'true', '0.9')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f'"{value[0]}/{value[1]}"'
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def check(deployment: Any) -> None:
+    """Check that a deployment has what its mechanism reads, and nothing beside it.
+
+    Raises:
+        ValueError: there is no such mechanism, or a table or key is missing or of no use to it.
+    """
+    try:
+        mechanism = named(deployment.rounds.mechanism)
+    except OperatorFault as fault:
+        raise ValueError(f"[rounds] mechanism: {fault}") from fault
+    if said := [*_needless(deployment, mechanism), *_missing(deployment, mechanism)]:
+        raise ValueError("; ".join(said))
+
+
+def _needless(deployment: Any, mechanism: Mechanism) -> list[str]:
+    name = mechanism.name
+    said = [
+        f"[{table}] {key} is given and the mechanism is {name}, for which {why}; remove it"
+        for (table, key), why in mechanism.refused_keys.items()
+        if _given(getattr(deployment, table), key)
+    ]
+    if not deployment.room.plan:  # a room file brings tables of its own
+        said += [
+            f"[{table}] is given and the mechanism is {name}, which does not read it: it "
+            f"would do nothing unnoticed. Remove it, or set [rounds] mechanism to one that does"
+            for table in dict.fromkeys(table for one in TABLE for table in named(one).tables)
+            if table not in mechanism.tables and getattr(deployment, table) is not None
+        ]
+    return said
+
+
+def _missing(deployment: Any, mechanism: Mechanism) -> list[str]:
+    name = mechanism.name
+    said = [
+        f"[{table}] is missing and has no value to fall back on; the mechanism {name} must "
+        f"know {why}. Add it: heatveil config --sample --mechanism {name}"
+        for table, why in mechanism.tables.items()
+        if getattr(deployment, table) is None
+    ]
+    return said + [
+        f"[{table}] {key} is missing and has no value to fall back on; the mechanism {name} "
+        f"must know {why}. Add it"
+        for (table, key), why in mechanism.keys.items()
+        if getattr(getattr(deployment, table), key) is None
+    ]
+
+
+def _given(section: Any, key: str) -> bool:
+    """Return whether a key says something else than it would by itself."""
+    return bool(getattr(section, key) != type(section).model_fields[key].default)

@@ -1,0 +1,229 @@
+"""What a record's functions do where a mechanism gives none of its own."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edge.records import Release, Round
+from recovery.maps.guarantee import from_json, sentences
+from recovery.maps.heatmap import Heatmap
+
+from ..faults import OperatorFault
+from ..output import FOUND, SENT, TRUE, Stage, Writer
+from .record import Fact, Payload
+from .scores import SEEDED, data_free
+from .summary import far, most_of
+from .worlds import Calibrated, Floats, Found, Numbers, Played, Told
+
+
+def nothing(*given: Any) -> Any:
+    """Return None: no limit, no delta, nothing that is impossible."""
+
+
+def one(round: Any) -> int:
+    """Return 1, the numbers of a report."""
+    return 1
+
+
+def no_lines(given: Any) -> list[str]:
+    """Return nothing to say."""
+    return []
+
+
+def empty(plan: Any) -> dict[str, Any]:
+    """Return nothing that a page must know."""
+    return {}
+
+
+def payload_fault(plan: Any) -> Callable[[Payload], str]:
+    """Return what says of every payload that it can count."""
+    return lambda payload: ""
+
+
+# Of a deployment file.
+
+
+def devices(deployment: Any) -> tuple[int, int]:
+    """Return how many devices its own table has, as a row."""
+    return deployment.own.devices, 1
+
+
+def query_of(deployment: Any) -> Any:
+    """Return what the analyst asks: each field from [room], [privacy] or the own table.
+
+    Raises:
+        ValueError: there is no such promise.
+    """
+    from . import of
+
+    mechanism = of(deployment)
+    own = deployment.own
+    asked: dict[str, Any] = {"grid": deployment.room.grid}
+    for field in fields(mechanism.query):
+        for table in (deployment.privacy, own):
+            if field.name in type(table).model_fields:
+                asked[field.name] = getattr(table, field.name)
+    return mechanism.query(**asked)
+
+
+# For readers.
+
+
+def promise(query: Any, guarantee: Any) -> list[str]:
+    """Return the guarantee in sentences."""
+    return sentences(guarantee)
+
+
+def facts(found: Found) -> list[Fact]:
+    """Return where most of a map is, who drew it, and how sure it is."""
+    if not isinstance(found, Heatmap):
+        return [Fact("Map", None, "", f"No map: {found.why}.")]
+    caution = "" if found.status == "optimal" else f" ({found.status})"
+    top = np.unravel_index(found.mass.argmax(), found.mass.shape)
+    share, most = 100 * float(found.mass[top]), most_of(found.mass, found.grid)
+    told = [Fact("Share of the fullest cell", share, "%", f"Most: {most}{caution}.")]
+    if found.why:
+        told.append(
+            Fact("Estimator", found.estimator, "", f"Drawn by {found.estimator}: {found.why}.")
+        )
+    if found.sd is not None:
+        off = 100 * float(found.sd[top])
+        sentence = (
+            f"How sure: the fullest cell holds {share:.3g}% of all, give or take {off:.3g}% "
+            "(one standard deviation)."
+        )
+        told.append(Fact("Standard deviation of that share", off, "%", sentence))
+    return told
+
+
+# On the command line.
+
+
+def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
+    """Return how far the map is from the truth beside an even one."""
+    truth = played.world.truth
+    own = {"users": played.watch.reports, "w2_data_free": data_free(truth, "w2")}
+    score, guess = numbers["emd_l1"], numbers["emd_l1_data_free"]
+    if score is None or guess is None:
+        return Told(own, [])
+    grid = played.world.query.grid
+    lines = [
+        f"Earth mover's distance to the truth {far(grid, score)}; an even map, drawn without "
+        f"data, has {far(grid, guess)}."
+    ]
+    if score >= guess:
+        lines.append("So this map is no better than that: it says nothing of value.")
+    return Told(own, lines)
+
+
+def _draw(query: Any, found: Found, title: str, path: Path, truth: Floats | None = None) -> None:
+    from . import of_query
+    from .panels import Panel, draw  # half a second
+
+    shown, top = [], None
+    share = None if truth is None else truth / truth.sum()
+    maps = [
+        one
+        for one in (share, found.mass if isinstance(found, Heatmap) else None)
+        if one is not None
+    ]
+    top = max((float(one.max()) for one in maps), default=None)
+    if share is not None:
+        said = "The truth, which only the simulator knows"
+        shown.append(Panel(said, share, "share", True, top, colour=TRUE))
+    if isinstance(found, Heatmap):
+        shown.append(Panel(title, found.mass, "share", True, top, colour=FOUND))
+        if found.sd is not None:
+            said = "How unsure: one standard deviation of each cell's share"
+            shown.append(Panel(said, found.sd, "standard deviation", True, colour=SENT))
+    if not shown:
+        raise OperatorFault(
+            "there is nothing to draw: no map was found, and nobody knows the truth. Leave --plot "
+            "out, or ask for more answers"
+        )
+    foot = of_query(query).promise(query, found.guarantee)[:3]
+    if found.guarantee.trust == SEEDED:
+        foot.insert(0, "An experiment with --seed: nothing of this is private.")
+    draw(query.grid, shown, path, " ".join(foot))
+
+
+def picture(played: Played, numbers: Numbers, path: Path) -> None:
+    """Draw the truth, what was recovered, and how sure it is."""
+    query = played.world.query
+    _draw(query, played.found, "What was recovered", path, played.world.truth)
+
+
+def redraw(query: Any, releases: Sequence[Release], found: Found, name: str) -> Writer:
+    """Return the writer of a picture of public releases, where nobody knows the truth."""
+    return lambda path: _draw(query, found, f"Recovered from {name}", path)
+
+
+def public_fields(query: Any) -> Sequence[str]:
+    """Return the names of all fields."""
+    return [field.name for field in fields(query)]
+
+
+def read_release(query: Any, written: Any) -> Release:
+    """Return the release that a round of a published file holds.
+
+    Raises:
+        ValueError: it has not the shape of one.
+    """
+    from . import of_query
+
+    number, params, values = written["number"], tuple(written["params"]), list(written["values"])
+    reports = written.get("reports", sum(values))
+    if not all(type(part) is int for part in (number, reports, *params, *values)):
+        raise ValueError(f"round {number!r} holds what is no whole number")
+    guarantee = from_json(json.dumps(written["guarantee"]))
+    round = Round(number, of_query(query).name, query.grid, params, guarantee)
+    return Release(round, values, reports)
+
+
+def calibrate(
+    query: Any,
+    *,
+    every_s: float | None,
+    as_json: bool,
+    plot: Path | None,
+    inputs: Sequence[Path],
+    stage: Stage,
+) -> Calibrated:
+    """Return the promise of a query, and what its Round and a report weigh.
+
+    Raises:
+        OperatorFault: it cannot be planned, or a picture was asked for.
+    """
+    from . import of_query
+    from .flags import first_round_of
+
+    mechanism = of_query(query)
+    if plot is not None:
+        raise OperatorFault(
+            f"--plot {plot} came, and there is no picture of what {mechanism.name} promises. "
+            "Leave it out"
+        )
+    round = first_round_of(query, mechanism.plan)
+    promised = round.guarantee
+    length = mechanism.vector_length(round)
+    numbers = {
+        "mechanism": mechanism.name,
+        "trust": mechanism.trust,
+        **promised._asdict(),
+        "readings": query.readings,
+        "every_s": every_s,
+        "params": list(round.params),
+        "numbers_per_report": length,
+        "bits_per_number": mechanism.bits(round),
+    }
+    if as_json:
+        return Calibrated([json.dumps(numbers)], "")
+    said = mechanism.promise(query, promised)
+    sent = (
+        f"A report is {length} whole number{'s' * (length > 1)} of {mechanism.bits(round)} bits."
+    )
+    return Calibrated([f"NOT PROTECTED: {promised.unprotected}.", "", *said, sent], "")

@@ -1,0 +1,46 @@
+"""What a field of a query says of itself, beside its type and default.
+
+From these words come the options of `heatveil play` and `calibrate`, `--set`, the table of a
+deployment file and its sample, each once. A query checks its own values all the same.
+"""
+
+from collections.abc import Mapping
+from dataclasses import Field
+from typing import Any, NamedTuple
+
+
+class About(NamedTuple):
+    """What is said of a field."""
+
+    help: str = ""
+    unit: str = ""
+    low: float | None = None  # the bounds that a number must keep to, both included
+    high: float | None = None
+    flag: str | None = None  # its own option on the command line, without --; None for --set alone
+    example: str | None = None  # what an option and a sample have where the field has no value
+    elsewhere: str = ""  # what gives it, where no text can
+    map_only: bool = False  # it alters the map and never the noise: `calibrate` has no use for it
+
+    @property
+    def sentence(self) -> str:
+        """The help with unit and bounds."""
+        low = "" if self.low is None else f"from {self.low:g}"
+        high = "" if self.high is None else f"to {self.high:g}"
+        beside = ", ".join(filter(None, [self.unit, f"{low} {high}".strip()]))
+        return f"{self.help.removesuffix('.')} ({beside})." if beside else self.help
+
+
+def described(help: str, **words: Any) -> dict[str, Any]:
+    """Return the metadata of a field, `field(default=..., metadata=described(...))`.
+
+    Args:
+        words: the fields of `About`.
+    """
+    return {"about": About(help, **words)}
+
+
+def about(field: Field[Any] | Any) -> About:
+    """Return what a field says; empty words where it says nothing."""
+    metadata: Mapping[str, Any] = field.metadata
+    found: About = metadata.get("about", About())
+    return found
