@@ -1,0 +1,1 @@
+"""Crowds in squares within squares on the command line, where secure sums are simulated."""

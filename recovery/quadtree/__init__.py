@@ -1,0 +1,59 @@
+"""Crowds in squares within squares, analyst half: ask, look, and ask again where people are.
+
+Guarantee: epsilon, pure, for one device's answers to all Rounds together. Neighbours: as the query
+says. Trust: distributed. Nobody may see less than the sum over a shard. Unit: the Rounds of one
+query. Not protected: that a device takes part, and when; how many do.
+
+Source: paper 001, Algorithm 2 and Appendix B; what is corrected stands in `schedule` and in the
+device half.
+"""
+
+from collections.abc import Sequence
+
+from edge.mechanisms.quadtree import NAME as NAME
+from edge.records import Release
+
+from ..maps.heatmap import Heatmap, Unresolved
+from .query import Query as Query
+from .schedule import next_step
+from .schedule import plan as plan
+from .schedule import promise as promise
+
+
+def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
+    """Return the map of where people are: the density of the smallest squares.
+
+    Args:
+        query: what was planned with.
+        releases: of its Rounds, from the first; some may be missing at the end.
+
+    Raises:
+        ValueError: no release, or one that is not of the query.
+    """
+    if not releases:
+        raise ValueError("no release came, and a map needs one. Play a round first.")
+    next_step(query, releases)  # refuses what is of another query
+    promised = releases[-1].round.guarantee
+    # Loaded here alone: every gateway starts with this file.
+    from .estimate import counted, density
+
+    if not any(release.reports for release in releases):
+        why = (
+            "no shard had enough reports to be opened; wait for more devices, or allow for more "
+            "that drop out"
+        )
+        return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
+    found = counted(query, releases)
+    mass, sd = density(found)
+    rounds = f"{found.rounds} round{'s' * (found.rounds > 1)}"
+    return Heatmap(
+        query.grid,
+        mass,
+        promised,
+        found.reports,
+        "optimal",
+        "last" if query.estimator == "last" else "all",
+        f"{len(found.squares)} squares, from {rounds}; deviations are of the noise in a square's "
+        "mean, not of how people stand within it",
+        sd=sd,
+    )

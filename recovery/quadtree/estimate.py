@@ -1,0 +1,192 @@
+"""From noisy counts of squares to a map: the last Round's alone, or every Round's together.
+
+While a tree grows, each square's region in one Round is a part of one region of the Round before.
+So all counts of all Rounds stand on one forest, where a region is known by its own count and by
+what its parts add up to. The best unbiased estimate is had in two walks: upward each sum of parts
+is averaged with the region's own count, by inverse variance; downward what is left over goes to
+the parts in proportion to their variances. The number of reports is public, and is the root.
+
+Source: Hay et al. 2010, "Boosting the accuracy of differentially private histograms through
+consistency", Section 4, here for unlike variances, unlike trees, and with the variances that
+remain.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from edge.mechanisms.quadtree import PROPORTIONS, params_of
+from edge.records import Release
+
+from .query import Query
+from .schedule import deviation, epsilon_of
+from .tree import Painted, painted, parents
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+class Counts(NamedTuple):
+    """How many devices are in each square of the last Round."""
+
+    squares: tuple[int, ...]
+    painted: Painted  # which cells belong to each
+    devices: Floats  # unbiased, some may be negative
+    variance: Floats  # of the noise in it
+    reports: float
+    rounds: int  # that are in it
+
+
+def counted(query: Query, releases: Sequence[Release], which: int | None = None) -> Counts:
+    """Return the counts of the last Round's squares, from all Rounds if the query says so.
+
+    Args:
+        which: for proportions, 0 for those who say yes, 1 for no; None for both together.
+
+    Raises:
+        ValueError: nobody reported.
+    """
+    used = [release for release in releases if release.reports]
+    if not used:
+        raise ValueError("no shard had enough reports to be opened; ask again, or fewer at once")
+    chain = [used[-1]]
+    links: list[Whole] = []
+    for earlier in reversed(used[:-1] if query.estimator != "last" else []):
+        link = parents(params_of(chain[0].round).squares, params_of(earlier.round).squares)
+        if link is None:  # squares fell back in between: what is older tells of other regions
+            break
+        chain.insert(0, earlier)
+        links.insert(0, link)
+    seen = [_measured(release, which, used[-1].reports) for release in chain]
+    values, variances = _consistent(seen, links, float(used[-1].reports), which is None)
+    squares = params_of(used[-1].round).squares
+    return Counts(
+        squares,
+        painted(squares, query.grid.shape),
+        values,
+        variances,
+        float(used[-1].reports),
+        len(chain),
+    )
+
+
+def _measured(release: Release, which: int | None, reports: int) -> tuple[Floats, Floats]:
+    """Return one Round's counts, as if so many had reported, and the variances of their noise."""
+    params = params_of(release.round)
+    values = np.array(release.values, dtype=np.float64) / params.scale
+    summed = 1
+    if params.kind == PROPORTIONS:
+        pair = values.reshape(-1, 2)
+        values, summed = (pair.sum(axis=1), 2) if which is None else (pair[:, which], 1)
+    noises = release.reports / (params.threshold - params.colluders)
+    variance = deviation(params, epsilon_of(release.round), noises) ** 2 * summed
+    ratio = reports / release.reports
+    # Who draws 10**-300 of noise draws none; a variance of nought would divide by it.
+    return values * ratio, np.full(len(values), max(variance * ratio * ratio, 1e-12))
+
+
+def _consistent(
+    seen: list[tuple[Floats, Floats]], links: list[Whole], reports: float, rooted: bool
+) -> tuple[Floats, Floats]:
+    """Return the best estimate of the last list's regions, and its variances.
+
+    Args:
+        seen: counts and variances of each list, from the first to the last.
+        links: of each list but the first, which region of the one before it each is a part of.
+        rooted: whether the regions of the first list add up to the reports.
+    """
+    ups = [seen[-1]]
+    sums: list[tuple[Floats, Floats]] = []
+    for (own, own_variance), link in zip(reversed(seen[:-1]), reversed(links), strict=True):
+        below, under = (_added(link, part, len(own)) for part in ups[0])
+        sums.insert(0, (below, under))
+        share = own_variance / (own_variance + under)  # of what the parts say
+        ups.insert(0, (own + share * (below - own), share * under))
+    best, left = ups[0]
+    if len(seen) > 1 and rooted:
+        whole = left.sum()
+        best = best + left / whole * (reports - best.sum())
+        left = left - left * left / whole
+    for (value, variance), (below, under), link in zip(ups[1:], sums, links, strict=True):
+        part = variance / under[link]
+        best, left = (
+            value + part * (best - below)[link],
+            variance - part * part * (under - left)[link],
+        )
+    return best, np.maximum(left, 0.0)
+
+
+def _added(link: Whole, parts: Floats, count: int) -> Floats:
+    return np.bincount(link, parts, count).astype(np.float64)
+
+
+def density(found: Counts) -> tuple[Floats, Floats]:
+    """Return the share of all devices in each cell, even within a square, and its deviation.
+
+    What is negative becomes nought, and the rest adds up to one.
+    """
+    kept = np.maximum(found.devices, 0.0)
+    area = found.painted.area.astype(np.float64)
+    if not kept.any():
+        kept = area
+    each = area * kept.sum()
+    cells = found.painted.cells
+    return cells(kept / each), cells(np.sqrt(found.variance) / each)
+
+
+class Interval(NamedTuple):
+    """Between what each cell's share is, as often as the query's level says."""
+
+    low: Floats
+    high: Floats
+
+
+def interval(query: Query, mass: Floats, sd: Floats) -> Interval:
+    """Return the interval of each cell's share of the density of its square.
+
+    Over the noise alone: how people stand within a square that was not split is not known.
+    """
+    wide = float(ndtri((1 + query.level) / 2)) * sd
+    return Interval(np.maximum(mass - wide, 0.0), np.minimum(mass + wide, 1.0))
+
+
+class Proportions(NamedTuple):
+    """The share of those who say yes, (rows, columns); NaN where too few are known of."""
+
+    share: Floats
+    low: Floats
+    high: Floats
+    squares: int  # with an estimate
+
+
+def proportions(query: Query, releases: Sequence[Release]) -> Proportions:
+    """Return who says yes, square by square, between bounds that hold as often as the level says.
+
+        p = P / (P + N), half width = z sqrt(p (1 - p) / c + v ((1 - p)**2 + p**2) / c**2)
+
+    with c = P + N and v the variance of either; where c is at least max(30, 4 sqrt(v)).
+
+    Raises:
+        ValueError: the query asks for no proportions, or nobody reported.
+    """
+    if query.kind != "proportions":
+        raise ValueError(
+            f"kind is {query.kind} but must be proportions: nobody was asked for a yes or a no. "
+            "Plan the query anew."
+        )
+    yes, no = (counted(query, releases, which) for which in (0, 1))
+    total, v = yes.devices + no.devices, (yes.variance + no.variance) / 2
+    known = total >= np.maximum(30.0, 4 * np.sqrt(v))
+    c = np.where(known, total, 1.0)
+    p = np.clip(yes.devices / c, 0.0, 1.0)
+    half = float(ndtri((1 + query.level) / 2)) * np.sqrt(
+        p * (1 - p) / c + v * ((1 - p) ** 2 + p**2) / c**2
+    )
+    share, low, high = (
+        yes.painted.cells(np.where(known, values, np.nan))
+        for values in (p, np.maximum(p - half, 0.0), np.minimum(p + half, 1.0))
+    )
+    return Proportions(share, low, high, int(known.sum()))

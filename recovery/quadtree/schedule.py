@@ -1,0 +1,234 @@
+"""Round after round: what each may spend, and into which squares it looks.
+
+    v = (b n / L)**2 m / n               variance aimed at in one of S shards, L numbers       (7)
+    epsilon = D ln(1 + (1 + sqrt(2 v + 1)) / v)                                                (8)
+    last where no square is new, no Round is left, or less than psi epsilon                    (9)
+    low = sqrt(2 r) / (1 - r) sqrt(S)    least deviation of a later count, r = e**(-e' / D)    (5)
+    split where a count is above k low, and its level is not the deepest                       (6)
+
+e' is what is left after this Round, or its own epsilon where that is more; D is by how much one
+device changes all numbers. What was spent is added in exact fractions: the last Round has all the
+rest, and all Rounds together have epsilon, neither more nor less.
+
+Source: paper 001, Section 5, Algorithm 2. Its copies have lost these equations; they are rebuilt
+from the text, the discrete Laplace law and the authors' public code.
+
+Differs from the paper:
+1. (5) has the root of S, for the noise of all shards is in a count.
+2. (8) and (5) know of D, and a count of many marks is divided by their scale.
+3. Where squares fall back to their parents, none does that was made by the Round before, and no
+   parent is split again before its own count was seen. Else the pair takes turns for ever.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from edge.mechanisms.quadtree import (
+    BITS_MOST,
+    COUNTS,
+    NAME,
+    PROPORTIONS,
+    STOCHASTIC,
+    Params,
+    params_of,
+    sensitivity,
+)
+from edge.records import Guarantee, Release, Round
+
+from ..noise import lowest
+from .query import KINDS, Query, depth_of, first_squares, shard_of
+from .tree import active, level, split
+
+FINE = 1 << 20  # an epsilon is a whole number of so many parts of one, but for the last
+_WRAPS = 28  # deviations' scale of one shard's noise: once in 2**40 a number is further off
+
+_NEIGHBOURS = {
+    "zero-out": "whether a device's marks are counted or none; that it takes part is known",
+    "replace-one": "in which of any two places a device is",
+}
+_UNPROTECTED = (
+    "that a device takes part, and when; how many take part; and answers beyond these rounds"
+)
+
+
+class Step(NamedTuple):
+    """What the next Round asks."""
+
+    squares: tuple[int, ...]
+    epsilon: Fraction
+    last: bool
+
+
+def trust(query: Query) -> str:
+    """Return whom to trust, in words."""
+    shard = shard_of(query)
+    return (
+        "distributed: a device alone adds hardly any noise, so nobody may see less than the sum "
+        f"over a shard of at least {shard.threshold} devices, of whom at most {shard.colluders} "
+        "collude with the gateway. In play the secure sum is simulated in one process, which "
+        "holds every report; no cryptography hides them there"
+    )
+
+
+def promise(query: Query, epsilon: Fraction) -> Guarantee:
+    """Return what the answers to this query promise; epsilon is one Round's."""
+    return Guarantee(
+        epsilon=lowest(query.epsilon),
+        delta=None,
+        rho=(epsilon * epsilon / 2).as_integer_ratio(),
+        neighbours=_NEIGHBOURS[query.adjacency],
+        trust=trust(query),
+        unit="one device's answers to all rounds of the query together",
+        unprotected=_UNPROTECTED,
+    )
+
+
+def plan(query: Query, releases: Sequence[Release]) -> Round | None:
+    """Return the next Round, None when all of epsilon is spent.
+
+    Raises:
+        ValueError: the releases are of another query.
+    """
+    step = next_step(query, releases)
+    if step is None:
+        return None
+    params = _params(query, step)
+    return Round(len(releases) + 1, NAME, query.grid, _flat(params), promise(query, step.epsilon))
+
+
+def next_step(query: Query, releases: Sequence[Release]) -> Step | None:
+    """Return what the next Round asks, None when there is none."""
+    whole = Fraction(*query.epsilon)
+    spent = sum((epsilon_of(release.round) for release in releases), Fraction(0))
+    if not releases:
+        squares = first_squares(query)
+        return _priced(query, squares, whole, _most(query) == 1)
+    _check(query, releases)
+    if spent >= whole:
+        return None
+    before = params_of(releases[-1].round).squares
+    squares = grown(query, releases)
+    last = squares == before or len(releases) + 1 >= _most(query)
+    return _priced(query, squares, whole - spent, last)
+
+
+def _priced(query: Query, squares: tuple[int, ...], left: Fraction, last: bool) -> Step:
+    wanted = aimed(query, squares)
+    if last or left < query.reserve * wanted:
+        return Step(squares, left, True)
+    return Step(squares, Fraction(max(1, math.floor(wanted * FINE)), FINE), False)
+
+
+def aimed(query: Query, squares: Sequence[int]) -> float:
+    """Return the epsilon whose noise is as wide as equation 7 says, by equation 8."""
+    unit = _params(query, Step(tuple(squares), Fraction(1), False))
+    shards = unit.shards
+    numbers = len(squares) * (2 if unit.kind == PROPORTIONS else 1)
+    width = query.aim * query.users / numbers / math.sqrt(shards) * unit.scale
+    v = max(width * width, 1e-12)
+    return sensitivity(unit) * math.log1p((1 + math.sqrt(2 * v + 1)) / v)
+
+
+def grown(query: Query, releases: Sequence[Release]) -> tuple[int, ...]:
+    """Return the squares of the Round after these releases, by equations 5 and 6."""
+    last = releases[-1]
+    params = params_of(last.round)
+    squares = np.array(params.squares, dtype=np.int64)
+    spent = sum((epsilon_of(release.round) for release in releases), Fraction(0))
+    own, left = epsilon_of(last.round), Fraction(*query.epsilon) - spent
+    low = deviation(params, max(left, own), params.shards)
+    counts = np.array(last.values, dtype=np.float64) / params.scale
+    # Of two counts the smaller decides: a share is known by both.
+    least = counts.reshape(-1, 2).min(axis=1) if params.kind == PROPORTIONS else counts
+    deep = level(squares)
+    full = (least > query.threshold * low) & (deep < depth_of(query))
+    found = {*params.squares, *split(squares[full].tolist())}
+    if query.collapse and len(releases) > 1:
+        known = set(params_of(releases[-2].round).squares)
+        empty = (least <= query.collapse * low) & (deep > 1) & ~full
+        back = {square for square in squares[empty].tolist() if square in known}
+        found = (found - back) | {square >> 2 for square in back}
+    return active(found, query.grid.shape)
+
+
+def deviation(params: Params, epsilon: Fraction, shards: float) -> float:
+    """Return the standard deviation of a number's noise at an epsilon, in devices.
+
+    Args:
+        shards: how many whole noises are in it: reports over those who share one.
+    """
+    step = float(epsilon) / sensitivity(params)
+    return math.sqrt(2 * shards) * math.exp(-step / 2) / -math.expm1(-step) / params.scale
+
+
+def epsilon_of(round: Round) -> Fraction:
+    """Return the epsilon that one Round costs."""
+    return Fraction(round.params[2], round.params[3])
+
+
+def _most(query: Query) -> int:
+    return query.rounds or max(1, depth_of(query))
+
+
+def _params(query: Query, step: Step) -> Params:
+    """Return the params of a Round; what they promise is a fact about these whole numbers."""
+    shard = shard_of(query)
+    kind = KINDS.index(query.kind)
+    single = kind in (COUNTS, PROPORTIONS)
+    num, den = step.epsilon.as_integer_ratio()
+    made = Params(
+        kind,
+        int(query.adjacency == "replace-one"),
+        num,
+        den,
+        shard.shards,
+        shard.threshold,
+        shard.colluders,
+        0,
+        1 if single else query.scale,
+        1 if single else query.places,
+        step.squares,
+    )
+    most = -(-query.users // shard.shards) * (made.scale + (kind == STOCHASTIC))
+    noise = _WRAPS * sensitivity(made) * den // num + 1
+    # Reports beyond the divisor bring noise beyond one: never so much as twice their number.
+    noise *= -(-query.users // shard.shards) // shard.divisor + 1
+    bits = (2 * (most + noise)).bit_length()
+    if bits > BITS_MOST:
+        raise ValueError(
+            f"a sum needs {bits} bits but a device adds in {BITS_MOST}: so little epsilon, or so "
+            "many marks, are beyond it. Ask for more epsilon, or a smaller scale."
+        )
+    return made._replace(bits=max(16, bits))
+
+
+def _flat(params: Params) -> tuple[int, ...]:
+    return (*params[:-1], *params.squares)
+
+
+def _check(query: Query, releases: Sequence[Release]) -> None:
+    """Refuse releases that are of another query.
+
+    Raises:
+        ValueError: they are.
+    """
+    for number, release in enumerate(releases, 1):
+        round = release.round
+        made = params_of(round)
+        meant = _params(query, Step(made.squares, epsilon_of(round), False))
+        size = len(made.squares) * (2 if made.kind == PROPORTIONS else 1)
+        if (
+            round.mechanism != NAME
+            or made != meant
+            or round.grid != query.grid
+            or (len(release.values) != size)
+        ):
+            raise ValueError(
+                f"release {number} is of round {round.number}, which is not this query's: its "
+                "noise and squares are others, and the map would be wrong. Give the releases of "
+                "the query that they were planned with."
+            )

@@ -1,0 +1,226 @@
+"""What a member of a crowd marks, what it pays, and what it does not answer."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edge.entropy import Tape
+from edge.mechanisms import quadtree
+from edge.mechanisms.quadtree import (
+    COUNTS,
+    PROPORTIONS,
+    STOCHASTIC,
+    SYSTEMATIC,
+    Account,
+    Params,
+    marks,
+    release,
+    report,
+    sensitivity,
+)
+from edge.records import Grid, Reading, Round
+from recovery.quadtree.tree import active, placed, split, square_of
+
+GRID = Grid((8, 8), 0)
+
+
+def made(number: int = 1, squares: tuple[int, ...] = (4, 5, 6, 7), **changed: int) -> Round:
+    params = Params(COUNTS, 0, 1, 4, 1, 3, 0, 16, 1, 1, squares)._replace(**changed)
+    return Round(number, "quadtree", GRID, (*params[:-1], *params.squares), None)
+
+
+def owner(squares: tuple[int, ...], cell: tuple[int, int]) -> int:
+    """Return the smallest square that holds a cell, by geometry alone."""
+    best = -1
+    for square in squares:
+        level, column, row = (int(part[0]) for part in placed(np.array([square])))
+        side = 8 >> level
+        if (cell[0] // side, cell[1] // side) == (column, row):
+            best = max(best, square)  # deeper squares have greater numbers
+    return best
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sets(st.builds(lambda n, k: 4**n + k % 4**n, st.integers(0, 3), st.integers(0, 63))),
+    st.integers(0, 7),
+    st.integers(0, 7),
+)
+def test_a_device_counts_in_the_smallest_square_that_holds_it(
+    some: set[int], x: int, y: int
+) -> None:
+    """Also where squares are missing in between, or a grandchild stands alone."""
+    squares = active(some, GRID.shape)
+    found = marks(made(squares=squares), Reading(0, (x, y)), Tape(b""))
+
+    assert found == [(squares.index(owner(squares, (x, y))), 1)]
+
+
+def test_a_device_beyond_the_grid_counts_at_its_edge() -> None:
+    """Silence would tell that somebody is outside."""
+    assert marks(made(), Reading(0, (-5, 99)), Tape(b"")) == [(2, 1)]
+
+
+def test_a_part_of_a_count_is_not_accepted() -> None:
+    """What a half would do to a sum of whole numbers nobody knows."""
+    with pytest.raises(ValueError, match="whole numbers"):
+        report(made(), Reading(0, (1, 0.5)), Tape(b""))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(0, 9)), max_size=6),
+    st.integers(1, 50),
+    st.binary(max_size=4),
+)
+def test_parts_of_a_device_add_up_to_its_scale_and_no_more(
+    visits: list[tuple[int, int, int]], scale: int, seed: bytes
+) -> None:
+    """Systematic rounding keeps the sensitivity at the scale; coins need one for each place."""
+    squares = active(split([4, 5]) | {4, 5, 6, 7}, GRID.shape)
+    reading = Reading(0, tuple(part for visit in visits for part in visit))
+    some = any(weight for *_, weight in visits)
+    for kind in (SYSTEMATIC, STOCHASTIC):
+        asked = made(squares=squares, kind=kind, scale=scale, places=6)
+        found = [count for _, count in marks(asked, reading, Tape(seed))]
+
+        assert all(count >= 0 for count in found)
+        assert sum(found) <= sensitivity(quadtree.params_of(asked))
+        if kind == SYSTEMATIC:
+            assert sum(found) == scale * some
+
+
+def test_each_part_is_its_share_on_average() -> None:
+    """A part that is always rounded down would lose who is in many places."""
+    asked = made(kind=SYSTEMATIC, scale=2, places=3)
+    rng, total = Tape(b"share"), [0, 0, 0, 0]
+    for _ in range(4000):
+        for place, count in marks(asked, Reading(0, (0, 0, 1, 7, 0, 1, 0, 7, 3)), rng):
+            assert abs(count - [0.4, 0.4, 1.2, 0][place]) < 1
+            total[place] += count
+
+    assert [count / 4000 for count in total] == pytest.approx([0.4, 0.4, 1.2, 0], abs=0.04)
+
+
+def test_yes_and_no_are_counted_apart() -> None:
+    """Two numbers a square, of which a device marks one."""
+    asked = made(kind=PROPORTIONS)
+
+    assert marks(asked, Reading(0, (7, 0, 1)), Tape(b"")) == [(2, 1)]
+    assert marks(asked, Reading(0, (7, 0, 0)), Tape(b"")) == [(3, 1)]
+
+
+def test_to_be_elsewhere_changes_twice_as_much() -> None:
+    """The factor that the paper's one-hot vector needs where a device is replaced."""
+    kinds = [(COUNTS, 1, 1), (SYSTEMATIC, 9, 4), (STOCHASTIC, 9, 4)]
+    for (kind, scale, places), most in zip(kinds, (1, 9, 13), strict=True):
+        p = quadtree.params_of(made(kind=kind, scale=scale, places=places))
+
+        assert sensitivity(p) == most
+        assert sensitivity(p._replace(replace=1)) == 2 * most
+
+
+def test_sums_are_of_marks_and_wrap_around() -> None:
+    """With noise near nothing the sum is the crowd, and negative numbers come back as such."""
+    asked = made(num=40, den=1, shards=2, threshold=2)
+    rng = Tape(b"sums")
+    cells = [(0, 0), (7, 7), (7, 6), (0, 1), (1, 0)]
+    payloads = [report(asked, Reading(n, cell), rng) for n, cell in enumerate(cells)]
+
+    assert release(asked, payloads, rng).values == [3, 0, 0, 2]
+    payloads[0] = [0, 65535, 0, 0, 0]
+    assert release(asked, payloads, rng).values[0] == 1  # -1 in one shard, 2 in the other
+
+
+def test_a_shard_without_its_threshold_is_never_opened() -> None:
+    """It lacks a part of the noise; the others are summed without it."""
+    asked = made(num=40, den=1, shards=2, threshold=3)
+    rng = Tape(b"short")
+    payloads = [report(asked, Reading(n, (0, 0)), rng) for n in (0, 2, 4, 1, 3)]
+
+    found = release(asked, payloads, rng)
+    assert (found.values, found.reports) == ([3, 0, 0, 0], 3)
+    assert release(asked, payloads[3:], rng).reports == 0
+
+
+def test_shards_are_apart_and_reports_whole() -> None:
+    """A device in two shards would be seen twice for one price."""
+    asked = made()
+    payload = report(asked, Reading(4, (0, 0)), Tape(b""))
+    for payloads, why in (
+        ([payload, payload], "twice"),
+        ([payload[:-1]], "3 numbers"),
+        ([[4, 0, 0, 0, 65536]], "below"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            release(asked, payloads, Tape(b""))
+
+
+def test_an_account_pays_exactly_and_no_more_than_it_has() -> None:
+    """Epsilons of sub-queries add up in fractions; the last one may take all the rest."""
+    account = Account(1, 3, 3)
+    for number, (num, den) in enumerate([(1, 7), (1, 11), (1, 3 * 77)], 1):
+        report(made(number, num=num, den=den), Reading(0, (0, 0)), Tape(b""), account)
+    left = Fraction(1, 3) - Fraction(1, 7) - Fraction(1, 11) - Fraction(1, 231)
+
+    assert Fraction(account.num, account.den) == left
+    rest = made(9, num=left.numerator, den=left.denominator)
+    assert "is left" in account.objection(made(9, num=left.numerator + 1, den=left.denominator))
+    account.charge(rest)
+    assert account.num == 0
+    with pytest.raises(ValueError, match="is left"):
+        report(made(10), Reading(0, (0, 0)), Tape(b""), account)
+
+
+def test_nobody_is_asked_the_same_twice() -> None:
+    """Two answers to one Round have two noises, and their mean has less."""
+    account = Account(9, 1, 3)
+    account.charge(made(4))
+
+    assert "answered" in account.objection(made(4))
+    assert "answered" in account.objection(made(3))
+    assert account.objection(made(5)) == ""
+
+
+def test_a_device_believes_no_divisor() -> None:
+    """A gateway that says a million in a shard of ten would get no noise at all."""
+    account = Account(9, 1, 10, colluders=2)
+
+    assert account.objection(made(threshold=12, colluders=2)) == ""
+    for threshold, colluders in ((10**6, 2), (13, 2), (10, 1)):
+        assert "holds to" in account.objection(made(threshold=threshold, colluders=colluders))
+    with pytest.raises(ValueError, match="holds to"):
+        report(made(threshold=99), Reading(0, (0, 0)), Tape(b""), account)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"kind": 4},
+        {"replace": 2},
+        {"num": 0},
+        {"den": -4},
+        {"shards": 0},
+        {"threshold": 0},
+        {"colluders": 3},
+        {"colluders": -1},
+        {"bits": 0},
+        {"bits": 63},
+        {"scale": 2},
+        {"kind": SYSTEMATIC, "places": 0},
+    ],
+)
+def test_a_round_that_makes_no_sense_is_not_answered(changed: dict[str, int]) -> None:
+    """Each would be noise of nobody, of another width, or a sum that cannot be read."""
+    with pytest.raises(ValueError, match="not answered"):
+        report(made(**changed), Reading(0, (0, 0)), Tape(b""))
+
+
+@pytest.mark.parametrize("squares", [(), (5, 4), (4, 4), (0,), (2,), (9,), (256,)])
+def test_squares_are_in_order_and_of_the_grid(squares: tuple[int, ...]) -> None:
+    """A square twice would be counted twice."""
+    assert quadtree.objection(made(squares=squares))
+    assert not quadtree.objection(made(squares=(1, square_of(3, 7, 7))))

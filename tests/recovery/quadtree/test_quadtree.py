@@ -1,0 +1,356 @@
+"""Asking again where people are: budgets, squares, and how sure the map is."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edge.entropy import Tape
+from edge.mechanisms.quadtree import params_of, release, report
+from edge.records import Grid, Reading, Release
+from gateway.mechanisms.quadtree.crowd import release_crowd
+from recovery.maps.heatmap import Heatmap, Unresolved
+from recovery.quadtree import Query, plan, recover
+from recovery.quadtree.estimate import counted, interval, proportions
+from recovery.quadtree.schedule import aimed, deviation, epsilon_of, grown, promise
+from recovery.quadtree.tree import active, levels_of, painted, parents, split, square_of
+
+GRID = Grid((16, 16), 0)
+
+
+def query(users: int = 1000, **changed: object) -> Query:
+    return replace(Query(GRID, (1, 1), users, "zero-out"), **changed)  # type: ignore[arg-type]
+
+
+def crowd(users: int, side: int = 16, seed: int = 1) -> np.ndarray:
+    """Return how many people are in each cell: two crowds and a few others."""
+    world = np.random.default_rng(seed)
+    places = np.concatenate(
+        [
+            world.normal((0.3, 0.3), 0.03, (users // 2, 2)),
+            world.normal((0.8, 0.6), 0.1, (users // 3, 2)),
+            world.random((users - users // 2 - users // 3, 2)),
+        ]
+    )
+    cells = np.clip((places * side).astype(int), 0, side - 1)
+    return np.bincount(cells[:, 0] * side + cells[:, 1], minlength=side * side).reshape(side, side)
+
+
+def played(asked: Query, cells: np.ndarray, seed: bytes = b"play") -> list[Release]:
+    rng, releases = Tape(seed), []
+    present = asked.users
+    while made := plan(asked, releases):
+        releases.append(release_crowd(made, cells, present, rng))
+    return releases
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 50), st.integers(1, 9), st.integers(2, 9000), st.integers(0, 99))
+def test_all_rounds_together_cost_epsilon_exactly(
+    num: int, den: int, users: int, seed: int
+) -> None:
+    """Whatever comes back: no fraction of the budget is spent twice, and none is left."""
+    asked = query(users, epsilon=(num, den), shard=1000)
+    rng, releases = Tape(bytes([seed])), []
+    while made := plan(asked, releases):
+        values = [rng.below(2 * users) - users // 2 for _ in params_of(made).squares]
+        releases.append(Release(made, values, users))
+
+    assert sum(epsilon_of(one.round) for one in releases) == Fraction(num, den)
+    assert len(releases) <= 4
+    assert all(type(part) is int for one in releases for part in one.round.params)
+
+
+def test_the_first_epsilon_makes_noise_as_wide_as_is_aimed_at() -> None:
+    """Equations 7 and 8: b n / L, over all shards together."""
+    for users, shards in ((9000, 1), (90_000, 9)):
+        asked = query(users, aim=0.05)
+        made = plan(asked, ())
+        assert made is not None
+        p = params_of(made)
+
+        assert p.shards == shards
+        assert deviation(p, epsilon_of(made), shards) == pytest.approx(0.05 * users / 4, rel=1e-3)
+        q = math.exp(-float(epsilon_of(made)))
+        assert deviation(p, epsilon_of(made), 1) == pytest.approx(math.sqrt(2 * q) / (1 - q))
+
+
+def test_who_is_replaced_needs_twice_the_epsilon_for_the_same_noise() -> None:
+    """The factor is of the noise, so of the epsilon that buys a width."""
+    one, both = query(), query(adjacency="replace-one")
+
+    assert aimed(both, (4, 5, 6, 7)) == pytest.approx(2 * aimed(one, (4, 5, 6, 7)))
+    assert "two places" in promise(both, Fraction(1)).neighbours
+
+
+def test_a_square_is_split_where_its_count_is_above_the_noise_to_come() -> None:
+    """Equation 6, at the count and one above; and a child that is there already is left."""
+    asked = query(users=1000, prior=((2, 0, 0),))
+    made = plan(asked, ())
+    assert made is not None
+    p = params_of(made)
+    assert p.squares == (1, 16)  # the whole, less its first sixteenth
+    left = 1 - epsilon_of(made)
+    edge = 2 * deviation(p, max(left, epsilon_of(made)), 1)
+
+    below = Release(made, [math.floor(edge), 0], 1000)
+    above = Release(made, [math.floor(edge) + 1, 0], 1000)
+    assert grown(asked, [below]) == (1, 16)
+    assert grown(asked, [above]) == (4, 5, 6, 7, 16)
+    assert grown(asked, [Release(made, [-5, 999], 1000)]) == (1, 64, 65, 66, 67)
+
+
+def test_the_last_round_takes_the_rest() -> None:
+    """Equation 9: nothing new, no round left, or too little left for more than one."""
+    asked = query(rounds=2)
+    made = plan(asked, ())
+    assert made is not None
+
+    still = plan(asked, [Release(made, [0, 0, 0, 0], 1000)])
+    assert still is not None
+    assert epsilon_of(still) == 1 - epsilon_of(made)
+    full = plan(asked, [Release(made, [250] * 4, 1000)])
+    assert full is not None
+    assert epsilon_of(full) == 1 - epsilon_of(made)
+    assert len(params_of(full).squares) == 16
+    short = plan(query(users=20), ())
+    assert short is not None
+    assert epsilon_of(short) == 1
+
+
+def test_squares_that_fall_back_take_no_turns() -> None:
+    """None falls back that the Round before has made; a parent must be counted to be split."""
+    asked = query(collapse=0.5, users=4000)
+    first = plan(asked, ())
+    assert first is not None
+    releases = [Release(first, [4000, 0, 0, 0], 4000)]
+    assert grown(asked, releases) == (5, 6, 7, 16, 17, 18, 19)
+    second = plan(asked, releases)
+    assert second is not None
+    releases.append(Release(second, [0, 0, 0, 0, 0, 0, 4000], 4000))
+    assert grown(asked, releases) == (5, 6, 7, 16, 17, 18, 76, 77, 78, 79)
+    third = plan(asked, releases)
+    assert third is not None
+    releases.append(Release(third, [0] * 10, 4000))
+
+    squares = grown(asked, releases)
+    assert squares == (4, 5, 6, 7, 76, 77, 78, 79)
+    assert parents(squares, params_of(third).squares) is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sets(st.builds(lambda n, k: 4**n + k % 4**n, st.integers(0, 4), st.integers(0, 255))),
+    st.integers(1, 16),
+    st.integers(1, 16),
+)
+def test_every_cell_is_owned_once(some: set[int], columns: int, rows: int) -> None:
+    """On any grid, whatever is listed: areas add up, and what owns nothing is left out."""
+    deepest = levels_of((columns, rows))
+    squares = active({one for one in some if one < 2 * 4**deepest}, (columns, rows))
+    where = painted(squares, (columns, rows))
+    owner = where.cells(np.arange(len(squares), dtype=float)).astype(int)
+
+    assert where.area.min() > 0
+    assert (np.bincount(owner.ravel(), minlength=len(squares)) == where.area).all()
+    for y, x in np.ndindex(rows, columns):
+        held = square_of(deepest, x, y)
+        while held not in squares:
+            held >>= 2
+        assert squares[owner[y, x]] == held
+
+
+def test_one_by_one_and_all_at_once_are_counted_alike() -> None:
+    """With noise near nothing the devices' own sum is the vectorised one."""
+    cells = crowd(60)
+    asked = query(60, epsilon=(60, 1), shard=20, aim=0.001)
+    rng, releases = Tape(b"one"), []
+    people = np.repeat(np.arange(256), cells.ravel())
+    while made := plan(asked, releases):
+        payloads = [
+            report(made, Reading(n, (int(cell) % 16, int(cell) // 16)), rng)
+            for n, cell in enumerate(people)
+        ]
+        one = release(made, payloads, rng)
+        assert one == release_crowd(made, cells, 60, rng)
+        releases.append(one)
+
+    found = recover(asked, releases)
+    assert isinstance(found, Heatmap)
+    assert found.mass.sum() == pytest.approx(1)
+
+
+def test_all_rounds_are_nearer_than_the_last_alone() -> None:
+    """What was paid for is used; the variance that remains is the one that is seen."""
+    cells = crowd(3000)
+    asked = query(3000, rounds=3, aim=0.02, reserve=1.0, shard=1000)
+    errors: dict[str, list[float]] = {"all": [], "last": []}
+    known: dict[str, list[float]] = {"all": [], "last": []}
+    for seed in range(30):
+        releases = played(asked, cells, bytes([seed]))
+        for name in errors:
+            found = counted(replace(asked, estimator=name), releases)
+            owner = found.painted.cells(np.arange(len(found.squares), dtype=float)).astype(int)
+            true = np.bincount(owner.ravel(), cells.ravel(), len(found.squares))
+            errors[name].append(float(np.square(found.devices - true).mean()))
+            known[name].append(float(found.variance.mean()))
+
+    assert np.mean(errors["all"]) < 0.95 * np.mean(errors["last"])
+    for name in errors:
+        assert np.mean(known[name]) == pytest.approx(np.mean(errors[name]), rel=0.15)
+
+
+def test_the_best_estimate_is_that_of_least_squares() -> None:
+    """Two walks over the forest give what the normal equations give, variances too."""
+    cells = crowd(20_000)
+    asked = query(20_000, rounds=3, shard=5000)
+    releases = played(asked, cells)
+    squares = params_of(releases[-1].round).squares
+    rows, values, weights = [np.ones(len(squares))], [20_000.0], [1e6]
+    for one in releases:
+        p = params_of(one.round)
+        link = parents(squares, p.squares)
+        assert link is not None
+        for place, value in enumerate(one.values):
+            rows.append((link == place).astype(float))
+            values.append(value)
+            weights.append(1 / deviation(p, epsilon_of(one.round), p.shards) ** 2)
+    a, w = np.array(rows), np.array(weights)
+    inverse = np.linalg.inv(a.T @ (a * w[:, None]))
+    found = counted(asked, releases)
+
+    assert len(releases) == 3
+    assert found.devices == pytest.approx(inverse @ (a.T @ (w * values)), abs=1e-3)
+    assert found.variance == pytest.approx(np.diag(inverse), rel=1e-4)
+
+
+def test_an_interval_holds_the_density_of_its_square_as_often_as_it_says() -> None:
+    """Nine in ten, over the noise of many plays; half as wide would not."""
+    cells = crowd(4000, 8)
+    asked = Query(Grid((8, 8), 0), (1, 1), 4000, "zero-out", rounds=2, shard=1000)
+    held, narrow = [], []
+    for seed in range(60):
+        found = recover(asked, played(asked, cells, bytes([seed])))
+        assert isinstance(found, Heatmap)
+        assert found.sd is not None
+        squares = np.unique(np.round(found.mass, 12)).size
+        assert squares > 4
+        low, high = interval(asked, found.mass, found.sd)
+        mean = cells.reshape(4, 2, 4, 2).mean(axis=(1, 3)).repeat(2, 0).repeat(2, 1) / 4000
+        crowded = mean > 5 * found.sd
+        held.append(((low <= mean) & (mean <= high))[crowded].mean())
+        narrow.append((np.abs(found.mass - mean) < 0.8 * found.sd)[crowded].mean())
+
+    assert 0.84 < np.mean(held) < 0.97
+    assert np.mean(narrow) < 0.75
+
+
+def test_proportions_are_between_their_bounds_and_drive_the_squares() -> None:
+    """Where too few say yes, or no, no square is split; where few are known of, none."""
+    cells = crowd(20_000)
+    yes = cells // 4
+    yes[:, :8] = 0  # on the left nobody says yes
+    asked = query(20_000, kind="proportions")
+    releases = played(asked, np.stack([yes, cells - yes]))
+    found = proportions(asked, releases)
+    crowded = ~np.isnan(found.share)
+
+    assert crowded.any()
+    assert found.low[crowded].min() >= 0
+    assert found.high[crowded].max() <= 1
+    assert found.share[12:, 8:][crowded[12:, 8:]] == pytest.approx(0.25, abs=0.12)
+    halves = [
+        (painted(params_of(made[-1].round).squares, GRID.shape).owner[:, :8]).max()
+        for made in (releases, played(query(20_000), cells))
+    ]
+    assert halves[0] < halves[1] / 2
+    with pytest.raises(ValueError, match="proportions"):
+        proportions(query(), releases)
+
+
+def test_nobody_is_no_map() -> None:
+    """Where no shard was opened there is nothing to draw, and the budget is spent all the same."""
+    asked = query(rounds=1)
+    made = plan(asked, ())
+    assert made is not None
+    nothing = Release(made, [0] * len(params_of(made).squares), 0)
+
+    assert isinstance(recover(asked, [nothing]), Unresolved)
+    assert plan(asked, [nothing]) is None
+
+
+def test_the_promise_says_who_must_be_trusted_and_what_is_simulated() -> None:
+    """A reader must not take the simulation for the cryptography."""
+    asked = query(10_000, shard=100, dropout=(1, 10), colluders=(1, 5), epsilon=(3, 2))
+    made = plan(asked, ())
+    assert made is not None
+    p = params_of(made)
+
+    assert (p.shards, p.threshold, p.colluders) == (100, 90, 20)
+    assert made.guarantee.epsilon == (3, 2)
+    for words in ("simulated in one process", "at least 90 devices", "at most 20 collude"):
+        assert words in made.guarantee.trust
+
+
+def test_sums_do_not_wrap() -> None:
+    """Twice the devices and twenty-eight scales of noise fit into the bits of a sum."""
+    for users, epsilon in ((10_000, (1, 1)), (500, (1, 1000)), (10_000, (20, 1))):
+        asked = query(users, epsilon=epsilon, kind="systematic", scale=1000)
+        made = plan(asked, ())
+        assert made is not None
+        p = params_of(made)
+        scale = 1000 * p.den / p.num
+
+        assert 2**p.bits > 2 * (min(users, 10_000) * 1000 + 27.7 * scale)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"adjacency": "add"}, "zero-out, replace-one"),
+        ({"epsilon": (1, 0)}, "epsilon"),
+        ({"epsilon": (65, 1)}, "at most 64"),
+        ({"users": 0}, "users"),
+        ({"dropout": (1, 2), "colluders": (1, 2)}, "nobody is left"),
+        ({"depth": 11}, "depth"),
+        ({"collapse": 3.0}, "collapse"),
+        ({"prior": ((1, 0, 0), (2, 1, 1))}, "overlaps"),
+        ({"prior": ((2, 1, 1), (2, 1, 1))}, "overlaps"),
+        ({"prior": ((2, 4, 0),)}, "columns?"),
+        ({"grid": Grid((2048, 1024), 0)}, "larger cells"),
+    ],
+)
+def test_a_query_that_makes_no_sense_is_refused(changed: dict[str, object], why: str) -> None:
+    """Before anybody is asked."""
+    with pytest.raises(ValueError, match=why):
+        query(**changed)
+
+
+def test_releases_of_another_query_are_refused() -> None:
+    """Their noise and squares are others, and the map would be wrong."""
+    releases = played(query(rounds=2), crowd(1000))
+    for other in (query(users=999), query(adjacency="replace-one"), query(shard=100)):
+        with pytest.raises(ValueError, match="not this query's"):
+            recover(other, releases)
+
+
+def test_a_crowd_that_would_not_be_opened_is_refused() -> None:
+    """The short way must not release what the devices' own would not."""
+    made = plan(query(), ())
+    assert made is not None
+    with pytest.raises(ValueError, match="too few|needed"):
+        release_crowd(made, crowd(999), 999, Tape(b""))
+
+
+def test_more_squares_are_found_where_more_people_are() -> None:
+    """The tree grows towards crowds: the emptiest quarter is not split, the fullest is."""
+    releases = played(query(20_000), crowd(20_000))
+    squares = set(params_of(releases[-1].round).squares)
+
+    assert len(squares) > 20
+    assert squares.isdisjoint({4})
+    assert not squares.isdisjoint(split(split([4])))
