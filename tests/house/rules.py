@@ -263,7 +263,9 @@ RULES = (
         "release draws nothing on a device's side, but where a trusted gateway blurs",
         drawn_release,
         "edge",
-        {"mechanisms/ranks.py": ("a draw after the veil",)},
+        dict.fromkeys(
+            ("mechanisms/pyramid.py", "mechanisms/ranks.py"), ("a draw after the veil",)
+        ),
     ),
     Rule("recovery draws no random number", drawing, "recovery"),
     Rule("recovery's verbs leave rng alone", drawn_release, "recovery"),

@@ -1,0 +1,145 @@
+"""What an analyst may ask of devices that trust the gateway, and what is chosen for them.
+
+Everything here is chosen from the query alone, which is public: epsilon, the number of users, the
+grid. Nothing looks at a report.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+from edge.mechanisms.pyramid import DEEPEST, depth
+from edge.records import Grid
+
+from ..noise import Ratio, check_ratio
+
+EstimatorName = Literal["auto", "sparse", "dense", "tree"]
+ESTIMATORS = ("auto", "sparse", "dense", "tree")
+
+# Above it a promise is empty, below it noise has no scale that whole numbers hold.
+EPSILON_MAX, EPSILON_MIN = 64, Fraction(1, 10**6)
+PAPER_KEPT = 20  # w of the paper's experiments
+_DENSE_LEVEL = 6  # 64 squares a side, for which a flow program takes a fifth of a second
+_DENSE_FROM = 10_000  # epsilon n, from which one level alone is nearer than a tree
+_FULL_LEVEL = 4  # up to here a tree measures every square
+_TREE_FIRST, _TREE_KEPT = 2, 64
+_WEIGHT = 1 << 16  # of the first level; the others are 2**(-1/2) of the one before, rounded
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A map of where devices are, from a gateway that sees each report and blurs their sum.
+
+    Raises:
+        ValueError: a field has no meaning, alone or beside the others.
+    """
+
+    grid: Grid
+    epsilon: Ratio  # for the one report of a device
+    users: int = 200  # how many are expected, a public number: chooses levels, never counts
+    estimator: EstimatorName = "auto"
+    kept: int | None = None  # w, squares kept a level; None for the paper's 20, or by rule
+    units: int = 1024  # parts that the mass of one device is divided into
+    points: int = 64  # squares that one device may name at most
+
+    def __post_init__(self) -> None:
+        shape = self.grid.shape
+        whole = isinstance(shape, tuple) and len(shape) == 2 and all(type(n) is int for n in shape)
+        if not (whole and min(shape) > 0 and depth(self.grid) <= DEEPEST):
+            raise ValueError(
+                f"the grid is {self.grid!r} but needs (columns, rows), whole numbers from 1 to "
+                f"{1 << DEEPEST}: reports are squares of it. Correct it in the query."
+            )
+        check_ratio(self.epsilon, "epsilon")
+        if not EPSILON_MIN <= Fraction(*self.epsilon) <= EPSILON_MAX:
+            raise ValueError(
+                f"epsilon is {self.epsilon[0]}/{self.epsilon[1]} but must be {EPSILON_MIN} to "
+                f"{EPSILON_MAX}: below, no map is left, and above, nothing is hidden. Correct it."
+            )
+        for name, low, high in (
+            ("users", 1, 10**9),
+            ("units", 1, 1 << 30),
+            ("points", 1, 1 << 12),
+            ("kept", 1, 1 << 20),
+        ):
+            value = getattr(self, name)
+            if (value is not None or name != "kept") and not (
+                type(value) is int and low <= value <= high
+            ):
+                raise ValueError(
+                    f"{name} is {value!r} but must be a whole number from {low} to {high}, or the "
+                    "Round would mean nothing. Correct it in the query."
+                )
+        if self.estimator not in ESTIMATORS:
+            raise ValueError(
+                f"estimator is {self.estimator!r} but must be one of {', '.join(ESTIMATORS)}: no "
+                "other map can be drawn. Correct it in the query."
+            )
+
+
+class Levels(NamedTuple):
+    """What is measured: squares kept a level, the first level, and how many there are."""
+
+    kept: int
+    first: int
+    levels: int
+
+
+def estimator_of(query: Query) -> str:
+    """Return the estimator of the query, or the one that is chosen by epsilon, users and grid.
+
+    Many users fill the levels of `tree` with noise that one level has not; few leave one level
+    rougher than a tree. Both beat `sparse` where the rule takes them: `tests/bench` has figures.
+    """
+    if query.estimator != "auto":
+        return query.estimator
+    return "dense" if _users_told(query) > _DENSE_FROM else "tree"
+
+
+def levels_of(query: Query) -> Levels:
+    """Return what is measured, from what is public alone.
+
+    sparse   from the finest level of at most w squares down to the cells, w a level
+    dense    the one level ceil(log2 sqrt(epsilon n)), all of it: Appendix D
+    tree     few users: all of every level from 2 down to dense's; more: 64 a level, one deeper
+    """
+    name, deepest = estimator_of(query), depth(query.grid)
+    if name == "sparse":
+        kept = query.kept or PAPER_KEPT
+        first = start(kept, query.grid)
+        return Levels(kept, first, deepest - first + 1)
+    level = min(math.ceil(math.log2(max(1.0, _users_told(query))) / 2), _DENSE_LEVEL, deepest)
+    if name == "dense":
+        return Levels(4**level, level, 1)
+    full = level <= _FULL_LEVEL
+    kept = query.kept or (4**level if full else _TREE_KEPT)
+    last = level if full else min(level + 1, deepest)
+    first = min(_TREE_FIRST if full else start(kept, query.grid), last)
+    return Levels(kept, first, last - first + 1)
+
+
+def _users_told(query: Query) -> float:
+    """Return epsilon n: how many users it takes for one part of noise."""
+    return float(Fraction(*query.epsilon)) * query.users
+
+
+def weights(levels: int) -> tuple[int, ...]:
+    """Return the shares of epsilon of so many levels, each 2**(-1/2) of the one before.
+
+    >>> weights(4)
+    (65536, 46340, 32768, 23170)
+    """
+    return tuple(math.isqrt((_WEIGHT * _WEIGHT) >> step) for step in range(levels))
+
+
+def start(kept: int, grid: Grid) -> int:
+    """Return the first level that is measured: the finest of at most `kept` squares.
+
+    >>> start(20, Grid((256, 256), 0)), start(20, Grid((2, 2), 0))
+    (2, 1)
+    """
+    level = 0
+    while 4 ** (level + 1) <= kept and level < depth(grid):
+        level += 1
+    return level

@@ -1,0 +1,160 @@
+"""From a query to a map: what is planned from public numbers, and what is drawn or refused."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge.entropy import Tape
+from edge.mechanisms import pyramid as edge
+from edge.records import Grid, Reading, Release
+from recovery import pyramid
+from recovery.distance import earth_movers
+from recovery.maps.heatmap import Heatmap, Unresolved
+from recovery.pyramid import Query
+from recovery.pyramid.query import estimator_of, levels_of
+
+SQUARE = Grid((256, 256), 0)
+
+
+def played(query: Query, cells: list[tuple[int, int]], tape: bytes = b"pyramid") -> Release:
+    """Return the Release of devices in these cells."""
+    round = pyramid.plan(query, ())
+    payloads = [edge.report(round, Reading(i, cell), None) for i, cell in enumerate(cells)]
+    released: Release = edge.release(round, payloads, Tape(tape))
+    return released
+
+
+def crowd(shape: tuple[int, int], users: int, seed: int = 1) -> list[tuple[int, int]]:
+    """Return the cells of two crowds of people."""
+    world = np.random.default_rng(seed)
+    middle = np.where(world.random(users)[:, None] < 0.7, (0.3, 0.4), (0.8, 0.7))
+    at = np.clip(world.normal(middle, 0.03), 0, 0.999) * shape
+    return [(int(x), int(y)) for x, y in at]
+
+
+@pytest.mark.parametrize("name", ["sparse", "dense", "tree", "auto"])
+@pytest.mark.parametrize("shape", [(64, 64), (40, 30), (1, 9), (1, 1)])
+def test_a_map_adds_to_one_and_lies_on_the_grid(name: Any, shape: tuple[int, int]) -> None:
+    """Every grid has a map: padded, a line, one cell."""
+    query = Query(Grid(shape, 0), (2, 1), 150, name)
+
+    found = pyramid.recover(query, [played(query, crowd(shape, 150))])
+
+    assert isinstance(found, Heatmap)
+    assert found.mass.shape == shape[::-1]
+    assert found.mass.sum() == pytest.approx(1)
+    assert found.guarantee.epsilon == (2, 1)
+    assert ("padded" in found.why) == (shape not in ((64, 64), (1, 1)))
+    assert ("nearest for" in found.why) == (name == "auto")
+
+
+@pytest.mark.parametrize("name", ["sparse", "dense", "tree"])
+def test_a_map_is_nearer_than_one_that_knows_nothing(name: Any) -> None:
+    """An even map is what anybody can draw without a report."""
+    query = Query(SQUARE, (2, 1), 400, name)
+    cells = crowd((256, 256), 400)
+    truth = np.zeros((256, 256))
+    for x, y in cells:
+        truth[y, x] += 1
+
+    found = pyramid.recover(query, [played(query, cells)])
+
+    coarse = [m.reshape(32, 8, 32, 8).sum(axis=(1, 3)) for m in (truth / 400, found.mass)]
+    even = np.full((32, 32), 1 / 1024)
+    assert earth_movers(*coarse) < 0.25 * earth_movers(coarse[0], even)
+
+
+def test_the_plan_of_the_paper_is_the_papers() -> None:
+    """w = 20 starts at level 2, and each level has 2**(-1/2) of the epsilon of the one before."""
+    query = Query(SQUARE, (1, 1), 200, "sparse")
+    round = pyramid.plan(query, ())
+    shares = [Fraction(*one) for one in edge.epsilons(round)]
+
+    assert round is not None
+    assert levels_of(query) == (20, 2, 7)
+    assert sum(shares) == 1
+    assert float(shares[0]) == pytest.approx((1 - 0.5**0.5) / (1 - 0.5**3.5), rel=1e-4)
+    assert pyramid.plan(query, [played(query, [(0, 0)])]) is None
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "users", "name", "levels"),
+    [
+        ((1, 1), 200, "tree", (256, 2, 3)),
+        ((5, 1), 200, "tree", (64, 3, 4)),
+        ((1, 1), 5000, "tree", (64, 3, 5)),
+        ((1, 1), 100_000, "dense", (4096, 6, 1)),
+        ((1, 1000), 200, "tree", (1, 0, 1)),
+    ],
+)
+def test_the_choice_is_by_public_numbers(
+    epsilon: tuple[int, int], users: int, name: str, levels: tuple[int, int, int]
+) -> None:
+    """Levels that were chosen by the reports would tell of them, beyond epsilon."""
+    query = Query(SQUARE, epsilon, users)
+
+    assert estimator_of(query) == name
+    assert levels_of(query) == levels
+
+
+def test_nothing_is_an_even_map_that_says_so() -> None:
+    """The paper divides by the sum, which may be nought."""
+    query = Query(Grid((8, 8), 0), (1, 1), 5, "sparse")
+    round = pyramid.plan(query, ())
+    squares = 16 + 64
+    release = Release(round, [-5] * squares, 5)
+
+    found = pyramid.recover(query, [release])
+
+    assert isinstance(found, Heatmap)
+    np.testing.assert_allclose(found.mass, 1 / 64)
+    assert found.status.startswith("even: nothing remained")
+    assert found.total == 0
+
+
+def test_nobody_is_no_map() -> None:
+    """How many devices answered is public, so that none is told from an even crowd."""
+    query = Query(Grid((8, 8), 0), (1, 1), 5)
+
+    found = pyramid.recover(query, [played(query, [])])
+
+    assert isinstance(found, Unresolved)
+    assert "no device answered" in found.why
+
+
+def test_a_release_of_another_query_is_refused() -> None:
+    """Other levels are other squares."""
+    query = Query(Grid((8, 8), 0), (1, 1), 5, "sparse")
+    release = played(query, [(1, 1)])
+
+    with pytest.raises(ValueError, match="another plan"):
+        pyramid.recover(replace(query, epsilon=(2, 1)), [release])
+    with pytest.raises(ValueError, match="2 releases came"):
+        pyramid.recover(query, [release, release])
+    with pytest.raises(ValueError, match="dense takes all squares of one level"):
+        pyramid.parts("dense", release)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": (1, 10**7)},
+        {"epsilon": (65, 1)},
+        {"epsilon": 0.5},
+        {"grid": Grid((0, 4), 0)},
+        {"grid": Grid((5000, 4), 0)},
+        {"grid": Grid((4.0, 4), 0)},
+        {"users": 0},
+        {"units": 0},
+        {"points": True},
+        {"kept": 0},
+        {"estimator": "best"},
+    ],
+)
+def test_a_query_without_a_meaning_is_refused(wrong: dict[str, Any]) -> None:
+    """One line that says what to correct, before any device is asked."""
+    with pytest.raises(ValueError, match=r"but (must|needs)"):
+        replace(Query(Grid((8, 8), 0), (1, 1)), **wrong)
