@@ -74,6 +74,14 @@ def numbers(round):
     return 1 + 2 * params_of(round).points
 
 
+def bits(round):
+    """Return how many bits one number of a payload has."""
+    p, width = params_of(round), 1
+    while max(p.units, 1 << 2 * (p.first + len(p.weights) - 1)) >> width:
+        width += 1
+    return width
+
+
 def epsilons(round):
     """Return (num, den) of each measured level; they add up to the Round's num/den exactly."""
     p = params_of(round)

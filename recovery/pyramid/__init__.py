@@ -1,9 +1,10 @@
 """Heatmaps of many devices, analyst half: plan the levels, and fit a map to noisy squares.
 
-Guarantee: epsilon, pure, for the one report of a device, against everybody but the gateway.
-Neighbours: what one device reports, or nothing in its place; to replace its places by others
-costs twice epsilon. Trust: central, the gateway sees each report and draws the noise. Unit: one
-report of one device. Not protected: that a device answers, how many do, and what comes later.
+Guarantee: epsilon, pure, for all reports of one device in its window together, against everybody
+but the gateway. Neighbours: what one device reports, or nothing in its place; to replace its
+places by others costs twice epsilon. Trust: central, the gateway sees each report and draws the
+noise. Unit: the device's reports in the window, which share epsilon evenly. Not protected: that a
+device answers, how many do, and reports beyond the window.
 
 Source: paper 000, "Differentially Private Heatmaps", Sections 2 and 3 and Appendix D.
 
@@ -18,7 +19,6 @@ Differs from the paper:
 """
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,8 @@ from edge.records import Guarantee, Release, Round
 
 from ..maps.heatmap import Heatmap, Unresolved
 from ..noise import lowest
+from .query import PAPER_USERS, epsilon_of_one, estimator_of, levels_of, weights
 from .query import Query as Query
-from .query import estimator_of, levels_of, weights
 from .tree import Fit, Leaf, least_squares, reconstruct, spread, tree
 
 Floats = NDArray[np.float64]
@@ -44,26 +44,27 @@ _UNPROTECTED = (
 
 
 def plan(query: Query, releases: Sequence[Release]) -> Round | None:
-    """Return the Round of whole numbers, None when it has been answered."""
-    if releases:
+    """Return the next Round of whole numbers, None when every device has reported enough."""
+    if len(releases) >= query.readings:
         return None
     kept, first, levels = levels_of(query)
-    num, den = lowest(query.epsilon)
+    num, den = epsilon_of_one(query).as_integer_ratio()
     params = (query.units, query.points, kept, first, num, den, *weights(levels))
-    return Round(1, NAME, query.grid, params, promise(query))
+    return Round(len(releases) + 1, NAME, query.grid, params, promise(query))
 
 
 def promise(query: Query) -> Guarantee:
-    """Return what a Release of this query promises; true of the whole numbers really drawn."""
-    epsilon = Fraction(*query.epsilon)
+    """Return what the Releases of this query promise; true of the numbers really drawn."""
+    one = epsilon_of_one(query)
+    plural = "s" * (query.readings > 1)
     return Guarantee(
         epsilon=lowest(query.epsilon),
         delta=None,
         # Pure epsilon is at most epsilon**2 / 2 of zCDP: Bun and Steinke 2016.
-        rho=(epsilon * epsilon / 2).as_integer_ratio(),
+        rho=(one * one / 2).as_integer_ratio(),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
-        unit="the one report of one device",
+        unit=f"the window of {query.readings} report{plural} of one device together",
         unprotected=_UNPROTECTED,
     )
 
@@ -71,23 +72,27 @@ def promise(query: Query) -> Guarantee:
 def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     """Return the map of where devices are, or why there is none.
 
+    Args:
+        query: what was planned with.
+        releases: of the same query, one a reading; their maps are added up.
+
     Raises:
-        ValueError: there is not one release, or it does not belong to the query.
+        ValueError: there is no release, or one does not belong to the query.
     """
-    release = checked(query, releases)
-    promised = release.round.guarantee
-    if not release.reports:
+    check(query, releases)
+    promised = releases[0].round.guarantee
+    reports = sum(release.reports for release in releases)
+    if not reports:
         why = "no device answered; wait for reports, or look at the devices' link"
         return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
     name = estimator_of(query)
-    mass = parts(name, release)
-    total = float(mass.sum())
-    columns, rows = query.grid.shape
-    why = _chosen(query, name)
-    status = "optimal"
+    mass = np.sum([parts(name, release) for release in releases], axis=0)
+    total, status = float(mass.sum()), "optimal"
     if total <= 0:
-        mass, status = np.ones((rows, columns)), "even: nothing remained beside the noise"
-    return Heatmap(query.grid, mass / mass.sum(), promised, total / query.units, status, name, why)
+        mass, status = np.ones(mass.shape), "even: nothing remained beside the noise"
+    why = _why(query, name)
+    users = total / query.units
+    return Heatmap(query.grid, mass / mass.sum(), promised, users, status, name, why)
 
 
 def parts(name: str, release: Release) -> Floats:
@@ -124,32 +129,36 @@ def parts(name: str, release: Release) -> Floats:
     return spread(Fit(leaves, float("nan")), grid)
 
 
-def checked(query: Query, releases: Sequence[Release]) -> Release:
-    """Return the one release of this query; ValueError for any other."""
+def check(query: Query, releases: Sequence[Release]) -> None:
+    """Check that these are releases of this query; ValueError for any other."""
     expected = plan(query, ())
-    if len(releases) != 1:
+    if not 0 < len(releases) <= query.readings:
         raise ValueError(
-            f"{len(releases)} releases came but a pyramid has one: what is promised holds for one "
-            "report of each device. Give that one."
+            f"{len(releases)} releases came but the query asks for 1 to {query.readings}: what is "
+            "promised holds for so many. Give those of one window."
         )
-    round = releases[0].round
-    # In whom to trust an experiment says otherwise.
-    guarantee = round.guarantee._replace(trust=expected.guarantee.trust)  # type: ignore[union-attr]
-    if round._replace(number=1, guarantee=guarantee) != expected:
+    for release in releases:
+        # In whom to trust an experiment says otherwise.
+        told = release.round.guarantee._replace(trust=_TRUST)
+        if release.round._replace(number=1, guarantee=told) != expected:
+            raise ValueError(
+                "a release is of another plan than this query's: other levels are other squares, "
+                "and the map would be wrong. Recover with the query that it was planned with."
+            )
+    if len({release.round.number for release in releases}) != len(releases):
         raise ValueError(
-            "the release is of another plan than this query's: other levels are other squares, "
-            "and the map would be wrong. Recover with the query that it was planned with."
+            "two releases are of one round, and would count twice. Give each round's once."
         )
-    return releases[0]
 
 
-def _chosen(query: Query, name: str) -> str:
+def _why(query: Query, name: str) -> str:
     """Return why the map was drawn in this way, where that was left open; and of padding."""
     columns, rows = query.grid.shape
     side = 1 << depth(query.grid)
     clauses = []
     if query.estimator == "auto":
-        clauses.append(f"{name} is nearest for this epsilon and {query.users} users")
+        users = query.users or PAPER_USERS
+        clauses.append(f"{name} is usually nearest for this epsilon and {users} users")
     if (columns, rows) != (side, side):
         clauses.append(
             f"{columns} x {rows} is padded to {side} x {side}, where nothing is measured"

@@ -19,11 +19,20 @@ KIND = "central"
 
 def rooms() -> Iterator[tuple[str, Query]]:
     """Yield queries that every layer looks at, each there for a fault that others hide."""
-    yield "all levels", Query(Grid((4, 4), 0), (1, 1), 20, "sparse", kept=16, units=12, points=3)
-    yield "one level", Query(Grid((4, 4), 0), (3, 2), 6, "dense", units=8, points=2)
-    yield "oblong, padded", Query(Grid((5, 3), 0), (2, 1), 9, "sparse", kept=64, units=5, points=2)
-    yield "a line", Query(Grid((4, 1), 0), (1, 3), 200, "sparse", kept=16, units=3, points=1)
-    yield "tree", Query(Grid((8, 8), 0), (1, 2), 120, "tree", units=6, points=2)
+    yield (
+        "all levels",
+        Query(Grid((4, 4), 0), (1, 1), users=20, estimator="sparse", kept=16, units=12, points=3),
+    )
+    yield (
+        "one level",
+        Query(Grid((4, 4), 0), (3, 2), users=6, estimator="dense", units=8, points=2),
+    )
+    yield (
+        "oblong, padded",
+        Query(Grid((5, 3), 0), (2, 1), 2, 9, "sparse", kept=64, units=5, points=2),
+    )
+    yield "a line", Query(Grid((4, 1), 0), (1, 3), 1, 200, "sparse", kept=16, units=3, points=1)
+    yield "tree", Query(Grid((8, 8), 0), (1, 2), users=120, estimator="tree", units=6, points=2)
 
 
 def inputs(round: Round) -> list[Reading]:
@@ -70,7 +79,7 @@ def noise(round: Round) -> list[tuple[int, int]]:
 
 def readings(query: Query) -> int:
     """Return for how many reports of one device the promise holds."""
-    return 1
+    return query.readings
 
 
 def _squares(grid: Grid, level: int) -> list[int]:

@@ -19,7 +19,8 @@ ESTIMATORS = ("auto", "sparse", "dense", "tree")
 
 # Above it a promise is empty, below it noise has no scale that whole numbers hold.
 EPSILON_MAX, EPSILON_MIN = 64, Fraction(1, 10**6)
-PAPER_KEPT = 20  # w of the paper's experiments
+PAPER_USERS, PAPER_KEPT = 200, 20  # n and w of the paper's experiments
+_HIGHEST = {"readings": 1000, "users": 10**9, "units": 1 << 30, "points": 1 << 12, "kept": 1 << 20}
 _DENSE_LEVEL = 6  # 64 squares a side, for which a flow program takes a fifth of a second
 _DENSE_FROM = 10_000  # epsilon n, from which one level alone is nearer than a tree
 _FULL_LEVEL = 4  # up to here a tree measures every square
@@ -36,12 +37,13 @@ class Query:
     """
 
     grid: Grid
-    epsilon: Ratio  # for the one report of a device
-    users: int = 200  # how many are expected, a public number: chooses levels, never counts
+    epsilon: Ratio  # for all reports of one device together
+    readings: int = 1  # reports of one device, which share epsilon evenly
+    users: int | None = None  # how many are expected, a public number; None for the paper's 200
     estimator: EstimatorName = "auto"
     kept: int | None = None  # w, squares kept a level; None for the paper's 20, or by rule
     units: int = 1024  # parts that the mass of one device is divided into
-    points: int = 64  # squares that one device may name at most
+    points: int = 1  # squares that one device may name at most
 
     def __post_init__(self) -> None:
         shape = self.grid.shape
@@ -52,30 +54,32 @@ class Query:
                 f"{1 << DEEPEST}: reports are squares of it. Correct it in the query."
             )
         check_ratio(self.epsilon, "epsilon")
-        if not EPSILON_MIN <= Fraction(*self.epsilon) <= EPSILON_MAX:
-            raise ValueError(
-                f"epsilon is {self.epsilon[0]}/{self.epsilon[1]} but must be {EPSILON_MIN} to "
-                f"{EPSILON_MAX}: below, no map is left, and above, nothing is hidden. Correct it."
-            )
-        for name, low, high in (
-            ("users", 1, 10**9),
-            ("units", 1, 1 << 30),
-            ("points", 1, 1 << 12),
-            ("kept", 1, 1 << 20),
-        ):
+        for name, high in _HIGHEST.items():
             value = getattr(self, name)
-            if (value is not None or name != "kept") and not (
-                type(value) is int and low <= value <= high
+            if not (
+                (type(value) is int and 1 <= value <= high)
+                or (value is None and name in ("users", "kept"))
             ):
                 raise ValueError(
-                    f"{name} is {value!r} but must be a whole number from {low} to {high}, or the "
+                    f"{name} is {value!r} but must be a whole number from 1 to {high}, or the "
                     "Round would mean nothing. Correct it in the query."
                 )
+        if not EPSILON_MIN <= epsilon_of_one(self) <= EPSILON_MAX:
+            raise ValueError(
+                f"epsilon of one report is {epsilon_of_one(self)} but must be {EPSILON_MIN} to "
+                f"{EPSILON_MAX}: below, no map is left, and above, nothing is hidden. Correct "
+                "epsilon, or readings, by which it is divided."
+            )
         if self.estimator not in ESTIMATORS:
             raise ValueError(
                 f"estimator is {self.estimator!r} but must be one of {', '.join(ESTIMATORS)}: no "
                 "other map can be drawn. Correct it in the query."
             )
+
+
+def epsilon_of_one(query: Query) -> Fraction:
+    """Return the epsilon of one report of one device."""
+    return Fraction(*query.epsilon) / query.readings
 
 
 class Levels(NamedTuple):
@@ -121,7 +125,7 @@ def levels_of(query: Query) -> Levels:
 
 def _users_told(query: Query) -> float:
     """Return epsilon n: how many users it takes for one part of noise."""
-    return float(Fraction(*query.epsilon)) * query.users
+    return float(epsilon_of_one(query)) * (query.users or PAPER_USERS)
 
 
 def weights(levels: int) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from recovery.pyramid import Query, plan
 @pytest.mark.parametrize("shape", [(32, 32), (13, 20)])
 def test_a_crowd_gives_the_release_of_its_reports(name: Any, shape: tuple[int, int]) -> None:
     """From one stream the numbers are equal, so that their law is, too."""
-    round = plan(Query(Grid(shape, 0), (1, 1), 300, name), ())
+    round = plan(Query(Grid(shape, 0), (1, 1), 1, 300, name), ())
     cells = np.random.default_rng(6).integers(0, shape[0] * shape[1], 300)
     payloads = [
         edge.report(round, Reading(i, (int(cell) % shape[0], int(cell) // shape[0])), None)
@@ -34,7 +34,7 @@ def test_a_crowd_gives_the_release_of_its_reports(name: Any, shape: tuple[int, i
 
 USERS = 20
 ROUND: Round = plan(  # type: ignore[assignment]
-    Query(Grid((2, 2), 0), (2, 1), USERS, "sparse", kept=4, units=8, points=2), ()
+    Query(Grid((2, 2), 0), (2, 1), 1, USERS, "sparse", kept=4, units=8, points=2), ()
 )._replace(params=(8, 2, 4, 0, 2, 1, 3, 2))
 CELLS = [(user % 2, 0) for user in range(USERS)]
 TRUE = [160, 80, 80, 0, 0]
@@ -126,7 +126,7 @@ def test_communication_is_what_the_papers_formula_gives(scale: int, megabytes: f
     squares = 4 * 320 * 240 // 3
 
     printed = shuffle.cost(5, squares, 50, 1e-5, 50 * scale, printed=True)
-    round = plan(Query(Grid((320, 240), 0), (5, 1), 50, "sparse", units=scale), ())
+    round = plan(Query(Grid((320, 240), 0), (5, 1), 1, 50, "sparse", units=scale), ())
     assert round is not None
     own = len(shuffle.coordinates(round))
     corrected = shuffle.cost(5, own, 50, 1e-5, shuffle.modulus(round, 50))

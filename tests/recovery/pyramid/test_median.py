@@ -45,7 +45,7 @@ def test_centres_of_a_private_map_are_good_for_the_crowd() -> None:
     world = np.random.default_rng(7)
     shape, heaps = (64, 64), np.array([[0.2, 0.3], [0.7, 0.8]])
     at = np.clip(world.normal(heaps[np.arange(600) % 2], 0.02), 0, 0.999)
-    query = pyramid.Query(Grid(shape, 0), (2, 1), 600, "sparse")
+    query = pyramid.Query(Grid(shape, 0), (2, 1), 1, 600, "sparse")
     round = pyramid.plan(query, ())
     payloads = [
         edge.report(round, Reading(i, (int(x * 64), int(y * 64))), None)
