@@ -29,7 +29,7 @@ from edge.records import Guarantee, Release, Round
 
 from ..maps.heatmap import Heatmap, Unresolved
 from ..noise import lowest
-from .query import PAPER_USERS, epsilon_of_one, estimator_of, levels_of, weights
+from .query import PAPER_USERS, epsilon_a_report, estimator_of, levels_of, weights
 from .query import Query as Query
 from .tree import Fit, Leaf, least_squares, reconstruct, spread, tree
 
@@ -48,14 +48,14 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     if len(releases) >= query.readings:
         return None
     kept, first, levels = levels_of(query)
-    num, den = epsilon_of_one(query).as_integer_ratio()
+    num, den = epsilon_a_report(query).as_integer_ratio()
     params = (query.units, query.points, kept, first, num, den, *weights(levels))
     return Round(len(releases) + 1, NAME, query.grid, params, promise(query))
 
 
 def promise(query: Query) -> Guarantee:
     """Return what the Releases of this query promise; true of the numbers really drawn."""
-    one = epsilon_of_one(query)
+    one = epsilon_a_report(query)
     plural = "s" * (query.readings > 1)
     return Guarantee(
         epsilon=lowest(query.epsilon),

@@ -64,9 +64,9 @@ class Query:
                     f"{name} is {value!r} but must be a whole number from 1 to {high}, or the "
                     "Round would mean nothing. Correct it in the query."
                 )
-        if not EPSILON_MIN <= epsilon_of_one(self) <= EPSILON_MAX:
+        if not EPSILON_MIN <= epsilon_a_report(self) <= EPSILON_MAX:
             raise ValueError(
-                f"epsilon of one report is {epsilon_of_one(self)} but must be {EPSILON_MIN} to "
+                f"epsilon of one report is {epsilon_a_report(self)} but must be {EPSILON_MIN} to "
                 f"{EPSILON_MAX}: below, no map is left, and above, nothing is hidden. Correct "
                 "epsilon, or readings, by which it is divided."
             )
@@ -77,7 +77,7 @@ class Query:
             )
 
 
-def epsilon_of_one(query: Query) -> Fraction:
+def epsilon_a_report(query: Query) -> Fraction:
     """Return the epsilon of one report of one device."""
     return Fraction(*query.epsilon) / query.readings
 
@@ -125,7 +125,7 @@ def levels_of(query: Query) -> Levels:
 
 def _users_told(query: Query) -> float:
     """Return epsilon n: how many users it takes for one part of noise."""
-    return float(epsilon_of_one(query)) * (query.users or PAPER_USERS)
+    return float(epsilon_a_report(query)) * (query.users or PAPER_USERS)
 
 
 def weights(levels: int) -> tuple[int, ...]:
