@@ -9,7 +9,6 @@ flash that puts two slots back to an older day and loses the third, which no dev
 """
 
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any
 
 from edge import copies
@@ -21,9 +20,9 @@ from edge.keys import ratchet
 from edge.limits import Limits
 from edge.slots import COUNT, Ram
 
-from ..bench import Blocks, Device, asked_of, listening, message, plans
+from ..bench import Blocks, Device, asked_of, listening, plans
 from ..claim import Claim, Effort, at_most, true
-from .power import Flash, PowerCut, live
+from .power import Flash, Memory, PowerCut, WatchedDevice, live
 
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda kept: b"",
@@ -144,71 +143,27 @@ def _turned(kept: bytes, at: int) -> bytes:
 ANSWERS = 45  # that the budget of one device is for
 
 
-class Witness:
-    """One device on a flash, and what really came of it.
+class Life(WatchedDevice):
+    """One device on a flash, asked one Round after the other."""
 
-    Prices are reckoned here in exact fractions and limits compared in kelvin, not by the device's
-    own arithmetic; noise is known by its blocks.
-    """
+    def __init__(self, round: Any, subject: Any, rng: Any, blocks: Blocks) -> None:
+        root, flash = rng.bits(256).to_bytes(32, "big"), Flash(rng)
+        cost = asked_of(round).cost(round, Device(round, root).limits)
+        device = Device(round, root, slots=flash, budget=int(cost * ANSWERS) + 1)
+        super().__init__(device, flash, blocks, subject, naps=False)
+        self.number = 0
 
-    def __init__(self, round: Any, root: bytes, flash: Flash, blocks: Blocks) -> None:
-        price = asked_of(round).cost(round, Device(round, root).limits)
-        self.blocks, self.flash, self.round = blocks, flash, round
-        self.device = Device(round, root, slots=flash, budget=int(price * ANSWERS) + 1)
-        self.held: Any = self.device.limits  # the tightest that it confirmed
-        self.answered = Fraction(0)  # nano-rho that really left
-        self.number, self.epoch, self.starts = 0, 0, 0
-        self.out = False  # it said that its budget is out
-        self.now: set[int] = set()  # the Rounds answered since the last start
-        self.faults: list[str] = []
-        self._started()
-
-    def start(self) -> None:
-        """Start the device, and hold it to all that it did before."""
-        self.device.boot()
-        self._started()
-
-    def _started(self) -> None:
-        budget = self.device.budget
-        self.starts, self.now = self.starts + 1, set()
-        self._hold(budget.epoch > self.epoch, "an epoch came again")
-        self._hold(budget.spent >= self.answered, "it counts less than it answered")
-        self._hold(not self.out or budget.exhausted, "a spent budget came back")
-        if budget.limits != self.held:
-            # What was written before the cut and never confirmed counts, if it is tighter.
-            self._hold(
-                not self.device.asked.looser(self.held, budget.limits),
-                "its limits are looser than before",
-            )
-        self.epoch, self.held = budget.epoch, budget.limits
-
-    def ask(self, again: bool = False) -> None:
-        """Ask the next Round, or the last one once more, and remember what came."""
+    def go_on(self, again: bool = False) -> None:
+        """Ask the next Round, or the last one once more, no faster than it may answer."""
         self.number += not again
-        asked, signed = message(self.round, self.number)
-        spent = self.device.budget.spent
-        frame = self.device.answer(signed, self.device.seen(self.starts + self.number))
-        if frame is None:
-            self.out = self.out or self.device.node.state() == "exhausted"
-        elif frame not in self.blocks.frames:
-            self._hold(not self.out, "it answered after its budget was out")
-            price = self.device.asked.cost(asked, self.held)
-            self._hold(self.device.budget.spent - spent >= price, "an answer was not charged")
-            self.answered += price
-            self._hold(self.answered <= self.held.budget, "it answered more than its budget")
-            self._hold(asked.number not in self.now, "a Round was answered anew in one boot")
-            self.now.add(asked.number)
-            self.blocks.publish(frame)
+        self.now_ms += self.held.pace_ms
+        values = self.device.seen(self.epoch + self.number)
+        self.ask(self.device.round._replace(number=self.number), values)
 
-    def tighten(self) -> None:
-        """Let it take limits that are a little tighter."""
-        asked = self.held._replace(version=self.held.version + 1, pace_ms=self.held.pace_ms + 1)
-        if self.device.node.tighten(self.device.order(asked))["taken"]:
-            self.held = self.device.budget.limits
-
-    def _hold(self, holds: bool, fault: str) -> None:
-        if not holds:
-            self.faults.append(fault)
+    def tighten_a_little(self) -> None:
+        """Send limits that are a little tighter."""
+        held = self.held
+        self.tighten(held._replace(version=held.version + 1, pace_ms=held.pace_ms + 1))
 
 
 DAY = 20  # Rounds asked between two starts, at most
@@ -234,10 +189,10 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     root = effort.root("contradicted")
     yield from contradicted_claims(round, root)
     for mode, asked in asked_of(round).modes(round):
-        yield from _everywhere(asked, mode, effort)
+        yield from _everywhere(asked, mechanism.subject, mode, effort)
     yield _asleep(effort)
     for mode, asked in asked_of(round).modes(round):
-        yield from _at_random(asked, mode, effort.pick(400, 10_000), effort)
+        yield from _at_random(asked, mechanism.subject, mode, effort.pick(400, 10_000), effort)
 
 
 def _asleep(effort: Effort) -> Claim:
@@ -246,7 +201,7 @@ def _asleep(effort: Effort) -> Claim:
     key, limits = rootkeys.state_key(root), Limits(1, 4, 10, 1000, 10**6, 0)
     for wakes in (1, 2, WAKES):
         for sleeps in range(2 * wakes + 3):
-            slots, memory, epoch, paid = Ram(), _Memory(), 0, 0
+            slots, memory, epoch, paid = Ram(), Memory(Flash(None)), 0, 0
             provision(slots, key, chain := rootkeys.first_chain(root), limits)
             for start in range(3 * sleeps + 3):
                 budget, nap = Budget(slots, key), Nap(memory, key, wakes)
@@ -273,31 +228,19 @@ def _asleep(effort: Effort) -> Claim:
     )
 
 
-class _Memory:
-    """What outlives a deep sleep, as `machine.RTC().memory`."""
-
-    def __init__(self) -> None:
-        self._held = b""
-
-    def __call__(self, *data: bytes) -> bytes:
-        if data:
-            self._held = bytes(data[0])
-        return self._held
-
-
-def _everywhere(round: Any, mode: str, effort: Effort) -> Iterator[Claim]:
+def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator[Claim]:
     """Cut the power at every write of one life, at several places of the write."""
     faults, places, place, ended = [], 0, 0, False
     rng = effort.tape("everywhere", mode)
     while not ended and place < MOST:
         for _ in range(effort.pick(2, 24)):
             with listening(rng) as blocks:
-                witness = Witness(round, rng.bits(256).to_bytes(32, "big"), Flash(rng), blocks)
-                witness.flash.fuse = place
-                ended = not _cut(witness, _script)
-                witness.flash.fuse = -1
-                _cut(witness, _again)
-                faults += witness.faults + blocks.faults
+                life = Life(round, subject, rng, blocks)
+                life.flash.fuse = place
+                ended = not _cut(life, _script)
+                life.flash.fuse = -1
+                _cut(life, _again)
+                faults += life.faults + blocks.faults
                 places += 1
         place += 1
     yield at_most(
@@ -317,46 +260,46 @@ def _everywhere(round: Any, mode: str, effort: Effort) -> Iterator[Claim]:
     )
 
 
-def _script(witness: Witness) -> None:
+def _script(life: Life) -> None:
     for turn in range(2):
         for number in range(10):
-            witness.ask()
-            witness.ask(again=number % 3 == 0)
-        witness.tighten()
+            life.go_on()
+            life.go_on(again=number % 3 == 0)
+        life.tighten_a_little()
         if turn == 0:
-            witness.start()
-    witness.start()
-    witness.ask()
+            life.start()
+    life.start()
+    life.go_on()
 
 
-def _again(witness: Witness) -> None:
-    witness.start()
-    _script(witness)
+def _again(life: Life) -> None:
+    life.start()
+    _script(life)
 
 
-def _cut(witness: Witness, life: Any) -> bool:
+def _cut(life: Life, lived: Any) -> bool:
     """Return whether the power failed while the device lived so."""
     try:
-        life(witness)
+        lived(life)
     except PowerCut:
         return True
     except Lost as why:
-        witness.faults.append(f"a power cut alone lost the key: {why}")
+        life.faults.append(f"a power cut alone lost the key: {why}")
     return False
 
 
-def _at_random(round: Any, mode: str, cuts: int, effort: Effort) -> Iterator[Claim]:
+def _at_random(round: Any, subject: Any, mode: str, cuts: int, effort: Effort) -> Iterator[Claim]:
     """Cut the power at random, again and again, until each device's budget is out."""
     rng, seen, faults, frames = effort.tape("at random", mode), 0, [], 0
     devices = 0
     while seen < cuts and devices < cuts:
         devices += 1
         with listening(rng) as blocks:
-            witness = Witness(round, rng.bits(256).to_bytes(32, "big"), Flash(rng), blocks)
+            life = Life(round, subject, rng, blocks)
             for _ in range(40):
-                witness.flash.fuse = rng.below(WRITES)
-                seen += _cut(witness, lambda one: _day(one, rng))
-            faults += witness.faults + blocks.faults
+                life.flash.fuse = rng.below(WRITES)
+                seen += _cut(life, lambda one: _day(one, rng))
+            faults += life.faults + blocks.faults
             frames += len(blocks.frames)
     yield at_most(
         f"no power cut makes a {mode} device use noise twice or count less than it answered",
@@ -369,9 +312,9 @@ def _at_random(round: Any, mode: str, cuts: int, effort: Effort) -> Iterator[Cla
     yield true(f"a {mode} device answers between power cuts", frames > devices * 5, samples=frames)
 
 
-def _day(witness: Witness, rng: Any) -> None:
-    witness.start()
+def _day(life: Life, rng: Any) -> None:
+    life.start()
     for _ in range(rng.below(DAY)):
         if rng.below(12) == 0:
-            witness.tighten()
-        witness.ask(again=rng.below(5) == 0)
+            life.tighten_a_little()
+        life.go_on(again=rng.below(5) == 0)

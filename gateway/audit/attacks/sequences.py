@@ -9,193 +9,21 @@ a sleep, put back to one true day, which no device can know of.
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from edge import entropy, wire
-from edge.board.nap import Nap
+from edge import entropy
 from edge.budget import Lost
-from edge.host import post
 from edge.limits import objection
-from edge.records import Reading
 
 from ...ledger import price
 from ...mqtt.session import Message
-from ..bench import SITE, SITE_KEY, Blocks, Device, asked_of, listening, message, plans, replaced
+from ..bench import Device, asked_of, listening, message, plans, replaced
 from ..claim import Claim, Effort, at_most, true
 from .gateway import House, topic_of
-from .power import Flash, PowerCut
-
-LEASE = 8  # answers that are paid for at a time, and numbers that may come again after a cut
-
-
-class Memory:
-    """What outlives a deep sleep and no power cut, as `nap.Nap` wants it."""
-
-    def __init__(self, flash: Flash) -> None:
-        self.held, self._flash = b"", flash
-
-    def __call__(self, *data: bytes) -> bytes:
-        """Return what is held, or hold this, unless the flash's power fails meanwhile."""
-        if data:
-            if self._flash.fuse == 0:
-                raise PowerCut
-            self._flash.fuse -= 1
-            self.held = bytes(data[0])
-        return self.held
-
-
-class Besieged:
-    """A device on a flash, and all that was seen of it.
-
-    He has the site's key and the flash in hand, cuts the power when he likes and turns the clock.
-    What may come of that is reckoned here from outside: prices in exact fractions, noise by its
-    blocks, and nothing by the device's own word but what it says that it has spent.
-
-    faults: what must not have been. looks: what is to be seen from outside, act by act; it must be
-    the same whatever the sensor reads. frames: each, and the signed Round that it answers.
-    """
-
-    def __init__(
-        self, device: Device, flash: Flash, blocks: Blocks, subject: Any, naps: bool
-    ) -> None:
-        self.device, self.flash, self.blocks, self.subject = device, flash, blocks, subject
-        self.memory = Memory(flash)
-        self.nap = Nap(self.memory, device.identity.state_key) if naps else None
-        self.now_ms = 0
-        self.faults: list[str] = []
-        self.looks: list[Any] = []
-        self.frames: dict[bytes, bytes] = {}
-        self.dead = self.out = self.spoilt = False
-        self.answered = Fraction(0)  # nano-rho that really left
-        self.most = Fraction(0)  # that it may have charged
-        self.ever = self.newest = -1  # Rounds charged: ever, and by this boot
-        self.paid = b""  # the Round that was charged and not answered, for its sensor failed
-        self.epoch, self.used = 0, set[tuple[int, int]]()
-        self.held = device.limits  # that it confirmed
-        self.start()
-
-    def start(self) -> None:
-        """Start it, whatever its slots and its memory hold, and hold it to all it did before."""
-        try:
-            self.device.boot(self.nap)
-        except Lost:
-            self._hold(self.spoilt, "power cuts alone lost the key")
-            self.dead = True
-            return
-        budget, asked = self.device.budget, self.device.asked
-        self.most += LEASE * asked.cost(self.device.round, budget.limits) + LEASE
-        self._hold(budget.epoch > self.epoch, "an epoch came again")
-        self._hold(budget.spent >= self.answered, "it counts less than it answered")
-        over = not (self.spoilt or budget.exhausted) and budget.spent > self.most
-        self._hold(not over, "it counts more than it answered and lost")
-        self._hold(not self.out or budget.exhausted, "a spent budget came back")
-        if budget.limits != self.held:
-            self._hold(not asked.looser(self.held, budget.limits), "its limits are looser")
-        self.epoch, self.held, self.newest, self.paid = budget.epoch, budget.limits, -1, b""
-
-    def ask(self, asked: Any, values: Any, whole: bool = True, key: bytes = SITE_KEY) -> None:
-        """Ask a Round, while the sensor reads this, and hold what comes to all that was promised.
-
-        Args:
-            values: what is read; an exception is raised.
-            whole: whether that is whole numbers, as many as there are sensors.
-            key: the site's, or the Round is forged by somebody who has it not.
-        """
-        budget, reads = self.device.budget, [0]
-        signed = post.pack_round(asked, key, wire.round_topic(SITE, self.device.round.mechanism))
-
-        def read(params: Any) -> Any:
-            reads[0] += 1
-            if isinstance(values, BaseException):
-                raise values
-            return values
-
-        before, was_out = budget.spent, budget.exhausted
-        self.device.node.prepare()
-        frame = self.device.node.answer(signed, read, now_ms=self.now_ms)
-        charged = budget.spent - before
-        self._see(frame, asked, values)
-        if frame in self.frames:
-            again = self.frames[frame] == signed and not charged and not reads[0]
-            self._hold(again, "a frame that was sent before answers something else")
-            return
-        if not reads[0]:
-            # What is left pays for no such answer: then all of it counts as spent.
-            closed = budget.exhausted and not was_out
-            self._hold(closed or not charged, "a Round that was not answered was charged")
-            self._hold(frame is None, "an answer that nothing was read for")
-            return
-        self._read_for(asked, signed, charged, key)
-        if frame is not None:
-            self._hold(whole, "what is no whole number was answered")
-            self._left(asked, signed, frame)
-
-    def _read_for(self, asked: Any, signed: bytes, charged: int, key: bytes) -> None:
-        """Hold that a Round was within the limits, and was paid at its price, just once."""
-        asking, who = self.device.asked, self.device.identity
-        self._hold(key == SITE_KEY, "a Round that the site did not sign was read for")
-        if signed == self.paid and not charged:
-            return
-        newest = max(self.newest, self.ever - LEASE + 1)
-        self.faults += asking.too_much(asked, self.held, self.device.mode, who.sensor, newest)
-        price = asking.cost(asked, self.held)
-        self._hold(charged >= price, "an answer was not charged in full")
-        self._hold(charged <= price * Fraction(1001, 1000) + 1, "a Round cost more than its price")
-        self.most += charged
-        self.newest, self.paid = asked.number, signed
-        self.ever = max(self.ever, asked.number)
-
-    def _left(self, asked: Any, signed: bytes, frame: bytes) -> None:
-        """Hold a new frame to what left before it."""
-        report, budget = self.device.opened(frame), self.device.budget
-        name = report.epoch, report.seq
-        self._hold(name not in self.used, "two answers have one stream of noise")
-        self._hold(report.epoch == self.epoch, "an answer of another boot")
-        self._hold(report.round == wire.name_of(asked), "an answer names another Round")
-        self._hold(not self.out, "it answered after its budget was out")
-        self.used.add(name)
-        self.answered += self.device.asked.cost(asked, self.held)
-        self._hold(budget.spent >= self.answered, "it counts less than it answered")
-        self._hold(self.answered <= self.held.budget, "it answered more than its budget")
-        self.frames[frame], self.paid = signed, b""
-        self.blocks.publish(frame)
-
-    def tighten(self, limits: Any, genuine: bool = True) -> None:
-        """Send limits, which it may take only if they are tighter and the owner signed them."""
-        order = self.device.order(limits)
-        said = self.device.node.tighten(order if genuine else order[::-1])
-        now = self.device.budget.limits
-        self.looks.append(said)
-        if now != self.held:
-            self._hold(genuine, "limits that nobody signed were taken")
-            self._hold(not self.device.asked.looser(self.held, now), "its limits are looser")
-            self.held, self.paid = now, b""
-
-    def sleep(self) -> None:
-        """Let it fall asleep, deeply, if it ever does; it wakes at its next start."""
-        if self.nap is not None:
-            self.device.budget.sleep(self.nap)
-
-    def _see(self, frame: bytes | None, asked: Any, values: Any) -> None:
-        node = self.device.node
-        self.out = self.out or node.state() == "exhausted"
-        noise: Sequence[int] = ()
-        if frame is not None and frame not in self.frames and self.subject.KIND == "noise":
-            reading = Reading(self.device.identity.sensor, values)
-            first, meant = self.subject.unblurred(asked, reading)
-            sent = self.device.opened(frame).payload[len(first) :]
-            noise = [y - x for y, x in zip(sent, meant, strict=False)]
-        said = self.device.said(), node.faults, self.device.budget.spent, tuple(self.flash.kept)
-        self.looks.append((frame and len(frame), *noise, *said))
-
-    def _hold(self, holds: bool, fault: str) -> None:
-        if not holds:
-            self.faults.append(fault)
-
+from .power import Flash, PowerCut, WatchedDevice
 
 WRITES = 6  # before a power cut, at most
 RUBBISH: tuple[Any, ...] = (0.5, 1e12 + 0.5, 7.0, float("inf"), -1e9, float("nan"), "7", None)
@@ -204,7 +32,7 @@ RUBBISH: tuple[Any, ...] = (0.5, 1e12 + 0.5, 7.0, float("inf"), -1e9, float("nan
 class Siege:
     """Who attacks one device: every act draws from `fate` alone, and from nothing that is read."""
 
-    def __init__(self, life: Besieged, fate: Any, told: int, house: House | None) -> None:
+    def __init__(self, life: WatchedDevice, fate: Any, told: int, house: House | None) -> None:
         self.life, self.fate, self.told, self.house = life, fate, told, house
         self.round, self.asking = life.device.round, life.device.asked
         self.number = self.reads = self.opened = self.counted = 0
@@ -245,18 +73,18 @@ class Siege:
 
     def old(self) -> None:
         """Ask a Round of before."""
-        self.life.ask(message(self.round, self.fate.below(self.number + 1))[0], self.values())
+        self.life.ask(self.round._replace(number=self.fate.below(self.number + 1)), self.values())
 
     def fail(self) -> None:
         """Ask a Round while the sensor fails, and says with what."""
         self.number = max(self.number, self.life.ever) + 1
-        self.last = message(self.round, self.number)[0]
+        self.last = self.round._replace(number=self.number)
         self.life.ask(self.last, OSError(str(self.values())))
 
     def rubbish(self) -> None:
         """Ask a Round while the sensor gives what is no whole number."""
         self.number = max(self.number, self.life.ever) + 1
-        self.last = message(self.round, self.number)[0]
+        self.last = self.round._replace(number=self.number)
         which = RUBBISH[(self.fate.below(len(RUBBISH)) + 3 * self.told) % len(RUBBISH)]
         count = len(self.values())
         self.life.ask(self.last, (which,) * count, whole=False)
@@ -273,7 +101,7 @@ class Siege:
     def stranger(self) -> None:
         """Forge a Round without the site's key."""
         self.number = max(self.number, self.life.ever) + 1
-        self.life.ask(message(self.round, self.number)[0], self.values(), key=bytes(32))
+        self.life.ask(self.round._replace(number=self.number), self.values(), key=bytes(32))
 
     def cut(self) -> None:
         """Cut the power at a write, now or soon; what a sleep left is gone with it."""
@@ -412,7 +240,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 def _life(
     mechanism: Any, asked: Any, mode: str, effort: Effort, number: int, script: Any, told: int
-) -> Besieged:
+) -> WatchedDevice:
     """Return what came of one device; two that differ in what they are told have one fate."""
     fate, torn, system = (effort.tape(what, mode, number) for what in ("fate", "torn", "system"))
     root = fate.bits(256).to_bytes(32, "big")
@@ -424,7 +252,7 @@ def _life(
         asking = asked_of(asked)
         budget = int(asking.cost(asked, asking.limits(asked, 0)) * ANSWERS) + 1
         device = Device(asked, root, slots=flash, mode=mode, budget=budget, sensors=asking.SENSORS)
-        life = Besieged(device, flash, blocks, mechanism.subject, naps=number % 2 == 0)
+        life = WatchedDevice(device, flash, blocks, mechanism.subject, naps=number % 2 == 0)
         house = None
         if number % 4 == 3 or script:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -15,6 +15,7 @@ from edge.records import Reading
 from ..arithmetic.finite import Family, enumerate_weights
 from ..bench import SITE, SITE_KEY, Device, asked_of, message, plans
 from ..claim import Claim, Effort, at_most, true
+from .power import PAID_AHEAD
 
 FEW = 1 << 40  # nano-rho of budget
 
@@ -256,7 +257,6 @@ def _paced(name: str, round: Any, root: bytes) -> Claim:
 
 
 LAWS = 60  # answered Rounds whose every answer is looked at, where that can be done
-LEASE = 8  # answers that a power cut may cost, and so the most Rounds that are asked anew
 AGAIN = 8  # times at most that a number is answered, however often the power is cut
 
 
@@ -344,18 +344,18 @@ def _law(subject: Any, round: Any) -> list[str]:
 def _stale(name: str, round: Any, root: bytes) -> Iterator[Claim]:
     """Yield whether Rounds already answered get anything after a start, and what meta says."""
     device, answered = Device(round, root), 0
-    for number in range(2 * LEASE):
+    for number in range(2 * PAID_AHEAD):
         device.answer(message(round, number)[1], device.seen(number))
     device.boot()
-    for number in range(2 * LEASE):
+    for number in range(2 * PAID_AHEAD):
         again = device.answer(message(round, number)[1], device.seen(number))
         answered += again is not None
     yield at_most(
         f"{name}: after a start only Rounds of its last lease are answered again, and paid for",
-        LEASE - 1,
+        PAID_AHEAD - 1,
         answered,
         unit="Rounds",
-        samples=2 * LEASE,
+        samples=2 * PAID_AHEAD,
     )
 
 
