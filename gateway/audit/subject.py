@@ -1,9 +1,8 @@
 """What the audit must know of a mechanism, which brings it as `recovery/<name>/cases.py`.
 
 Two kinds. A mechanism that adds noise is judged by its sensitivity and by the law of the noise;
-a finite one by the probability of each answer to each input, all of them enumerated, value by
-value of its draws or, where it makes one wide draw, in runs. Each is audited by standing in the
-table of mechanisms: no layer knows a mechanism by name.
+a finite one by the weight of each answer to each input, all of them enumerated. Each is audited by
+standing in the table of mechanisms: no layer knows a mechanism by name.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -123,32 +122,25 @@ class Blurring(Protocol):
         """Return for how many reports of one device the promise holds."""
 
 
-class Enumerable(Protocol):
-    """A mechanism whose `report` draws one of few answers, each with a rational chance.
+class Weighed(Protocol):
+    """A mechanism whose `report` is one draw by weights, from too many numbers to try each.
 
-    NAME: of the mechanism. KIND: "finite". Neighbours are any two inputs.
+    NAME: of the mechanism. KIND: "finite". Neighbours are any two inputs. Its device half has the
+    two parts of `report`: a draw that knows no reading, and a veil that draws nothing. All answers
+    together are a law in whole numbers, which the Round states. asked: what its devices are asked.
     """
 
     NAME: str
     KIND: str
 
+    @property
+    def asked(self) -> Asked: ...
+
     def rooms(self) -> Iterable[tuple[str, Any]]:
-        """Yield queries, named, whose rounds draw from so few that all can be enumerated."""
+        """Yield queries, named, whose answers can all be enumerated through `report`."""
 
     def inputs(self, round: Any) -> Sequence[Any]:
         """Return all readings that a device may hold."""
-
-
-class Weighed(Enumerable, Protocol):
-    """An Enumerable that answers by one draw, from too many numbers to try each of them.
-
-    Its device half has the two parts of `report`: a draw that knows no reading, and a veil that
-    draws nothing. All answers together are a law in whole numbers, which the Round states.
-    asked: what its devices are asked.
-    """
-
-    @property
-    def asked(self) -> Asked: ...
 
     def sweeps(self, full: bool) -> Iterable[tuple[str, Sequence[Any]]]:
         """Yield families of queries of one epsilon a report, named, to be enumerated all."""
@@ -175,4 +167,4 @@ class Weighed(Enumerable, Protocol):
         """Return what gives each payload's weight for a reading, by what the Round says."""
 
 
-Subject = Blurring | Enumerable | Weighed
+Subject = Blurring | Weighed

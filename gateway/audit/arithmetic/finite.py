@@ -1,20 +1,25 @@
-"""Layer: every answer to every input, each with its exact probability.
+"""Layer: every answer to every reading, each with its exact weight.
 
-For mechanisms that draw one of few answers. The mechanism's own `report` is run over its whole
-decision tree for every input, and no answer may be likelier for one input than for another by
-more than exp(epsilon), in whole numbers. It sees everything there is to see in the rounds that
-it is given, which must draw from few enough; it cannot see what only larger ones would do. Where
-one draw is from more than can be tried, `weighed` looks at it in runs.
+For mechanisms that answer by one draw, from too many numbers to try each of them. Every cell and
+every answer is looked at, with exact whole-number weights, in two ways: in the mechanism's rooms
+through the whole of its `report`; and in families of many rounds through the device's own two
+halves of it, the draw, which knows no reading, and the veil, which draws nothing. It sees an
+answer that is too likely from somewhere, one that is missing, a law that is not the one which maps
+are drawn with, and more reports than epsilon is for. Every number that can be drawn is accounted
+for, in runs that provably answer alike (see `Span`).
+
+The sweeps are the same in quick and in full: nothing of them is inferred from a symmetry. That an
+answer moves with its cell is what the veil does, and it is called for each cell and each outcome.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from ..claim import Claim, Effort, at_most, true
 from .accountant import ends
-from .exact import ONE, Found, Walk, decay, enumerated, number
+from .exact import ONE, decay
 from .runs import weigh
 
 # How unlike the exact laws of two readings are, at worst: over all pairs, and all answers.
@@ -96,21 +101,8 @@ class Family:
         )
 
 
-def weighed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield what holds in each room, and in each family of rounds.
-
-    Answers by weight, too many numbers to a draw to try each. Every cell and every answer is
-    looked at, with exact whole-number weights, in two ways: in the mechanism's rooms through the
-    whole of its `report`; and in families of many rounds through the device's own two halves of
-    it, the draw, which knows no reading, and the veil, which draws nothing. It sees an answer that
-    is too likely from somewhere, one that is missing, a law that is not the one which maps are
-    drawn with, and more reports than epsilon is for. Every number that can be drawn is accounted
-    for, in runs that provably answer alike (see `runs` and `span`).
-
-    The sweeps are the same in quick and in full: nothing of them is inferred from a symmetry. That
-    an answer moves with its cell is what the veil does, and it is called for each cell and each
-    outcome.
-    """
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what holds in each room, and in each family of rounds."""
     for name, query in mechanism.subject.rooms():
         yield from _room(name, query, mechanism, effort)
     for name, queries in mechanism.subject.sweeps(effort.full):
@@ -163,12 +155,12 @@ def _swept(name: str, queries: Sequence[Any], mechanism: Any) -> Iterator[Claim]
         seen = seen or Family(name, epsilon)
         if epsilon != seen.epsilon:
             raise ValueError(f"{name} has rounds of epsilon {seen.epsilon} and of {epsilon}")
-        enumerate_weights(subject, round, seen, f"{query}, ")
+        enumerated(subject, round, seen, f"{query}, ")
     if seen:
         yield from seen.claims()
 
 
-def enumerate_weights(subject: Any, round: Any, seen: Family, name: str) -> None:
+def enumerated(subject: Any, round: Any, seen: Family, name: str) -> None:
     """Take every answer to every reading of a round into what is seen, by draw and veil."""
     drawn = _law(subject.drawing(round), seen)
     found, stated, inputs = Worst(), subject.stated(round), subject.inputs(round)
@@ -210,75 +202,4 @@ def _released(
         not refused and tape.bits(64) == untouched.bits(64),
         samples=len(answers),
         detail=refused[0] if refused else "",
-    )
-
-
-def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-    """Yield, for each room, that no answer tells two inputs apart by more than is promised."""
-    if hasattr(mechanism.subject, "drawing"):
-        yield from weighed_claims(mechanism, effort)
-        return
-    for name, query in mechanism.subject.rooms():
-        round = mechanism.plan(query, ())
-
-        def law(reading: Any, round: Any = round) -> Found:
-            def program(walk: Walk) -> tuple[int, ...]:
-                return tuple(mechanism.report(round, reading, walk))
-
-            return enumerated(program)
-
-        found = {str(reading): law(reading) for reading in mechanism.subject.inputs(round)}
-        yield from alike(name, found, Fraction(*round.guarantee.epsilon))
-        payloads = [list(answer) for one in found.values() for answer in one.law]
-        yield _counted(name, mechanism, round, payloads, effort)
-
-
-def alike(name: str, found: Mapping[str, Found], epsilon: Fraction) -> Iterator[Claim]:
-    """Yield that all is seen, and that the worst ratio of two probabilities is as promised."""
-    left = max(one.leftover for one in found.values())
-    runs = sum(one.runs for one in found.values())
-    yield true(
-        f"{name}: every answer to every input was followed to its end",
-        left < ONE >> 64,
-        samples=runs,
-        detail=f"{number(left):.3g} of the probability was not" if left >= ONE >> 64 else "",
-    )
-    worst, where = max(_ratios(found))
-    # exp(epsilon) from below, so that the comparison is a proof.
-    most = Fraction(ONE, decay(epsilon.numerator, epsilon.denominator).high)
-    yield Claim(
-        f"{name}: no answer is likelier for one input than for another by more than exp(epsilon)",
-        float(epsilon),
-        math.log(worst) if 0 < worst < math.inf else float(worst),
-        worst <= most,
-        unit="epsilon",
-        samples=runs,
-        detail=where,
-    )
-
-
-def _ratios(found: Mapping[str, Found]) -> Iterator[tuple[Fraction | float, str]]:
-    answers = {answer for one in found.values() for answer in one.law}
-    for answer in answers:
-        chances = {name: one.law.get(answer, 0) for name, one in found.items()}
-        most, least = (
-            max(chances, key=chances.__getitem__),
-            min(chances, key=chances.__getitem__),
-        )
-        where = f"the answer {answer} to {most} and to {least}"
-        # What one part in 2**256 was rounded off is given to the lesser.
-        low = chances[least] + found[least].leftover
-        yield (Fraction(chances[most], low) if low else math.inf), where
-
-
-def _counted(
-    name: str, mechanism: Any, round: Any, payloads: list[list[int]], effort: Effort
-) -> Claim:
-    """Return the claim that `release` draws nothing: the answers were private before it."""
-    tape, untouched = effort.tape("release"), effort.tape("release")
-    mechanism.release(round, payloads, tape)
-    return true(
-        f"{name}: a release of what devices answered draws nothing",
-        tape.bits(64) == untouched.bits(64),
-        samples=len(payloads),
     )

@@ -12,7 +12,7 @@ from edge.host import post, rootkeys
 from edge.node import Node
 from edge.records import Reading
 
-from ..arithmetic.finite import Family, enumerate_weights
+from ..arithmetic.finite import Family, enumerated
 from ..bench import SITE, SITE_KEY, Device, asked_of, message, plans
 from ..claim import Claim, Effort, at_most, true
 from .power import PAID_AHEAD
@@ -334,10 +334,10 @@ def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) ->
 
 def _law(subject: Any, round: Any) -> list[str]:
     """Return what does not hold of all answers to a Round, where they can be enumerated."""
-    if not hasattr(subject, "drawing"):
+    if subject.KIND != "finite":
         return []
     seen = Family("an answered Round", subject.spent(round))
-    enumerate_weights(subject, round, seen, "")
+    enumerated(subject, round, seen, "")
     return [claim.sentence for claim in seen.claims() if not claim.holds]
 
 

@@ -1,7 +1,6 @@
-"""Finite mechanisms are enumerated whole: a promise of a ratio is checked in whole numbers.
+"""Places are audited cell by cell and answer by answer; each mistake must be found.
 
-None stands in the table yet, so the mechanisms here are planted: they are what such a mechanism
-must look like to be audited by being there.
+The mistakes are made in the device's half or in the plan, as somebody would make them.
 """
 
 import math
@@ -14,102 +13,12 @@ import pytest
 
 import recovery.disk.cases
 from edge import disk
-from edge.records import Grid, Guarantee, Release, Round
-from gateway.audit.arithmetic import exact, finite
+from edge.records import Round
+from gateway.audit.arithmetic import finite
 from gateway.audit.arithmetic.finite import Worst
 from gateway.audit.claim import Claim, Effort
 from gateway.mechanisms import Verbs
 from recovery.disk import plan
-
-PLACES = 5
-FAR, NEAR = 10, 27  # weights; 2.7 is less than e
-
-
-def answering(report: Any, epsilon: tuple[int, int] = (1, 1)) -> Verbs:
-    """Return a mechanism in which a device says one of five places, with a promise of epsilon."""
-
-    def plan(query: Any, releases: Any) -> Round:
-        promise = Guarantee(
-            epsilon, None, None, "any two places", "local", "one answer", "presence"
-        )
-        return Round(1, "answering", Grid((PLACES, 1), 0), (NEAR, FAR), promise)
-
-    def release(round: Any, payloads: Any, rng: Any) -> Release:
-        return Release(round, [payloads.count([place]) for place in range(PLACES)], len(payloads))
-
-    subject: Any = SimpleNamespace(
-        NAME="answering",
-        KIND="finite",
-        rooms=lambda: [("row of places", None)],
-        inputs=lambda round: range(PLACES),
-    )
-    return Verbs("answering", plan, report, release, lambda query, releases: None, subject)
-
-
-def near_more_often(round: Any, place: int, rng: Any) -> list[int]:
-    near, far = round.params
-    u = rng.below(near + (PLACES - 1) * far)
-    if u < near:
-        return [place]
-    other = (u - near) // far
-    return [other + (other >= place)]
-
-
-def failed(mechanism: Verbs) -> list[str]:
-    return [claim.sentence for claim in finite.claims(mechanism, Effort()) if not claim.holds]
-
-
-def test_a_mechanism_with_whole_number_weights_keeps_its_promise() -> None:
-    """27 to 10 is less than e, so epsilon is less than 1; and one more is more."""
-    assert failed(answering(near_more_often)) == []
-    assert failed(
-        answering(lambda r, x, rng: near_more_often(r._replace(params=(28, 10)), x, rng))
-    )
-
-
-def the_truth(round: Any, place: int, rng: Any) -> list[int]:
-    near_more_often(round, place, rng)
-    return [place]
-
-
-def no_way_to_the_last(round: Any, place: int, rng: Any) -> list[int]:
-    answer = near_more_often(round, place, rng)
-    return [0] if answer == [PLACES - 1] and place == 0 else answer
-
-
-def weighed_twice(round: Any, place: int, rng: Any) -> list[int]:
-    answer = near_more_often(round, place, rng)
-    return answer if answer == [place] else near_more_often(round, place, rng)
-
-
-@pytest.mark.parametrize("report", [the_truth, no_way_to_the_last, weighed_twice])
-def test_an_answer_that_gives_too_much_away_is_found(report: Any) -> None:
-    """The literal text of a paper counted the true cell; another dropped inputs at a border."""
-    assert any("no answer is likelier" in sentence for sentence in failed(answering(report)))
-
-
-def test_an_epsilon_that_is_promised_too_small_is_found() -> None:
-    """The same weights under a smaller promise: ln 2.7 lies between 993 and 994 thousandths."""
-    assert failed(answering(near_more_often, (994, 1000))) == []
-    assert failed(answering(near_more_often, (993, 1000)))
-
-
-def test_what_cannot_be_followed_is_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop that may go on for ever has not been seen to its end."""
-
-    def endless(round: Any, place: int, rng: Any) -> list[int]:
-        while rng.below(1000):
-            pass
-        return near_more_often(round, place, rng)
-
-    monkeypatch.setattr(exact, "MOST", 5000)
-    with pytest.raises(RuntimeError, match="has more than 5000 branches"):
-        failed(answering(endless))
-
-
-# Places are audited cell by cell and answer by answer; each mistake must be found.
-#
-# The mistakes are made in the device's half or in the plan, as somebody would make them.
 
 QUERIES = dict(recovery.disk.cases.rooms())
 
@@ -126,7 +35,7 @@ def places(**changed: Any) -> Verbs:
     return Verbs("disk", *verbs.values(), none, subject)
 
 
-def weighed_failed(mechanism: Verbs, words: str = "") -> list[Claim]:
+def failed(mechanism: Verbs, words: str = "") -> list[Claim]:
     found = finite.claims(mechanism, Effort())
     return [claim for claim in found if not claim.holds and words in claim.sentence]
 
@@ -146,7 +55,7 @@ def test_places_as_they_are_keep_their_promise_everywhere() -> None:
     family = [next(iter(recovery.disk.cases.sweeps(False)))]
     family = [(family[0][0], family[0][1][:30])]
 
-    assert weighed_failed(places(sweeps=lambda full: family)) == []
+    assert failed(places(sweeps=lambda full: family)) == []
 
 
 @pytest.mark.long
@@ -187,7 +96,7 @@ def test_the_true_cell_counted_is_found() -> None:
         )
         return [reading.sensor, (y + down) * width + x + across]
 
-    worst = weighed_failed(places(report=truly), "by more than exp(epsilon)")
+    worst = failed(places(report=truly), "by more than exp(epsilon)")
 
     assert worst
     assert max(claim.measured for claim in worst) == math.inf
@@ -203,7 +112,7 @@ def test_a_cell_outside_the_grid_that_is_dropped_is_found() -> None:
         width, _, across, down = disk.outer(round.grid, round.params[0])
         return payload if inside else [reading.sensor, down * width + across]
 
-    assert weighed_failed(places(report=dropping), "by more than exp(epsilon)")
+    assert failed(places(report=dropping), "by more than exp(epsilon)")
 
 
 def test_a_footprint_cut_off_at_the_border_is_found() -> None:
@@ -216,7 +125,7 @@ def test_a_footprint_cut_off_at_the_border_is_found() -> None:
         y = min(max(place // width, down), height - 1 - down)
         return [sensor, y * width + x]
 
-    assert weighed_failed(places(report=folded), "the very weight that maps are drawn with")
+    assert failed(places(report=folded), "the very weight that maps are drawn with")
 
 
 def test_a_border_that_leans_to_one_side_is_found() -> None:
@@ -227,7 +136,7 @@ def test_a_border_that_leans_to_one_side_is_found() -> None:
         return tuple(disk.veil(round, reading, (kind, abs(x) if kind else x, y)))
 
     family = [("family", [QUERIES["line"]])]
-    assert weighed_failed(places(veiled=leaning, sweeps=lambda full: family), "the very weight")
+    assert failed(places(veiled=leaning, sweeps=lambda full: family), "the very weight")
 
 
 def test_an_answer_that_costs_less_than_it_tells_is_found() -> None:
@@ -236,8 +145,8 @@ def test_an_answer_that_costs_less_than_it_tells_is_found() -> None:
     def spent(round: Any) -> Any:
         return 2 * recovery.disk.cases.spent(round)
 
-    assert weighed_failed(places(spent=spent), "no more than epsilon, all together")
-    assert weighed_failed(places(spent=spent), "priced at no less")
+    assert failed(places(spent=spent), "no more than epsilon, all together")
+    assert failed(places(spent=spent), "priced at no less")
 
 
 def test_a_table_of_another_epsilon_is_found() -> None:
@@ -263,7 +172,7 @@ def test_a_table_of_another_epsilon_is_found() -> None:
         table.upto = [table.inner]
         return disk.veil(round, reading, disk.draw(table, rng))  # type: ignore[no-any-return]
 
-    assert weighed_failed(places(report=stale), "by more than exp(epsilon)")
+    assert failed(places(report=stale), "by more than exp(epsilon)")
 
 
 def test_a_device_refuses_what_a_plan_rounds_up() -> None:
