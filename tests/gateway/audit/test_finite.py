@@ -4,21 +4,27 @@ The mistakes are made in the device's half or in the plan, as somebody would mak
 """
 
 import math
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import recovery.disk.cases
 from edge import disk
-from edge.records import Round
+from edge.disk import Table, draw
+from edge.records import Grid, Round
 from gateway.audit.arithmetic import finite
-from gateway.audit.arithmetic.finite import Worst
+from gateway.audit.arithmetic.finite import Span, SplitError, Worst, weigh
 from gateway.audit.claim import Claim, Effort
 from gateway.mechanisms import Verbs
 from recovery.disk import plan
+from recovery.disk.query import Query
 
 QUERIES = dict(recovery.disk.cases.rooms())
 
@@ -206,3 +212,190 @@ def test_the_worst_ratio_is_over_all_pairs_and_all_answers() -> None:
 
     worst.add({"a": 10})
     assert worst.ratio() == (math.inf, "b")
+
+
+# Runs of equal answers: the exact law of a draw from more numbers than can be tried.
+
+Step = tuple[str, int]
+
+
+def of_runs(lengths: list[int], answers: list[int]) -> Callable[[Any], int]:
+    """Return a program whose answers have these runs."""
+    ends = list(accumulate(lengths))
+
+    def program(rng: Any) -> int:
+        return answers[bisect_right(ends, rng.below(ends[-1]))]
+
+    return program
+
+
+def one_by_one(program: Callable[[Any], Any]) -> dict[Any, int]:
+    """Return the law of a program, each number of its draw tried: plain enumeration."""
+
+    class Given:
+        value, size = 0, 1
+
+        def below(self, n: int) -> int:
+            self.size = n
+            return self.value
+
+    given, law = Given(), Counter[Any]()
+    while given.value < given.size:
+        law[program(given)] += 1
+        given.value += 1
+    return dict(law)
+
+
+@given(st.lists(st.integers(1, 1 << 40), min_size=1, max_size=30))
+@settings(max_examples=200, deadline=None)
+def test_runs_add_up_to_the_exact_weight_of_each_answer(lengths: list[int]) -> None:
+    """Whatever their widths and their order."""
+    found = weigh(of_runs(lengths, list(range(len(lengths)))))
+
+    assert (found.law, found.total, found.broken) == (dict(enumerate(lengths)), sum(lengths), "")
+
+
+# What changes a number, and what is asked of it.
+PLAIN: dict[str, Callable[[Any, int], Any]] = {
+    "+": lambda u, k: u + k,
+    "-": lambda u, k: u - k,
+    "r-": lambda u, k: k - u,
+    "//": lambda u, k: u // (abs(k) + 1),
+    "%": lambda u, k: u % (abs(k) + 1),
+    "*": lambda u, k: u * k,
+    "&": lambda u, k: u & abs(k),
+    "int": lambda u, k: int(u),
+}
+ASKED: dict[str, Callable[[Any, int], Any]] = {
+    "<": lambda u, k: u < k,
+    "<=": lambda u, k: u <= k,
+    ">": lambda u, k: u > k,
+    ">=": lambda u, k: u >= k,
+    "==": lambda u, k: u == k,
+    "!=": lambda u, k: u != k,
+    "bool": lambda u, k: bool(u),
+    "divmod": lambda u, k: divmod(u, abs(k) + 1)[0],
+}
+steps = st.lists(
+    st.tuples(
+        st.sampled_from([*PLAIN, *ASKED]),
+        st.integers(-3, 40),
+    ),
+    max_size=8,
+)
+
+
+def worked(value: Any, what: list[Step]) -> Any:
+    """Return what a small program makes of a number: each step changes it, or is asked of it."""
+    said = []
+    for name, k in what:
+        if name in PLAIN:
+            value = PLAIN[name](value, k)
+        else:
+            said.append(ASKED[name](value, k))
+    return tuple(said), value == 7
+
+
+@pytest.mark.long
+@given(st.integers(1, 300), steps)
+@settings(max_examples=400, deadline=None)
+def test_a_program_of_any_steps_has_the_law_that_each_number_by_itself_gives(
+    size: int, what: list[Step]
+) -> None:
+    """The proof in `span`, held against plain enumeration."""
+
+    def program(rng: Any) -> Any:
+        return worked(rng.below(size), what)
+
+    found = weigh(program)
+
+    assert (found.law, found.broken) == (one_by_one(program), "")
+
+
+def test_a_span_that_is_asked_what_it_is_is_split() -> None:
+    """Words, bits and places in a list are of one number, and never of a Span."""
+    whole = Span(0, 99)
+    for asked in (str, repr, hash, int, abs, bool, lambda u: [1] * 200 and range(200)[u]):
+        with pytest.raises(SplitError):
+            asked(whole)
+    for name in ("bit_length", "to_bytes", "real"):
+        with pytest.raises(SplitError):
+            getattr(whole, name)
+    with pytest.raises(AttributeError):
+        whole.no_such_thing  # noqa: B018
+
+
+@pytest.mark.parametrize("value", [0, 1, 1999, 2000, 123_456_789, (1 << 60) - 1])
+def test_one_number_alone_that_is_answered_otherwise_is_found(value: int) -> None:
+    """A back door in one of 2**60 numbers: no sampling would ever hit it."""
+
+    def program(rng: Any) -> str:
+        u = rng.below(1 << 60)
+        return "door" if u == value else "near" if u < 2000 else "far"
+
+    found = weigh(program)
+
+    assert found.law.get("door") == 1
+    assert (sum(found.law.values()), found.broken) == (1 << 60, "")
+    assert found.tried < 40
+
+
+def test_the_device_s_own_draw_has_the_law_that_each_number_gives() -> None:
+    """Small weights, so that all of the numbers can be tried: every scheme, lines and a square."""
+    for shape in ((3, 3), (5, 1), (1, 4), (4, 2), (1, 1)):
+        for scheme in (*recovery.disk.cases.RADIAL, "krr"):
+            radius = None if scheme == "krr" else 2
+            query = Query(Grid(shape, 0), (2, 1), scheme=scheme, radius=radius)
+            made = plan(query, ())
+            assert made is not None
+            finest = made.params[1]
+            head, rest = made.params[3:5], list(made.params[5:])
+            at = 0
+            while at < len(rest):
+                parts = rest[at + 1]
+                for i in range(at + 2, at + 2 + parts):
+                    rest[i] = rest[i] * 50 // finest
+                at += 2 + parts
+            table = Table(made._replace(params=(made.params[0], 50, 369, *head, *rest)))
+
+            def program(rng: Any, table: Any = table) -> Any:
+                return draw(table, rng)
+
+            found = weigh(program)
+            assert (found.law, found.total) == (one_by_one(program), table.total)
+
+
+def test_an_answer_that_comes_again_has_the_weight_of_both_its_runs() -> None:
+    """A place is answered for being near, and again for being anywhere."""
+    found = weigh(of_runs([7 << 30, 3 << 30, 1 << 30, 1 << 30], [1, 2, 1, 3]))
+
+    assert found.law == {1: 8 << 30, 2: 3 << 30, 3: 1 << 30}
+
+
+def test_a_program_that_tells_a_span_from_a_number_is_found_at_the_ends() -> None:
+    """What the proof does not cover is tried."""
+
+    def program(rng: Any) -> str:
+        return "number" if isinstance(rng.below(1000), int) else "span"
+
+    assert weigh(program).broken
+
+
+def test_a_program_with_more_runs_than_can_be_followed_is_no_law() -> None:
+    """It would go on for years, or a part of it would be taken for the whole."""
+    assert weigh(lambda rng: int(rng.below(1 << 40)) & 1, most=50).broken
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda rng: rng.below(10) + rng.below(10),  # two draws
+        lambda rng: rng.below(10) or rng.below(3),  # sometimes two
+        lambda rng: 7,  # none
+    ],
+)
+def test_what_is_no_program_of_one_draw_is_not_taken_for_one(program: Any) -> None:
+    """Its law would be wrong without a word."""
+    found = weigh(program)
+
+    assert found.broken or found.total != sum(found.law.values()) or not found.total
