@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import ndtr
 
 from edge import entropy, tightening, wire
 from edge.budget import Budget
@@ -23,6 +21,7 @@ from edge.node import Node
 from edge.slots import Ram
 
 from ..mechanisms import named
+from .arithmetic.accountant import decimal_mu
 from .claim import Effort
 
 SITE, SITE_KEY = "audit", bytes(range(64, 96))
@@ -207,31 +206,16 @@ def scenes(mechanism: Any) -> list[Scenes]:
     for name, query in mechanism.subject.rooms():
         round = mechanism.plan(query, ())
         below, above = mechanism.subject.neighbours(query, round)
-        mu = _promised(round.guarantee, query.readings)
+        # What one reading may tell, by epsilon and delta and by rho as well.
+        promise = round.guarantee
+        epsilon, delta, rho = (
+            num / den for num, den in (promise.epsilon, promise.delta, promise.rho)
+        )
+        together = float(decimal_mu(epsilon, delta))
+        mu = min(together / math.sqrt(query.readings), math.sqrt(2 * rho))
         roomy = mechanism.subject.asked.roomy(round)
         found.append(Scenes(name, roomy, below, above, mu, math.sqrt(round.params[4])))
     return found
-
-
-def exact_mu(epsilon: float, delta: float) -> float:
-    """Return the most sigmas apart that neighbours may be, on the exact curve.
-
-    Source: Balle and Wang 2018, Theorem 8.
-    """
-
-    def over(mu: float) -> float:
-        near, far = ndtr(mu / 2 - epsilon / mu), ndtr(-mu / 2 - epsilon / mu)
-        return float(near - math.exp(epsilon) * far) - delta
-
-    return float(brentq(over, 1e-3, 50.0, xtol=1e-12))
-
-
-def _promised(promise: Any, readings: int) -> float:
-    """Return the sigmas that one reading may tell, by epsilon and delta and by rho as well."""
-    together = exact_mu(
-        promise.epsilon[0] / promise.epsilon[1], promise.delta[0] / promise.delta[1]
-    )
-    return min(together / math.sqrt(readings), math.sqrt(2 * promise.rho[0] / promise.rho[1]))
 
 
 def stretched(room: Scenes) -> tuple[Whole, Whole, float]:

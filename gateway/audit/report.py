@@ -91,16 +91,16 @@ def _line(row: Row, facts: bool) -> str:
         else verdict,
         cell(words),
         cell(row.where),
-        *(() if facts else (*map(number, _numbers(claim)), claim.unit)),
+        *(
+            ()
+            if facts
+            else (*map(number, (claim.claimed, claim.measured, claim.proven)), claim.unit)
+        ),
         f"{samples:,}" if samples else "",
         f"{claim.alpha:.1g}" if claim.alpha else "exact",
         f"{math.fsum(one.seconds for one in row.claims):.2f}",
     ]
     return f"| {' | '.join(cells)} |"
-
-
-def _numbers(claim: Claim) -> tuple[float, float, float]:
-    return claim.claimed, claim.measured, claim.proven
 
 
 def number(value: float) -> str:

@@ -14,7 +14,7 @@ from edge.host.enrol import provision
 from edge.host.rootkeys import chain_at, first_chain, state_key
 from edge.limits import Limits
 from edge.slots import COUNT, Ram
-from gateway.audit.attacks.power import ENDINGS, LEASE, Flash, PowerCut, Unflushed, live
+from gateway.audit.attacks.power import ENDINGS, LEASE, Flash, PowerCut, live
 
 ROOT = bytes(range(32))
 KEY = state_key(ROOT)
@@ -233,6 +233,26 @@ class Loose(Budget):
 
     def tighten(self, limits: Any) -> None:
         self.limits = limits
+
+
+class Unflushed:
+    """The same flash behind a cache that nobody flushes: read-back sees what a cut forgets."""
+
+    def __init__(self, flash: Flash) -> None:
+        self._flash = flash
+        self._cached: dict[int, bytes] = {}
+
+    def read(self, i: int) -> bytes:
+        """Return what slot i seems to hold."""
+        return self._cached.get(i, self._flash.read(i))
+
+    def write(self, i: int, data: bytes) -> None:
+        """Put data into the cache, where it stays."""
+        self._cached[i] = bytes(data)
+        self._flash.writes += 1
+        if self._flash.fuse == 0:
+            raise PowerCut
+        self._flash.fuse -= 1
 
 
 def wrong(budget: Any = Budget, copies: type[Copies] | None = None) -> Callable[..., Budget]:

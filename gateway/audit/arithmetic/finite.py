@@ -22,17 +22,6 @@ from ..claim import Claim, Effort, at_most, true
 from .accountant import ends
 from .exact import ONE, decay
 
-# What one wide draw decides, in exact whole numbers, for each of its values, none tried alone.
-#
-# A program that asks `below(n)` once, with n beyond what can be tried, answers the same for long
-# runs of values: weights of cells, laid end to end. The program is run on a `Span`, which stands
-# for all values of a run and is split wherever they part, until each run is one that was never
-# split: then all its values are answered so, by the proof in `span`. Its first and its last value
-# are tried as plain numbers beside that. The lengths of the runs that have one answer add up to
-# its exact weight out of n.
-#
-# What it cannot see: a program that treats a number by what kind of thing it is (see `span`).
-
 # One number that stands for many: what a program does with it, it does with each of them.
 #
 # A Span is handed to a program in the place of a drawn number. It answers every question about
@@ -174,6 +163,13 @@ class TwiceError(Exception):
 
 def weigh(program: Callable[[Any], Hashable], most: int = MOST) -> Weights:
     """Return the law of a program that makes one draw, from its runs of equal answers.
+
+    A program that asks `below(n)` once, with n beyond what can be tried, answers the same for long
+    runs of values: weights of cells, laid end to end. The program is run on a `Span`, which stands
+    for all values of a run and is split wherever they part, until each run is one that was never
+    split: then all its values are answered so, by the proof at `Span`. Its first and its last
+    value are tried as plain numbers beside that. The lengths of the runs that have one answer add
+    up to its exact weight out of n.
 
     Args:
         program: called with a source of random numbers; what it returns is its answer.

@@ -65,13 +65,6 @@ def discrete_gaussian(variance: float, times: int = 1) -> tuple[NDArray[np.int64
     return values, np.maximum(total[middle - reach_all : middle + reach_all + 1], 0)
 
 
-def along_one(shift: int, variance: float) -> Losses:
-    """Return the exact losses of one sensor whose reading moves by so many grains."""
-    values, probabilities = discrete_gaussian(variance)
-    losses = shift * (2.0 * values + shift) / (2 * variance)
-    return Losses(np.asarray(losses, dtype=np.float64), probabilities)
-
-
 def together(
     shifts: Sequence[int], variance: float, readings: int = 1, blur: float = BLUR
 ) -> Losses:

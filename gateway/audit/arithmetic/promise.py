@@ -39,7 +39,7 @@ def _followed(name: str, mechanism: Any, query: Any, release: Any) -> Iterator[C
     yield true(f"{name}: a map leaves its releases as they were", release == before, samples=1)
     yield true(
         f"{name}: the same releases give the same map, to the last bit",
-        _same(first, second),
+        _bits(first) == _bits(second),
         samples=2,
     )
     yield true(
@@ -56,12 +56,8 @@ def _warm(mechanism: Any, query: Any, round: Any) -> Any:
     return Release(round, [times * int(value) for value in seen], 1)
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Say whether two results agree in every field, floats to their last bit."""
-    return _bits(one) == _bits(other)
-
-
 def _bits(result: Any) -> list[tuple[str, object]]:
+    """Return every field of a result, floats to their last bit."""
     names = getattr(result, "__dataclass_fields__", None) or result._fields
     values = ((name, getattr(result, name)) for name in names)
     return [(name, v.tobytes() if isinstance(v, np.ndarray) else repr(v)) for name, v in values]

@@ -20,7 +20,7 @@ from ...devices.enrol import budgets, enrol, keycount
 from ...faults import OperatorFault
 from ...mechanisms import Mechanism, serving
 from ..arithmetic import accountant
-from ..bench import Device, exact_mu, message, replaced
+from ..bench import Device, message, replaced
 from ..claim import Claim, Effort, at_most, true
 
 READINGS, SENSORS, MORE = 4, 3, 6
@@ -155,7 +155,7 @@ def _budgets(mode: str, mechanism: Any, path: Path, folder: Path) -> Iterator[Cl
     epsilon, delta = (num / den for num, den in (query.epsilon, query.delta))
     yield at_most(
         f"the whole budget of a {mode} device is worth no more than epsilon and delta",
-        exact_mu(epsilon, delta),
+        float(accountant.decimal_mu(epsilon, delta)),
         (2e-9 * worth) ** 0.5,
         unit="sigmas",
         samples=SENSORS,

@@ -78,26 +78,6 @@ class Flash:
         return new[:place] + self._rng.below(1 << (8 * rest)).to_bytes(rest, "big")
 
 
-class Unflushed:
-    """The same flash behind a cache that nobody flushes: read-back sees what a cut forgets."""
-
-    def __init__(self, flash: Flash) -> None:
-        self._flash = flash
-        self._cached: dict[int, bytes] = {}
-
-    def read(self, i: int) -> bytes:
-        """Return what slot i seems to hold."""
-        return self._cached.get(i, self._flash.read(i))
-
-    def write(self, i: int, data: bytes) -> None:
-        """Put data into the cache, where it stays."""
-        self._cached[i] = bytes(data)
-        self._flash.writes += 1
-        if self._flash.fuse == 0:
-            raise PowerCut
-        self._flash.fuse -= 1
-
-
 PAID_AHEAD = 8  # answers that are paid for at a time, and numbers that may come again after a cut
 
 

@@ -15,7 +15,7 @@ from edge import ahead, entropy, thermal, veil
 from edge.node import Node
 from gateway.audit.attacks import device
 from gateway.audit.attacks.device import apart, learnt, misfit, product, rate, variance
-from gateway.audit.bench import Scenes, exact_mu, scenes
+from gateway.audit.bench import Scenes, scenes
 from gateway.audit.claim import ALPHA, Claim, Effort
 from gateway.mechanisms import MECHANISMS
 
@@ -319,9 +319,3 @@ def test_noise_per_sensor_instead_of_for_all_together_is_rejected() -> None:
     )
 
     assert any("no further apart" in sentence for sentence in audited(room))
-
-
-def test_the_promise_is_read_off_the_exact_curve() -> None:
-    """Balle and Wang: sigma 3.7306 for epsilon 1, delta 1e-5; 0.4999 for 10 and 1e-5."""
-    assert 1 / exact_mu(1, 1e-5) == pytest.approx(3.7306, abs=1e-3)
-    assert 1 / exact_mu(10, 1e-5) == pytest.approx(0.4999, abs=1e-3)
