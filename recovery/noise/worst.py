@@ -154,6 +154,7 @@ PRESENCE = 0  # instead of a distance: a source that comes or goes
 
 _NEAR = 1.001  # of the squared sensitivity: noise is half a part in a thousand wider at the most
 _NARROW = 1e-5  # of the logarithm of the spread: a stretch is halved no further
+_UP = 1 + 1e-12  # a bound is rounded up by more than its floats can lose, many times over
 
 
 class Grains(NamedTuple):
@@ -176,8 +177,8 @@ class Grains(NamedTuple):
         x = norms * self.intensity_max * (1 + 1e-9) / unit
         counts = np.minimum(np.square(x + root), sensors + np.where(x > 1, 3 * np.square(x), 0))
         if self.step is None or (self.step * Fraction(2) ** self.exponent).denominator == 1:
-            return np.asarray(counts * (unit / grain) ** 2)
-        return np.asarray(np.square(np.sqrt(counts) * (unit / grain) + root))
+            return np.asarray(counts * (unit / grain) ** 2 * _UP)
+        return np.asarray(np.square(np.sqrt(counts) * (unit / grain) + root) * _UP)
 
 
 class Stretch(NamedTuple):

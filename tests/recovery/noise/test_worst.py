@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edge.records import Grid
@@ -163,6 +163,7 @@ def test_where_fresh_heat_is_felt_most_the_bound_is_its_own() -> None:
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
+@example([1e-200] * 3, 0, None)  # 3, where the square of a root of three is less in floats
 @given(
     st.lists(st.floats(0, 40), min_size=1, max_size=12),
     st.integers(-2, 6),
@@ -176,4 +177,4 @@ def test_rounding_never_goes_beyond_what_the_norm_allows(
     whole = sent(block, exponent, step)
 
     most = Grains(exponent, step, 1.0).most(np.linalg.norm(block, axis=0), len(changes))
-    assert float(np.square(whole).sum()) <= most[0] * (1 + 1e-15)  # the last digit of a float
+    assert float(np.square(whole).sum()) <= most[0]
