@@ -27,7 +27,7 @@ def keeping(settings: Storage, store: Store, metrics: Metrics | None = None) -> 
 
     if metrics is not None:
         metrics.before_reading(lambda: _gauge(metrics, store))
-    return Chore(FORGET_S, forget), Chore(WRITE_BACK_S, store.checkpoint)
+    return Chore(FORGET_S, forget), Chore(WRITE_BACK_S, store.write_back)
 
 
 def _gauge(metrics: Metrics, store: Store) -> None:

@@ -148,6 +148,7 @@ def _written(source: sqlite3.Connection, out: Path) -> None:
         with closing(sqlite3.connect(out)) as copy:
             source.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")  # one file, wherever it is carried
+            copy.execute("PRAGMA user_version=0")  # the mark is the running gateway's
             said = copy.execute("PRAGMA integrity_check").fetchone()[0]
             found = _rows(copy)
     finally:

@@ -2,10 +2,13 @@
 
 A file that is deleted or replaced under a gateway takes every write as before, and is gone with
 the process. So after each commit, and before anybody is told of it, the path must still lead to
-the files that were opened. At PostgreSQL the same holds of a database that is dropped and made
-anew: its tables have other numbers.
+the files that were opened. A file over which another is written keeps its number: so a gateway
+that runs writes a mark into the file's header, a number at random that no copy of before has and
+that `heatveil backup` takes out, and looks for it before each commit and after. At PostgreSQL the
+same holds of a database that is dropped and made anew: its tables have other numbers.
 """
 
+import secrets
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -42,11 +45,9 @@ class Identity:
         commit = engine.dialect.do_commit
 
         def committed(connection: Any) -> None:
-            if self._look.before_commit:
-                self.check(connection)
-                commit(connection)
-            else:
-                commit(connection)
+            self.check(connection)
+            commit(connection)
+            if self._look.after_commit:
                 self.check(connection)
 
         # Every commit passes here, whoever began the transaction; there is no event after one.
@@ -55,6 +56,11 @@ class Identity:
     def on_loss(self, heard: Callable[[], object]) -> None:
         """Have this called once, on the thread that finds that the store is another."""
         self._heard.append(heard)
+
+    def mark(self) -> None:
+        """Write a new mark into the header of a file; for who alone may write to it for long."""
+        if isinstance(self._look, _Files):
+            self._look.mark()
 
     def condemn(self, fault: ReplacedFault) -> None:
         """Let nobody go on with this store, whatever its files say, and have that heard.
@@ -97,10 +103,12 @@ class _Files:
     So no other file can have their numbers, and what they hold can be saved after they are gone.
     """
 
-    before_commit = False
+    after_commit = True
 
     def __init__(self, engine: Engine, path: Path) -> None:
-        self._path = path.absolute()
+        self._engine, self._path = engine, path.absolute()
+        self._marks, self._looking = list[int](), threading.Lock()
+        self._over = False  # whether another file was written over ours
         self._anchor = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._anchor.execute("SELECT count(*) FROM sqlite_master").fetchone()
         self._size, self._known = 0, [_number(self._beside(end)) for end in ENDS]
@@ -124,12 +132,43 @@ class _Files:
         with suppress(OSError):
             size = self._path.stat().st_size
             if size < self._size:
+                self._over = True
                 return f"{self._path} is shorter than it was: another was copied over it"
             self._size = size
+        with self._looking:  # no new mark is written meanwhile
+            if self._marks and (seen := self._seen()) is not None:
+                if seen not in self._marks:
+                    self._over = True
+                    return f"{self._path} is without our mark: another was copied over it"
+                if seen == self._marks[-1]:
+                    self._marks = [seen]
         return ""
+
+    def mark(self) -> None:
+        """Write a new mark, which reaches the file when its log is written back."""
+        new = secrets.randbelow(2**31 - 1) + 1
+        with self._looking:
+            self._marks = [*(self._marks or [self._seen() or 0]), new]
+        with self._engine.begin() as connection:
+            connection.exec_driver_sql(f"PRAGMA user_version = {new}")
+
+    def _seen(self) -> int | None:
+        """Return the mark in the file itself, whatever its log says; None if none can be read."""
+        # Opened by SQLite, for closing a file in any other way lets go of the locks on it.
+        where = f"{self._path.as_uri()}?mode=ro&immutable=1"
+        try:
+            with closing(sqlite3.connect(where, uri=True)) as file:
+                found: int = file.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.OperationalError:
+            return None
+        except sqlite3.DatabaseError:
+            return -1  # it is no store
+        return found
 
     def rescued(self) -> str:
         """Save what the files hold, if it is whole; return what became of it, as a sentence."""
+        if self._over:
+            return "What it held is written over"
         out = self._path.with_name(self._path.name + ".rescued")
         try:
             files.rescue(self._anchor, out)
@@ -141,7 +180,7 @@ class _Files:
 class _Numbers:
     """A store at PostgreSQL: the numbers of its cluster, database and tables."""
 
-    before_commit = True  # what is written holds its table until then
+    after_commit = False  # what is written holds its table until then
 
     def __init__(self, engine: Engine) -> None:
         borrowed = engine.raw_connection()

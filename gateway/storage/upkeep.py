@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from ..intake.outcomes import Letter
 from . import files, post, retention, standing
+from .identity import Identity
 from .places import Place
 
 PAUSE_S = 0.005  # between two transactions that forget: others are waiting for the file
@@ -19,6 +20,7 @@ class Upkeep:
     _engine: Engine
     _reads: Engine
     place: Place
+    identity: Identity
 
     def letters(self, limit: int = 100) -> list[Letter]:
         """Return the letters that the broker has not acknowledged, oldest first."""
@@ -82,6 +84,13 @@ class Upkeep:
         Returns False, after a second at the most, while a reader needs the log.
         """
         return not isinstance(self.place, Path) or files.checkpoint(self._engine)
+
+    def write_back(self) -> bool:
+        """Mark the file anew as this gateway's, and empty its log; as `checkpoint`."""
+        self.identity.mark()
+        done = self.checkpoint()
+        self.identity.check()  # from now on the mark of before is none
+        return done
 
     def backup(self, path: Path) -> None:
         """Write a copy of the file as it stands now, while others write on.

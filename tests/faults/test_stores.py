@@ -200,6 +200,10 @@ def taken_away(site: Stage, how: str, *switches: str) -> Child:
         site.database.unlink()
     elif how == "log deleted":
         Path(f"{site.database}-wal").unlink()
+    elif how == "written over":
+        files.backup(site.database, copy := site.database.with_name("copy"))
+        with site.database.open("r+b") as out:
+            out.write(copy.read_bytes().ljust(site.database.stat().st_size, b"\0"))
     else:
         other = site.database.with_name("another")
         Store(other, SITE).close()
@@ -229,6 +233,18 @@ def test_store_taken_away_under_a_gateway(stage: Staged, how: str) -> None:
     assert found.whole, found
     assert found.counted == FEW
     assert site.charges() == (site.opened(), site.opened() * site.price, 0)
+
+
+@pytest.mark.long
+def test_store_written_over_under_a_gateway(stage: Staged) -> None:
+    """A copy of no less length, in place: the file's number is the same, its mark is not."""
+    site = stage(sensors=FEW, gather_s=60)
+    gateway = taken_away(site, "written over")
+    assert gateway.wait(20) == ReplacedFault.status
+
+    assert 0 < site.freed() < FEW
+    assert "without our mark" in gateway.said()
+    assert not site.database.with_name(site.database.name + ".rescued").exists()
 
 
 @takes_long

@@ -105,6 +105,26 @@ def test_a_copy_over_the_file_is_seen_by_its_length(tmp_path: Path) -> None:
         store.keep([kept(2)])
 
 
+@pytest.mark.parametrize("made_by", ["cp", "heatveil backup"])
+def test_a_copy_over_the_file_is_seen_by_its_mark(tmp_path: Path, made_by: str) -> None:
+    """However long it is; and nobody is told that what was there is saved."""
+    path, copy = tmp_path / "heatveil.sqlite", tmp_path / "copy.sqlite"
+    store = Store(path, "lab")
+    assert store.write_back()
+    if made_by == "cp":
+        shutil.copyfile(path, copy)
+        assert store.write_back()  # as every five minutes
+    else:
+        store.backup(copy)
+    assert copy.stat().st_size == path.stat().st_size
+    with path.open("r+b") as out:
+        out.write(copy.read_bytes())
+    with closing(store), pytest.raises(ReplacedFault):
+        store.keep([kept(2)])
+
+    assert not path.with_name(path.name + ".rescued").exists()
+
+
 def test_what_comes_and_goes_beside_a_store_is_no_loss(tmp_path: Path) -> None:
     """The control: other readers and writers, copies, an emptied log, a second name."""
     path = tmp_path / "heatveil.sqlite"
@@ -112,8 +132,12 @@ def test_what_comes_and_goes_beside_a_store_is_no_loss(tmp_path: Path) -> None:
     for seq in range(1, 4):
         other = Store(path, "lab")
         other.quarantine("north", "why")
+        with closing(sqlite3.connect(path)) as reader:
+            reader.execute("BEGIN").execute("SELECT count(*) FROM reports").fetchone()
+            assert not store.write_back()  # the mark of before stands in the file
+            store.keep([kept(10 + seq)])
         other.close()
-        assert store.checkpoint()
+        assert store.write_back()
         store.backup(tmp_path / f"copy-{seq}.sqlite")
         store.keep([kept(seq)])
     os.link(path, tmp_path / "second name")
