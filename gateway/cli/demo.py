@@ -36,7 +36,7 @@ from ..deployment import Deployment
 from ..devices.broker.embedded import run_broker
 from ..devices.enrol import budgets, enrol
 from ..devices.enrol.granting import granted
-from ..devices.fleet.nodes import Nodes
+from ..devices.fleet.crowd import Crowd
 from ..mechanisms.flags import ratio
 from ..mechanisms.scores import SEEDED, data_free, scores
 from ..mechanisms.summary import Floats, most_of, places_of_most, written
@@ -311,7 +311,7 @@ def run(
         known = enrol.known(made.secrets)
         service = stack.enter_context(Service(deployment, known, on_event=tell, health=health))
         page.attach(reader=stack.enter_context(closing(Reader(place_of(deployment)))))
-        stack.enter_context(Nodes(deployment.mqtt, "demo", "thermal", fleet_in(room, devices)))
+        stack.enter_context(Crowd(deployment.mqtt, fleet_in(room, devices))).wait()
         stops.append(service.stop)
         if not over.is_set():
             service.wait_connected().run(rounds)

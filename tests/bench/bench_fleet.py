@@ -6,7 +6,7 @@ A mosquitto of this run, on loopback, and beside it a process that asks Rounds a
 for each frame, as a gateway does. Each frame is a whole one: the Round verified, paid for, read,
 hidden, signed, kept, at QoS 1 to the broker, and freed by its Receipt. CPU is of the fleet's
 process alone; memory is what Linux calls private. Beside it, in the same run: the same links with
-frames that were made before; and the fleet that `heatveil demo` has, on threads and paho.
+frames that were made before.
 """
 
 import argparse
@@ -234,16 +234,6 @@ def links(there: Site) -> Iterator[None]:
     loop.close()
 
 
-@contextmanager
-def threads(there: Site) -> Iterator[None]:
-    """Put the fleet of the demonstration on a site's broker."""
-    from gateway.devices.enrol import budgets
-    from gateway.devices.fleet.nodes import Nodes
-
-    with Nodes(there.broker, SITE, "thermal", there.fleet(budgets.in_memory())):
-        yield
-
-
 def machines(count: int, program: str) -> None:
     """Print how long as many interpreters take, from nothing to a Receipt for a frame of each."""
     from edge.slots import Files
@@ -305,9 +295,6 @@ def main() -> None:
     for loops in (1, 8):  # threads, so that a disk may flush for several at once
         what = f"{few} on the disk, {loops} loop{'s' * (loops > 1)}"
         measured(what, few, min(rounds, 5), crowd(loops, True))
-    mine = measured(f"{few} of edge.device, one loop", few, rounds, crowd(1, False))
-    peer = measured(f"{few} on threads and paho", few, rounds, threads)
-    print(f"edge.device takes {mine / peer:.2f} of the peer's CPU")
     if given.machines:
         machines(given.machines, given.vm)
 

@@ -109,15 +109,13 @@ def test_database_killed_control(stage: Staged, need: Callable[[str], str]) -> N
 
 
 @takes_long
-@pytest.mark.parametrize(
-    ("store", "fleet"), [*((store, "threads") for store in STORES), (STORES[0], "edge")]
-)
-def test_gateway_broker_and_edge_kill_9(stage: Staged, store: str, fleet: str) -> None:
+@pytest.mark.parametrize("store", STORES)
+def test_gateway_broker_and_edge_kill_9(stage: Staged, store: str) -> None:
     """What is in a broker's memory and what is on its way is sent again until the receipt."""
     kills, sensors = sized(2, 12), 40
     given = {"sensors": sensors, "readings": 3 * kills, "every_s": 0.5, "store": store}
     site, world = stage(**given), random.Random(2)
-    gateway, edges = site.gateway("slow_store"), site.edges(fleet=fleet)
+    gateway, edges = site.gateway("slow_store"), site.edges()
     for kill in range(kills):
         assert eventually(lambda kill=kill: len(site.said()) > (kill + 0.3) * sensors)
         time.sleep(world.uniform(0, 0.3))
@@ -135,9 +133,9 @@ def test_gateway_broker_and_edge_kill_9(stage: Staged, store: str, fleet: str) -
     assert site.charges()[2] == 0
 
 
-def queued_and_killed(site: Stage, frees: str, fleet: str) -> int:
+def queued_and_killed(site: Stage, frees: str) -> int:
     """Let a broker hold the answers of a round for a gateway that is away; kill it; lost then."""
-    gateway, edges = site.gateway(), site.edges(frees=frees, fleet=fleet, start=False)
+    gateway, edges = site.gateway(), site.edges(frees=frees, start=False)
     assert site.asked()
     gateway.freeze()
     edges.start()
@@ -151,19 +149,15 @@ def queued_and_killed(site: Stage, frees: str, fleet: str) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("fleet", ["threads", "edge"])
-def test_gateway_broker_and_edge_kill_9_while_the_broker_holds_all(
-    stage: Staged, fleet: str
-) -> None:
+def test_gateway_broker_and_edge_kill_9_while_the_broker_holds_all(stage: Staged) -> None:
     """A broker's acknowledgement promises memory and not a disk."""
-    assert queued_and_killed(stage(readings=2), "receipt", fleet) == 0
+    assert queued_and_killed(stage(readings=2), "receipt") == 0
 
 
 @takes_long
-@pytest.mark.parametrize("fleet", ["threads", "edge"])
-def test_gateway_broker_and_edge_kill_9_control(stage: Staged, fleet: str) -> None:
+def test_gateway_broker_and_edge_kill_9_control(stage: Staged) -> None:
     """Freed when the broker acknowledges, a reading is gone with the broker."""
-    assert queued_and_killed(stage(readings=2), "puback", fleet) == 20
+    assert queued_and_killed(stage(readings=2), "puback") == 20
 
 
 def forgotten(site: Stage, *switches: str) -> bool:

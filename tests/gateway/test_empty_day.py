@@ -21,7 +21,7 @@ from empty_days import (
 from gateway import config
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.enrol.granting import granted
-from gateway.devices.fleet.nodes import Nodes
+from gateway.devices.fleet.crowd import Crowd
 from gateway.lab.simulate.day import Thermometers
 from gateway.lab.simulate.rooms import room_of
 from gateway.operating import Mqtt
@@ -110,7 +110,7 @@ class Days:
         """Run a gateway for so many rounds."""
         with (
             Service(self.deployment, self.devices, on_event=self.hear) as service,
-            Nodes(self.deployment.mqtt, self.deployment.site.name, "thermal", self.fleet),
+            Crowd(self.deployment.mqtt, self.fleet),
         ):
             service.wait_connected()
             service.run(rounds)

@@ -16,7 +16,6 @@ from gateway import config
 from gateway.deployment import Deployment
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
-from gateway.devices.fleet.nodes import Nodes
 from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
 from gateway.mechanisms import first_limits, named
@@ -111,7 +110,7 @@ def _crowd(square: Square) -> Any:
 
 
 def _nodes(square: Square) -> Any:
-    return Nodes(square.mqtt, square.site, "disk", square.people())
+    return Crowd(square.mqtt, square.people())
 
 
 @pytest.mark.long
@@ -179,7 +178,7 @@ def test_no_more_is_asked_and_nothing_more_is_answered(square: Square) -> None:
 def test_a_gateway_that_dies_in_a_round_pays_for_it_once(square: Square) -> None:
     """And takes the answers that were there: nobody answers twice."""
     half = DEVICES // 2
-    with Nodes(square.mqtt, square.site, "disk", square.people(half)), square.service() as service:
+    with Crowd(square.mqtt, square.people(half)), square.service() as service:
         running = threading.Thread(target=service.run, args=(1,))
         running.start()
         assert eventually(lambda: [e for e in square.told("reports") if e["came"] == half])

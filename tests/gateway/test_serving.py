@@ -20,7 +20,7 @@ from gateway.deployment import Deployment
 from gateway.devices.broker import embedded
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.enrol.granting import granted
-from gateway.devices.fleet.nodes import Nodes
+from gateway.devices.fleet.crowd import Crowd
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mechanisms import named
 from gateway.mqtt.pump import Pump
@@ -73,9 +73,9 @@ class Room:
         fleet.show(self.truth)
         return fleet
 
-    def nodes(self, fleet: Any = None) -> Nodes:
+    def nodes(self, fleet: Any = None) -> Crowd:
         """Return the devices on the broker."""
-        return Nodes(self.mqtt, self.site, "thermal", fleet or self.fleet())
+        return Crowd(self.mqtt, fleet or self.fleet())
 
     def service(self, **changes: Any) -> Service:
         """Return the gateway; what it tells is added to `events`."""
@@ -177,7 +177,7 @@ def test_a_silent_sensor_costs_the_round_its_deadline_and_no_more(room: Room) ->
 
     class Deaf:
         names = fleet.names[1:]
-        node, read = fleet.node, fleet.read
+        member, read = fleet.member, fleet.read
 
     began_s = time.monotonic()
     with room.service(rounds={"gather_s": 0.7}) as service, room.nodes(Deaf()):
@@ -209,7 +209,7 @@ def test_an_interrupted_round_goes_on_after_a_restart_and_is_charged_once(room: 
 
     class Half:
         names = fleet.names[:5]
-        node, read = fleet.node, fleet.read
+        member, read = fleet.member, fleet.read
 
     with room.service() as service, room.nodes(Half()):
         runner = threading.Thread(target=service.run)
@@ -223,7 +223,7 @@ def test_an_interrupted_round_goes_on_after_a_restart_and_is_charged_once(room: 
 
     class Others:
         names = fleet.names[5:]
-        node, read = fleet.node, fleet.read
+        member, read = fleet.member, fleet.read
 
     with room.service() as service, room.nodes(Others()):
         service.run(rounds=1)
@@ -408,7 +408,7 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that lost its memory must not cost a reading, nor a device its noise."""
-    monkeypatch.setattr("gateway.devices.fleet.nodes.RESEND_S", 0.1)
+    monkeypatch.setattr("edge.talking.AGAIN_MS", 100)
     plan = named("thermal").plan(config.query(room.deployment()), [])
     topic = wire.round_topic(room.site, "thermal")
     asked = post.pack_round(plan, room.devices.site_key, topic)

@@ -1,17 +1,18 @@
 """Layers `spoken`, `words` and `moments`: what a device gives away beside its answer."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
 from scipy.stats import binom
-from structlog.testing import capture_logs
 
-from edge import thermal, veil
+from edge import device as edge_device
+from edge import thermal, tightening, veil, wire
+from edge.ring import Ring
 from edge.ticker import Ticker
 
-from ...devices.fleet.dialogue import Dialogue
 from ..bench import Device, asked_of, listening, message, plans, replaced
 from ..claim import Claim, Effort, at_most, true
 
@@ -102,17 +103,66 @@ def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
     )
 
 
+class _Line:
+    """A client that notes what it is given, and when: (ms, leaf, payload, whether retained)."""
+
+    connected, reconnects = True, 0
+
+    def __init__(self, clock: list[int]) -> None:
+        self.clock = clock
+        self.said: list[tuple[int, str, bytes, bool]] = []
+        self.link = SimpleNamespace(busy=False, hush=lambda uptime, until_ms: None)
+
+    async def publish(
+        self, topic: str, payload: bytes, qos: int = 0, retain: bool = False
+    ) -> bool:
+        """Return True: a broker has everything at once."""
+        self.said.append((self.clock[0], topic.rpartition("/")[2], payload, retain))
+        return True
+
+
+class _Spoken:
+    """A whole `edge.device` on a clock of ours, one look at a time."""
+
+    def __init__(self, device: Device, clock: list[int]) -> None:
+        uptime = SimpleNamespace(EARLY_MS=0, now_ms=lambda: clock[0], stay=lambda due_ms: None)
+        self.line, self.ring = _Line(clock), Ring(1 << 16)
+        self._device = edge_device.Device(
+            device.identity,
+            device.budget,
+            lambda params: device.seen(5),
+            self.line,
+            self.ring,
+            tick_ms=TICK_MS,
+            uptime=uptime,
+            tables=device.tables,
+            mechanism=device.round.mechanism,
+        )
+        self.node = self._device.node
+
+    def hear(self, topic: str, payload: bytes) -> None:
+        """Take a message, as its client gives it."""
+        self._device._came(topic, payload)
+
+    def look(self) -> None:
+        """Let it do what it would do now, and say what it has to say."""
+        self._device._look()
+        with suppress(StopIteration):  # a client that never waits
+            self._talk().send(None)
+
+    async def _talk(self) -> None:
+        while await self._device._talker._say():
+            pass
+
+
 def _said(round: Any, root: bytes, mode: str) -> Claim:
     """Return whether a device on the broker says anything between a Round and its tick.
 
     Limits come right behind each Round: what is said of them would show when the frame was made.
     """
-    device, now_ms, said, slowed = Device(round, root), [0], [], [0]
-    fleet: Any = SimpleNamespace(
-        node=lambda name: device.node, read=lambda name, params: device.seen(5)
-    )
-    dialogue = Dialogue(fleet, "bench-1", lambda *words: said.append((now_ms[0], *words)))
-    asking = device.asked
+    device, now_ms, slowed = Device(round, root), [0], [0]
+    spoken = _Spoken(device, now_ms)
+    said, asking, site = spoken.line.said, device.asked, device.identity.site
     draw: Any = asking.DRAWS.draw
 
     def slow(*given: Any) -> Any:
@@ -122,17 +172,19 @@ def _said(round: Any, root: bytes, mode: str) -> Claim:
         return noise
 
     wrong = []
-    with replaced(asking.DRAWS, "draw", slow), capture_logs():
+    with replaced(asking.DRAWS, "draw", slow):
         for number in range(1, ROUNDS + 1):
-            dialogue.look(now_ms[0])
+            spoken.look()
+            now_ms[0] += TICK_MS  # what came before the tick after a draw counts as come at it
             came, said[:] = now_ms[0], []
-            limits = device.node._budget.limits
-            dialogue.hear("round", message(round, number)[1], came)
+            limits = spoken.node._budget.limits
+            spoken.hear(wire.round_topic(site, round.mechanism), message(round, number)[1])
             order = device.order(limits._replace(version=limits.version + 1))
-            dialogue.hear("cmd/limits", order, now_ms[0])
+            spoken.hear(tightening.topic(site, device.identity.name), order)
             while now_ms[0] < came + 3 * TICK_MS:
-                dialogue.look(now_ms[0])
+                spoken.look()
                 now_ms[0] += 1
+            spoken.ring.free()  # as a receipt does
             first = [(at_ms - came, leaf) for at_ms, leaf, _, _ in said]
             if not first or first[0] != (TICK_MS, "data") or first.count(first[0]) != 1:
                 wrong.append(f"{first[:2]}")

@@ -98,7 +98,7 @@ def made(told: "dict[str, Any]") -> "tuple[Any, Any, tuple[Any, ...]]":
         read,
         client,
         Kept(told["frames"], told["room"]),
-        tick_ms=100,  # as `dialogue.TICK_MS`
+        tick_ms=100,  # as `member.TICK_MS`
         step=told["step"] and tuple(told["step"]),
         follower=follower,
         tables=told["tables"],

@@ -19,7 +19,8 @@ from edge.mqtt import Client
 
 from .alarm import Alarm, Clockwork
 from .counts import Counts
-from .dialogue import TICK_MS
+
+TICK_MS = 100  # nothing is read or written here that takes long
 
 log = structlog.get_logger()
 

@@ -4,7 +4,6 @@
 
 What a device has put into its spool it also writes into spool.log, for the judge. OPTIONS is JSON:
 
-    fleet    "threads", as `heatveil demo` has it, or "edge", as `heatveil fleet` and boards
     frees    "receipt", or "puback" for devices that trust the broker's acknowledgement
     resend_s seconds after which what has no receipt is sent again
 """
@@ -21,13 +20,11 @@ from typing import Any, ClassVar
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edge import cbor, talking, wire
-from edge.node import Node
 from gateway import config, logs
 from gateway.cli.serve import on_signal
 from gateway.devices.enrol import budgets, enrol
-from gateway.devices.fleet import nodes, spool
+from gateway.devices.fleet import spool
 from gateway.devices.fleet.crowd import Crowd
-from gateway.devices.fleet.dialogue import Dialogue
 from gateway.devices.fleet.member import Line
 from harness.faking import mend_sleep
 from physics.fleet import Member
@@ -37,9 +34,8 @@ class Still:
     """Devices that always see the same."""
 
     def __init__(self, devices: list[Any]) -> None:
-        self._nodes = {who.name: Node(who, budget) for who, budget in devices}
-        self.names = tuple(self._nodes)
         self._members = {who.name: Member(who, budget, None, None) for who, budget in devices}
+        self.names = tuple(self._members)
 
     def member(self, name: str) -> Member:
         return self._members[name]
@@ -47,11 +43,8 @@ class Still:
     def starts_again(self, name: str, budget: Any) -> None:
         """Nobody dies here but with the process."""
 
-    def node(self, name: str) -> Any:
-        return self._nodes[name]
-
     def read(self, name: str, params: Any) -> tuple[int, ...]:
-        return (100,) * self._nodes[name].identity.sensors
+        return (100,) * self._members[name].identity.sensors
 
 
 class Logged(spool.Lasting):
@@ -78,8 +71,8 @@ class Logged(spool.Lasting):
         )
 
 
-def edge_trusting() -> None:
-    """The same, for devices of edge: what has its PUBACK is taken for received."""
+def trusting() -> None:
+    """Let every device free its spool as soon as the broker acknowledges: the control."""
     publish = Line.publish
 
     async def said(self: Any, topic: str, payload: bytes, *how: Any) -> bool:
@@ -91,37 +84,14 @@ def edge_trusting() -> None:
     Line.publish = said  # type: ignore[method-assign]
 
 
-def trusting(link_free: Any = None) -> None:
-    """Let every device free its spool as soon as the broker acknowledges: the control."""
-    say, hear = nodes.Nodes._say, Dialogue.hear
-
-    def said(self: Any, name: str, leaf: str, payload: bytes, retain: bool) -> None:
-        if leaf != "data":
-            return say(self, name, leaf, payload, retain)
-        topic = wire.topic(self._site, name, leaf)
-        sent = lambda: self._crew.hear(name, "puback", payload)  # noqa: E731
-        self._links[name].publish(topic, payload, retain=retain, on_sent=sent)
-
-    def heard(self: Any, leaf: str, payload: bytes, now_ms: int) -> None:
-        if leaf != "puback":
-            return hear(self, leaf, payload, now_ms)
-        if self.spool.oldest == payload:
-            self.spool.free()
-            self.resend()
-
-    nodes.Nodes._say, Dialogue.hear = said, heard  # type: ignore[method-assign]
-
-
 def main(path: Path, options: dict[str, Any]) -> None:
     logs.to_stderr()
     deployment = config.load(path)
     secrets = enrol.load_secrets(path.with_name("secrets.json"), deployment.site.name)
     folder = path.with_name("state")
-    edge = options.get("fleet") == "edge"
-    resend_s = options.get("resend_s", 1.0)
-    nodes.RESEND_S, talking.AGAIN_MS = resend_s, round(1000 * resend_s)
+    talking.AGAIN_MS = round(1000 * options.get("resend_s", 1.0))
     if options.get("frees") == "puback":
-        (edge_trusting if edge else trusting)()
+        trusting()
     log = os.open(path.with_name("spool.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(log, f"day {time.time():.0f}\n".encode())  # as these devices would have it
     over = threading.Event()
@@ -131,13 +101,9 @@ def main(path: Path, options: dict[str, Any]) -> None:
 
     with budgets.kept(folder) as place, on_signal(over.set):
         there = Still(budgets.boot(secrets, place).devices)
-        if edge:
-            with Crowd(deployment.mqtt, there, None, spooled) as fleet:
-                fleet.wait(over=over)
-                over.wait()
-        else:
-            with nodes.Nodes(deployment.mqtt, secrets.site, "thermal", there, None, spooled):
-                over.wait()
+        with Crowd(deployment.mqtt, there, None, spooled) as fleet:
+            fleet.wait(over=over)
+            over.wait()
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import structlog.testing
 
+from edge import receipts as edge_receipts
 from edge import wire
-from gateway.devices.fleet.dialogue import TICK_MS, Dialogue
+from gateway.devices.fleet.counts import Counts
+from gateway.devices.fleet.shelf import Shelf
 from gateway.devices.fleet.spool import Spool
 from gateway.intake import doubts, receipts
 from gateway.intake.genuine import Arrival, authenticate
@@ -109,45 +111,31 @@ def test_one_that_overtook_another_leaves_the_gap_that_is_really_there(
 
 def test_a_spool_that_ran_over_is_seen_on_both_sides(home: Any, gateway: Gateway) -> None:
     """The device says how many it lost, and the gateway says which."""
-    said: list[tuple[str, bytes]] = []
+    node, spool, counts = home.nodes[NAME], Spool(3), Counts()
+    shelf = Shelf(spool, NAME, counts)
 
-    class Fleet:
-        names = (NAME,)
-
-        def node(self, name: str) -> Any:
-            return home.nodes[name]
-
-        def read(self, name: str, params: Any) -> tuple[int, ...]:
-            return (1000,)
-
-    spool = Spool(3)
-    device = Dialogue(Fleet(), NAME, lambda leaf, payload, _: said.append((leaf, payload)), spool)
-
-    def hear(number: int) -> None:
-        device.hear("round", home.message(home.round(number)), 1000 * number)
-        device.look(1000 * number + TICK_MS)
+    def answer(number: int) -> None:
+        asked = home.message(home.round(number))
+        shelf.put(node.answer(asked, lambda params: (1000,), now_ms=1000 * number))
 
     def deliver(number: int) -> None:
-        """Let all that the device says arrive, and its receipts reach it, until it is silent."""
-        while said:
-            came = [payload for leaf, payload in said if leaf == "data"]
-            said.clear()
-            for receipt in gateway.take(came, number):
-                device.hear("receipt", receipt, 1000 * number + 200)
+        """Let all that the device has arrive, one after the other, each freed by its receipt."""
+        while frame := shelf.oldest():
+            (receipt,) = gateway.take([frame], number)
+            assert edge_receipts.heard(receipt, node.identity)[:2] == edge_receipts.numbers(frame)
+            shelf.free(frame)
 
-    hear(1)
+    answer(1)
     deliver(1)
-    assert spool.oldest is None
     with structlog.testing.capture_logs() as logged:
         for number in range(2, 8):  # nobody answers: the gateway is away
-            hear(number)
+            answer(number)
     kept = spool.frames()
-    said.clear()
-    device.resend()
     deliver(7)
 
     assert spool.overwritten == 3
-    assert [entry["lost"] for entry in logged if "made room" in entry["event"]] == [1, 2, 3]
+    assert counts.lost == 3
+    assert sum("made room" in entry["event"] for entry in logged) == 3
     assert len(kept) == 3
     assert spool.oldest is None
     assert gateway.gaps() == [Gap(1, 2, 4)]

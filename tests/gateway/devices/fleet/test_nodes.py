@@ -1,7 +1,4 @@
-"""Virtual devices on a real broker: rounds, limits and ends, each on its own topics.
-
-Both fleets must pass: nodes on threads with paho's link, and edge's whole device with its own.
-"""
+"""Virtual devices on a real broker: rounds, limits and ends, each on its own topics."""
 
 import json
 import threading
@@ -21,7 +18,6 @@ from edge.tightening import topic
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd
 from gateway.devices.fleet.crowd import Crowd
-from gateway.devices.fleet.nodes import Nodes
 from gateway.faults import LinkFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -85,23 +81,8 @@ def site(home: Any, request: pytest.FixtureRequest) -> enrol.Enrolment:
 Running = Callable[[Mqtt, enrol.Enrolment, Any], AbstractContextManager[Gateway]]
 
 
-def on_threads(mqtt: Mqtt, site: str, fleet: Fleet) -> Any:
-    return Nodes(mqtt, site, "thermal", fleet)
-
-
-def of_edge(mqtt: Mqtt, site: str, fleet: Fleet) -> Any:
-    return Crowd(mqtt, fleet, loops=2)
-
-
-@pytest.fixture(params=[on_threads, of_edge])
-def put(request: pytest.FixtureRequest) -> Callable[[Mqtt, str, Fleet], Any]:
-    """Return what puts a fleet on a broker, for each kind of it."""
-    kind: Callable[[Mqtt, str, Fleet], Any] = request.param
-    return kind
-
-
 @pytest.fixture
-def running(put: Callable[[Mqtt, str, Fleet], Any]) -> Running:
+def running() -> Running:
     """Return what runs the fleet and a gateway that has nothing else to do."""
 
     @contextmanager
@@ -110,7 +91,7 @@ def running(put: Callable[[Mqtt, str, Fleet], Any]) -> Running:
         fleet = Fleet(started.devices, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
         with Pump("gateway") as pump:
             gateway = Gateway(mqtt, enrol.known(made.secrets), pump)
-            with put(mqtt, made.secrets.site, fleet):
+            with Crowd(mqtt, fleet, loops=2):
                 names = set(gateway.devices.by_name)
                 assert eventually(lambda: gateway.said("state").keys() == names)
                 yield gateway
@@ -223,10 +204,9 @@ def test_a_device_that_breaks_does_not_silence_the_others(
 
 
 def test_without_a_broker_nothing_is_left_half_started(
-    site: enrol.Enrolment, put: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    site: enrol.Enrolment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No thread of ours lives on after the one clear line."""
-    monkeypatch.setattr(Link.wait, "__defaults__", (0.3,))
     monkeypatch.setattr(crowd, "PATIENCE_S", 0.3)
     place = budgets.in_memory()
     budgets.provision(site, LIMITS, place)
@@ -235,7 +215,7 @@ def test_without_a_broker_nothing_is_left_half_started(
     threads = set(threading.enumerate())
     with (
         pytest.raises(LinkFault, match="no MQTT broker at 127.0.0.1:1"),
-        put(Mqtt(host="127.0.0.1", port=1, insecure=True), "nowhere", fleet) as one,
+        Crowd(Mqtt(host="127.0.0.1", port=1, insecure=True), fleet, loops=2) as one,
     ):
         one.wait()
 

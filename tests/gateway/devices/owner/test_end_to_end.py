@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway.devices.fleet.nodes import Nodes
+from gateway.devices.fleet.crowd import Crowd
 from gateway.operating import Mqtt
 from gateway.serving import Service
 from physics.fleet import Fleet
@@ -59,7 +59,7 @@ def test_the_owner_gets_what_the_sensors_gave_and_the_public_store_stays_as_it_w
         fleet.show(np.linspace(0.1, 0.9, SENSORS) * epoch)
         with (
             Service(owned.deployment, owned.devices) as service,
-            Nodes(owned.deployment.mqtt, owned.deployment.site.name, "thermal", fleet),
+            Crowd(owned.deployment.mqtt, fleet),
         ):
             service.run(ROUNDS)
         gave |= {(name, epoch): values for name, values in fleet.gave.items()}
@@ -99,7 +99,7 @@ def test_a_sealed_fleet_is_opened_by_nobody(mosquitto: Mqtt, site_of: Callable[.
     )
     with (
         Service(owned.deployment, owned.devices) as service,
-        Nodes(owned.deployment.mqtt, owned.deployment.site.name, "thermal", fleet),
+        Crowd(owned.deployment.mqtt, fleet),
     ):
         service.run(1)
     assert owned.holder.exists()  # roots that should have been forgotten

@@ -13,7 +13,7 @@ import pytest
 from edge import limits, tightening, wire
 from edge.host import post
 from gateway.devices.enrol import tightened
-from gateway.devices.fleet.nodes import Nodes
+from gateway.devices.fleet.crowd import Crowd
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.mqtt.session import Message
@@ -40,7 +40,7 @@ def fleet(owned: Any) -> Iterator[Fleet]:
         PointSensors(np.array([1.0, 5.0, 9.0]), 0.0, None),
         np.random.default_rng(1),
     )
-    with Nodes(owned.deployment.mqtt, owned.deployment.site.name, "thermal", there):
+    with Crowd(owned.deployment.mqtt, there):
         yield there
 
 

@@ -14,7 +14,7 @@ from gateway import config
 from gateway.devices.enrol import budgets, enrol, tightened
 from gateway.devices.enrol.capped import capped, tighter_cap
 from gateway.devices.enrol.together import check_together
-from gateway.devices.fleet.nodes import Nodes
+from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
 from gateway.mechanisms import first_limits, first_round
@@ -83,7 +83,7 @@ def test_devices_take_a_smaller_epsilon_and_answer_no_larger_one(
 ) -> None:
     """Two thirds of it in one answer: the old Round is refused, the new one has its answers."""
     people = street.people()
-    with Nodes(street.mqtt, street.name, "disk", people):
+    with Crowd(street.mqtt, people):
         deployment = street.asks("2/1", 4)
         said = heatveil("tighten", "--config", street.config, "--patience", 5)
     asked = first_round(deployment, config.query(deployment))
@@ -111,7 +111,7 @@ def test_fewer_answers_of_the_same_epsilon_are_tighter(
     """And sent again they are what they were, not another version."""
     street.asks("3/2", 2)
     before = heatveil("tighten", "--config", street.config, "--patience", 0)
-    with Nodes(street.mqtt, street.name, "disk", street.people()):
+    with Crowd(street.mqtt, street.people()):
         said = heatveil("tighten", "--config", street.config, "--patience", 5)
 
     assert "taken by 0 of 3" in before.out

@@ -17,7 +17,7 @@ from gateway import config
 from gateway.cli.fleet import stand
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.enrol.granting import granted
-from gateway.devices.fleet.nodes import Nodes
+from gateway.devices.fleet.crowd import Crowd
 from gateway.lab.simulate.scene import Scene
 from gateway.mechanisms.worlds import Seen
 from gateway.operating import Mqtt
@@ -94,7 +94,7 @@ def test_rounds_feel_a_room_as_it_lives(site: Path, monkeypatch: pytest.MonkeyPa
     threads = set(threading.enumerate())
     with (
         scene.living(fleet) as said,
-        Nodes(deployment.mqtt, "scene", "thermal", fleet),
+        Crowd(deployment.mqtt, fleet),
         Service(deployment, enrol.known(made.secrets), on_event=events.append) as service,
     ):
         assert "lives from 10:00 to 14:00, 3600 times as fast as the clock" in said
