@@ -414,6 +414,7 @@ def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
     asked = post.pack_round(plan, room.devices.site_key, topic)
     with room.listener("+/data") as heard, room.nodes() as nodes, Pump("asker") as pump:
         asker = Link(room.mqtt, f"asker-{room.site}", pump).wait()
+        nodes.wait()
         asker.publish(topic, asked)
         again = eventually(lambda: len(heard) >= 3 * SENSORS)
         for name, device in room.devices.by_name.items():
