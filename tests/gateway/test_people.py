@@ -200,7 +200,7 @@ def test_an_answer_from_where_nobody_can_be_counts_as_none(square: Square) -> No
     with Pump("listens") as pump:
         link = square.listening(pump)
         with square.service() as service, _nodes(square) as nodes:
-            sick = nodes._devices["node-07"]._node
+            sick = nodes.lives["node-07"]._device.node
             half = sick._half
             real, half.veil = half.veil, lambda *_: [7, 0]  # the corner that no footprint reaches
             running = threading.Thread(target=service.run, args=(1,))
