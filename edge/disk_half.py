@@ -13,10 +13,9 @@ def half(mechanism, identity, step, follower, tables):
     And what it draws ahead before a Round came: nothing, for the weights come with that.
     """
     if mechanism != place.NAME:
-        raise ValueError(
-            "%s was to answer %s, which no device can; it can measure (thermal) or tell its "
-            "place (disk). Name one of these" % (identity.name, mechanism)
-        )
+        from . import central
+
+        return central.half(mechanism, identity, step or follower or tables)
     return Half(identity, step, follower, tables), None
 
 
@@ -56,12 +55,9 @@ class Half:
                 "it asks for less noise than this device's limit: epsilon %d/%d, and its square "
                 "is %d/%d at the most" % (num, den, limits.square, limits.variance)
             )
-        stated = round.guarantee.epsilon or (0, 1)
-        if stated[1] < 1 or stated[0] * den < num * stated[1]:
-            return "its promise states less than the epsilon %d/%d of an answer" % (num, den)
-        rho = round.guarantee.rho or (num * num, 2 * den * den)
-        if rho[1] < 1 or 2 * rho[0] * den * den < num * num * rho[1]:
-            return "its promise states less than the price of epsilon %d/%d" % (num, den)
+        why = disk_limits.understated(round.guarantee, num, den)
+        if why:
+            return why
         try:
             self.like(round)
         except MemoryError:

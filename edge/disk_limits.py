@@ -41,6 +41,17 @@ def exceeds(limits, num, den):
     return num * num * limits.variance > limits.square * den * den
 
 
+def understated(guarantee, num, den):
+    """Return why a promise states less than an answer of epsilon num/den, or ""."""
+    stated = guarantee.epsilon or (0, 1)
+    if stated[1] < 1 or stated[0] * den < num * stated[1]:
+        return "its promise states less than the epsilon %d/%d of an answer" % (num, den)
+    rho = guarantee.rho or (num * num, 2 * den * den)
+    if rho[1] < 1 or 2 * rho[0] * den * den < num * num * rho[1]:
+        return "its promise states less than the price of epsilon %d/%d" % (num, den)
+    return ""
+
+
 def promised(limits):
     """Return the ratio (num, den) that the epsilons of all answers add up to at the most."""
     top, bottom = _cap(limits)

@@ -38,6 +38,26 @@ Identity = namedtuple(
     ),
 )
 
+# The same of a device that may answer a mechanism of central trust: its name, and the key that its
+# reports are sealed with beside the Round's (`central`).
+Allowed = namedtuple(
+    "Allowed",
+    (
+        "site",
+        "name",
+        "sensor",
+        "sensors",
+        "mode",
+        "site_key",
+        "mac_key",
+        "config_key",
+        "state_key",
+        "key_id",
+        "central",
+        "seal_key",
+    ),
+)
+
 
 def ratchet(chain):
     """Return the chain key of the next boot. There is no way back."""

@@ -26,7 +26,8 @@ class Node:
     identity: a `keys.Identity`. budget: its own `budget.Budget`, booted. step: of its converter,
     (num, den) of a kelvin, or None below any grain. follower: a new `background.Follower` or None.
     tables: whether noise may come from tables (`bulk`), where a Round asks for that.
-    mechanism: what it answers all its life, `thermal` (None) or `disk`.
+    mechanism: what it answers all its life, `thermal` (None), `disk`, or one of central trust,
+    which it refuses unless its identity names that.
     """
 
     def __init__(self, identity, budget, step=None, follower=None, tables=False, mechanism=None):
@@ -172,10 +173,14 @@ class Node:
         half = self._half
         params, self._like = half.params_of(round), half.like(round)
         noise = self.ahead.take(half, *self._like)
-        values = tuple(read(params))
-        if self._follower is not None:
-            values = self._follower.less(values, params.exponent)
-        payload = half.veil(round, Reading(self.identity.sensor, values), noise)
-        report = Report(name, self.identity.name, self._budget.epoch, self.ahead.seq, payload)
+        epoch, seq = self._budget.epoch, self.ahead.seq
+        if hasattr(half, "sealed"):
+            payload = half.sealed(round, read, noise, epoch, seq)
+        else:
+            values = tuple(read(params))
+            if self._follower is not None:
+                values = self._follower.less(values, params.exponent)
+            payload = half.veil(round, Reading(self.identity.sensor, values), noise)
+        report = Report(name, self.identity.name, epoch, seq, payload)
         where = wire.topic(self.identity.site, self.identity.name, "data")
         return wire.pack_report(report, self.identity.mac_key, where, half.bits(round))

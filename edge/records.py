@@ -21,13 +21,19 @@ Guarantee = namedtuple(
 # params are whole numbers only; what they mean is the mechanism's business.
 Round = namedtuple("Round", ("number", "mechanism", "grid", "params", "guarantee"))
 
+# A Round of central trust: key is the public key of 32 bytes to which its reports are sealed.
+SealedRound = namedtuple(
+    "SealedRound", ("number", "mechanism", "grid", "params", "guarantee", "key")
+)
+
 # sensor is the index of the first sensor read, values the whole-number readings of it
 # and of the sensors that follow: one for a thermometer, 64 for an 8x8 array. For the
 # counting mechanisms values is a cell (x, y).
 Reading = namedtuple("Reading", ("sensor", "values"))
 
 # round is the four-byte name of the Round it answers (`wire.name_of`), sender the
-# device, epoch its boot counter, seq its message counter, payload a list of whole numbers.
+# device, epoch its boot counter, seq its message counter, payload a list of whole numbers, or of
+# central trust the bytes of such a list, sealed (`central`).
 Report = namedtuple("Report", ("round", "sender", "epoch", "seq", "payload"))
 
 # values are in the mechanism's order (for thermal by sensor, None where none came);

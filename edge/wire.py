@@ -4,14 +4,16 @@
     MAC     = first 16 bytes of HMAC-SHA256(key, len(topic), 2 bytes || topic || map)
 
     Report  {0: version 1, 1: seq, 2: epoch, 3: name of the Round, 4 bytes,
-             4: readings, typed array, 5: first sensor}
+             4: readings, typed array, 5: first sensor,
+             6: sealed}         of central trust, in place of 4 and 5: see `central`
     Round   {0: version 1, 1: number, 2: mechanism, 3: [columns, rows, cell_mm], 4: [params],
              5: [epsilon num, den, delta num, den, rho num, den, neighbours, trust, unit,
-                 unprotected]}      a pair of nulls where the promise is not made
+                 unprotected],      a pair of nulls where the promise is not made
+             6: public key, 32 bytes}   of central trust alone
 
 Keys of the maps that are not known are ignored. The length of a report follows from the
 Round, the sensor and the counters alone, never from a reading or its noise. A Report is
-made of noised numbers; there is no way in here for what a sensor saw.
+made of numbers that have noise, or are sealed; there is no way in here for what a sensor saw.
 
 The other half, which a gateway needs, is in `host.post`. wire.cddl states the same for other
 languages.
@@ -19,10 +21,11 @@ languages.
 
 from . import cbor
 from .compat import hmac_sha256, same_bytes, sha256
-from .records import Grid, Guarantee, Round
+from .records import Grid, Guarantee, Round, SealedRound
 
 VERSION = 1
 MAC_BYTES = 16
+KEY_BYTES = 32  # of a public key
 ROUND_BYTES = 1024  # the longest message that a device reads: memory is short there
 
 
@@ -70,19 +73,24 @@ def unpack_round(message, key, topic):
         raise fault("a Round has a name or a promise that is no text", "text")
     if not 0 <= round.number < 1 << 48:
         raise fault("a Round's number is not below 2**48", "one that is")
-    return round
+    key = body.get(6)
+    if key is None:
+        return round
+    if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+        raise fault("a Round has a public key that is none", "%d bytes" % KEY_BYTES)
+    return SealedRound(*(tuple(round) + (key,)))
 
 
 def pack_report(report, key, topic, bits):
-    """Return the signed frame of a Report; bits (16 or 32) is what the mechanism asks for."""
-    body = {
-        0: VERSION,
-        1: report.seq,
-        2: report.epoch,
-        3: report.round,
-        4: cbor.Typed(bits, report.payload[1:]),
-        5: report.payload[0],
-    }
+    """Return the signed frame of a Report; bits (16 or 32) is what the mechanism asks for.
+
+    bits of a sealed one are its own business.
+    """
+    body = {0: VERSION, 1: report.seq, 2: report.epoch, 3: report.round}
+    if isinstance(report.payload, bytes):
+        body[6] = report.payload
+    else:
+        body[4], body[5] = cbor.Typed(bits, report.payload[1:]), report.payload[0]
     return signed(cbor.encode(body), key, topic)
 
 
@@ -101,6 +109,8 @@ def round_body(round):
         4: list(round.params),
         5: ratios + words,
     }
+    if len(round) > 5:
+        body[6] = round.key
     return cbor.encode(body)
 
 

@@ -11,7 +11,9 @@
     wake_s   asleep so long between answers, 0 (never) if not said
     led      a pin's number or name; the board's own light if not said
     tables   true: an array may draw noise from tables, if a Round asks; false if not said
-    mechanism  what it answers for the life of its key: thermal if not said, or disk, its place
+    mechanism  what it answers for the life of its key: thermal if not said, disk, its place, or
+             one of central trust
+    central  the name of that one, and seal_key, its key: where it is allowed to answer it
     plane    of a device that tells its place: from angles to the site's grid (`sensors.plane`)
     crc      of the text before it (`packed`); who writes by hand leaves it out
 
@@ -29,7 +31,7 @@ from binascii import crc32, unhexlify
 from collections import namedtuple
 
 from ..compat import read_whole
-from ..keys import Identity
+from ..keys import Allowed, Identity
 
 PLACE = "/heatveil.json"
 CRC = b', "crc": "'
@@ -101,14 +103,15 @@ def checked(body, path=PLACE):
     whole.update({"sensor": int, "sensors": int, "link": dict, "driver": dict})
     whole.update(text)
     more = {"wifi": dict, "tick_ms": int, "wake_s": int, "led": (int, str), "tables": bool}
-    more.update({"mechanism": str, "plane": list})
+    more.update({"mechanism": str, "plane": list, "central": str, "seal_key": str})
     told = _words(body, whole, more, path, "")
     if told["mode"] not in ("sealed", "keyholder"):
         raise fault(path, "has another mode", "sealed or keyholder")
     mechanism = told["mechanism"] or "thermal"
-    if mechanism not in ("thermal", "disk"):
-        raise fault(path, "has another mechanism", "thermal or disk")
-    if mechanism == "disk" and (told["sensors"] != 1 or told["tables"]):
+    central = told["central"] or ""
+    if mechanism not in ("thermal", "disk", central):
+        raise fault(path, "has another mechanism", "thermal or disk, or one that central names")
+    if mechanism != "thermal" and (told["sensors"] != 1 or told["tables"]):
         raise fault(path, "has several sensors or tables, and tells a place", "of one sensor")
     for word, least, most in (("sensor", 0, 65535), ("sensors", 1, 1024)):
         _between(told, word, least, most, path)
@@ -127,7 +130,11 @@ def checked(body, path=PLACE):
     who = [told[word] for word in ("site", "name", "sensor", "sensors", "mode")]
     who += [_key(told, key, 32, path) for key in KEYS]
     who.append(_key(told, "key_id", 4, path))
-    identity = Identity(*who)
+    if central or told["seal_key"]:
+        if central != mechanism or told["mode"] != "sealed":
+            raise fault(path, "has another central than its mechanism", "the same, and sealed")
+        who += [central, _key(told, "seal_key", 32, path)]
+    identity = Allowed(*who) if central else Identity(*who)
     tick_ms, wake_s, led = [told[word] for word in ("tick_ms", "wake_s", "led")]
     tables, plane = bool(told["tables"]), told["plane"]
     return Config(identity, link, wifi, driver, tick_ms, wake_s, led, tables, mechanism, plane)

@@ -31,7 +31,7 @@ def run():
     parts = None
     try:
         config = load()
-        if config.mechanism == "disk":
+        if config.mechanism != "thermal":
             from . import places
 
             sensor = places.of_board(config, machine)
@@ -103,7 +103,7 @@ class Parts:
             jobs.append(day.ask(self.clock, there, ntptime.settime, sleep_ms))
         if self.config.wake_s:
             jobs.append(self._nap())
-        if self.config.mechanism == "disk":
+        if self.config.mechanism != "thermal":
             jobs.append(self.sensor.keep(sleep_ms))
         await asyncio.gather(*jobs)
 

@@ -24,20 +24,24 @@ def pack_round(round, key, topic):
 def unpack_report(frame, key, topic, sender):
     """Return the Report in a frame from `sender`, or raise Fault."""
     body = opened(frame, key, topic, REPORT_BYTES)
+    sealed = body.get(6)
     try:
-        name, values = body[3], body[4]
-        counters = (body[1], body[2], body[5])
+        name, values = body[3], body[4] if sealed is None else [0]
+        counters = (body[1], body[2], body[5] if sealed is None else 0)
     except KeyError:
         raise fault("a report misses a part", "the fields of wire.cddl") from None
     if not isinstance(name, bytes) or len(name) != 4 or not isinstance(values, list) or not values:
         raise fault("a report names no Round or holds no readings", "both")
+    if sealed is not None and (not isinstance(sealed, bytes) or 4 in body or 5 in body):
+        raise fault("a report is sealed and open, or holds no bytes", "one of both")
     for number in counters:
         if not isinstance(number, int) or not 0 <= number < 1 << 48:
             raise fault("a counter is no whole number below 2**48", "one that is")
     for value in values:
         if not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
             raise fault("a reading is no whole number of 32 bits", "one that is")
-    return Report(name, sender, counters[1], counters[0], [counters[2]] + values)
+    payload = [counters[2]] + values if sealed is None else sealed
+    return Report(name, sender, counters[1], counters[0], payload)
 
 
 def pack_limits(limits, key, topic):

@@ -7,7 +7,7 @@ who sent a frame and still cannot touch the noise. What a device holds of them, 
 on from boot to boot, is in `keys`.
 """
 
-from ..keys import Identity, checked, made, ratchet
+from ..keys import Allowed, Identity, checked, made, ratchet
 
 MODES = ("sealed", "keyholder")
 
@@ -30,6 +30,11 @@ def state_key(root):
 def link_key(root):
     """Return the key whose hexadecimal text is the device's password at the broker."""
     return made(root, b"heatveil-link-v1")
+
+
+def seal_key(root):
+    """Return the key that reports of central trust are sealed with, beside the Round's."""
+    return made(root, b"heatveil-seal-v1")
 
 
 def key_id(root):
@@ -55,8 +60,10 @@ def chain_at(root, epoch):
     return chain
 
 
-def identity(site, name, root, site_key, sensor, mode="sealed", sensors=1):
+def identity(site, name, root, site_key, sensor, mode="sealed", sensors=1, central=""):
     """Return the Identity of a device, to be made on the host: the root stays there, or nowhere.
+
+    central: the mechanism of central trust that it may answer, by name; an `Allowed` then.
 
     mode is "sealed" (the host forgets the root, and nobody can repeat the noise) or
     "keyholder" (who keeps the root can). site_key signs the site's Rounds.
@@ -66,7 +73,12 @@ def identity(site, name, root, site_key, sensor, mode="sealed", sensors=1):
             "mode %r is not known; sealed (nobody can take the noise off) or keyholder "
             "(the holder of the root key can) decides whom readings are hidden from" % mode
         )
-    return Identity(
+    if central and mode != "sealed":
+        raise ValueError(
+            "%s is to answer %s and its root is kept; who has that could open its sealed reports. "
+            "Leave out one of both" % (name, central)
+        )
+    who = (
         site,
         name,
         sensor,
@@ -78,3 +90,4 @@ def identity(site, name, root, site_key, sensor, mode="sealed", sensors=1):
         state_key(root),
         key_id(root),
     )
+    return Allowed(*(who + (central, seal_key(root)))) if central else Identity(*who)

@@ -22,6 +22,7 @@ from . import uart
 from .place import CONFIG, alone
 
 WORDS = ("name", "sensor", "sensors", "mode", "mac_key", "config_key", "state_key", "key_id")
+OPTIONAL = ("tables", "mechanism", "plane", "central", "seal_key")
 
 
 def enrol(path, folder, driver):
@@ -49,7 +50,7 @@ def enrol(path, folder, driver):
     told = {word: row.get(word) for word in WORDS}
     told["site"], told["site_key"] = body.get("site"), body.get("site_key")
     told["link"], told["driver"] = row.get("link"), driver
-    for word in ("tables", "mechanism", "plane"):
+    for word in OPTIONAL:
         if row.get(word):
             told[word] = row[word]
     config = checked(told, path)
@@ -86,7 +87,7 @@ def enrol(path, folder, driver):
 def _check_driver(config):
     """Check that it tells what the device is to answer, while the device's file is still there."""
     name = config.driver["name"]
-    if config.mechanism == "disk":
+    if config.mechanism != "thermal":
         if why := places.objection(config):
             raise ValueError(
                 "%s; the device is to tell its place, and holds its key for nothing where it "

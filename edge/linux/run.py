@@ -24,7 +24,7 @@ def sensor_of(config):
     def bus(driver):
         return i2c.Bus(1 if driver["bus"] is None else driver["bus"])
 
-    if config.mechanism == "disk":
+    if config.mechanism != "thermal":
         return places.held(config, uart.opened, bus)
     return assemble.sensor_of(
         config,
@@ -64,7 +64,7 @@ async def live(config, folder, notify, sensor):
             mechanism=config.mechanism,
         ).run()
     work = [asyncio.ensure_future(client.run()), asyncio.ensure_future(answering)]
-    if config.mechanism == "disk":
+    if config.mechanism != "thermal":
         work.append(asyncio.ensure_future(sensor.keep(sleep_ms)))
     try:
         await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)

@@ -16,6 +16,7 @@ from replay import answer  # noqa: E402
 ROOT = bytes(range(32)).hex()
 SITE_KEY = bytes(range(32, 64)).hex()
 TAPE = b"heatveil vectors".hex()
+CENTRAL = ["a device comes or goes", "central: the gateway blurs the sum", "one report", "who: é°"]
 WORDS = ["one source moves", "local", "one reading", "that somebody is there: é°"]
 
 
@@ -123,6 +124,37 @@ def disk_cases():
         yield {"name": f"round of {name}", "kind": "round", "round": round, **keys}
 
 
+def sealed_cases():
+    """RFC 9180, A.2.2, and frames of central trust; the RFC's is held against it elsewhere."""
+    yield {
+        "name": "RFC 9180, A.2.2.1, sequence number 0",
+        "kind": "hpke",
+        "secret": "0c35fdf49df7aa01cd330049332c40411ebba36e0c718ebc3edf5845795f6321",
+        "recipient": "13640af826b722fc04feaa4de2f28fbd5ecc03623b317834e7ff4120dbe73062",
+        "psk": "0247fd33b913760fa1fa51e1892d9f307fbe65eb171e8132c2af18555a738b82",
+        "psk_id": "456e6e796e20447572696e206172616e204d6f726961",
+        "info": "4f6465206f6e2061204772656369616e2055726e",
+        "aad": "436f756e742d30",
+        "plain": "4265617574792069732074727574682c20747275746820626561757479",
+    }
+    for name, payload in {"a cell": [3, 17], "nothing": [3], "far": [3, -(2**63)]}.items():
+        yield {
+            "name": f"report of {name}",
+            "kind": "sealed",
+            "round": {**disk_round([1, 2], (5, 4)), "mechanism": "tally", "words": CENTRAL},
+            "site": "lab",
+            "site_key": SITE_KEY,
+            "device": "n001",
+            "root": ROOT,
+            "private": bytes(range(64, 96)).hex(),
+            "secret": bytes(range(96, 128)).hex(),
+            "epoch": 9,
+            "seq": 4,
+            "payload": payload,
+            "numbers": 2,
+        }
+
+
 def main():
     curves = [{"name": f"hilbert {side}", "kind": "curve", "side": side} for side in (1, 2, 8)]
     files = {
@@ -130,6 +162,7 @@ def main():
         "wire": wire_cases(),
         "grid": curves,
         "disk": disk_cases(),
+        "sealed": sealed_cases(),
     }
     for name, cases in files.items():
         answered = [{**case, "expect": answer(case)} for case in cases]

@@ -95,6 +95,47 @@ def frame(case):
     return [hexed(made), list(thermal.unveil(round, report.payload, rng).values)]
 
 
+def hpke_message(case):
+    """Return what RFC 9180 seals to, with the public key of the message in front."""
+    from edge import crypto, hpke
+
+    given = [unhex(case[word]) for word in ("recipient", "psk", "psk_id", "info", "aad", "plain")]
+    secret = unhex(case["secret"])
+    return hexed(hpke.seal((secret, crypto.x25519(secret, crypto.BASE)), *given))
+
+
+def sealed_frame(case):
+    """Return a Round of central trust, its name, and a frame that answers it."""
+    from edge import central, crypto, hpke, wire
+    from edge.host import post, rootkeys
+    from edge.records import Report, SealedRound
+
+    private, secret, root = [unhex(case[word]) for word in ("private", "secret", "root")]
+    key = crypto.x25519(private, crypto.BASE)
+    round = SealedRound(*(tuple(round_of(case)) + (key,)))
+    site, name, site_key = case["site"], case["device"], unhex(case["site_key"])
+    where = wire.round_topic(site, round.mechanism)
+    message = post.pack_round(round, site_key, where)
+    if wire.unpack_round(message, site_key, where) != round:
+        return "does not come back"
+    who = rootkeys.identity(site, name, root, site_key, case["payload"][0], central="tally")
+    counters = case["epoch"], case["seq"]
+    info, aad = central.bound(round, site, name, *counters)
+    plain = central.packed(case["payload"], case["numbers"])
+    fresh = secret, crypto.x25519(secret, crypto.BASE)
+    sealed = hpke.seal(fresh, key, who.seal_key, who.key_id, info, aad, plain)
+    data = wire.topic(site, name, "data")
+    frame = wire.pack_report(
+        Report(wire.name_of(round), name, *(counters + (sealed,))), who.mac_key, data, 0
+    )
+    report = post.unpack_report(frame, who.mac_key, data, name)
+    shared = crypto.x25519(private, report.payload[:32])
+    seal = hpke.schedule(shared, report.payload[:32], key, who.seal_key, who.key_id, info)
+    if central.unpacked(crypto.unseal(*(seal + (report.payload[32:], aad)))) != case["payload"]:
+        return "does not open"
+    return [hexed(message), hexed(wire.name_of(round)), hexed(frame)]
+
+
 def curve(case):
     """Return the cells along the Hilbert curve as numbers."""
     from edge import grid
@@ -132,6 +173,8 @@ KINDS = {
     "draws": draws,
     "round": round_message,
     "frame": frame,
+    "hpke": hpke_message,
+    "sealed": sealed_frame,
     "curve": curve,
 }
 

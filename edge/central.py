@@ -1,0 +1,185 @@
+"""A mechanism of central trust on a device: the report is private, and sealed to its round's key.
+
+The device adds no noise: the gateway does, to what all devices say together. So a device does this
+only where its enrolment allows it, by the mechanism's name; what stands for that is the seal key.
+What leaves it opens for the gateway alone, and for that only till the round is released, when the
+round's key is destroyed. The broker learns that the device answered: every frame of a Round has
+one length, whatever was read and also where nothing was.
+
+    psk    = HMAC(root, "heatveil-seal-v1"), the seal key; psk_id = key_id
+    info   = "heatveil-seal-v1" || SHA-256(Round's map) || len(site), 1 byte || site
+             || len(device), 1 byte || device
+    aad    = topic || epoch, 8 bytes || seq, 8 bytes
+    plain  = how many numbers, 2 bytes || each as 8 bytes, signed || zeros up to the Round's length
+
+A mechanism of central trust is a module with
+
+    NAME
+    epsilon(round)     (num, den) of one answer, pure
+    objection(round)   why its params are none, or "", from public numbers alone
+    numbers(round)     how many numbers its longest payload has
+    report(round, reading, rng)   the payload [sensor, ...]; draws nothing from rng
+
+Limits and prices are those of `disk_limits`: a pure epsilon an answer.
+"""
+
+from . import disk_limits, hpke
+from .compat import sha256
+from .records import Reading
+from .wire import round_body, topic
+
+LABEL = b"heatveil-seal-v1"
+WIDTH = 8  # bytes of a number
+IDENTITY = 10  # parts of a `keys.Identity`; a `keys.Allowed` has two more
+NOT_ALLOWED = (
+    "central-not-allowed: it asks for a report without noise of its own, sealed to the gateway, "
+    "and this device is not enrolled for that; enrol it with --central, if its people agree"
+)
+
+
+def half(mechanism, identity, other):
+    """Return what a Node of central trust works with, and what it draws ahead: keys.
+
+    other: whether the device was given something that is for temperatures.
+    """
+    of = module_of(mechanism)
+    if of is None:
+        raise ValueError(
+            "%s was to answer %s, which no device can; it can measure (thermal) or tell its "
+            "place (disk). Name one of these" % (identity.name, mechanism)
+        )
+    if identity.sensors != 1 or other:
+        raise ValueError(
+            "%s is to answer %s, and has %d sensors or something that is for temperatures: a "
+            "step, a level that follows, tables. A place is one sensor's. Leave the others out"
+            % (identity.name, mechanism, identity.sensors)
+        )
+    found = Half(of, identity)
+    return found, (0, 0) if found.allowed else None
+
+
+def module_of(mechanism):
+    """Return the device's module of a mechanism of central trust, or None."""
+    return None
+
+
+class Half:
+    """A mechanism of central trust as a Node uses it. allowed: whether its enrolment names it."""
+
+    def __init__(self, of, identity):
+        self.NAME = of.NAME
+        self.allowed = len(identity) > IDENTITY and identity.central == of.NAME
+        self._of, self._identity = of, identity
+
+    def objection(self, round, identity, limits, newest):
+        """Return why this device must not answer a Round, or "".
+
+        As in `refusals`: from public numbers alone, before anything is charged or read.
+        """
+        if not self.allowed:
+            return NOT_ALLOWED
+        if identity.mode != "sealed":
+            return (
+                "it asks for a sealed report, and this device is not sealed itself: who holds its "
+                "root could open that"
+            )
+        if len(round) < 6 or not trusted(round.guarantee):
+            return "it has no key that a report could be sealed to, or its trust is not central"
+        if round.number <= newest:
+            return "it is round %d, and round %d is already answered" % (round.number, newest)
+        why = self._of.objection(round)
+        if why:
+            return why
+        num, den = self._of.epsilon(round)
+        if num < 1 or den < 1:
+            return "its epsilon of %d/%d is none" % (num, den)
+        if disk_limits.exceeds(limits, num, den):
+            return (
+                "it asks for less noise than this device's limit: epsilon %d/%d, and its square "
+                "is %d/%d at the most" % (num, den, limits.square, limits.variance)
+            )
+        return disk_limits.understated(round.guarantee, num, den)
+
+    def cost(self, limits, round):
+        """Return the nano-rho of the answer."""
+        return disk_limits.price(limits, *self._of.epsilon(round))
+
+    def params_of(self, round):
+        """Return what the sensor is asked with: the grid whose cell it is to tell."""
+        return round.grid
+
+    def like(self, round):
+        """Return what a draw depends on: nothing."""
+        return 0, 0
+
+    def draw(self, variance, count, rng):
+        """Return the key pair of one frame, which is made ahead and used once, as noise is."""
+        return hpke.pair(rng)
+
+    def sealed(self, round, read, fresh, epoch, seq):
+        """Return the report of what read(grid) gives, sealed.
+
+        Where that gives nothing, nothing is what is sealed: that a place is not known tells of it.
+        """
+        who = self._identity
+        count = self._of.numbers(round)
+        try:
+            reading = Reading(who.sensor, tuple(read(round.grid)))
+            plain = packed(self._of.report(round, reading, None), count)
+        except KeyboardInterrupt:  # of who tries it at a terminal
+            raise
+        except BaseException:  # whatever a driver does; never with the place
+            plain = packed((), count)
+        info, aad = bound(round, who.site, who.name, epoch, seq)
+        return hpke.seal(fresh, round.key, who.seal_key, who.key_id, info, aad, plain)
+
+    def said(self):
+        """Return what the device's `meta` says otherwise than a thermometer's."""
+        return {"mechanism": self.NAME, "unit": "cell", "central": self.allowed}
+
+    def bits(self, round):
+        """Return how wide a number is."""
+        return 8 * WIDTH
+
+    looser = staticmethod(disk_limits.looser)
+
+
+def trusted(guarantee):
+    """Say whether a Guarantee has the gateway see what devices read: "central" or "central: x"."""
+    return guarantee.trust.split(":")[0].strip() == "central"
+
+
+def bound(round, site, device, epoch, seq):
+    """Return (info, aad): what a sealed report is for, and for nothing else."""
+    info = LABEL + sha256(round_body(round))
+    for name in (site, device):
+        info += bytes([len(name.encode())]) + name.encode()
+    where = topic(site, device, "data").encode()
+    return info, where + epoch.to_bytes(8, "big") + seq.to_bytes(8, "big")
+
+
+def packed(payload, count):
+    """Return the bytes of a payload of at most `count` numbers, as many as of any other."""
+    if len(payload) > count:
+        raise ValueError("a payload of %d numbers, where %d fit" % (len(payload), count))
+    plain = len(payload).to_bytes(2, "big")
+    for number in payload:
+        if not -(1 << 63) <= number < 1 << 63:
+            raise ValueError("a payload has a number that 64 bits do not hold")
+        plain += (number & ((1 << 64) - 1)).to_bytes(WIDTH, "big")
+    return plain + bytes(2 + WIDTH * count - len(plain))
+
+
+def unpacked(plain):
+    """Return the payload that `packed` was given."""
+    count = int.from_bytes(plain[:2], "big")
+    found = []
+    for at in range(2, 2 + WIDTH * count, WIDTH):
+        number = int.from_bytes(plain[at : at + WIDTH], "big")
+        found.append(number - (number >> 63 << 64))
+    return found
+
+
+def sealed_bytes(count):
+    """Return how long a sealed report of at most `count` numbers is."""
+    return hpke.EXTRA + 2 + WIDTH * count

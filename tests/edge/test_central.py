@@ -1,0 +1,227 @@
+"""A device of central trust: allowed by name, sealed to one round, one length whatever it saw."""
+
+from collections.abc import Callable
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edge import central, crypto, disk_limits, entropy, hpke, wire
+from edge.budget import Budget
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
+from edge.node import Node
+from edge.records import SealedRound
+from edge.slots import Ram
+from tests import tally
+
+ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
+PRIVATE = bytes(range(64, 96))
+PUBLIC = crypto.x25519(PRIVATE, crypto.BASE)
+TOPIC, DATA = wire.round_topic("lab", "tally"), wire.topic("lab", "n007", "data")
+LIMITS = disk_limits.enrolled(1, 1, 10)
+PSK, KEY_ID = rootkeys.seal_key(ROOT), rootkeys.key_id(ROOT)
+
+
+@pytest.fixture(autouse=True)
+def _tally(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let devices know the tests' own mechanism."""
+    monkeypatch.setattr(central, "module_of", {"tally": tally}.get)
+
+
+def sealed_round(number: int = 1, **other: object) -> SealedRound:
+    return SealedRound(*tally.a_round(number), PUBLIC)._replace(**other)
+
+
+def message(round: object) -> bytes:
+    return bytes(post.pack_round(round, SITE_KEY, TOPIC))
+
+
+def node(allowed: str = "tally") -> tuple[Node, Budget]:
+    slots = Ram()
+    provision(slots, rootkeys.state_key(ROOT), rootkeys.first_chain(ROOT), LIMITS)
+    budget = Budget(slots, rootkeys.state_key(ROOT))
+    budget.boot()
+    who = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 7, central=allowed)
+    return Node(who, budget, mechanism="tally"), budget
+
+
+def payload(frame: bytes | None, plan: SealedRound, private: bytes = PRIVATE) -> list[int]:
+    """Return what a frame holds for whoever has the round's private key; ValueError else."""
+    assert frame is not None
+    report = post.unpack_report(frame, rootkeys.mac_key(ROOT), DATA, "n007")
+    info, aad = central.bound(plan, "lab", "n007", report.epoch, report.seq)
+    enc, rest = report.payload[:32], report.payload[32:]
+    key = hpke.schedule(crypto.x25519(private, enc), enc, plan.key, PSK, KEY_ID, info)
+    return list(central.unpacked(crypto.unseal(*key, rest, aad)))
+
+
+@settings(max_examples=25)
+@given(st.binary(min_size=32, max_size=32), st.binary(min_size=32, max_size=32))
+def test_the_curve_is_that_of_another_implementation(one: bytes, other: bytes) -> None:
+    """RFC 7748, for any secret: whoever agreed on another number could open nothing."""
+    private = X25519PrivateKey.from_private_bytes(one)
+    public = X25519PrivateKey.from_private_bytes(other).public_key().public_bytes_raw()
+
+    assert crypto.x25519(other, crypto.BASE) == public
+    assert crypto.x25519(one, public) == private.exchange(
+        X25519PublicKey.from_public_bytes(public)
+    )
+
+
+@given(st.binary(min_size=32, max_size=32), st.binary(max_size=200), st.binary(max_size=40))
+def test_the_cipher_is_that_of_another_implementation(
+    key: bytes, plain: bytes, aad: bytes
+) -> None:
+    """RFC 8439, for any length: and a bit that is changed anywhere does not open."""
+    nonce = key[:12]
+    sealed = crypto.seal(key, nonce, plain, aad)
+
+    assert sealed == ChaCha20Poly1305(key).encrypt(nonce, plain, aad)
+    assert crypto.unseal(key, nonce, sealed, aad) == plain
+    for bad in (sealed[:-1], bytes([sealed[0] ^ 1]) + sealed[1:], sealed[:15]):
+        with pytest.raises(ValueError, match="does not open"):
+            crypto.unseal(key, nonce, bad, aad)
+
+
+@pytest.mark.parametrize(
+    "point", [bytes(32), b"\1" + bytes(31), (2**255 - 19).to_bytes(32, "little")]
+)
+def test_a_point_of_low_order_is_refused(point: bytes) -> None:
+    """What everybody's secret makes of it is the same, and would be the key."""
+    with pytest.raises(ValueError, match="low order"):
+        crypto.x25519(PRIVATE, point)
+
+
+def test_a_message_is_the_rfcs() -> None:
+    """RFC 9180, A.2.2: the keys between, and the ciphertext of its first message."""
+    secret, public, psk, name, text = map(
+        bytes.fromhex,
+        (
+            "0c35fdf49df7aa01cd330049332c40411ebba36e0c718ebc3edf5845795f6321",
+            "13640af826b722fc04feaa4de2f28fbd5ecc03623b317834e7ff4120dbe73062",
+            "0247fd33b913760fa1fa51e1892d9f307fbe65eb171e8132c2af18555a738b82",
+            "456e6e796e20447572696e206172616e204d6f726961",
+            "4265617574792069732074727574682c20747275746820626561757479",
+        ),
+    )
+    enc, info = crypto.x25519(secret, crypto.BASE), b"Ode on a Grecian Urn"
+    shared = crypto.x25519(secret, public)
+    key, nonce = hpke.schedule(shared, enc, public, psk, name, info)
+    sealed = hpke.seal((secret, enc), public, psk, name, info, b"Count-0", text)
+
+    assert enc.hex() == "2261299c3f40a9afc133b969a97f05e95be2c514e54f3de26cbe5644ac735b04"
+    assert key.hex() == "600d2fdb0313a7e5c86a9ce9221cd95bed069862421744cfb4ab9d7203a9c019"
+    assert nonce.hex() == "112e0465562045b7368653e7"
+    assert sealed[32:].hex() == (
+        "4a177f9c0d6f15cfdf533fb65bf84aecdc6ab16b8b85b4cf65a370e07fc1d78d28fb073214525276f4a89608ff"
+    )
+
+
+def test_what_is_read_opens_for_the_rounds_key_alone() -> None:
+    """The same bytes when the Round comes again, one charge, and the true cell in it."""
+    device, budget = node()
+    plan = sealed_round()
+    frames = {device.answer(message(plan), lambda grid: (2, 1)) for _ in range(3)}
+    (frame,) = frames
+
+    assert payload(frame, plan) == [7, 7]
+    assert budget.spent == disk_limits.price(LIMITS, 1, 1)
+    with pytest.raises(ValueError, match="does not open"):
+        payload(frame, plan, private=bytes(range(32)))
+    with pytest.raises(ValueError, match="does not open"):
+        payload(frame, sealed_round(2))
+
+
+def test_every_frame_of_a_round_has_one_length() -> None:
+    """Also where nothing could be read, which would tell where a receiver hears nothing."""
+
+    def lost(grid: object) -> tuple[int, int]:
+        raise OSError("no fix")
+
+    readers: list[Callable[[object], tuple[int, int]]] = [
+        lambda grid: (0, 0),
+        lambda grid: (4, 3),
+        lambda grid: (-99, 10**9),
+        lost,
+    ]
+    plan = sealed_round()
+    frames = [node()[0].answer(message(plan), reader) for reader in readers]
+
+    assert len({len(frame or b"") for frame in frames}) == 1
+    assert [payload(frame, plan) for frame in frames] == [[7, 0], [7, 19], [7, 15], []]
+
+
+def test_no_two_messages_share_a_key() -> None:
+    """A second message under one stream would give away what both say."""
+    device, _ = node()
+    answers = [device.answer(message(sealed_round(i)), lambda grid: (0, 0)) for i in (1, 2, 3)]
+    reports = [post.unpack_report(one, rootkeys.mac_key(ROOT), DATA, "n007") for one in answers]
+
+    assert len({one.payload[:32] for one in reports}) == 3
+
+
+@pytest.mark.parametrize("allowed", ["", "ranks"])
+def test_who_is_not_enrolled_for_it_by_name_refuses(allowed: str) -> None:
+    """The default is no; nothing is read or charged, and `meta` says so to everybody."""
+    asked: list[object] = []
+    device, budget = node(allowed)
+
+    assert device.answer(message(sealed_round()), asked.append) is None
+    assert device.refusal.startswith("central-not-allowed: ")
+    assert (asked, budget.spent, device.meta()["central"]) == ([], 0, False)
+    assert node()[0].meta()["central"] is True
+
+
+LOCAL = tally.PROMISE._replace(trust="local")
+CHEAP = tally.PROMISE._replace(epsilon=(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        (tally.a_round(), "no key"),
+        (sealed_round(guarantee=LOCAL), "trust is not central"),
+        (sealed_round(guarantee=CHEAP), "states less"),
+        (sealed_round(params=(2, 1)), "less noise"),
+        (sealed_round(params=(0, 1)), "is none"),
+        (sealed_round(params=(1,)), "other params"),
+        (sealed_round(0), ""),
+    ],
+)
+def test_a_round_that_is_not_as_enrolled_costs_nothing(plan: object, why: str) -> None:
+    """Whoever has the site key can sign one: the device holds it against its own limits."""
+    device, budget = node()
+    frame = device.answer(message(plan), lambda grid: (0, 0))
+
+    assert (frame is None) == bool(why)
+    assert why in device.refusal
+    assert (budget.spent == 0) == bool(why)
+
+
+def test_no_number_is_answered_twice_with_another_key() -> None:
+    """A gateway that lost its store could else ask again, and have both data and noise twice."""
+    device, budget = node()
+    device.answer(message(sealed_round()), lambda grid: (0, 0))
+    spent = budget.spent
+    other = sealed_round(key=crypto.x25519(bytes(32), crypto.BASE))
+
+    assert device.answer(message(other), lambda grid: (0, 0)) is None
+    assert "already answered" in device.refusal
+    assert budget.spent == spent
+
+
+def test_whoever_keeps_the_root_is_not_allowed_it() -> None:
+    """The key of each message comes from a stream that a key holder repeats."""
+    with pytest.raises(ValueError, match="root is kept"):
+        rootkeys.identity("lab", "n", ROOT, SITE_KEY, 0, "keyholder", central="tally")
+
+
+def test_keys_of_messages_come_from_the_stream_of_the_boot() -> None:
+    """A board's own entropy may be poor: the host's secret is in what makes the pair."""
+    secret, public = hpke.pair(entropy.Tape(b"pair"))
+
+    assert secret == entropy.Tape(b"pair").below(1 << 256).to_bytes(32, "little")
+    assert public == crypto.x25519(secret, crypto.BASE)
