@@ -290,7 +290,7 @@ def run(
         )
         query, world = config.query(deployment), np.random.default_rng(seed)
         room = Room(query, two_people(query, world), world)
-        keys = {} if seed is None else {"fresh": seeded_keys(b"demo %d" % seed)}
+        keys: Any = {} if seed is None else {"fresh": seeded_keys(b"demo %d" % seed)}
         made = enrol.make("demo", sensors, keyholder=seed is not None, **keys)
         place = budgets.in_memory()  # keys and budgets die with the demonstration
         budgets.provision(made, granted(query, deployment.rounds.every_s), place)

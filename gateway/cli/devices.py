@@ -23,7 +23,7 @@ from ..devices.enrol.single import Newcomer
 from ..devices.kit.siting import derive_settings
 from ..faults import OperatorFault
 from ..ledger import Charge, price
-from ..mechanisms import first_limits, of, serving
+from ..mechanisms import first_limits, first_round, of, serving
 from ..rounds import Place
 from ..storage.alone import held
 from ..storage.places import place_of
@@ -173,12 +173,12 @@ def enrolled(
     who, mechanism = made.secret.identity, of(deployment)
     served = serving(mechanism.name)
     query = config.query(deployment)
+    alone = devices._replace(by_name={who.name: Device.of(who)})
+    enrol.check_central(alone, first_round(deployment, query))
     served.check_held(query, {who.name: who.sensors}, {})
     whole = first_limits(deployment, query)
     limits = served.remaining_limits(query, whole, before)
-    ours = who.key_id, who.mac_key, who.config_key
-    device = Device(who.name, Place(who.sensor, who.sensors), who.mode, *ours)
-    fleet = devices._replace(by_name={**devices.by_name, who.name: device})
+    fleet = devices._replace(by_name={**devices.by_name, **alone.by_name})
     sensors = prod(mechanism.sensors(deployment))
     enrol.check_fleet(fleet, sensors, keyholder=deployment.privacy.keyholder)
     again = who.name in devices.by_name
@@ -308,8 +308,12 @@ class Change:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def add(self, sensor: int | None, virtual: bool, count: int = 1) -> None:
-        """Enrol a device that is new, with so many sensors, or finish what was begun."""
+    def add(self, sensor: int | None, virtual: bool, count: int = 1, central: str = "") -> None:
+        """Enrol a device that is new, with so many sensors, or finish what was begun.
+
+        Args:
+            central: the mechanism of central trust that it may answer.
+        """
         held = self._devices.by_name.get(self._name)
         halves = Halves(self._deployment, self._secrets, self._out)
         if held and single.key_of(halves.begun, self._devices.site) == held.key_id:
@@ -318,7 +322,8 @@ class Change:
             return
         single.check_name(self._name, self._devices, self._deployment.mqtt.username)
         room = prod(of(self._deployment).sensors(self._deployment))
-        made = self._made(Place(single.free_sensor(self._devices, room, sensor, count), count))
+        place = Place(single.free_sensor(self._devices, room, sensor, count), count)
+        made = self._made(place, central)
         self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
         first, to = made.secret.identity.sensor, f" and {count - 1} more" * (count > 1)
         self._say(f"{self._name} is enrolled for sensor {first}{to}. {RELOAD}")
@@ -356,7 +361,8 @@ class Change:
         halves = Halves(self._deployment, self._secrets, self._out)
         virtual = halves.virtual(self._name)
         if keys:
-            made = self._made(self._devices.by_name[self._name].place)
+            held = self._devices.by_name[self._name]
+            made = self._made(held.place, held.central)
             change = lambda door: door.rotate(self._name, made.password)  # noqa: E731
             self._enrol(made, virtual is not None, change, budget)
             left = "a whole new budget" if budget else "the budget that is left of the promise"
@@ -392,11 +398,10 @@ class Change:
             return False  # a slip of the pen, which is no broker's business
         return let_in(self._deployment, self._folder, self._name)
 
-    def _made(self, place: Place) -> Newcomer:
-        keyholder = self._deployment.privacy.keyholder
-        sensor, sensors = place
+    def _made(self, place: Place, central: str) -> Newcomer:
+        own: Any = {"keyholder": self._deployment.privacy.keyholder, "central": central}
         return single.enrolled(
-            self._devices, self._name, sensor, sensors=sensors, keyholder=keyholder
+            self._devices, self._name, place.sensor, sensors=place.sensors, **own
         )
 
     def _enrol(

@@ -87,6 +87,8 @@ def reports(own: Exported, reader: Any, span: Span) -> Iterator[list[tuple[Any, 
         for one in reader.answers(row.number):
             # Its MAC was verified before it was stored, with a key that may be gone by now.
             body = cbor.decode(one.frame[: -wire.MAC_BYTES])
+            if 4 not in body:  # sealed, and nobody has the key any more
+                continue
             numbers = (row.number, one.device, one.epoch, one.seq, one.taken_s)
             found += [(*numbers, *tail) for tail in tails(body[4], body[5])]
         yield found

@@ -19,7 +19,7 @@ from ..devices.fleet.counts import summary
 from ..devices.fleet.crowd import Crowd
 from ..devices.fleet.machines import Machines
 from ..faults import OperatorFault
-from ..mechanisms import first_limits, of, serving
+from ..mechanisms import first_limits, first_round, of, serving
 from ..mechanisms.worlds import Seen as Seen
 from ..mechanisms.worlds import Stand
 from .serve import on_signal
@@ -201,8 +201,13 @@ def fleet(
     say(summary(crowd.counts, churn.deaths, churn.returns) + (said and f"; {said}"))
 
 
-def enrol_fleet(path: Path, secrets_path: Path | None, say: Callable[[str], None]) -> None:
+def enrol_fleet(
+    path: Path, secrets_path: Path | None, say: Callable[[str], None], central: str = ""
+) -> None:
     """Make keys and budgets for the devices of a deployment; nothing else need run for it.
+
+    Args:
+        central: the mechanism of central trust that they may answer, by name.
 
     Raises:
         OperatorFault: a file is at fault, or there are keys already.
@@ -210,7 +215,7 @@ def enrol_fleet(path: Path, secrets_path: Path | None, say: Callable[[str], None
     deployment = config.load(path)
     query = config.query(deployment)
     kept = secrets_path or path.with_name("secrets.json")
-    _enrol(deployment, query, kept)
+    _enrol(deployment, query, kept, central)
     say(
         f"{prod(of(deployment).sensors(deployment))} devices are enrolled. {kept} and "
         f"{kept.with_name(STATE)} are theirs, {deployment.site.devices} is the gateway's; keep "
@@ -219,7 +224,7 @@ def enrol_fleet(path: Path, secrets_path: Path | None, say: Callable[[str], None
     _warn(deployment, kept, say)
 
 
-def _enrol(deployment: Deployment, query: Any, kept: Path) -> None:
+def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") -> None:
     """Make new keys and budgets; nothing old is overwritten, for it would be lost."""
     state, holder = kept.with_name(STATE), kept.with_name(HOLDER)
     for old in (kept, deployment.site.devices, state, holder):
@@ -230,7 +235,8 @@ def _enrol(deployment: Deployment, query: Any, kept: Path) -> None:
             )
     keyholder = deployment.privacy.keyholder
     limits, sensors = first_limits(deployment, query), prod(of(deployment).sensors(deployment))
-    made = enrol.make(deployment.site.name, sensors, keyholder=keyholder)
+    made = enrol.make(deployment.site.name, sensors, keyholder=keyholder, central=central)
+    enrol.check_central(enrol.known(made.secrets), first_round(deployment, query))
     try:
         state.mkdir(0o700)
     except OSError as fault:

@@ -48,7 +48,7 @@ def provision(
     out: Path | None,
     folder: Path | None,
     files: dict[str, bytes] | None,
-    which: tuple[int | None, int],
+    which: tuple[int | None, int, str],
     replace: bool,
     wait_s: float,
     say: Say,
@@ -60,7 +60,8 @@ def provision(
         out: the device's file, beside the deployment's else.
         folder: of the broker's files.
         files: the modules of edge by their path; as the board has them else.
-        which: the first of its sensors, None for one that is free, and how many they are.
+        which: the first of its sensors, None for one that is free, how many they are, and the
+            mechanism of central trust that it may answer.
         wait_s: how long to look for it at the broker, 0 for not at all.
 
     Raises:
@@ -82,7 +83,7 @@ def provision(
                 suited(deployment, would, own_there)
             fit.check_board(board, would, own_there, files, otherwise)
             with Change(path, name, folder, None, out, say) as change:
-                change.add(which[0], False, which[1])
+                change.add(which[0], False, *which[1:])
         held = kept(path, name, file)
     if held is None:
         raise OperatorFault(
@@ -98,7 +99,12 @@ def provision(
 
 
 def would_be(
-    path: Path, deployment: Deployment, name: str, sensor: int | None, count: int
+    path: Path,
+    deployment: Deployment,
+    name: str,
+    sensor: int | None,
+    count: int,
+    central: str = "",
 ) -> Held:
     """Return what a board would be given, under keys that are no device's; nothing is written.
 
@@ -108,12 +114,13 @@ def would_be(
     devices = enrol.load_devices(deployment.site.devices, deployment.site.name)
     if name in devices.by_name:
         sensor, count = devices.by_name[name].place
+        central = devices.by_name[name].central
     else:
         single.check_name(name, devices, deployment.mqtt.username)
         room = prod(of(deployment).sensors(deployment))
         sensor = single.free_sensor(devices, room, sensor, count)
-    keyholder = deployment.privacy.keyholder
-    made = single.enrolled(devices, name, sensor, sensors=count, keyholder=keyholder)
+    own: Any = {"keyholder": deployment.privacy.keyholder, "central": central}
+    made = single.enrolled(devices, name, sensor, sensors=count, **own)
     session = derive_session(deployment.site.name, name, made.password)
     link = single.link_of(deployment.mqtt, name, made.password, session)
     limits = first_limits(deployment, config.query(deployment))

@@ -58,6 +58,7 @@ def add(
     virtual: Annotated[
         bool, typer.Option("--virtual", help="One of `heatveil fleet`, and no board.")
     ] = False,
+    central: flags.Central = "",
     out: Out = None,
     folder: Folder = None,
     secrets: Secrets = None,
@@ -66,7 +67,7 @@ def add(
     from ..devices import Change
 
     with Change(config, name, folder, secrets, out, typer.echo) as change:
-        change.add(sensor, virtual, sensors)
+        change.add(sensor, virtual, sensors, central)
 
 
 @app.command()
@@ -201,6 +202,7 @@ def provision(
     sensors: Annotated[
         int, typer.Option(min=1, help="How many, from that one on: 64 of an 8x8 array.")
     ] = 1,
+    central: flags.Central = "",
     mpy: Mpy = False,
     release: Release = None,
     out: Out = None,
@@ -214,7 +216,7 @@ def provision(
     from ...devices.kit.connect import lend_board, load_modules
     from ..provision import provision
 
-    files, which = load_modules(mpy, release), (sensor, sensors)
+    files, which = load_modules(mpy, release), (sensor, sensors, central)
     with lend_board(board, wait > 0) as place:
         provision(
             config, name, place, settings, out, folder, files, which, replace, wait, typer.echo

@@ -11,6 +11,14 @@ from recovery.estimators import HOMES
 from ...faults import OperatorFault
 from . import queries
 
+Central = Annotated[
+    str,
+    typer.Option(
+        metavar="MECHANISM",
+        help="Let it answer this mechanism, whose gateway reads what devices report.",
+    ),
+]
+
 # Flags that would do nothing, or say what a file says: refused, for they would be believed.
 
 # What an array says by itself, and what goes with frames alone.

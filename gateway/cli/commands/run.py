@@ -89,11 +89,12 @@ def enrol(
     secrets: Annotated[
         Path | None, typer.Option(help="Keys of the devices; secrets.json beside the config.")
     ] = None,
+    central: flags.Central = "",
 ) -> None:
     """Make new keys and budgets for the devices of a deployment, and keys for its gateway."""
     from ..fleet import enrol_fleet
 
-    enrol_fleet(config, secrets, typer.echo)
+    enrol_fleet(config, secrets, typer.echo, central)
 
 
 def fleet(

@@ -8,7 +8,7 @@ must remember beside its keys is its budget: see `budgets`.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from edge import keys
 from edge.host import rootkeys
 
 from ...faults import OperatorFault
+from ...ledger import paid_at_release
 from ...rounds import Place
 from . import keyfile
 from .keyfile import Row, key
@@ -30,6 +31,15 @@ class Device(NamedTuple):
     key_id: bytes  # four bytes that name this enrolment in public
     mac_key: bytes
     config_key: bytes
+    central: str = ""  # the mechanism of central trust that it may answer, and with which key
+    seal_key: bytes = b""
+
+    @classmethod
+    def of(cls, who: Any) -> "Device":
+        """Return the gateway's half of an `edge.keys.Identity`."""
+        ours = who.key_id, who.mac_key, who.config_key
+        allowed = (who.central, who.seal_key) if isinstance(who, keys.Allowed) else ()
+        return cls(who.name, Place(who.sensor, who.sensors), who.mode, *ours, *allowed)
 
 
 class Devices(NamedTuple):
@@ -67,18 +77,23 @@ def make(
     sensors: int,
     *,
     keyholder: bool = False,
+    central: str = "",
     fresh: Callable[[int], bytes] = os.urandom,
 ) -> Enrolment:
-    """Return a new fleet of thermometers, one sensor each, with fresh keys.
+    """Return a new fleet of devices, one sensor each, with fresh keys.
 
     Args:
+        central: the mechanism of central trust that all of them may answer.
         fresh: gives that many unguessable bytes; a seeded one is for experiments only.
     """
     mode, width = "keyholder" if keyholder else "sealed", len(str(sensors - 1))
     roots = {f"node-{index:0{width}}": fresh(keyfile.KEY_BYTES) for index in range(sensors)}
     site_key = fresh(keyfile.KEY_BYTES)
     devices = tuple(
-        Secret(rootkeys.identity(site, name, root, site_key, i, mode), rootkeys.link_key(root))
+        Secret(
+            rootkeys.identity(site, name, root, site_key, i, mode, central=central),
+            rootkeys.link_key(root),
+        )
         for i, (name, root) in enumerate(roots.items())
     )
     return Enrolment(Secrets(site, site_key, devices), roots)
@@ -86,11 +101,26 @@ def make(
 
 def known(secrets: Secrets) -> Devices:
     """Return the gateway's half of a fleet."""
-    devices = {}
-    for who, _ in secrets.devices:
-        ours = who.key_id, who.mac_key, who.config_key
-        devices[who.name] = Device(who.name, Place(who.sensor, who.sensors), who.mode, *ours)
+    devices = {who.name: Device.of(who) for who, _ in secrets.devices}
     return Devices(secrets.site, secrets.site_key, devices)
+
+
+def check_central(devices: Devices, round: Any) -> None:
+    """Check that every device may answer a Round of central trust, if it is one.
+
+    Raises:
+        OperatorFault: one may not.
+    """
+    if not paid_at_release(round.guarantee):
+        return
+    mechanism = round.mechanism
+    strangers = [name for name, one in devices.by_name.items() if one.central != mechanism]
+    if strangers:
+        raise OperatorFault(
+            f"device {strangers[0]} is not enrolled for {mechanism}, whose gateway reads what "
+            "devices report; it would refuse every round. If the people whose devices these are "
+            f"agree, enrol it with --central {mechanism}"
+        )
 
 
 def check_fleet(devices: Devices, sensors: int, *, keyholder: bool) -> None:
@@ -125,6 +155,9 @@ def check_fleet(devices: Devices, sensors: int, *, keyholder: bool) -> None:
 def save_devices(devices: Devices, path: Path) -> None:
     """Write the gateway's half, for its owner alone."""
     rows = [{**one._asdict(), "place": list(one.place)} for one in devices.by_name.values()]
+    for row in rows:
+        if not row["central"]:
+            del row["central"], row["seal_key"]
     keyfile.write(path, "mac keys", devices.site, rows, site_key=devices.site_key)
 
 
@@ -167,7 +200,8 @@ def save_roots(enrolment: Enrolment, path: Path) -> None:
 
 def _device(_: Row, row: Row) -> Device:
     ours = key(row, "key_id", 4), key(row, "mac_key"), key(row, "config_key")
-    return Device(str(row["name"]), Place(*map(int, row["place"])), str(row["mode"]), *ours)
+    place = Place(*map(int, row["place"]))
+    return Device(str(row["name"]), place, str(row["mode"]), *ours, *_allowed(row))
 
 
 def _secret(head: Row, row: Row) -> Secret:
@@ -177,4 +211,14 @@ def _secret(head: Row, row: Row) -> Secret:
     ours: list[Any] = [head["site"], name, int(row["sensor"]), int(row["sensors"]), mode]
     ours += [key(head, "site_key"), *(key(row, job) for job in ("mac_key", "config_key"))]
     ours += [key(row, "state_key"), key(row, "key_id", 4)]
-    return Secret(keys.Identity(*ours), key(row, "link_key"))
+    return Secret(identity_of(ours, row), key(row, "link_key"))
+
+
+def identity_of(ours: Sequence[Any], row: Row) -> Any:
+    """Return the Identity of these parts, allowed for what its row in a file of keys names."""
+    parts = [*ours, *_allowed(row)]
+    return keys.Allowed(*parts) if len(parts) > len(ours) else keys.Identity(*parts)
+
+
+def _allowed(row: Row) -> tuple[str, bytes] | tuple[()]:
+    return (str(row["central"]), key(row, "seal_key")) if row.get("central") else ()

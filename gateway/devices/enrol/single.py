@@ -99,11 +99,17 @@ def enrolled(
     *,
     keyholder: bool,
     sensors: int = 1,
+    central: str = "",
     fresh: Callable[[int], bytes] = os.urandom,
 ) -> Newcomer:
-    """Return a device with keys of its own."""
+    """Return a device with keys of its own.
+
+    Args:
+        central: the mechanism of central trust that it may answer.
+    """
     root, mode = fresh(keyfile.KEY_BYTES), "keyholder" if keyholder else "sealed"
-    who = rootkeys.identity(devices.site, name, root, devices.site_key, sensor, mode, sensors)
+    own = name, root, devices.site_key, sensor, mode, sensors, central
+    who = rootkeys.identity(devices.site, *own)
     return Newcomer(Secret(who, rootkeys.link_key(root)), root)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 from edge import wire  # noqa: E402
 from edge.budget import Budget  # noqa: E402
 from edge.device import Device  # noqa: E402
-from edge.keys import Identity  # noqa: E402
+from edge.keys import Allowed, Identity  # noqa: E402
 from edge.pause import Pauses  # noqa: E402
 from edge.slots import Files  # noqa: E402
 from gateway.devices.fleet.outward import Kept, Line, say  # noqa: E402
@@ -48,7 +48,11 @@ def read(params: "Any") -> list[int]:
 
 def identity(words: "list[Any]") -> "Any":
     """Return who a device is, from JSON: its keys are in hexadecimal."""
-    return Identity(*(words[:5] + [unhexlify(word) for word in words[5:]]))
+    who = words[:5] + [unhexlify(word) for word in words[5:10]]
+    if not words[10:]:
+        return Identity(*who)
+    who += [words[10], unhexlify(words[11])]
+    return Allowed(*who)
 
 
 async def complain(device: "Any", client: "Any") -> None:

@@ -22,6 +22,7 @@ from edge.slots import COUNT, Ram
 
 from ...faults import OperatorFault
 from ..enrol import keyfile
+from ..enrol.enrol import identity_of
 from ..enrol.single import HOLDS
 
 LINK = "the link of one device"  # as `enrolment.single` calls it
@@ -143,18 +144,10 @@ def _write(held: Held, what: str) -> None:
 
 def _read(path: Path, what: str, site: str, name: str) -> Held:
     def made(body: keyfile.Row, row: keyfile.Row) -> Held:
-        who = Identity(
-            body["site"],
-            str(row["name"]),
-            int(row["sensor"]),
-            int(row["sensors"]),
-            str(row["mode"]),
-            keyfile.key(body, "site_key"),
-            keyfile.key(row, "mac_key"),
-            keyfile.key(row, "config_key"),
-            keyfile.key(row, "state_key"),
-            keyfile.key(row, "key_id", 4),
-        )
+        ours = [body["site"], str(row["name"]), int(row["sensor"]), int(row["sensors"])]
+        ours += [str(row["mode"]), keyfile.key(body, "site_key")]
+        ours += [keyfile.key(row, word) for word in ("mac_key", "config_key", "state_key")]
+        who = identity_of([*ours, keyfile.key(row, "key_id", 4)], row)
         chain = keyfile.key(row, "chain") if what == HOLDS else b""
         chip = str(row.get("chip", ""))
         more = {word: row[word] for word in MORE if word in row}

@@ -18,9 +18,12 @@ from typing import Any, NamedTuple
 
 from edge import disk_half, refusals
 from edge.board import drivers
+from edge.records import SealedRound
+from edge.wire import KEY_BYTES
 
 from ...deployment import Deployment
 from ...faults import OperatorFault
+from ...ledger import paid_at_release
 from ...loopback import is_loopback
 from ..build import parts
 from . import interpreter, modules, state
@@ -172,7 +175,9 @@ def check_device(deployment: Deployment, asked: Any, board: Held, step: Any) -> 
         if board.mechanism == THERMAL:
             return str(refusals.objection(asked, who, held, newest, step, may))
         half, _ = disk_half.half(board.mechanism, who, None, None, False)
-        return str(half.objection(asked, who, held, newest))
+        keyed = paid_at_release(asked.guarantee)
+        shown = SealedRound(*(*asked, bytes(KEY_BYTES))) if keyed else asked
+        return str(half.objection(shown, who, held, newest))
 
     if step is not None and objection(step):
         planned = deployment.sensors.adc_step
