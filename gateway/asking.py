@@ -8,6 +8,7 @@ from typing import Any
 
 from edge import wire
 from edge.host import post
+from edge.records import SealedRound
 
 from . import config
 from .deployment import Deployment
@@ -19,14 +20,21 @@ from .ledger import price
 from .mechanisms import first_round, serving
 from .mqtt.session import Message
 from .rounds import OpenRound
+from .sealing import sealed_bytes
 from .storage.forgotten import Lack
 
 NEAR = 4096  # so many lost rounds are known again, and can be charged at once
 
 
-def signed(planned: Any, number: int, devices: Devices) -> Asked:
-    """Return a planned round as it is sent, under a number that no device has passed."""
+def signed(planned: Any, number: int, devices: Devices, key: bytes = b"") -> Asked:
+    """Return a planned round as it is sent, under a number that no device has passed.
+
+    Args:
+        key: the public key of a round of central trust.
+    """
     plan = planned._replace(number=number)
+    if key:
+        plan = SealedRound(*(*plan, key))
     topic = wire.round_topic(devices.site, plan.mechanism)
     message = post.pack_round(plan, devices.site_key, topic)
     return Asked(wire.name_of(planned), wire.name_of(plan), plan, message, price(plan.guarantee))
@@ -47,8 +55,9 @@ def opened(
     ]
     answers = {one.report.sender: one.report for one in found if isinstance(one, Arrival)}
     before = frozenset(name for name, _ in stored if name in places) - answers.keys()
-    wrong = serving(asked.plan.mechanism).payload_fault(asked.plan)
-    return OpenRound(asked.plan, asked.name, closes_s, places, answers, before=before, wrong=wrong)
+    how: Any = {"sealed": sealed_bytes(asked.plan)}
+    how["wrong"] = serving(asked.plan.mechanism).payload_fault(asked.plan)
+    return OpenRound(asked.plan, asked.name, closes_s, places, answers, before=before, **how)
 
 
 def opening(asked: Asked, devices: Devices) -> Letter:

@@ -19,14 +19,16 @@ from edge import wire
 from edge.records import Release
 
 from . import config, drawing, telling
-from .asking import signed, taken_back
+from .asking import met, signed, taken_back
 from .deployment import Deployment
-from .devices.enrol.enrol import Devices
+from .devices.enrol.enrol import Devices, check_central
 from .faults import OperatorFault
 from .intake.gatherer import Gatherer
+from .intake.outcomes import Asked
 from .ledger import Charge, Ledger, paid_at_release, price
 from .mechanisms import named
 from .pause import GLANCE_S, Changes, Pause
+from .sealing import RoundKey
 from .steps import Outgoing, Steps
 from .storage.patience import Stopped
 from .storage.store import Store
@@ -36,6 +38,10 @@ STOPPED = "it was stopped"
 UNANSWERED = (
     "nobody has answered the round yet: it stays open, and when the next one is due it is asked "
     "again with the same bytes, which costs nothing; after a few times it is given up for another"
+)
+ABANDONED = (
+    "the key of the open round is lost, as in a power cut: what devices reported to it opens for "
+    "nobody, nothing is released or charged of it, and another round is asked in its place"
 )
 AGAIN = 3  # times that a round is asked once more, while nobody has answered it
 STILL_S = 180.0  # what a solver may take to start and to compile, and more
@@ -82,6 +88,9 @@ class Campaign:
         self._budget = self._price * self.deployment.privacy.readings
         # What is due at the release; else it is charged before the round goes out.
         self._due = Charge(self._price) if paid_at_release(self._plan.guarantee) else None
+        # The key of the open round, under central trust alone.
+        self._key = RoundKey(self.deployment) if self._due else None
+        check_central(self.devices, self._plan)
         self.store.check(terms(self._plan.guarantee), self._budget)
 
     def stop(self) -> None:
@@ -127,9 +136,10 @@ class Campaign:
         pause = Pause(kept(self.store.opened_s))
         self._tell_ledger()
         while planned := self._mechanism.plan(self._query, releases):
-            number = kept(self.store.number_of, wire.name_of(planned))
-            asked = signed(planned, number, self.devices)
+            asked = self._asked(planned)
             if stored := kept(self.store.release, asked.name):
+                if self._key is not None and self._key.fits(asked.plan):
+                    self._key.destroy()  # we died between the two
                 releases.append(Release(asked.plan, *stored))
                 continue
             known = kept(self.store.opened_s, asked.name) is not None
@@ -140,6 +150,8 @@ class Campaign:
                 return f"as many rounds as were asked for have been run: {done}"
             if not self._may_open(pause, known and not silent, silent):
                 continue  # with what has changed
+            if self._key is not None and not known:
+                asked = signed(planned, asked.plan.number, self.devices, self._key.make())
             paid, enrolled = self._due is None, len(self.devices.by_name)
             if why := kept(
                 self.store.open_round, asked, self._budget, paid=paid, enrolled=enrolled
@@ -153,10 +165,11 @@ class Campaign:
             pause.begin(self.steps.out_s)
             if closed is None:  # it is paid for: the same bytes are asked again, when it is time
                 silent += 1
-                log.warning(UNANSWERED, number=number, times=silent)
+                log.warning(UNANSWERED, number=asked.plan.number, times=silent)
                 continue
             silent = 0
-            releases.append(self.steps.release(self._mechanism, closed, self.devices, self._due))
+            given = self._mechanism, closed, self.devices, self._due, self._key
+            releases.append(self.steps.release(*given))
             self._tell_ledger()
             if releases[-1].reports:  # else there is nothing new to be drawn
                 self._draw(releases)
@@ -164,6 +177,28 @@ class Campaign:
         if not resumed:
             self._resume(releases, False)
         return f"all {len(releases)} readings that the promise is for have been taken"
+
+    def _asked(self, planned: Any) -> Asked:
+        """Return a planned round as it is sent, or was before a start of ours.
+
+        A new one of central trust has its key, and with that its name, when it opens.
+        Under central trust a round whose key is lost is given up, for what devices reported to it
+        opens for nobody any more: another is asked in its place, which they pay for as well.
+        """
+        kept, name = self.steps.kept, wire.name_of(planned)
+        if self._key is not None and (message := kept(self.store.message_of, name)):
+            asked = met(message, planned.mechanism, self.devices)
+            if asked is None:
+                raise OperatorFault(
+                    "the store holds a round that was signed with another site key, and what "
+                    "devices sealed to that cannot be opened with ours. Name the devices file "
+                    "that the gateway had, under [site] devices"
+                )
+            if self._key.fits(asked.plan) or kept(self.store.release, asked.name):
+                return asked._replace(planned=name)
+            kept(self.store.abandon, asked.name)
+            log.warning(ABANDONED, number=asked.plan.number)
+        return signed(planned, kept(self.store.number_of, name), self.devices)
 
     def _may_open(self, pause: Pause, known: bool, silent: int = 0) -> bool:
         """Wait until a round may open; False when something has changed meanwhile.

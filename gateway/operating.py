@@ -81,6 +81,7 @@ class Storage(Section):
     password_file: Path | None = None  # of the user at PostgreSQL
     keep_days: Positive | None = None  # blurred readings and maps; None for ever
     refused_days: Positive = 30.0  # dead letters
+    round_keys: Path = Path("/run/heatveil")  # of central trust: where an open round's key lies
     reserve_mb: Annotated[int, Field(ge=0, le=1_000_000)] = 64  # less room stops the taking
 
 

@@ -59,6 +59,7 @@ class OpenRound:
     before: frozenset[str] = frozenset()  # who has answered under a key that is no more
     summed: Any = None  # the release, where it was summed up as the reports came
     wrong: Callable[[Sequence[int]], str] = _fits  # of a payload: why none can say that, or ""
+    sealed: int = 0  # bytes of a report of central trust; 0 where reports are open
 
     @property
     def complete(self) -> bool:
@@ -103,6 +104,11 @@ class OpenRound:
             return Refused(
                 sender, f"{sender} is not enrolled for round {self.plan.number}", "place"
             )
+        if self.sealed or isinstance(payload, bytes):
+            if isinstance(payload, bytes) and len(payload) == self.sealed:
+                return None
+            needed = f"{self.sealed} bytes to its key" if self.sealed else "no sealed report"
+            return Refused(sender, f"round {self.plan.number} takes {needed}", "sealed")
         if len(payload) != 1 + place.sensors or payload[0] != place.sensor:
             why = (
                 f"{sender} is enrolled for {place.sensors} from sensor {place.sensor} on "

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, ParamSpec, Protocol, TypeVar
 
+import structlog
+
 from edge import wire
 from edge.entropy import sealed
 from edge.records import Release
@@ -21,8 +23,11 @@ from .intake.outcomes import Asked, Letter
 from .ledger import Charge
 from .mechanisms import Mechanism
 from .rounds import OpenRound
+from .sealing import RoundKey
 from .storage.patience import Stopped, patiently
 from .storage.store import Store
+
+log = structlog.get_logger()
 
 GLANCE_S = 0.1  # how often a gathering looks whether it is to stop
 P = ParamSpec("P")
@@ -98,26 +103,34 @@ class Steps:
         return closed
 
     def release(
-        self, mechanism: Mechanism, closed: OpenRound, devices: Devices, due: Charge | None
+        self,
+        mechanism: Mechanism,
+        closed: OpenRound,
+        devices: Devices,
+        due: Charge | None,
+        key: RoundKey | None = None,
     ) -> Release:
         """Return the answers, folded, kept and paid for.
 
         Args:
             due: what is charged now, in the one transaction: see `ledger.paid_at_release`.
+            key: of a round of central trust; it is gone when this returns.
 
         Raises:
             OvertakenFault: another gateway has the round now.
             Stopped: we are told to stop.
         """
         began_s = time.monotonic()
-        if (release := closed.summed) is None:
+        if key is not None:
+            release = self._unsealed(mechanism, closed, devices, key)
+        elif (release := closed.summed) is None:
             release = folded(mechanism, closed, sealed(os.urandom(32)))
         written = self.kept(
             self.store.close_round,
             closed.name,
             release.values,
             release.reports,
-            charge=due,
+            charge=due if key is None or release.reports else None,  # who answers can be seen
             post=[taken_back(closed.plan.mechanism, devices)],
             outcome="closed" if release.reports else "silent",
             summed=None if closed.summed is None else len(closed.reports),
@@ -125,9 +138,28 @@ class Steps:
         if not written:  # it was before: what is on the disk is what was seen
             stored = self.kept(self.store.release, closed.name)
             release = Release(closed.plan, *(stored or ()))
+        if key is not None:
+            key.destroy()
         self.outbox.wake()
         self.tell(telling.released(release, time.monotonic() - began_s, closed.late))
         return release
+
+    def _unsealed(
+        self, mechanism: Mechanism, closed: OpenRound, devices: Devices, key: RoundKey
+    ) -> Release:
+        """Return sealed answers as one release, with the gateway's noise; the others are refused.
+
+        How many devices had nothing to report is in no number of it but by way of the noise.
+        """
+        found, letters = key.unseal(closed, devices)
+        if letters:
+            self.kept(self.store.keep, [], letters)
+            for letter in letters:
+                log.warning("a sealed report was refused", why=letter.why)
+        if not found.reports:
+            return Release(closed.plan, [], 0)
+        release = folded(mechanism, found, sealed(os.urandom(32)))
+        return release._replace(reports=len(found.reports))
 
     def draw(
         self,

@@ -85,6 +85,7 @@ KINDS = (
     "other-round",  # no round that we asked
     "second",  # its device has answered the round before
     "place",  # for other sensors than its device is enrolled for
+    "sealed",  # sealed, and not to the key of the round that it answers
     "flood",  # more than one device may say
     "quarantined",  # of a device that is shut out
     "unstorable",  # the store would not have it

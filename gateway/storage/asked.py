@@ -62,6 +62,12 @@ def close(
     return True
 
 
+def abandon(connection: Any, name: bytes, now_s: float) -> None:
+    """Write that a round was given up; what was planned may be asked anew, as another."""
+    ended = update(rounds).where(rounds.c.name == name)
+    connection.execute(ended.values(closed_s=now_s, outcome="abandoned", planned=name))
+
+
 def is_open(connection: Any, name: bytes) -> bool:
     """Return whether reports may count in a round."""
     wanted = select(rounds.c.name).where(rounds.c.name == name, rounds.c.closed_s.is_(None))

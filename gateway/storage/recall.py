@@ -24,6 +24,12 @@ class Recall:
         with self._reads.connect() as connection:
             return rows.number_of(connection, planned)
 
+    def message_of(self, planned: bytes) -> bytes | None:
+        """Return the bytes in which a planned round was asked; None where it never was."""
+        with self._reads.connect() as connection:
+            wanted = select(rounds.c.message).where(rounds.c.planned == planned)
+            return connection.scalar(wanted)
+
     def opened_s(self, name: bytes | None = None) -> float | None:
         """Return when a round was first asked, or the last of all; None when it never was."""
         wanted = select(func.max(rounds.c.opened_s))

@@ -226,6 +226,12 @@ class Store(Recall, Upkeep):
             outbox.post(connection, post, now_s)
         return True
 
+    def abandon(self, name: bytes) -> None:
+        """Give up a round that nothing was released of, and never will be: it costs nothing."""
+        with self._engine.begin() as connection:
+            till.lock(connection)
+            rows.abandon(connection, name, time.time())
+
     def keep_map(
         self, name: bytes, body: str, post: Sequence[Letter] = (), vacant: Vacant | None = None
     ) -> None:
