@@ -25,7 +25,7 @@ Limits and prices are those of `disk_limits`: a pure epsilon an answer.
 
 from . import disk_limits, hpke
 from .compat import sha256
-from .records import Reading
+from .records import Report
 from .wire import round_body, topic
 
 LABEL = b"heatveil-seal-v1"
@@ -54,7 +54,7 @@ def half(mechanism, identity, other):
             "step, a level that follows, tables. A place is one sensor's. Leave the others out"
             % (identity.name, mechanism, identity.sensors)
         )
-    found = Half(of, identity)
+    found = Sealer(of, identity)
     return found, (0, 0) if found.allowed else None
 
 
@@ -63,7 +63,12 @@ def module_of(mechanism):
     return None
 
 
-class Half:
+def width(round):
+    """Return how many bits a number of a report has, which nobody sees."""
+    return 8 * WIDTH
+
+
+class Sealer:
     """A mechanism of central trust as a Node uses it. allowed: whether its enrolment names it."""
 
     def __init__(self, of, identity):
@@ -116,31 +121,42 @@ class Half:
         """Return the key pair of one frame, which is made ahead and used once, as noise is."""
         return hpke.pair(rng)
 
-    def sealed(self, round, read, fresh, epoch, seq):
-        """Return the report of what read(grid) gives, sealed.
+    def guarded(self, read):
+        """Return what reads as read does, and gives () where that fails.
 
-        Where that gives nothing, nothing is what is sealed: that a place is not known tells of it.
+        That a place is not known tells of it, so it is said in the sealed report alone.
         """
-        who = self._identity
-        count = self._of.numbers(round)
+
+        def guarded(grid):
+            try:
+                return tuple(read(grid))
+            except KeyboardInterrupt:  # of who tries it at a terminal
+                raise
+            except BaseException:  # whatever a driver does; never with the place
+                return ()
+
+        return guarded
+
+    def veil(self, round, reading, fresh):
+        """Return the payload of what was read, [] of nothing: private until it is `sealed`."""
         try:
-            reading = Reading(who.sensor, tuple(read(round.grid)))
-            plain = packed(self._of.report(round, reading, None), count)
-        except KeyboardInterrupt:  # of who tries it at a terminal
-            raise
-        except BaseException:  # whatever a driver does; never with the place
-            plain = packed((), count)
-        info, aad = bound(round, who.site, who.name, epoch, seq)
-        return hpke.seal(fresh, round.key, who.seal_key, who.key_id, info, aad, plain)
+            return self._of.report(round, reading, None) if reading.values else []
+        except (ValueError, TypeError):  # it read no place
+            return []
+
+    def sealed(self, round, report, fresh):
+        """Return a Report with its payload sealed, by a key pair that no other one gets."""
+        who = self._identity
+        info, aad = bound(round, who.site, who.name, report.epoch, report.seq)
+        plain = packed(report.payload, self._of.numbers(round))
+        payload = hpke.seal(fresh, round.key, who.seal_key, who.key_id, info, aad, plain)
+        return Report(report.round, report.sender, report.epoch, report.seq, payload)
 
     def said(self):
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell", "central": self.allowed}
 
-    def bits(self, round):
-        """Return how wide a number is."""
-        return 8 * WIDTH
-
+    bits = staticmethod(width)
     looser = staticmethod(disk_limits.looser)
 
 

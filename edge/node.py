@@ -171,16 +171,17 @@ class Node:
 
     def _fresh(self, round, name, read):
         half = self._half
+        seals = hasattr(half, "sealed")
+        if seals:
+            read = half.guarded(read)
         params, self._like = half.params_of(round), half.like(round)
         noise = self.ahead.take(half, *self._like)
-        epoch, seq = self._budget.epoch, self.ahead.seq
-        if hasattr(half, "sealed"):
-            payload = half.sealed(round, read, noise, epoch, seq)
-        else:
-            values = tuple(read(params))
-            if self._follower is not None:
-                values = self._follower.less(values, params.exponent)
-            payload = half.veil(round, Reading(self.identity.sensor, values), noise)
-        report = Report(name, self.identity.name, epoch, seq, payload)
+        values = tuple(read(params))
+        if self._follower is not None:
+            values = self._follower.less(values, params.exponent)
+        payload = half.veil(round, Reading(self.identity.sensor, values), noise)
+        report = Report(name, self.identity.name, self._budget.epoch, self.ahead.seq, payload)
+        if seals:
+            report = half.sealed(round, report, noise)
         where = wire.topic(self.identity.site, self.identity.name, "data")
         return wire.pack_report(report, self.identity.mac_key, where, half.bits(round))

@@ -86,11 +86,14 @@ def pack_report(report, key, topic, bits):
 
     bits of a sealed one are its own business.
     """
-    body = {0: VERSION, 1: report.seq, 2: report.epoch, 3: report.round}
     if isinstance(report.payload, bytes):
-        body[6] = report.payload
+        body = {6: report.payload}
     else:
-        body[4], body[5] = cbor.Typed(bits, report.payload[1:]), report.payload[0]
+        body = {
+            4: cbor.Typed(bits, report.payload[1:]),
+            5: report.payload[0],
+        }
+    body.update({0: VERSION, 1: report.seq, 2: report.epoch, 3: report.round})
     return signed(cbor.encode(body), key, topic)
 
 
