@@ -86,14 +86,17 @@ def pack_report(report, key, topic, bits):
 
     bits of a sealed one are its own business.
     """
+    body = {
+        0: VERSION,
+        1: report.seq,
+        2: report.epoch,
+        3: report.round,
+        4: cbor.Typed(bits, report.payload[1:]),
+        5: report.payload[0],
+    }
     if isinstance(report.payload, bytes):
-        body = {6: report.payload}
-    else:
-        body = {
-            4: cbor.Typed(bits, report.payload[1:]),
-            5: report.payload[0],
-        }
-    body.update({0: VERSION, 1: report.seq, 2: report.epoch, 3: report.round})
+        del body[4], body[5]
+        body[6] = report.payload
     return signed(cbor.encode(body), key, topic)
 
 
