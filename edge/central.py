@@ -60,6 +60,14 @@ def half(mechanism, identity, other):
 
 def module_of(mechanism):
     """Return the device's module of a mechanism of central trust, or None."""
+    if mechanism == "ranks":
+        from .mechanisms import ranks
+
+        return ranks
+    if mechanism == "pyramid":
+        from .mechanisms import pyramid
+
+        return pyramid
     return None
 
 

@@ -173,12 +173,12 @@ def enrolled(
     who, mechanism = made.secret.identity, of(deployment)
     served = serving(mechanism.name)
     query = config.query(deployment)
-    alone = devices._replace(by_name={who.name: Device.of(who)})
-    enrol.check_central(alone, first_round(deployment, query))
+    own = {who.name: Device.of(who)}
+    enrol.check_central(devices._replace(by_name=own), first_round(deployment, query))
     served.check_held(query, {who.name: who.sensors}, {})
     whole = first_limits(deployment, query)
     limits = served.remaining_limits(query, whole, before)
-    fleet = devices._replace(by_name={**devices.by_name, **alone.by_name})
+    fleet = devices._replace(by_name={**devices.by_name, **own})
     sensors = prod(mechanism.sensors(deployment))
     enrol.check_fleet(fleet, sensors, keyholder=deployment.privacy.keyholder)
     again = who.name in devices.by_name

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import count
 from math import inf
@@ -27,7 +28,7 @@ from edge.host.enrol import provision
 from edge.node import Node
 from edge.records import Report
 from edge.slots import Ram
-from gateway import asking, campaign, sealing, steps
+from gateway import asking, campaign, mechanisms, sealing, steps
 from gateway.campaign import Campaign
 from gateway.deployment import Deployment
 from gateway.devices.enrol import enrol
@@ -231,9 +232,10 @@ def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let gateway and devices know the tests' own mechanism."""
     monkeypatch.setattr(central, "module_of", {"tally": tally}.get)
     monkeypatch.setattr(campaign, "named", lambda _: PLANTED)
-    monkeypatch.setitem(
-        served.SERVES, "tally", served.SERVES["disk"]._replace(wrong=lambda _: lambda _: "")
-    )
+    places = mechanisms.named("disk")
+    mine = replace(places.serving, payload_fault=lambda plan: lambda payload: "", fold=None)
+    monkeypatch.setattr(asking, "serving", lambda _: mine)
+    monkeypatch.setattr("gateway.telling.serving", lambda _: mine)
     monkeypatch.setattr(campaign, "LINGER_S", 0.3)
     monkeypatch.setattr("gateway.outbox.END_S", 0.02)
 
