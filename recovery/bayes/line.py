@@ -75,15 +75,6 @@ def median(posterior: Shares) -> Floats:
     return quantile(posterior, 0.5)
 
 
-def band(posterior: Shares, level: float) -> Band:
-    """Return between what each cumulative share lies, as much chance above as below.
-
-    Each cell's bounds hold by themselves. The shares are few, so that they hold with at least
-    this chance rather than just this.
-    """
-    return Band(level, quantile(posterior, (1 - level) / 2), quantile(posterior, (1 + level) / 2))
-
-
 def expected_distance(posterior: Shares, cumulative: Floats, places: Floats) -> float:
     """Return the posterior's mean of the earth mover's distance from a map to the truth.
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
 from physics.kernel import Length, forward
-from physics.kernels.robin import forward_robin
 
 # Points along what is not known of the physics, dense where the readings speak for it.
 #
@@ -31,7 +30,7 @@ _STRIDE = 2.0
 _ROUNDS = 12
 _PARTS = 16  # of a stretch, for sums
 # What is exp(-18) times as likely as the best has no say.
-HOPELESS = 18.0
+_HOPELESS = 18.0
 # A point that has no more of the posterior than this is left out of it.
 _NONE = 1e-6
 
@@ -61,16 +60,13 @@ class Explored(Generic[Found]):
         return int(np.argmax(self.chances))
 
 
-def explore(
-    first: Floats, look: Callable[[float], tuple[float, float, Found]], worth: float = -math.inf
-) -> Explored[Found]:
+def explore(first: Floats, look: Callable[[float], tuple[float, float, Found]]) -> Explored[Found]:
     """Return the posterior over a range in which, before any reading, all places are as likely.
 
     Args:
         first: the first points, growing; one alone where the value is known.
         look: what gives the logarithm of the density at a place; how fast what should be read
             changes there, in deviations of the noise per unit of the range; what else is found.
-        worth: where no density's logarithm comes up to this, the first points are enough.
     """
     points = np.asarray(first, dtype=float)
     seen = {place: look(place) for place in points.tolist()}
@@ -81,9 +77,9 @@ def explore(
         strides = np.diff(points) * np.minimum(speeds[:-1], speeds[1:])
         # Sources that fit between two points fit there better than at either by so much.
         hope = np.maximum(logs[:-1], logs[1:]) + np.square(strides) / 8
-        matters = hope > logs.max() - HOPELESS
+        matters = hope > logs.max() - _HOPELESS
         crowded = np.flatnonzero((held > _SHARE) | ((strides > _STRIDE) & matters))
-        if not crowded.size or hope.max() < worth:
+        if not crowded.size:
             break
         middles = (points[crowded] + points[crowded + 1]) / 2
         seen |= {place: look(place) for place in middles.tolist()}
@@ -124,7 +120,6 @@ def _upto(places: Floats, masses: Floats) -> Floats:
 
 
 _RUNG = 1.3  # between two spreads of the first grid
-_LOSSES = 6  # in the first grid
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,9 +129,7 @@ class Physics:
     Args:
         sensors_m: (sensors,) or (sensors, 2), in the unit of the places of the cells.
         spreads_m2: the shortest and the longest that heat may have spread; equal if known.
-        walls: "none", "insulated", or "losing" for walls that lose heat.
-        losses_per_m: the least and the most that each of the walls may lose over diffusivity,
-            as `physics.kernels.robin` has it, 0 to infinity; all lose alike. Only for "losing".
+        walls: "none" or "insulated".
         length_m: between the walls; (x, y) for a room.
         offset: deviation of a drift that all sensors share, in kelvin.
         slope: deviation of what drift differs by from one end to the other, in kelvin.
@@ -147,29 +140,22 @@ class Physics:
 
     sensors_m: Floats
     spreads_m2: tuple[float, float]
-    walls: Literal["none", "insulated", "losing"] = "none"
-    losses_per_m: tuple[float, float] = (0.0, 0.0)
+    walls: Literal["none", "insulated"] = "none"
     length_m: Length = 1.0
     offset: float = 0.0
     slope: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, good, needed in (
-            ("spreads_m2", 0 < self.spreads_m2[0] <= self.spreads_m2[1] < math.inf, "positive"),
-            ("losses_per_m", 0 <= self.losses_per_m[0] <= self.losses_per_m[1], "0 or more"),
-        ):
-            if not good:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)} but must be (least, most), {needed}: the "
-                    "readings choose between what lies between. Give the same number twice where "
-                    "it is known."
-                )
-        if self.walls not in ("none", "insulated", "losing") or (
-            self.walls != "losing" and self.losses_per_m[1] > 0
-        ):
+        if not 0 < self.spreads_m2[0] <= self.spreads_m2[1] < math.inf:
             raise ValueError(
-                f"walls is {self.walls!r} and losses_per_m {self.losses_per_m} but only walls "
-                "that are 'losing' lose heat; others are 'insulated' or 'none'. Correct one."
+                f"spreads_m2 is {self.spreads_m2} but must be (least, most), positive: the "
+                "readings choose between what lies between. Give the same number twice where it "
+                "is known."
+            )
+        if self.walls not in ("none", "insulated"):
+            raise ValueError(
+                f"walls is {self.walls!r} but must be 'insulated' or 'none': what others send "
+                "back is not known here. Correct it."
             )
         if not (0 <= self.offset < math.inf and 0 <= self.slope < math.inf):
             raise ValueError(
@@ -177,33 +163,14 @@ class Physics:
                 "finite: they are deviations of what the sensors are off by. Use 0 for none."
             )
 
-    def operator(self, places_m: Floats, spread_m2: float, loss_per_m: float = 0.0) -> Floats:
-        """Return A, (sensors, cells), if this is how heat spread and was lost."""
+    def operator(self, places_m: Floats, spread_m2: float) -> Floats:
+        """Return A, (sensors, cells), if heat has spread so far."""
         places = places_m[:, 0] if places_m.shape[1] == 1 else places_m
-        if self.walls == "losing":
-            return forward_robin(places, self.sensors_m, spread_m2, loss_per_m, self.length_m)
         return forward(places, self.sensors_m, spread_m2, self.walls, self.length_m)
 
-    def first_grid(self) -> tuple[Floats, Floats]:
-        """Return logarithms of a few spreads, and a few shares that walls may lose.
-
-        On these scales every place is as likely as any other before any reading.
-        """
+    def first_grid(self) -> Floats:
+        """Return logarithms of a few spreads, each as likely as any other before any reading."""
         shortest, longest = self.spreads_m2
         rungs = 2 + math.ceil(math.log(longest / shortest) / math.log(_RUNG))
         spreads = np.linspace(math.log(shortest), math.log(longest), rungs)
-        least, most = (self.share(loss) for loss in self.losses_per_m)
-        shares = np.linspace(least, most, _LOSSES)
-        return spreads[: None if longest > shortest else 1], shares[: None if most > least else 1]
-
-    def loss(self, share: float) -> float:
-        """Return H where H L / (1 + H L) is this share."""
-        return math.inf if share >= 1 else share / (1 - share) / self._longest()
-
-    def share(self, loss_per_m: float) -> float:
-        """Return H L / (1 + H L), L the longest side."""
-        scaled = loss_per_m * self._longest()
-        return 1.0 if math.isinf(scaled) else scaled / (1 + scaled)
-
-    def _longest(self) -> float:
-        return float(np.max(self.length_m))
+        return spreads[: None if longest > shortest else 1]

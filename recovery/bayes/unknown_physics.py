@@ -1,14 +1,13 @@
-"""Sources, spread, wall loss and drift from the same readings.
+"""Sources, spread and drift from the same readings.
 
 Who inverts with the wrong physics is wrong for ever, however little noise there is: a spread
 that is 25 in 100 off costs more than the veil does. So nothing is taken for known that is not:
 
-    p(sources | y) = integral over spread, loss of p(sources | y, spread, loss) p(spread, loss | y)
+    p(sources | y) = integral over spread of p(sources | y, spread) p(spread | y)
 
 with the posterior of the sources at every point of a grid that is fine where the evidence is,
 and drift taken out of the noise beforehand. Before any reading the spread is even in its
-logarithm, and the loss H of walls L apart even in H L / (1 + H L), which is 0 for insulated
-ones and 1 for cold.
+logarithm.
 """
 
 import math
@@ -22,7 +21,7 @@ from ..estimators.record import Estimate, Seen, check, with_digits
 from .chain import Draws, from_draws, sample_posterior
 from .exact import Exact, Listed, Scores, exact_posterior, listed, scores
 from .line import CURVES, possible_curves
-from .room_physics import HOPELESS, Explored, Physics, explore
+from .room_physics import Explored, Physics, explore
 
 # The posterior of the sources at one physics, and what those of many physics come to.
 #
@@ -195,9 +194,7 @@ def drift(sensors: Floats, offset: float, slope: float, sigma: float) -> Drift:
     return Drift(np.column_stack([np.full(len(sensors), offset), slope * across]), sigma)
 
 
-# A wall that loses more than this is one at the baseline.
-_FINITE = 1e12
-# Over so little of the logarithm of the spread, or of the share, readings change in proportion.
+# Over so little of the logarithm of the spread readings change in proportion.
 _ASIDE = 1e-3
 
 
@@ -215,7 +212,7 @@ class Belief:
 
     def quantile(self, chance: float) -> float:
         """Return the value that is not exceeded with this chance."""
-        return float(np.interp(chance, self.upto, np.minimum(self.values, _FINITE)))
+        return float(np.interp(chance, self.upto, self.values))
 
     def within(self, level: float) -> tuple[float, float]:
         """Return between what it lies with this chance, as much of it below as above."""
@@ -228,7 +225,7 @@ class Joint:
 
     Args:
         estimate: of the sources, whatever the physics was.
-        spread_m2, loss_per_m: what is left possible of each.
+        spread_m2: what is left possible of it.
         offset, slopes: the drift that is expected, in kelvin; a slope for each axis.
         log_evidence: logarithm of the readings' density over that without any source, averaged
             over all that was possible: it compares one Physics with another.
@@ -236,7 +233,6 @@ class Joint:
 
     estimate: Estimate
     spread_m2: Belief
-    loss_per_m: Belief
     offset: float
     slopes: tuple[float, ...]
     log_evidence: float
@@ -248,7 +244,7 @@ def estimate_jointly(seen: Seen, physics: Physics) -> Joint:
     Args:
         seen: readings, noise, cells and prior. Its operator is not used, but for its shape: it
             is what is sought.
-        physics: within what the spread, the loss and the drift are.
+        physics: within what the spread and the drift are.
 
     Raises:
         ValueError: readings that fit no computation, or too many cells or sources.
@@ -266,65 +262,39 @@ def estimate_jointly(seen: Seen, physics: Physics) -> Joint:
             "and each needs the place where it was read. Leave silent sensors out of both."
         )
     sensors = sensors.reshape(len(sensors), -1)
-    # Heat is felt most where it spread least and least was lost.
-    most = physics.operator(seen.places, physics.spreads_m2[0], physics.losses_per_m[0])
+    # Heat is felt most where it spread least.
+    most = physics.operator(seen.places, physics.spreads_m2[0])
     seen = replace(seen, sigma=with_digits(replace(seen, operator=most)).sigma)
     drifts = drift(sensors, physics.offset, physics.slope, seen.sigma)
     white = replace(seen, readings=drifts.whitened(seen.readings) / seen.sigma, sigma=1.0)
-    spreads, shares = physics.first_grid()
-    best = -math.inf
 
-    def operator(spread: float, share: float) -> Floats:
-        made = physics.operator(seen.places, math.exp(spread), physics.loss(share))
-        return drifts.whitened(made) / seen.sigma
+    def operator(spread: float) -> Floats:
+        return drifts.whitened(physics.operator(seen.places, math.exp(spread))) / seen.sigma
 
-    def with_spread(spread: float) -> tuple[float, float, Explored[Conditional]]:
-        nonlocal best
+    def with_spread(spread: float) -> tuple[float, float, Conditional]:
+        here = operator(spread)
+        found = conditional(replace(white, operator=here))
+        change = (operator(spread + _ASIDE) - here) @ found.heat
+        return found.log_evidence, float(np.linalg.norm(change)) / _ASIDE, found
 
-        def with_loss(share: float) -> tuple[float, float, Conditional]:
-            here = operator(spread, share)
-            found = conditional(replace(white, operator=here))
-            aside = share + (_ASIDE if share < 0.5 else -_ASIDE)
-            change = (operator(spread, aside) - here) @ found.heat if len(shares) > 1 else 0.0
-            return found.log_evidence, float(np.linalg.norm(change)) / _ASIDE, found
-
-        # Of a spread that is out of the question, the loss is of no interest.
-        explored = explore(shares, with_loss, best - HOPELESS)
-        best = max(best, explored.log_evidence)
-        share, heat = explored.points[explored.likeliest], explored.found[explored.likeliest].heat
-        change = (operator(spread + _ASIDE, share) - operator(spread, share)) @ heat
-        return explored.log_evidence, float(np.linalg.norm(change)) / _ASIDE, explored
-
-    return _joint(seen, physics, explore(spreads, with_spread), drifts)
+    return _joint(seen, physics, explore(physics.first_grid(), with_spread), drifts)
 
 
-def _joint(
-    seen: Seen, physics: Physics, explored: Explored[Explored[Conditional]], drifts: Drift
-) -> Joint:
-    # The shares that walls may lose have other places at each spread: bring them together.
-    shares = np.unique(np.concatenate([at.places for at in explored.found]))
-    upto, warmed = np.zeros(len(shares)), np.zeros(len(seen.readings))
-    parts, chances = [], []
-    for spread, chance, at in zip(explored.points, explored.chances, explored.found, strict=True):
-        upto += chance * np.interp(shares, at.places, at.upto)
-        for share, inner, found in zip(at.points, at.chances, at.found, strict=True):
-            operator = physics.operator(seen.places, math.exp(spread), physics.loss(share))
-            warmed += chance * inner * (operator @ found.heat)
-            parts.append(found)
-            chances.append(chance * inner)
+def _joint(seen: Seen, physics: Physics, explored: Explored[Conditional], drifts: Drift) -> Joint:
+    operators = [physics.operator(seen.places, spread) for spread in np.exp(explored.points)]
+    warmed = np.zeros(len(seen.readings))
+    for operator, chance, found in zip(operators, explored.chances, explored.found, strict=True):
+        warmed += chance * (operator @ found.heat)
     terms = drifts.expected(seen.readings - warmed)
     # The residual is of what drift does not explain, with the likeliest physics.
-    at = explored.found[explored.likeliest]
-    likeliest = physics.operator(
-        seen.places,
-        math.exp(explored.points[explored.likeliest]),
-        physics.loss(at.points[at.likeliest]),
+    undrifted = replace(
+        seen,
+        operator=operators[explored.likeliest],
+        readings=seen.readings - drifts.basis @ terms,
     )
-    undrifted = replace(seen, operator=likeliest, readings=seen.readings - drifts.basis @ terms)
     return Joint(
-        together(undrifted, parts, np.array(chances)),
+        together(undrifted, explored.found, explored.chances),
         Belief(np.exp(explored.places), explored.upto),
-        Belief(np.array([physics.loss(share) for share in shares]), upto),
         float(terms[0]) * physics.offset,
         tuple((terms[1:] * physics.slope).tolist()),
         explored.log_evidence,

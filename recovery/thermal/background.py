@@ -1,11 +1,7 @@
 """The room's own warmth, found after the veil: it costs no privacy, and the map its error.
 
 Whatever is made of what was published promises what was promised of that, so levels may be
-looked for in releases as long as one likes. Two ways, by what is publicly known:
-
-    empty     hours in which nobody is there, by a schedule: the mean of those readings
-    crowded   only that no sensor is warmed by somebody in more than so large a share of the
-              readings: a low quantile, between the two ends that this leaves
+looked for in releases as long as one likes: in hours in which nobody is there, by a schedule.
 
 A level learnt while somebody sat there after all takes him for the room: he is missing from
 every map, and where he has gone the room seems colder than it is. Nothing here can tell that; only
@@ -24,8 +20,6 @@ from edge.records import Release
 from edge.thermal import params_of
 
 Floats = NDArray[np.float64]
-
-_LOW = 0.25  # the quantile: low enough for many to be there, not so low that few readings count
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,51 +74,6 @@ def empty(
             f"{len(releases)} readings give no level to any sensor but {parts} with answers are "
             "needed: a map would show the room's own warmth. Take more while nobody is there."
         )
-    return Levels(level, error, len(releases))
-
-
-def crowded(releases: Sequence[Release], share: float, own_noise_k: float = 0.0) -> Levels:
-    """Return the levels by readings in which somebody may be there, but not at all sensors always.
-
-    At most this share of a sensor's readings is warmed, and nothing is cooled, so F, the law of
-    all of them, lies between (1 - share) G and G, that of level and noise alone. For its quantile
-    Q at q that means
-
-        Q - sigma G1(q / (1 - share)) <= level <= Q - sigma G1(q),   G1 the normal quantile.
-
-    The level is the middle of it, and the error half of that, as if it were spread evenly, with
-    what Q is off by. However many readings there are the first does not shrink: under heavy noise
-    somebody who is often there cannot be told from the room.
-
-    Args:
-        share: the most of its readings in which somebody warms one sensor; below 3/4.
-
-    Raises:
-        ValueError: no release, or a share that is not from 0 to below 3/4.
-
-    Source: Huber, "Robust Estimation of a Location Parameter", 1964, for what contamination
-        leaves of a quantile; the standard error of a quantile is the textbook's.
-    """
-    if not 0 <= share < 1 - _LOW:
-        raise ValueError(
-            f"share is {share:g} but must be from 0 to below {1 - _LOW:g}: where somebody is "
-            "there nearly always nothing shows the room alone. Learn the levels in empty hours."
-        )
-    seen, noise = _seen(releases, own_noise_k)
-    times = np.count_nonzero(~np.isnan(seen), axis=0)
-    level, error = np.full(seen.shape[1], np.nan), np.full(seen.shape[1], math.inf)
-    low, high = (
-        noise * float(scipy.special.ndtri(_LOW)),
-        noise * float(scipy.special.ndtri(_LOW / (1 - share))),
-    )
-    # Where the law is thinnest that it can be there, the quantile is off the most.
-    thin = min((1 - share) * math.exp(-((x / noise) ** 2) / 2) for x in (low, high))
-    thin /= noise * math.sqrt(2 * math.pi)
-    for sensor in np.flatnonzero(times):
-        quantile = float(np.nanquantile(seen[:, sensor], _LOW))
-        level[sensor] = quantile - (low + high) / 2
-        off = _LOW * (1 - _LOW) / times[sensor] / thin**2
-        error[sensor] = math.sqrt(off + ((high - low) / 2) ** 2 / 3 + _rounding_k(releases) ** 2)
     return Levels(level, error, len(releases))
 
 

@@ -79,19 +79,6 @@ def price(
     return worst
 
 
-def at_most(rho: Fraction, readings: Iterable[int]) -> Fraction:
-    """Return a bound on what a window costs in which the devices speak so often each.
-
-    Args:
-        rho: of one reading of every sensor.
-        readings: how often each device speaks, whenever it does.
-
-    >>> at_most(Fraction(1, 50), [24, 24, 25])
-    Fraction(1, 2)
-    """
-    return rho * max(readings, default=0)
-
-
 def _check(block: Changes, variances: Sequence[int], times: Sequence[int]) -> None:
     if not len(block) == len(variances) == len(times) or min(variances) < 1 or min(times) < 0:
         raise ValueError(

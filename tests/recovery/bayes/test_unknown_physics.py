@@ -1,4 +1,4 @@
-"""Sources found without knowing how far heat has spread, what walls lose, or how sensors drift."""
+"""Sources found without knowing how far heat has spread, or how sensors drift."""
 
 import itertools
 import math
@@ -10,7 +10,6 @@ from scipy.special import logsumexp
 from scipy.stats import kstest, multivariate_normal, norm, truncnorm
 
 from physics.kernel import forward, sensitivity
-from physics.kernels.robin import forward_robin
 from recovery.bayes import unknown_physics
 from recovery.bayes.room_physics import Physics, explore
 from recovery.bayes.unknown_physics import Joint, drift, estimate_jointly
@@ -40,11 +39,11 @@ def seen_of(operator: Floats, readings: Floats, sigma: float, prior: Prior) -> S
 
 
 def brute(
-    seen: Seen, physics: Physics, places: list[tuple[float, float]]
+    seen: Seen, physics: Physics, spreads: Floats
 ) -> tuple[Floats, Floats, Floats, float, Floats]:
-    """Every set of cells at every place of a fine grid, with the noise's whole covariance.
+    """Every set of cells at every spread of a fine grid, with the noise's whole covariance.
 
-    Returns the chance of each place of the grid, presence, the median share, the evidence over
+    Returns the chance of each spread, presence, the median share, the evidence over
     that of no source, and what is expected of the drift.
     """
     sensors, cells = seen.operator.shape
@@ -57,12 +56,12 @@ def brute(
         for number in range(seen.prior.fewest, seen.prior.most + 1)
         for chosen in itertools.combinations(range(cells), number)
     ]
-    logs, heats = np.empty((len(places), len(sets))), np.zeros((len(sets), cells))
+    logs, heats = np.empty((len(spreads), len(sets))), np.zeros((len(sets), cells))
     for row, (number, chosen) in enumerate(sets):
         heats[row, list(chosen)] = seen.prior.warmest
         logs[:, row] = -math.log(math.comb(cells, number))
     logs -= math.log(seen.prior.most + 1 - seen.prior.fewest) + law.logpdf(seen.readings)
-    made = [physics.operator(seen.places, spread, loss) for spread, loss in places]
+    made = [physics.operator(seen.places, spread) for spread in spreads]
     for line, operator in enumerate(made):
         logs[line] += law.logpdf(seen.readings - heats @ operator.T)
     total = float(logsumexp(logs))
@@ -78,7 +77,7 @@ def brute(
     middle = shares[order[at, np.arange(cells)], np.arange(cells)]
     present = chances.sum(axis=0) @ (heats > 0)
     drifted = terms * [physics.offset, physics.slope]
-    return chances.sum(axis=1), present, middle, total - math.log(len(places)), drifted
+    return chances.sum(axis=1), present, middle, total - math.log(len(spreads)), drifted
 
 
 @pytest.mark.parametrize(
@@ -96,8 +95,7 @@ def test_the_spread_is_weighed_as_every_set_at_every_spread_weighs_it(
     readings = truth[:, [2, 8]].sum(axis=1) + sigma * world.standard_normal(7) + drifts
     seen = seen_of(truth, readings, sigma, Prior(1, 3))
     ladder = np.exp(np.linspace(math.log(0.01), math.log(0.08), 801)[1::2])
-    places = [(spread, 0.0) for spread in ladder]
-    chances, present, middle, evidence, drifted = brute(seen, physics, places)
+    chances, present, middle, evidence, drifted = brute(seen, physics, ladder)
     found = estimate_jointly(seen, physics)
     credible = found.estimate.credible
 
@@ -111,33 +109,6 @@ def test_the_spread_is_weighed_as_every_set_at_every_spread_weighs_it(
     for chance in (0.05, 0.5, 0.95):
         expected = float(np.interp(chance, np.cumsum(chances), np.log(ladder)))
         assert math.log(found.spread_m2.quantile(chance)) == pytest.approx(expected, abs=0.03)
-
-
-@pytest.mark.long
-def test_spread_and_loss_together_are_weighed_as_by_brute_force() -> None:
-    """A wall that loses heat and a longer spread both flatten the map; the readings decide."""
-    world = np.random.default_rng(3)
-    cells, sensors = np.arange(1, 11) / 10, np.arange(1, 10) / 10
-    physics = Physics(sensors, (0.02, 0.2), "losing", (0.0, math.inf))
-    truth = physics.operator(cells[:, None], 0.08, 3.0)
-    readings = truth[:, [1, 6]].sum(axis=1) + 0.05 * world.standard_normal(9)
-    seen = seen_of(truth, readings, 0.05, Prior(2, 2))
-    ladder = np.exp(np.linspace(math.log(0.02), math.log(0.2), 61)[1::2])
-    shares = np.linspace(0, 1, 61)[1::2]
-    places = [(spread, physics.loss(share)) for spread in ladder for share in shares]
-    chances, present, middle, evidence, _ = brute(seen, physics, places)
-    found = estimate_jointly(seen, physics)
-    credible = found.estimate.credible
-    by_loss = np.cumsum(chances.reshape(30, 30).sum(axis=0))
-
-    assert credible is not None
-    assert found.log_evidence == pytest.approx(evidence, abs=0.05)
-    assert credible.present.ravel() == pytest.approx(present, abs=0.02)
-    assert np.cumsum(found.estimate.heat) / found.estimate.heat.sum() == pytest.approx(middle)
-    for chance in (0.05, 0.5, 0.95):
-        assert physics.share(found.loss_per_m.quantile(chance)) == pytest.approx(
-            float(np.interp(chance, by_loss, shares + 0.5 / 30)), abs=0.02
-        )
 
 
 @pytest.mark.long
@@ -180,7 +151,7 @@ def test_a_room_whose_spread_is_unknown_is_mapped(
     readings = real[:, [4, 20]].sum(axis=1) + 0.3 * world.standard_normal(len(sensors))
     seen = Seen(real, readings, 0.3, places, (5, 6), Prior(2, 2))
     ladder = np.exp(np.linspace(math.log(0.01), math.log(0.04), 201)[1::2])
-    chances, present, _, evidence, _ = brute(seen, physics, [(spread, 0.0) for spread in ladder])
+    chances, present, _, evidence, _ = brute(seen, physics, ladder)
     if not counted:
         monkeypatch.setattr(unknown_physics, "countable", lambda seen: False)
     found, far = estimate_jointly(seen, physics), 1 if counted else 10
@@ -250,30 +221,6 @@ def test_where_the_spread_is_says_nothing_too_sure(sigma: float) -> None:
     assert 0.82 <= np.mean([0.05 < rank < 0.95 for rank in ranks]) <= 0.98
     # The control: who states a third of the noise is too sure.
     assert np.mean([0.05 < rank < 0.95 for rank in wrong]) < 0.75
-
-
-@pytest.mark.long
-def test_a_room_whose_walls_lose_unknown_heat_is_mapped_nearly_as_if_they_were_known() -> None:
-    """Taken for insulated, it would be a map of another room."""
-    world, sigma, prior = np.random.default_rng(9), 0.02, Prior(2, 2)
-    physics = Physics(SENSORS, (STATED, STATED), "losing", (0.0, math.inf))
-    far = np.zeros((8, 3))
-    for trial in range(len(far)):
-        truth, loss = scene(2, world), physics.loss(world.random())
-        real = forward_robin(CELLS, SENSORS, STATED, loss)
-        readings = real @ truth + sigma * world.standard_normal(50)
-        seen = seen_of(forward(CELLS, SENSORS, STATED, "insulated"), readings, sigma, prior)
-        found = estimate_jointly(seen, physics)
-        maps = (
-            found.estimate.heat,
-            posterior.estimate(seen).heat,
-            posterior.estimate(replace(seen, operator=real)).heat,
-        )
-        far[trial] = [distance(heat, truth) for heat in maps]
-    joint, insulated, known = far.mean(axis=0)
-
-    assert joint - known < 0.5 * (insulated - known)
-    assert insulated > 2 * known
 
 
 def drifting(offset: float, slope: float) -> tuple[Joint, Joint, Floats]:
@@ -365,26 +312,11 @@ def test_the_grid_is_as_fine_as_the_density_is_sharp(wide: float) -> None:
     assert len(looks) == len(set(looks)) < 45
 
 
-def test_a_range_out_of_the_question_is_looked_at_no_closer() -> None:
-    """A spread that cannot be is not worth finding out what the walls would lose."""
-    looks = []
-
-    def look(place: float) -> tuple[float, float, None]:
-        looks.append(place)
-        return -100 - (place / 0.01) ** 2, 10.0, None
-
-    explore(np.linspace(0, 1, 5), look, worth=-50)
-
-    assert len(looks) == 5
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"spreads_m2": (0.1, 0.05)}, "spreads_m2 is"),
         ({"spreads_m2": (0.0, 0.05)}, "spreads_m2 is"),
-        ({"losses_per_m": (2.0, 1.0), "walls": "losing"}, "losses_per_m is"),
-        ({"losses_per_m": (0.0, 1.0)}, "only walls that are 'losing'"),
         ({"walls": "wet"}, "walls is 'wet'"),
         ({"offset": -1.0}, "offset is -1.0"),
         ({"slope": math.inf}, "slope inf"),

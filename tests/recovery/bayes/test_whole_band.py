@@ -5,7 +5,14 @@ import pytest
 
 from physics.kernel import forward
 from recovery.bayes.exact import Exact, Scores, exact_posterior, listed, scores
-from recovery.bayes.line import band, band_of_draws, median, possible_curves, shares, whole_band
+from recovery.bayes.line import (
+    band_of_draws,
+    median,
+    possible_curves,
+    quantile,
+    shares,
+    whole_band,
+)
 
 CELLS = 30
 PLACES = np.arange(1, CELLS + 1) / CELLS
@@ -56,8 +63,8 @@ def test_points_by_themselves_have_another_chance() -> None:
     chances = []
     for trial in range(5):
         found, exact, _ = seen(trial, 2, 2.0, 1, 4)
-        made = band(shares(exact), 0.9)
-        chances.append(chance_within(found, made.low, made.high, 4))
+        low, high = (quantile(shares(exact), level) for level in (0.05, 0.95))
+        chances.append(chance_within(found, low, high, 4))
 
     assert np.mean(chances) < 0.85
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from physics.sensors import grains
 from recovery import thermal
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, frames
-from recovery.thermal.background import crowded, empty
+from recovery.thermal.background import empty
 from recovery.thermal.seen import seen
 
 Floats = NDArray[np.float64]
@@ -97,35 +96,6 @@ def test_a_drift_is_followed_on_a_line_and_its_error_grows_with_the_time() -> No
     assert made.error_k == pytest.approx(expected, rel=0.001)
 
 
-@pytest.mark.long
-def test_where_somebody_is_often_there_the_level_is_between_two_ends() -> None:
-    """Two readings of five are warmed, by far more than the noise or by as much."""
-    world = np.random.default_rng(3)
-    for warm_k in (20 * SIGMA_K, SIGMA_K, 0.0):
-        rooms = np.tile(LEVELS_K, (400, 1))
-        rooms += np.where(world.random((400, SENSORS)) < 0.4, warm_k, 0.0)
-        made = crowded(released(rooms, f"crowd {warm_k}"), 0.5, OWN_K)
-        off = (made.level_k - LEVELS_K) / made.error_k
-
-        assert (np.abs(off) < 3.2).all()
-        assert (made.error_k < 0.35 * SIGMA_K).all()
-    # The control: a mean takes them for the room, and is sure of it.
-    mean = empty(released(LEVELS_K + np.where(world.random((400, 12)) < 0.4, 5, 0), "mean"))
-    assert ((mean.level_k - LEVELS_K) / mean.error_k > 10).all()
-
-
-def test_more_readings_do_not_tell_a_crowd_from_a_room() -> None:
-    """What stays is the share that may be there, at any number of readings."""
-    errors = [
-        float(crowded(released(np.tile(LEVELS_K, (n, 1)), "many"), share, OWN_K).error_k.mean())
-        for n, share in ((50, 0.5), (800, 0.5), (800, 0.1))
-    ]
-
-    assert all(a > b for a, b in pairwise(errors))
-    assert errors[1] > 0.19 * SIGMA_K
-    assert errors[2] < 0.1 * SIGMA_K
-
-
 def test_the_map_finds_who_stands_before_a_wall_that_is_not_even() -> None:
     """With levels of the empty room it is as if the wall were even; without them it is lost."""
     operator = forward(
@@ -202,14 +172,6 @@ def test_a_silent_first_reading_does_not_make_a_later_one_empty() -> None:
     unknown = thermal.recover(ROOM, [*deaf[:20], *releases[20:]])
     assert isinstance(unknown, Unresolved)
     assert "both in the empty room and after it" in unknown.why
-
-
-@pytest.mark.parametrize("share", [-0.1, 0.75, 1.0])
-def test_a_room_that_is_never_empty_has_no_level(share: float) -> None:
-    """The lowest quarter of the readings would be of somebody too."""
-    releases = released(np.tile(LEVELS_K, (3, 1)), "never")
-    with pytest.raises(ValueError, match="Learn the levels in empty hours"):
-        crowded(releases, share)
 
 
 def test_one_reading_makes_no_line() -> None:

@@ -15,7 +15,7 @@ from physics.places import cell_places, sensor_places
 from recovery.noise.calibrate import worth
 from recovery.thermal.noise import calibration, room
 from recovery.thermal.query import Query
-from recovery.thermal.what_if import WhatIf, at_most, mixed_epsilon, price, what_if
+from recovery.thermal.what_if import WhatIf, mixed_epsilon, price, what_if
 
 # What unequal sensors cost together: exact, and against the losses themselves.
 
@@ -51,14 +51,6 @@ def test_the_price_is_that_of_the_worst_move_to_the_last_digit() -> None:
         # However the moves come in blocks, it is the worst of all that counts.
         apart = [changes[:, move : move + 1] for move in range(changes.shape[1])]
         assert price(apart, variances) == brute(changes, variances, [1] * len(variances))
-
-
-def test_each_devices_own_counter_bounds_the_whole_fleet() -> None:
-    """So no device needs to know what the others have said."""
-    for changes, variances, readings in fleets():
-        bound = at_most(price([changes], variances), readings)
-
-        assert brute(changes, variances, readings) <= bound
 
 
 def test_moves_that_floats_cannot_tell_apart_are_weighed_exactly() -> None:
