@@ -1,12 +1,16 @@
 """What the sampler finds is what looking at every scene finds."""
 
 from dataclasses import replace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.integrate import quad
+from scipy.stats import truncnorm
 
 from physics.kernel import forward
+from recovery.bayes import moves
 from recovery.bayes.chain import (
     Draws,
     cumulative_shares,
@@ -14,8 +18,10 @@ from recovery.bayes.chain import (
     from_draws,
     sample_posterior,
 )
+from recovery.bayes.moves import at_share, log_mass, rough_mass
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
+from recovery.kernels import available, compiled, gibbs
 
 from .brute_force import Everything, brute_force
 
@@ -200,3 +206,104 @@ def test_the_expected_error_is_the_mean_distance_to_the_draws() -> None:
     assert all(
         mean_distance(scene) >= mean_distance(estimate.heat) - 1e-9 for scene in possible[:10]
     )
+
+
+# One sampler written twice, over whole crowds and in loops to be compiled: one set of draws.
+
+
+_SIDE = np.arange(1, 5) / 4
+_PLACES = np.stack(np.meshgrid(_SIDE, _SIDE, indexing="ij"), axis=-1).reshape(-1, 2)
+_OPERATOR = np.kron(*[forward(_SIDE, np.arange(1, 5) / 4, 0.03)] * 2)
+
+
+def _draws(
+    monkeypatch: pytest.MonkeyPatch, kernel: ModuleType | SimpleNamespace, prior: Prior, line: bool
+) -> Draws:
+    for module in (moves, moves, moves):
+        monkeypatch.setattr(module, "tier", lambda _, worth: kernel)
+    world = np.random.default_rng(3)
+    heat = np.zeros(16)
+    heat[[2, 9, 11]] = 1.0, 0.7, 0.9
+    readings = _OPERATOR @ heat + 0.3 * world.standard_normal(16)
+    places, shape = (np.arange(16.0)[:, None], (1, 16)) if line else (_PLACES, (4, 4))
+    closed = np.arange(16) != 5
+    seen = Seen(_OPERATOR, readings, 0.3, places, shape, prior, open=closed)
+    return sample_posterior(seen, scenes=24, last_sweeps=2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("line", [True, False])
+@pytest.mark.parametrize("prior", [Prior(3, 3), Prior(0, 5), Prior(1, 5, 1.0, 0.3)])
+def test_loops_and_crowds_draw_the_same(
+    monkeypatch: pytest.MonkeyPatch, prior: Prior, line: bool
+) -> None:
+    """Whoever has a compiler gets no other map than who has none."""
+    crowds = _draws(monkeypatch, gibbs, prior, line)
+    # A twin of the module, so that its loops are run, as they stand.
+    loops = _draws(monkeypatch, SimpleNamespace(**vars(gibbs)), prior, line)
+
+    assert np.array_equal(crowds.cells, loops.cells)
+    assert np.allclose(crowds.powers, loops.powers, atol=1e-9)
+    assert np.isclose(crowds.log_evidence, loops.log_evidence)
+
+
+@pytest.mark.skipif(not available(), reason="numba is not installed")
+@pytest.mark.parametrize("prior", [Prior(0, 5), Prior(1, 5, 1.0, 0.3)])
+def test_compiled_loops_draw_the_same(monkeypatch: pytest.MonkeyPatch, prior: Prior) -> None:
+    """Compiling reorders roundings, never a draw that anyone could see."""
+    crowds = _draws(monkeypatch, gibbs, prior, line=False)
+    loops = _draws(monkeypatch, compiled(gibbs), prior, line=False)
+
+    assert np.array_equal(crowds.cells, loops.cells)
+    assert np.allclose(crowds.powers, loops.powers, atol=1e-9)
+
+
+@pytest.mark.parametrize("value", [-2.5, -0.5, -0.2, 0.0, 0.4, 0.5, 1.5])
+def test_halves_are_rounded_alike_on_both_sides(value: float) -> None:
+    """Else the way back would be another way, and the law drawn from another law."""
+    assert gibbs.rounded(-value) == -gibbs.rounded(value)
+    assert abs(gibbs.rounded(value) - value) <= 0.5
+
+
+# A normal law between bounds is what quadrature and scipy say it is, wherever the bounds lie.
+
+
+# Inside, on a bound, flat, far out in either tail.
+LAWS = [(3.0, 5.0), (0.0, 4.0), (1e-6, 1e-9), (900.0, 500.0), (-300.0, 40.0), (5.0, 1e4)]
+
+
+def _one(*numbers: float) -> list[np.ndarray]:
+    return [np.array([number]) for number in numbers]
+
+
+@pytest.mark.parametrize(("slope", "precision"), LAWS)
+def test_the_integral_is_that_of_quadrature(slope: float, precision: float) -> None:
+    """A wrong mass would favour cells that need an impossible power."""
+    peak = np.clip(slope / precision, 0.3, 1.0)
+    top = slope * peak - precision * peak**2 / 2
+    found, _ = quad(
+        lambda w: np.exp(slope * w - precision * w**2 / 2 - top), 0.3, 1.0, points=[peak]
+    )
+
+    assert log_mass(*_one(slope, precision, 0.3, 1.0))[0] == pytest.approx(top + np.log(found))
+
+
+@pytest.mark.parametrize(("slope", "precision"), LAWS)
+def test_the_rough_integral_is_within_a_half(slope: float, precision: float) -> None:
+    """It proposes; the farther it is off, the more proposals are thrown away."""
+    peak, width = rough_mass(*_one(slope, precision, 0.3, 1.0))
+    off = peak[0] + np.log(width[0]) - log_mass(*_one(slope, precision, 0.3, 1.0))[0]
+
+    assert abs(off) < np.log(2)
+
+
+@pytest.mark.parametrize(("slope", "precision"), [law for law in LAWS if law[1] > 1e-3])
+def test_shares_are_those_of_scipy(slope: float, precision: float) -> None:
+    """Even numbers have to become draws of the law itself, in its tails too."""
+    shares = np.array([0.001, 0.2, 0.5, 0.9, 0.999])
+    middle, deviation = slope / precision, precision**-0.5
+    law = truncnorm((0.3 - middle) / deviation, (1 - middle) / deviation, middle, deviation)
+
+    found = at_share(np.full(5, slope), np.full(5, precision), 0.3, 1.0, shares)
+
+    assert found == pytest.approx(law.ppf(shares), rel=1e-6)

@@ -1,5 +1,8 @@
 """How sure a map is: held against how far maps really fall from the truth."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 
@@ -7,10 +10,10 @@ from edge.records import Grid, Release
 from physics.crowds.disk import count_many
 from physics.points import histogram, mnormal
 from recovery.disk import Query, estimators, plan, recover
-from recovery.disk.average_map import averaged
+from recovery.disk.average_map import averaged, misfit
 from recovery.disk.channel import Channel, channel_of
-from recovery.disk.em import Fit, em_fast, gain_of
-from recovery.disk.estimators import ESTIMATORS, cell_sd, epsilon_of, estimate, misfit
+from recovery.disk.em import OPTIMAL, Fit, em_fast, gain_of
+from recovery.disk.estimators import ESTIMATORS, cell_sd, epsilon_of, estimate
 from recovery.maps.heatmap import Heatmap
 
 
@@ -161,3 +164,86 @@ def test_large_maps_of_the_printed_methods_are_not_surer_than_they_may_be(name: 
         )
         surer = ((found.mass - truth) / alone)[held]
         assert (abs(surer) < 1.645).mean() < (abs(score) < 1.645).mean() - 0.15
+
+
+# Deviations by repetition, of estimators whose deviations are known by hand.
+
+
+def test_an_estimator_that_never_looks_is_off_by_its_bias() -> None:
+    """It draws the same map of whatever is answered: what does not spread is wrong too."""
+    channel = disk((6, 5), 2)
+    truth = np.outer([1.0, 3.0, 6.0, 3.0, 2.0], [1.0, 2.0, 5.0, 4.0, 2.0, 1.0]) / 225
+    even = np.full((5, 6), 1 / 30)
+    said = cell_sd(channel, truth, 1_000, lambda ch, counts: Fit(even, 0.0, 1, OPTIMAL))
+
+    assert said == pytest.approx(abs(even - truth))
+
+
+def test_an_estimator_that_counts_spreads_as_counts_do() -> None:
+    """Shares of answers at their own place: Poisson's deviations, sqrt(n g) / n, of 400 runs."""
+    channel, reports = disk((6, 5), 1), 3_000
+    truth = np.full((5, 6), 1 / 30)
+    law = channel.forward(truth)[1:-1, 1:-1]
+
+    def counting(channel: Channel, counts: np.ndarray) -> Fit:
+        return Fit(truth + counts[1:-1, 1:-1] / reports - law, 0.0, 1, OPTIMAL)
+
+    said = cell_sd(channel, truth, reports, counting, repetitions=400)
+    assert said / np.sqrt(law / reports) == pytest.approx(1, abs=0.15)
+
+
+def test_of_few_repetitions_a_cell_tells_its_neighbours_and_keeps_its_own() -> None:
+    """Six are pooled over three by three cells, and a lone error is not thinned to a third."""
+    channel, truth = disk((6, 5), 1), np.full((5, 6), 1 / 30)
+    wrong = truth.copy()
+    wrong[2, 3] += 0.3
+    said = cell_sd(channel, truth, 50, lambda ch, c: Fit(wrong, 0.0, 1, OPTIMAL), repetitions=6)
+    wanted = np.zeros((5, 6))
+    wanted[1:4, 2:5] = 0.1
+    wanted[2, 3] = 0.3
+
+    assert said == pytest.approx(wanted)
+
+
+# How badly a map fits: the chi-square of every outcome that there may be, by its chance.
+
+
+def line(cells: int, epsilon: tuple[int, int]) -> Channel:
+    """As many answers as cells."""
+    planned = plan(Query(Grid((cells, 1), 0), epsilon, scheme="krr"), [])
+    assert planned is not None
+    return channel_of(planned)
+
+
+@pytest.mark.parametrize("reports", [1, 2, 5])
+@pytest.mark.parametrize("cells", [2, 4])
+def test_its_mean_is_nought_and_its_variance_one(cells: int, reports: int) -> None:
+    """However few the answers are: enumerated, with the multinomial's chances."""
+    channel = line(cells, (2, 1))
+    mass = np.arange(1.0, cells + 1)[None, :] ** 2
+    mass /= mass.sum()
+    law = channel.forward(mass).ravel()
+    first = second = whole = 0.0
+    for found in itertools.product(range(reports + 1), repeat=cells):
+        if sum(found) != reports:
+            continue
+        ways = math.factorial(reports) / math.prod(math.factorial(one) for one in found)
+        chance = ways * float(np.prod(law ** np.array(found)))
+        off = misfit(channel, np.array(found, dtype=float)[None, :], mass)
+        first, second, whole = first + chance * off, second + chance * off**2, whole + chance
+
+    assert whole == pytest.approx(1)
+    assert first == pytest.approx(0, abs=1e-9)
+    assert second == pytest.approx(1)
+
+
+def test_one_answer_to_an_even_law_says_nothing() -> None:
+    """Its chi-square is the same wherever it fell; and so with one place, or with no answers."""
+    channel = line(5, (1, 1))
+    even = np.full((1, 5), 0.2)
+
+    assert misfit(channel, np.eye(5)[2:3], even) == 0
+    assert misfit(channel, 0.4 * np.eye(5)[2:3], even) == 0
+    assert misfit(channel, np.zeros((1, 5)), even) == 0
+    assert misfit(line(1, (1, 1)), np.full((1, 1), 9), np.ones((1, 1))) == 0
+    assert misfit(channel, 100 * np.eye(5)[2:3], even) > 10

@@ -5,6 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from edge.records import Grid, Guarantee, Round
+from physics.crowds.disk import count_many
+from recovery.disk.channel import channel_of
+from recovery.disk.query import Query, radius_of
+from recovery.disk.round import disk_round
 from recovery.peers import frequency_oracles
 from recovery.peers.local_privacy import (
     blind,
@@ -14,6 +19,7 @@ from recovery.peers.local_privacy import (
     local_privacy,
     worst_log_ratio,
 )
+from recovery.peers.mdsw import Split, estimate, matrix, queries, share
 
 
 def some_channel(answers: int, cells: int, seed: int = 0) -> np.ndarray:
@@ -95,8 +101,93 @@ def test_two_answers_tell_more_than_one_of_two() -> None:
 
 def test_what_is_no_channel_is_refused() -> None:
     """A transposed matrix has columns that do not add to one."""
-    for matrix in (some_channel(7, 6).T, -np.eye(3), np.zeros((0, 0)), np.ones(3)):
+    for wrong in (some_channel(7, 6).T, -np.eye(3), np.zeros((0, 0)), np.ones(3)):
         with pytest.raises(ValueError, match="is not one"):
-            worst_log_ratio(matrix)
+            worst_log_ratio(wrong)
     with pytest.raises(ValueError, match="of the same grid"):
         local_privacy(np.eye(4), distances(3, 1))
+
+
+# The square wave along each axis, as two one-row rounds of the disk.
+
+
+PROMISE = Guarantee((7, 2), None, (49, 8), "cells", "local", "report", "presence")
+
+
+def rounds(grid: Grid, epsilon: tuple[int, int], split: Split = "users") -> list[Round]:
+    return [disk_round(query, 1, PROMISE) for query in queries(grid, epsilon, split)]
+
+
+@pytest.mark.parametrize("epsilon", [(7, 5), (7, 2), (5, 1)])
+def test_the_radius_is_the_printed_one(epsilon: tuple[int, int]) -> None:
+    """Li et al.'s formula, written out again."""
+    e = epsilon[0] / epsilon[1]
+    rise = math.exp(e)
+    printed = math.floor((e * rise - rise + 1) / (2 * rise * (rise - 1 - e)) * 15)
+
+    assert [radius_of(query) for query in queries(Grid((15, 15), 0), epsilon)] == [printed] * 2
+
+
+def test_the_chances_are_the_printed_ones() -> None:
+    """p = e^epsilon / ((2b + 1) e^epsilon + d - 1) inside, p / e^epsilon outside."""
+    across, _ = rounds(Grid((15, 15), 0), (7, 2))
+    channel = channel_of(across).matrix()
+    b, rise = across.params[0], math.exp(3.5)
+    p = rise / ((2 * b + 1) * rise + 14)
+
+    assert channel.max() == pytest.approx(p, rel=1e-8)
+    assert channel.min() == pytest.approx(p / rise, rel=1e-8)
+
+
+@pytest.mark.parametrize("split", ["users", "budget"])
+def test_a_user_is_promised_epsilon_whatever_is_split(split: Split) -> None:
+    """Both ways keep epsilon over all that a user answers; half of it each, twice, is all."""
+    grid, epsilon = Grid((6, 5), 0), (7, 2)
+    across, down = (channel_of(round) for round in rounds(grid, epsilon, split))
+    whole = matrix(across, down, split)
+
+    assert worst_log_ratio(whole) == pytest.approx(3.5, abs=1e-6)
+    assert worst_log_ratio(whole) <= 3.5
+    assert local_privacy(whole, distances(6, 5)) < local_privacy(
+        np.full((1, 30), 1.0), distances(6, 5)
+    )
+
+
+def test_shares_of_a_budget() -> None:
+    """An odd numerator needs a larger denominator, not a float."""
+    assert share((1, 1), "budget") == (1, 2)
+    with pytest.raises(ValueError, match="users or budget"):
+        share((1, 1), "both")  # type: ignore[arg-type]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["em", "ems", "auto"])
+def test_what_hangs_on_both_axes_is_lost_and_nothing_else(name: str) -> None:
+    """A product comes back; a diagonal comes back as the product of its shadows."""
+    grid = Grid((5, 4), 0)
+    across, down = rounds(grid, (5, 1))
+    world = np.random.default_rng(1)
+    x, y = np.array([0.1, 0.4, 0.2, 0.2, 0.1]), np.array([0.5, 0.1, 0.2, 0.2])
+    product = (np.outer(y, x) * 200_000).round().astype(int)
+    diagonal = np.zeros((4, 5), int)
+    diagonal[range(4), range(4)] = 50_000
+
+    def seen(users: np.ndarray) -> np.ndarray:
+        columns = count_many(across, users.sum(axis=0)[None, :], world)
+        rows = count_many(down, users.sum(axis=1)[None, :], world)
+        return estimate(channel_of(across), columns, channel_of(down), rows, 5.0, name).mass
+
+    near = 0.5 if name == "ems" else 0.05  # which smooths, on lines of five cells
+    assert seen(product).shape == (4, 5)
+    assert np.abs(seen(product) - product / product.sum()).sum() < near
+    shadows = np.outer(np.full(4, 1 / 4), [1 / 4] * 4 + [0])
+    assert np.abs(seen(diagonal) - shadows).sum() < near
+    assert np.abs(seen(diagonal) - diagonal / diagonal.sum()).sum() > 1
+
+
+def test_a_query_along_a_line_reaches_nowhere_else() -> None:
+    """Rows are asked as a line too: one way to count, one way to recover."""
+    across, down = queries(Grid((15, 10), 20), (7, 2))
+
+    assert (across.grid, down.grid) == (Grid((15, 1), 20), Grid((10, 1), 20))
+    assert isinstance(down, Query)

@@ -11,8 +11,9 @@ from scipy.spatial.distance import cdist
 from scipy.stats import entropy, wasserstein_distance
 
 from recovery import kernels
-from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasserstein2
+from recovery.distance import earth_movers, kl, mse, pearson, similarity, sliced, wasserstein2
 from recovery.score.maps import pair, transport
+from tests.recovery.score.test_grid_flow import smooth
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -263,3 +264,36 @@ def test_a_cell_that_the_estimate_misses_costs_thirty_six_nats() -> None:
 def test_correlation_with_a_flat_map_does_not_exist() -> None:
     """A score that does not apply is no number, never 0."""
     assert math.isnan(pearson([0.1] * 7, [1, 2, 3, 4, 5, 6, 7]))
+
+
+# The sliced distance, against laws and a library.
+
+
+WORLD = np.random.default_rng(8)
+P, Q = smooth(WORLD, (16, 20)), smooth(WORLD, (16, 20))
+PLACES = np.indices((16, 20)).reshape(2, -1).T[:, ::-1] / 20
+
+
+def test_sliced_is_the_mean_over_lines_of_another_library() -> None:
+    """With the same angles."""
+    turns = np.pi * (np.arange(64) + 0.5) / 64
+    peer = ot.sliced_wasserstein_distance(
+        PLACES,
+        PLACES,
+        P.ravel(),
+        Q.ravel(),
+        projections=np.stack([np.cos(turns), np.sin(turns)]),
+        p=2,
+    )
+
+    assert sliced(P, Q) == pytest.approx(peer, rel=1e-9)
+
+
+def test_sliced_is_below_the_distance_and_that_of_a_point_is_known() -> None:
+    """Projections bring masses nearer; between two points the mean of cos**2 is a half."""
+    assert sliced(P, Q) < wasserstein2(P, Q)
+    one, other = np.zeros((2, 10, 10))
+    one[1, 1] = other[4, 5] = 1
+
+    assert sliced(one, other) == pytest.approx(0.5 / 2**0.5)
+    assert sliced([1, 0, 0, 0], [0, 0, 0, 1]) == pytest.approx(0.75)
