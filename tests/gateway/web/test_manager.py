@@ -10,7 +10,9 @@ from playwright.sync_api import Page as Tab
 
 import gateway.web
 from gateway import telling
+from gateway.mechanisms import named
 from gateway.operate.health import Health
+from gateway.telling import vocabulary
 from gateway.web.server import Page
 
 Opened = Callable[..., Tab]
@@ -19,7 +21,7 @@ TOKEN = "correct-horse-battery"
 READY = {
     "kind": "ready",
     "site": "lab",
-    "mechanism": "thermal",
+    **vocabulary(named("thermal")),
     "shape": [4, 1],
     "cell_mm": 1000,
     "sensors": [4, 1],
