@@ -18,7 +18,7 @@ from .intake.genuine import Arrival, authenticate
 from .intake.outcomes import Asked, Letter
 from .ledger import price
 from .mechanisms import first_round, serving
-from .mqtt.session import Message
+from .mqtt.connection import Message
 from .rounds import OpenRound
 from .sealing import sealed_bytes
 from .storage.forgotten import Lack

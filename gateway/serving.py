@@ -17,11 +17,10 @@ from .ledger import Ledger
 from .mqtt import access
 from .mqtt.pump import Pump
 from .operate.chores import Chore, Chores
-from .operate.guarding import guard_of, quarantine_of
-from .operate.health import Health
+from .operate.health import PARTS, Health, Vitals
 from .operate.keeping import keeping
 from .operate.metrics import Metrics
-from .operate.vitals import PARTS, Vitals
+from .operate.quarantine import guard_of, quarantine_of
 from .outbox import Outbox
 from .solver import Solver
 from .storage.identity import Identity
@@ -29,7 +28,7 @@ from .storage.places import place_of
 from .storage.store import Store
 from .teller import Teller
 from .uplink import Uplink
-from .workers.choosing import taker, topics
+from .workers.gathering import taker, topics
 from .workers.leading import leading
 
 PATIENCE_S = 3.0  # for a broker, where one must be there

@@ -16,8 +16,7 @@ from .certainty import told
 from .deployment import Deployment
 from .intake.outcomes import Who
 from .ledger import Ledger
-from .mechanisms import Mechanism, of, serving
-from .operate.health import Health
+from .mechanisms import of, serving
 from .rounds import OpenRound
 from .terms import unit_of
 
@@ -33,26 +32,15 @@ SILENCE = (
 
 def ready(deployment: Deployment, enrolled: int) -> Event:
     """The service is connected and about to ask."""
-    mechanism = of(deployment)
     return {
         "kind": "ready",
         "site": deployment.site.name,
-        **vocabulary(mechanism),
+        "mechanism": deployment.rounds.mechanism,
         "shape": list(deployment.room.cells),
         "cell_mm": deployment.room.cell_mm,
-        "sensors": list(mechanism.sensors(deployment)),
+        "sensors": list(of(deployment).sensors(deployment)),
         "enrolled": enrolled,
         "insecure": deployment.mqtt.insecure,
-    }
-
-
-def vocabulary(mechanism: Mechanism) -> Event:
-    """What a mechanism reads, and what the page calls things."""
-    who, of_all, page = mechanism.words.who, mechanism.words.of_all, mechanism.words.page
-    return {
-        "mechanism": mechanism.name,
-        "reads": mechanism.reads,
-        "words": {"who": who, "of_all": of_all, "page": dict(page)},
     }
 
 
@@ -77,16 +65,6 @@ def came(round: OpenRound, refused: int) -> Event:
         "enrolled": len(round.places),
         "refused": refused,
         "late": round.late,
-    }
-
-
-def healthy(health: Health) -> Event:
-    """How the parts of the gateway are, and whether all of them work."""
-    parts = health.parts()
-    return {
-        "kind": "health",
-        "ready": all(part.ok for part in parts.values()),
-        "parts": {name: {"ok": part.ok, "why": part.why} for name, part in parts.items()},
     }
 
 

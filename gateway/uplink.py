@@ -14,9 +14,9 @@ from .deployment import Deployment
 from .devices.enrol.enrol import Devices
 from .faults import LinkFault, RefusedFault
 from .homeassistant.announcer import Announcer
+from .mqtt.connection import Message
 from .mqtt.pump import Pump
 from .mqtt.service import Link, Taker
-from .mqtt.session import Message
 from .storage.store import Store
 
 _META, _DEVICES = 4096, 100_000  # bytes of a message that is looked at; how many are kept

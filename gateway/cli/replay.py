@@ -23,7 +23,7 @@ from ..intake.judge import judge
 from ..intake.outcomes import Key, Known, Who, digest
 from ..ledger import paid_at_release, price
 from ..mechanisms import MECHANISMS, named, serving
-from ..mqtt.session import Message
+from ..mqtt.connection import Message
 from ..rounds import OpenRound
 from ..steps import folded
 from ..storage.reader import Reader

@@ -21,18 +21,16 @@ from .. import config, logs, telling
 from ..deployment import Deployment
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault, ReplacedFault
-from ..intake import garbage
+from ..intake import batches
 from ..mechanisms import of, of_query, serving
 from ..mechanisms.flags import refused
 from ..mechanisms.scores import SEEDED
 from ..operate.guard import Guard
-from ..operate.guarding import guard_of
-from ..operate.health import Health
+from ..operate.health import PARTS, Health
 from ..operate.metrics import Metrics
-from ..operate.quarantine import Quarantine
+from ..operate.quarantine import Quarantine, guard_of
 from ..operate.reloading import Reloading, reread
-from ..operate.supervised import Supervised
-from ..operate.vitals import PARTS
+from ..operate.systemd import Supervised
 from ..serving import Service
 from ..storage.places import place_of
 from ..storage.reader import Reader
@@ -40,7 +38,7 @@ from ..storage.store import Store
 from ..telling import Event
 from ..web import access
 from ..web.server import Page
-from ..workers.naming import holder
+from ..workers.roll import unique_name
 from ..workers.worker import Worker
 from .store import reading
 
@@ -229,7 +227,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         service.identity.on_loss(over.set)
         page.attach(reader=reader)
         manager.moving = service.moving
-        garbage.seldom()
+        batches.seldom()
         say(f"live page: {page.url}")
         if rounds is not None:  # who waits for them must not wait for a broker that never comes
             service.wait_connected()
@@ -386,7 +384,7 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
         # Whom we find guilty is written down; the leader, who reads it, tells the broker.
         minutes = deployment.guard.minutes
         stack.enter_context(Quarantine(store, None, guard, _nobody, minutes=minutes))
-        us = deployment, now.devices, holder(name), store
+        us = deployment, now.devices, unique_name(name), store
         stack.enter_context(ending_well())
         worker = stack.enter_context(
             Worker(*us, say=health.say, away=guard.away, metrics=metrics, guard=guard)
@@ -397,7 +395,7 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
             f"working for site {deployment.site.name}, in {deployment.workers.partitions} parts, "
             "until Ctrl-C; SIGHUP has the devices loaded again"
         )
-        garbage.seldom()
+        batches.seldom()
         store.identity.on_loss(over.set)
         over.wait()
         store.identity.check()

@@ -1,5 +1,10 @@
-"""What came off the wire, in batches: one commit for many costs what one for one does."""
+"""What came off the wire, in batches: one commit for many costs what one for one does.
 
+A batch makes thousands of records, none of which refers back to another, and lets go of all of
+them: Python is told to look for garbage less often, which would cost as much as their MACs do.
+"""
+
+import gc
 import threading
 import time
 from collections import deque
@@ -7,7 +12,16 @@ from collections.abc import Sequence
 from math import inf
 from typing import Protocol
 
-from ..mqtt.session import Message
+from ..mqtt.connection import Message
+
+BETWEEN = (50_000, 20, 20)  # records made and not let go of, before one looks: some megabytes
+
+
+def seldom() -> None:
+    """Look seldom from now on, and never again at what is there; call it when all is loaded."""
+    gc.freeze()
+    gc.set_threshold(*BETWEEN)
+
 
 BATCH = 500
 LINGER_S = 0.02  # how long the first message of a batch waits for others

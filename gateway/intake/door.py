@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from ..devices.enrol.enrol import Devices
-from ..mqtt.session import Message
+from ..mqtt.connection import Message
 from .genuine import Arrival, nobodys, opened, senders
 from .outcomes import DeadLetter
 

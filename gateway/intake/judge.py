@@ -1,10 +1,13 @@
 """What becomes of genuine messages: they count, are absorbed, or are refused for a reason.
 
 No I/O: what the store knows of these messages comes in, a verdict goes out. In order: has it
-come before, do its numbers go up, does it answer the open round (`rounds`). Numbers are used up
-by whatever is genuine, whether or not it counts: a device that goes back behind them, uses them
-twice, or leaps (`numbers`) is an alarm. A refused answer is charged when its device has answered
-that round before: it told more, open or not.
+come before, do its numbers go up, does it answer the open round (`rounds`). A device counts its
+boots (epoch) and its messages since (seq), and both only go up; they are used up by whatever is
+genuine, whether or not it counts. Who goes back, uses a number twice, or leaps as far as no device
+can in its life has not been the one device with this key, and is an alarm. A leap uses no numbers
+up: else a single one, from whoever has the key, would make all that the device says from then on a
+step back. A refused answer is charged when its device has answered that round before: it told
+more, open or not.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +19,46 @@ from ..ledger import Charge, price
 from ..rounds import OpenRound
 from .genuine import Arrival
 from .genuine import authenticate as authenticate
-from .numbers import NEVER, broken, missing
 from .outcomes import Again, Alarm, DeadLetter, Heard, Kept, Key, Known, Receipt, Seen, Who, digest
+
+NEVER = (0, 0)  # before the first (epoch, seq) of a device
+BOOTS = 1 << 20  # between two messages: one every 30 s for a year, and more than a flash survives
+MESSAGES = 1 << 20  # of one boot that nobody heard: one a minute for two years
+
+
+def broken(arrival: Arrival, last: tuple[int, int], used: bool) -> tuple[str, str]:
+    """Return the kind and why the device needs a new key, or nothing.
+
+    Args:
+        last: the greatest numbers of the device so far.
+        used: its numbers came before, with other bytes.
+    """
+    sender, epoch, seq = arrival.report[1:4]
+    if used:
+        return "changed", (
+            f"{sender} sent message {epoch}.{seq} before with other bytes: two readings under "
+            "one noise give away their difference. Give the device a new key"
+        )
+    if (epoch, seq) <= last:
+        return "replayed", (
+            f"{sender} sent message {epoch}.{seq} after {last[0]}.{last[1]}: its memory was set "
+            "back, it has a double, or the broker held a message back. Look which; if it may be "
+            "one of the first two, give the device a new key"
+        )
+    if epoch - last[0] > BOOTS or seq - (last[1] if epoch == last[0] else 0) > MESSAGES:
+        return "future", (
+            f"{sender} sent message {epoch}.{seq} after {last[0]}.{last[1]}: no device starts or "
+            "speaks so often. Its memory is damaged, or somebody else has its key; its numbers "
+            "count on from the earlier ones. Look which, and give the device a new key"
+        )
+    return "", ""
+
+
+def missing(last: tuple[int, int], epoch: int, seq: int) -> int:
+    """Return how many numbers a device has skipped; none before the first that we heard of."""
+    if last == NEVER:
+        return 0
+    return max(seq - last[1] - 1 if epoch == last[0] else seq - 1, 0)
 
 
 @dataclass

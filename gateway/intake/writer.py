@@ -4,28 +4,163 @@ The order is the promise: commit, then the receipt to the device, then the ackno
 the broker. A kill between any two steps loses nothing: what was not acknowledged comes again
 with the same bytes, and what is in the store already is absorbed and gets its receipt again.
 One poison message never stops a good one: it becomes a dead letter with a reason.
+
+A receipt goes out at QoS 0, so that a broker need not acknowledge each. One that is lost costs no
+reading: its device sends the report again, which is absorbed, and then the receipt goes out at
+QoS 1, for a device that was away when the first one came; once in a while, for who sends a report
+again and again would else fill our memory with what the broker has not acknowledged yet.
 """
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 import structlog
+from sqlalchemy.exc import DatabaseError
+
+from edge import wire
 
 from ..devices.enrol.enrol import Devices
 from ..faults import ReplacedFault
-from ..mqtt.session import Message
+from ..mqtt.connection import Message
 from ..operate.health import Health
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
 from ..storage.patience import Stopped, patiently
 from ..storage.store import Store
-from . import doubts, receipts, refused
+from . import doubts, genuine
 from .batches import Arrived, Bearer, Inbox
-from .counting import Counting
 from .door import Door, Guard, Sifted
 from .judge import Verdict, judge
-from .outcomes import Alarm, DeadLetter
+from .outcomes import Alarm, DeadLetter, Receipt
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Counting:
+    """Counts for metrics and health, either of which may be missing."""
+
+    def __init__(self, metrics: Metrics | None, health: Health | None) -> None:
+        self._metrics, self._health = metrics, health
+
+    def came(self, messages: int, waiting: int) -> None:
+        """So many messages are about to be decided, and so many wait behind them."""
+        if self._metrics is not None:
+            self._metrics.received.inc(messages)
+            self._metrics.waiting.set(waiting)
+
+    def stored(self, verdict: Verdict, unheard: Counter[str], seconds: float) -> None:
+        """A batch is committed, so long after its first message was taken."""
+        metrics = self._metrics
+        if metrics is None:
+            return
+        metrics.batches.inc()
+        metrics.batch_seconds.observe(seconds)
+        metrics.committed.inc(len(verdict.kept))
+        metrics.absorbed.inc(len(verdict.again))
+        metrics.missing.inc(verdict.missing)
+        metrics.alarms.inc(len(verdict.alarms))
+        metrics.receipts.inc(len(verdict.receipts) + len(verdict.again))
+        for kind, count in (unheard + Counter(one.kind for one in verdict.letters)).items():
+            metrics.refused.labels(kind).inc(count)
+
+    def watched(self, do: Callable[P, T]) -> Callable[P, T]:
+        """Return the same function, which says how it went with the store."""
+
+        def watched(*args: P.args, **words: P.kwargs) -> T:
+            try:
+                found = do(*args, **words)
+            except DatabaseError as fault:
+                if self._metrics is not None:
+                    self._metrics.store_retries.inc()
+                self._say(False, f"the store does not take what came: {fault.orig}")
+                raise
+            self._say(True)
+            return found
+
+        return watched
+
+    def _say(self, ok: bool, why: str = "") -> None:
+        if self._health is not None:
+            self._health.say("store", ok, why)
+
+
+ANEW_S = 10.0  # how soon one device gets another receipt at QoS 1
+
+
+class Packer:
+    """Packs receipts for the devices of a fleet."""
+
+    def __init__(self, devices: Devices) -> None:
+        self._surely_s: dict[str, float] = {}
+        self._ways: dict[str, tuple[str, bytes, bytes]] = {}
+        for name, device in devices.by_name.items():
+            topic = wire.topic(devices.site, name, "receipt")
+            self._ways[name] = topic, device.config_key, genuine.prefix(topic)
+
+    def packed(self, receipts: Sequence[Receipt]) -> list[tuple[str, bytes]]:
+        """Return the topics of receipts and their bytes, of devices that are still enrolled."""
+        said = []
+        for name, epoch, seq, taken in receipts:
+            if way := self._ways.get(name):
+                topic, key, before = way
+                said.append((topic, genuine.make_receipt(epoch, seq, taken, key, before)))
+        return said
+
+    def sides(self, again: Sequence[Receipt]) -> tuple[list[Receipt], list[Receipt]]:
+        """Return which of these receipts go out at QoS 1, and which like any other."""
+        surely, plainly, now_s = [], [], time.monotonic()
+        for one in again:
+            if now_s - self._surely_s.get(one.device, -ANEW_S) < ANEW_S:
+                plainly.append(one)
+            else:
+                self._surely_s[one.device] = now_s
+                surely.append(one)
+        return surely, plainly
+
+
+def settle(batch: Sequence[Arrived], verdict: Verdict, packer: Packer) -> None:
+    """Send the receipts of a batch that is committed, and then let go of its messages."""
+    surely, plainly = packer.sides(verdict.again)
+    for topic, payload in packer.packed(surely):
+        batch[0][0].publish(topic, payload)
+    said = packer.packed([*verdict.receipts, *plainly])
+    brought: dict[int, tuple[Bearer, list[Message]]] = {}
+    for bearer, message in batch:
+        brought.setdefault(id(bearer), (bearer, []))[1].append(message)
+    for bearer, messages in brought.values():
+        bearer.settle(said, messages)
+        said = []
+
+
+MOST = 10  # devices of one batch that have a line of their own
+UNKNOWN, OTHERS = "unknown", "others"
+
+
+def told(letters: Iterable[DeadLetter], whose: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Return what a line of the log holds, for each device, those with the most messages first.
+
+    Args:
+        whose: returns the enrolled device of a topic, or "" where it is nobody's.
+    """
+    kinds: dict[str, Counter[str]] = defaultdict(Counter)
+    for letter in letters:
+        kinds[whose(letter.topic) or UNKNOWN][letter.kind] += 1
+    named = sorted(kinds.items(), key=lambda one: (-one[1].total(), one[0]))
+    rest = sum((of for _, of in named[MOST:]), Counter[str]())
+    rows = [*named[:MOST], *([(OTHERS, rest)] if rest else [])]
+    return [
+        {
+            "device": name,
+            "messages": of.total(),
+            "kinds": ", ".join(f"{kind} {count}" for kind, count in sorted(of.items())),
+        }
+        for name, of in rows
+    ]
+
 
 log = structlog.get_logger()
 
@@ -52,7 +187,7 @@ class Intake:
             alarm: hears, after a batch, of devices that need a new key.
             foreseen: knows the rounds that are still to be asked.
         """
-        self._store, self._devices, self._packer = store, devices, receipts.Packer(devices)
+        self._store, self._devices, self._packer = store, devices, Packer(devices)
         self._progress, self._alarm, self._foreseen = progress, alarm, foreseen
         self._inbox, self._door = Inbox(), Door(devices, guard)
         self._counting = Counting(metrics, health)
@@ -80,7 +215,7 @@ class Intake:
 
     def know(self, devices: Devices) -> None:
         """Take reports of these devices from now on, and of no others."""
-        self._devices, self._packer = devices, receipts.Packer(devices)
+        self._devices, self._packer = devices, Packer(devices)
         self._door.know(devices)
 
     def begin(self) -> None:
@@ -142,8 +277,8 @@ class Intake:
         # Without the lock while it waits for the disk: a round must close, and we must stop.
         verdict = patiently(self._stopping, self._decide, sifted)
         self._counting.stored(verdict, sifted.unheard, time.monotonic() - began_s)
-        receipts.settle(batch, verdict, self._packer)
-        for line in refused.told(verdict.letters, self._door.whose):
+        settle(batch, verdict, self._packer)
+        for line in told(verdict.letters, self._door.whose):
             log.warning("messages refused", **line)
         if verdict.alarms:
             self._alarm(verdict.alarms)

@@ -14,13 +14,11 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from ..operating import Mqtt
-from . import access, packets
-from .packets import Came
+from . import access, framing
+from .connection import TWICE as TWICE
+from .connection import WINDOW, Message, Standing
+from .framing import Came, Stream
 from .pump import Pump, Rider
-from .session import Message
-from .standing import TWICE as TWICE
-from .standing import WINDOW, Standing
-from .stream import Stream
 
 KEEPALIVE_S = 30
 PATIENCE_S = 3.0
@@ -159,8 +157,8 @@ class Link:
         ours = [packet for number, packet in (one.token for one in messages) if number == now]
         if stream is not None and (ours or self._session.ready):
             stream.make_room(len(ours))  # at QoS 0 too, where there is nothing to acknowledge
-            said = packets.publishes(receipts, five=stream.version5)
-            stream.push(said + packets.acknowledgements(filter(None, ours)))
+            said = framing.publishes(receipts, five=stream.version5)
+            stream.push(said + framing.acknowledgements(filter(None, ours)))
             self._pump.nudge(self._rider)
 
     def close(self, patience_s: float = 1.0) -> None:

@@ -14,9 +14,8 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..faults import OperatorFault
-from ..operate.counted import Counted
 from ..operate.health import Health
-from ..operate.metrics import Metrics
+from ..operate.metrics import Counted, Metrics
 from .feed import Feed
 from .requests import BUSY, STORE
 

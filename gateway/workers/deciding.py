@@ -14,8 +14,7 @@ from ..intake.writer import Intake
 from ..mechanisms import serving
 from ..rounds import OpenRound
 from ..storage.patience import Stopped
-from .fenced import PartStore
-from .standing import RoundOver, Standing
+from .rounds import PartStore, RoundOver, Standing
 
 log = structlog.get_logger()
 

@@ -11,16 +11,16 @@ from ..deployment import Deployment
 from ..devices.enrol.enrol import Devices
 from ..intake.door import Guard
 from ..intake.outcomes import Alarm
+from ..mqtt.connection import Message
 from ..mqtt.pump import Pump
 from ..mqtt.service import Link
-from ..mqtt.session import Message
 from ..operate.metrics import Metrics
 from ..storage.leases import Lease
 from ..storage.store import Store
 from .deciding import PartIntake
-from .fenced import PartStore
 from .folds import Fold
 from .parts import devices_of, session_of, topics_of
+from .rounds import PartStore
 
 GOODBYE_S = 0.5  # for receipts that are on their way, and for DISCONNECT
 

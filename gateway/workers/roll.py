@@ -1,10 +1,14 @@
-"""The workers of a site as rows beside their leases: who is at work, and what all agree on.
+"""What a worker is called: by people, and by the database, which must not mistake it.
+
+The workers of a site as rows beside their leases: who is at work, and what all agree on.
 
 Part -1 is what they agree on: its epoch is into how many parts the devices are split, its time the
 length of a lease. From -2 down stand the workers, in the order in which they joined; the epoch of
 one is the mark of the devices that it knows, so that everybody sees whose file is an old one.
 """
 
+import os
+import socket
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
@@ -18,6 +22,15 @@ from ..devices.enrol.enrol import Devices
 from ..faults import OperatorFault
 from ..storage.leases import FREE, NOW_S, running
 from ..storage.schema import leases
+
+
+def unique_name(name: str | None = None) -> str:
+    """Return a name that no process had before: given or of this machine, with a mark.
+
+    A worker that was killed and started again is another: the old one may still be about.
+    """
+    return f"{name or socket.gethostname()}-{os.getpid()}-{os.urandom(3).hex()}"
+
 
 AGREED, FIRST_WORKER = -1, -2
 FORGOTTEN = 20  # leases after which a worker that was not heard of is no worker

@@ -244,3 +244,6 @@ def named(name: str) -> Preset:
             f"has its own noise and converter. Did you mean {near}?"
         )
     return PRESETS[name]
+
+
+preset = named  # where it reads better

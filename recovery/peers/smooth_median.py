@@ -60,7 +60,7 @@ def heavy(chances: ArrayLike) -> Floats:
     array([0.   , 0.566])
     """
     places = np.sinh(np.linspace(-15, 15, 60_001))
-    return np.interp(chances, _distribution(places), places)
+    return np.interp(np.asarray(chances, float), _distribution(places), places)
 
 
 def _distribution(z: Floats) -> Floats:

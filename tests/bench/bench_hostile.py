@@ -69,7 +69,7 @@ def run(payloads: int, seed: int) -> Found:
     from gateway.intake.door import Door
     from gateway.intake.judge import judge
     from gateway.intake.outcomes import KINDS
-    from gateway.mqtt.session import Message
+    from gateway.mqtt.connection import Message
     from gateway.rounds import OpenRound
 
     world = random.Random(seed)

@@ -118,7 +118,7 @@ def _round(store: Any, link: Any, known: Any, number: int, victim: Any) -> float
     from edge.host import post
     from gateway.intake.outcomes import Asked
     from gateway.storage import tallies
-    from gateway.workers import folds, standing, summing
+    from gateway.workers import folds, rounds
 
     plan, name = fleet.plan(number), _name(number)
     topic = wire.round_topic(fleet.SITE, "thermal")
@@ -126,17 +126,19 @@ def _round(store: Any, link: Any, known: Any, number: int, victim: Any) -> float
     asked = Asked(name, name, plan, message, Fraction(1, 10**6))
     if why := store.open_round(asked, Fraction(1000)):
         raise SystemExit(why)
-    summing.opened(store.engine, name, folds.named("thermal"))
+    rounds.opened(store.engine, name, folds.named("thermal"))
     link.publish(topic, message)
     count, until_s, killed_s = len(known.by_name), time.monotonic() + PATIENCE_S, 0.0
-    while (came := summing.came(store.engine, name)) < count and time.monotonic() < until_s:
+    while (
+        came := rounds.count_answers(store.engine, name)
+    ) < count and time.monotonic() < until_s:
         if victim is not None and not killed_s and came > count / 5:
             os.kill(victim.pid, signal.SIGKILL)
             killed_s = time.monotonic()
         time.sleep(0.02)
     waited_s = time.monotonic() - killed_s
     with store.engine.begin() as connection:
-        standing.close(connection, name)
+        rounds.close(connection, name)
         sums, reports = tallies.summed(connection, name)
     if reports != count or len(sums) != count:
         print(f"  round {number}: {reports} of {count} reports, {len(sums)} sensors")

@@ -9,7 +9,7 @@ from gateway import asking
 from gateway.intake.outcomes import Asked, Kept
 from gateway.intake.writer import Intake
 from gateway.ledger import Charge, price
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.storage.store import Store
 
 SITE, PATIENCE_S = "testsite", 10.0

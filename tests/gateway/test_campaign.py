@@ -27,7 +27,7 @@ from gateway.devices.enrol.granting import granted
 from gateway.faults import OperatorFault
 from gateway.intake.writer import Intake
 from gateway.mechanisms import named
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.outbox import Outbox
 from gateway.pause import Pause
 from gateway.storage import patience

@@ -36,7 +36,7 @@ from gateway.faults import OperatorFault
 from gateway.intake.genuine import Arrival, authenticate
 from gateway.intake.outcomes import Kept
 from gateway.mechanisms import Verbs
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.outbox import Outbox
 from gateway.rounds import OpenRound
 from gateway.storage.store import Store

@@ -14,9 +14,9 @@ from edge import receipts, thermal, wire
 from edge.limits import Limits
 from edge.node import Node
 from gateway.devices.enrol import budgets, enrol
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.storage.store import Store
 from tests import processes

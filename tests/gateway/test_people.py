@@ -19,9 +19,9 @@ from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
 from gateway.mechanisms import first_limits, named
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.serving import Service
 from tests.waiting import eventually

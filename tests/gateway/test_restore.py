@@ -24,9 +24,9 @@ from gateway.devices.broker import dynamic
 from gateway.faults import ForgottenFault, OperatorFault
 from gateway.intake.writer import Intake
 from gateway.mechanisms import named
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.storage import files
 from gateway.storage.store import Store
 from gateway.terms import terms

@@ -23,9 +23,9 @@ from gateway.devices.enrol.granting import granted
 from gateway.devices.fleet.crowd import Crowd
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mechanisms import named
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.serving import Service
 from physics.fleet import Fleet

@@ -25,9 +25,9 @@ from gateway.devices.broker.mosquitto import Right
 from gateway.devices.enrol import enrol
 from gateway.faults import LinkFault
 from gateway.mqtt import access
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from tests import processes
 

@@ -20,7 +20,7 @@ from ...intake.judge import judge
 from ...intake.outcomes import Asked, DeadLetter
 from ...ledger import Ledger, price
 from ...mechanisms import serving
-from ...mqtt.session import Message
+from ...mqtt.connection import Message
 from ...rounds import OpenRound, Place
 from ...storage.store import Store
 from ..bench import SITE, SITE_KEY, Device, message, plans

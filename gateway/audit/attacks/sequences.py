@@ -19,7 +19,7 @@ from edge.budget import Lost
 from edge.limits import objection
 
 from ...ledger import price
-from ...mqtt.session import Message
+from ...mqtt.connection import Message
 from ..bench import Device, asked_of, listening, message, plans, replaced
 from ..claim import Claim, Effort, at_most, true
 from .gateway import House, topic_of

@@ -58,23 +58,15 @@ def play(
     if "frames" in chosen.flags:
         flags.check_frames(context, frames, given)
     if frames is not None:
-        if chosen.play_frames is None:
-            raise RuntimeError(f"{mechanism} takes --frames and cannot play them")
+        from ...lab.array_frames import Clips
+        from ...lab.array_play import Asked, play_frames
+
+        clips = Clips(frames, clip, background, fit, every, frames_count)
         ratios = {name: given[name] for name in ("epsilon", "delta") if name in given}
-        lines = chosen.play_frames(
-            frames=frames,
-            clip=clip,
-            background=background,
-            fit=fit,
-            every=every,
-            frames_count=frames_count,
-            settings=tuple(settings or ()),
-            label=people,
-            seed=seed,
-            files=files,
-            **ratios,
+        asked = Asked(
+            clips, settings=tuple(settings or ()), label=people, seed=seed, files=files, **ratios
         )
-        typer.echo("\n".join(lines))
+        typer.echo("\n".join(play_frames(mechanism, asked)))
         return
     seen = {
         "sources": sources,

@@ -21,9 +21,8 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where veil.png is written.")] = Path("demo"),
 ) -> None:
     """Everything on this machine: broker, gateway, live page and virtual sensors."""
-    from ...mechanisms import MECHANISMS
+    from ..demo import run
 
-    run = next(one.demo for one in MECHANISMS if one.demo is not None)
     run(sensors, epsilon, rounds, seed=seed, keep=keep, port=port, folder=folder)
 
 

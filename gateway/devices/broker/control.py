@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import structlog
 
 from ...faults import LinkFault, OperatorFault
+from ...mqtt.connection import Message
 from ...mqtt.pump import Pump
 from ...mqtt.service import Link
-from ...mqtt.session import Message
 from ...operating import Mqtt
 from .dynamic import Command
 from .mosquitto import CONTROL

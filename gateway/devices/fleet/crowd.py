@@ -15,7 +15,7 @@ import structlog
 
 from ...faults import LinkFault
 from ...mqtt import access
-from ...mqtt.standing import TWICE
+from ...mqtt.connection import TWICE
 from ...operating import Mqtt
 from ..enrol.budgets import WRITERS
 from . import litter

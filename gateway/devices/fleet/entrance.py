@@ -8,7 +8,7 @@ from edge import tls
 
 from ...faults import LinkFault
 from ...mqtt import access
-from ...mqtt.session import Session
+from ...mqtt.connection import Session
 from ...operating import Mqtt
 
 

@@ -23,9 +23,9 @@ from edge.keys import Identity
 
 from ...deployment import Deployment
 from ...faults import LinkFault, OperatorFault
+from ...mqtt.connection import Message
 from ...mqtt.pump import Pump
 from ...mqtt.service import Link
-from ...mqtt.session import Message
 from ...operating import Mqtt
 from ...storage.dead import EVIDENCE_BYTES
 from ...storage.looking import looking

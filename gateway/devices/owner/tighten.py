@@ -9,9 +9,9 @@ from edge import tightening, wire
 from edge.host import post
 
 from ...faults import LinkFault
+from ...mqtt.connection import Message
 from ...mqtt.pump import Pump
 from ...mqtt.service import Link
-from ...mqtt.session import Message
 from ...operating import Mqtt
 from ..enrol.enrol import Devices
 

@@ -47,7 +47,7 @@ def main() -> None:
 
     from edge import wire
     from edge.host import post
-    from gateway.intake import garbage
+    from gateway.intake import batches
     from gateway.intake.writer import Intake
     from gateway.mqtt.pump import Pump
     from gateway.mqtt.service import Link
@@ -83,7 +83,7 @@ def main() -> None:
     rounds = 0
     if way == "outage":  # the session is there, and we are not
         link.close()
-    garbage.seldom()  # as `heatveil serve` does
+    batches.seldom()  # as `heatveil serve` does
     print("ready", flush=True)
     sys.stdin.readline()
     began, began_s, early = cpu(), time.monotonic(), 0.0

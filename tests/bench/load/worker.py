@@ -36,7 +36,7 @@ def main() -> None:
     from gateway import logs
     from gateway.operate.metrics import Metrics
     from gateway.storage.store import Store
-    from gateway.workers.naming import holder
+    from gateway.workers.roll import unique_name
     from gateway.workers.worker import Worker
 
     logs.to_stderr()
@@ -45,7 +45,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     settings, known = deployment(asked), fleet.devices(asked["devices"])
     store = Store.of(settings)
-    with Worker(settings, known, holder(), store, metrics=metrics):
+    with Worker(settings, known, unique_name(), store, metrics=metrics):
         print("ready", flush=True)
         over.wait()
     store.close()

@@ -173,9 +173,9 @@ def fragile() -> None:
 
 def unverified() -> None:
     """Whatever MAC a message has, it is right."""
-    from gateway.intake import frames
+    from gateway.intake import genuine
 
-    frames.genuine = lambda *_: True
+    genuine.genuine = lambda *_: True
 
 
 def wall_clock() -> None:

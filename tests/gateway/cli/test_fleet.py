@@ -12,9 +12,9 @@ import pytest
 
 from gateway import config
 from gateway.cli import fleet
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from tests import processes
 from tests.waiting import eventually
 

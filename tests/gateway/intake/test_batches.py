@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.intake import batches
 from gateway.intake.batches import BATCH, Inbox
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 
 PATIENCE_S = 10.0
 

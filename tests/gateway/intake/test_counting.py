@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from gateway.intake.counting import Counting
 from gateway.intake.judge import Verdict
 from gateway.intake.outcomes import Again, Alarm, DeadLetter, Kept, Receipt
+from gateway.intake.writer import Counting
 from gateway.ledger import Charge
 from gateway.operate.health import Health
 from gateway.operate.metrics import Metrics

@@ -6,7 +6,7 @@ import pytest
 
 from edge import wire
 from gateway.intake.door import Door
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 
 SITE, NAME = "testsite", "node-1"
 

@@ -7,7 +7,7 @@ from edge import wire
 from gateway.intake import doubts
 from gateway.intake.genuine import Arrival, authenticate
 from gateway.intake.outcomes import Known
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.rounds import OpenRound
 
 SITE = "testsite"

@@ -9,9 +9,9 @@ import pytest
 from edge import cbor, receipts, wire
 from edge.host import post
 from edge.records import Report
-from gateway.intake import frames
+from gateway.intake import genuine
 from gateway.intake.genuine import Arrival, authenticate
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 
 TOPIC = wire.topic("testsite", "node-0", "data")
 KEY = bytes(range(32))
@@ -34,8 +34,8 @@ def slow(frame: bytes) -> Any:
 def agree(body: bytes) -> bool:
     """Hold both readers to one answer; return whether the quick one had one."""
     frame = signed(body)
-    quick, said = frames.report(frame, "node-0"), slow(frame)
-    assert frames.genuine(frame, KEY, frames.prefix(TOPIC))
+    quick, said = genuine.read_report(frame, "node-0"), slow(frame)
+    assert genuine.genuine(frame, KEY, genuine.prefix(TOPIC))
     if quick is not None:
         assert quick == said, frame.hex()
         assert [type(part) for part in quick] == [type(part) for part in said]
@@ -55,7 +55,7 @@ def test_every_report_that_a_device_can_write_is_read_quickly_and_alike() -> Non
         report = Report(world.randbytes(4), "node-0", epoch, seq, payload)
         frame = bytes(wire.pack_report(report, KEY, TOPIC, bits))
 
-        assert frames.report(frame, "node-0") == slow(frame) == report
+        assert genuine.read_report(frame, "node-0") == slow(frame) == report
 
 
 @pytest.mark.long
@@ -117,7 +117,7 @@ def test_readings_as_a_plain_array_are_left_to_the_slow_reader() -> None:
     """No device of ours writes so; the quick reader need not know, and the report counts."""
     body = cbor.encode({0: 1, 1: 1, 2: 1, 3: b"name", 4: [1, 2], 5: 0})
 
-    assert frames.report(signed(body), "node-0") is None
+    assert genuine.read_report(signed(body), "node-0") is None
     assert slow(signed(body)).payload == [0, 1, 2]
 
 
@@ -127,7 +127,7 @@ def test_receipts_are_those_of_the_wire() -> None:
     for epoch in HEADS[:-1]:
         for seq in HEADS[:-1]:
             for taken in (True, False):
-                packed = frames.receipt(epoch, seq, taken, KEY, frames.prefix(topic))
+                packed = genuine.make_receipt(epoch, seq, taken, KEY, genuine.prefix(topic))
 
                 assert packed == bytes(post.pack_receipt(epoch, seq, taken, KEY, topic))
                 assert receipts.unpack(packed, KEY, topic) == (epoch, seq, taken)
@@ -135,13 +135,13 @@ def test_receipts_are_those_of_the_wire() -> None:
 
 def test_a_mac_that_differs_in_one_bit_does_not_hold() -> None:
     """Of the frame, the MAC, the topic or the key."""
-    frame, before = signed(b"\xa0"), frames.prefix(TOPIC)
+    frame, before = signed(b"\xa0"), genuine.prefix(TOPIC)
     for at in range(8 * len(frame)):
         other = bytearray(frame)
         other[at // 8] ^= 1 << at % 8
-        assert not frames.genuine(bytes(other), KEY, before)
-    assert not frames.genuine(frame, KEY[::-1], before)
-    assert not frames.genuine(frame, KEY, frames.prefix(TOPIC + "x"))
+        assert not genuine.genuine(bytes(other), KEY, before)
+    assert not genuine.genuine(frame, KEY[::-1], before)
+    assert not genuine.genuine(frame, KEY, genuine.prefix(TOPIC + "x"))
     assert frame[-16:] == hmac.digest(KEY, before + b"\xa0", "sha256")[:16]
 
 

@@ -12,10 +12,10 @@ from edge import wire
 from gateway.devices.fleet.counts import Counts
 from gateway.devices.fleet.shelf import Shelf
 from gateway.devices.fleet.spool import Spool
-from gateway.intake import doubts, receipts
+from gateway.intake import doubts, writer
 from gateway.intake.genuine import Arrival, authenticate
 from gateway.intake.judge import judge
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.rounds import OpenRound
 from gateway.storage.reader import Gap, Reader
 from gateway.storage.store import Store
@@ -28,7 +28,7 @@ class Gateway:
 
     def __init__(self, home: Any, place: Path) -> None:
         self.home, self.store, self.place, self.missing = home, Store(place, SITE), place, 0
-        self.packer = receipts.Packer(home.devices)
+        self.packer = writer.Packer(home.devices)
         self.restart()
 
     def restart(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.intake import garbage
+from gateway.intake import batches
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def test_a_batch_is_not_looked_through() -> None:
     gc.set_threshold(700, 10, 10)  # a gateway that ran in this process left it otherwise
     gc.collect()
     by_default = looks(500)
-    garbage.seldom()
+    batches.seldom()
     gc.collect()
 
     assert looks(500) == 0
@@ -47,9 +47,9 @@ def test_a_batch_is_not_looked_through() -> None:
 
 def test_what_refers_to_itself_is_still_let_go_of() -> None:
     """Seldom is not never: memory must stay bounded over the months."""
-    garbage.seldom()
+    batches.seldom()
     knot = weakref.ref(Knot())
-    held = [[number] for number in range(2 * garbage.BETWEEN[0])]
+    held = [[number] for number in range(2 * batches.BETWEEN[0])]
 
     assert held
     assert knot() is None

@@ -30,7 +30,7 @@ def test_a_decoder_that_raises_anything_is_noticed(monkeypatch: pytest.MonkeyPat
     def bad(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(genuine.frames, "genuine", bad)
+    monkeypatch.setattr(genuine, "genuine", bad)
     found = runpy.run_path(str(BENCH))["run"](500, 1)
 
     assert found.raised > 0

@@ -10,7 +10,7 @@ from edge import wire
 from gateway.intake.genuine import Arrival, authenticate
 from gateway.intake.judge import Verdict, judge
 from gateway.intake.outcomes import Alarm, DeadLetter, Known, Receipt, digest
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.rounds import OpenRound
 
 SITE = "testsite"

@@ -7,11 +7,10 @@ import pytest
 
 from edge import wire
 from edge.records import Report
-from gateway.intake import numbers
 from gateway.intake.genuine import Arrival, authenticate
-from gateway.intake.judge import Verdict, judge
+from gateway.intake.judge import BOOTS, MESSAGES, NEVER, Verdict, judge
 from gateway.intake.outcomes import Known
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.rounds import OpenRound
 from gateway.storage.store import Store
 
@@ -34,7 +33,7 @@ def said(home: Any, epoch: int, seq: int, value: int = 5) -> Arrival:
 def judged(home: Any, arrivals: list[Arrival], last: tuple[int, int] = LAST) -> Verdict:
     places = {name: device.place for name, device in home.devices.by_name.items()}
     plan = home.round()
-    newest = {arrivals[0].who: last} if last != numbers.NEVER else {}
+    newest = {arrivals[0].who: last} if last != NEVER else {}
     round = OpenRound(plan, wire.name_of(plan), 100.0, places)
     return judge(arrivals, round, newest, NOTHING, 1.0)
 
@@ -46,9 +45,9 @@ def judged(home: Any, arrivals: list[Arrival], last: tuple[int, int] = LAST) -> 
         (HIGHEST, HIGHEST),
         (3, HIGHEST),
         (4, HIGHEST),
-        (3 + numbers.BOOTS + 1, 1),
-        (3, 7 + numbers.MESSAGES + 1),
-        (4, numbers.MESSAGES + 1),
+        (3 + BOOTS + 1, 1),
+        (3, 7 + MESSAGES + 1),
+        (4, MESSAGES + 1),
     ],
 )
 def test_a_leap_is_refused_and_what_the_device_says_next_counts(
@@ -81,10 +80,10 @@ def test_a_leap_is_charged_for_it_told_something(home: Any) -> None:
     ]
 
 
-@pytest.mark.parametrize("last", [LAST, numbers.NEVER])
+@pytest.mark.parametrize("last", [LAST, NEVER])
 def test_the_farthest_that_a_device_can_come_counts(home: Any, last: tuple[int, int]) -> None:
     """The control; and a gateway with a new store may meet an old device."""
-    far = said(home, last[0] + numbers.BOOTS, numbers.MESSAGES)
+    far = said(home, last[0] + BOOTS, MESSAGES)
 
     verdict = judged(home, [far], last)
 

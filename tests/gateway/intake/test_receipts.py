@@ -6,10 +6,10 @@ import pytest
 
 from edge import receipts as signed
 from edge import wire
-from gateway.intake import receipts
+from gateway.intake import writer
 from gateway.intake.judge import Verdict
 from gateway.intake.outcomes import Receipt
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 
 SITE = "testsite"
 
@@ -35,7 +35,7 @@ def message(packet: int) -> Message:
 
 def test_a_receipt_is_what_the_device_takes_for_one_and_no_other_device_does(home: Any) -> None:
     """Its own code reads it: numbers, and a MAC under its own key on its own topic."""
-    packer = receipts.Packer(home.devices)
+    packer = writer.Packer(home.devices)
 
     [(topic, payload)] = packer.packed([Receipt("node-1", 7, 300, True)])
 
@@ -55,7 +55,7 @@ def test_each_bearer_lets_go_of_its_own_messages_and_receipts_go_out_once(home: 
     )
     batch = [(one, message(1)), (two, message(2)), (one, message(3))]
 
-    receipts.settle(batch, verdict, receipts.Packer(home.devices))
+    writer.settle(batch, verdict, writer.Packer(home.devices))
 
     said = [pair for bearer in (one, two) for pair in bearer.settled]
     assert [tokens for _, tokens in said] == [[(1, 1), (1, 3)], [(1, 2)]]
@@ -70,9 +70,7 @@ def test_a_receipt_that_was_lost_goes_out_so_that_the_broker_keeps_it(home: Any)
     """At QoS 1, for the device was away: it sent again because the first never reached it."""
     one, again = Bearer(), Receipt("node-0", 1, 4, True)
 
-    receipts.settle(
-        [(one, message(1))], Verdict(None, again=[again]), receipts.Packer(home.devices)
-    )
+    writer.settle([(one, message(1))], Verdict(None, again=[again]), writer.Packer(home.devices))
 
     assert [topic for topic, _ in one.published] == [wire.topic(SITE, "node-0", "receipt")]
     assert one.settled == [([], [(1, 1)])]
@@ -82,13 +80,13 @@ def test_who_sends_one_report_again_and_again_does_not_fill_our_memory(
     home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a broker has not acknowledged waits in memory: one of a device, and another later."""
-    packer, one = receipts.Packer(home.devices), Bearer()
+    packer, one = writer.Packer(home.devices), Bearer()
     now_s = [100.0]
-    monkeypatch.setattr(receipts.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(writer.time, "monotonic", lambda: now_s[0])
     again = [Receipt("node-0", 1, 4, True)] * 50 + [Receipt("node-1", 1, 9, True)]
 
     for now_s[0] in (100.0, 105.0, 110.5):
-        receipts.settle([(one, message(1))], Verdict(None, again=again), packer)
+        writer.settle([(one, message(1))], Verdict(None, again=again), packer)
 
     assert len(one.published) == 2 * 2  # each device at first, and after ten seconds
     assert [len(said) for said, _ in one.settled] == [49, 51, 49]  # and all others plainly
@@ -96,4 +94,4 @@ def test_who_sends_one_report_again_and_again_does_not_fill_our_memory(
 
 def test_a_device_that_is_enrolled_no_longer_gets_none(home: Any) -> None:
     """It was removed while its message was in the batch: no key is there to sign with."""
-    assert receipts.Packer(home.devices).packed([Receipt("gone", 1, 1, True)]) == []
+    assert writer.Packer(home.devices).packed([Receipt("gone", 1, 1, True)]) == []

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.intake.outcomes import KINDS, DeadLetter
-from gateway.intake.refused import MOST, told
+from gateway.intake.writer import MOST, told
 
 NAMES = {f"heatveil/1/lab/node-{n}/data": f"node-{n}" for n in range(30)}
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from edge import wire
 from edge.host import post
 from gateway.intake.writer import Intake
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.rounds import OpenRound
 from gateway.storage import patience
 from gateway.storage.store import Store

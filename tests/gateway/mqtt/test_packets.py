@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.mqtt import packets
+from gateway.mqtt import framing
 
 # MQTT 3.1.1, section 2.2.3, table 2.4: the first and last number of each size of a length.
 LENGTHS = [
@@ -22,18 +22,18 @@ def test_lengths_are_those_of_the_standards_table(number: int, written: str) -> 
     """Read and, as far as anybody sends so much, written."""
     data = bytes.fromhex(written)
 
-    assert packets.length(b"\x30" + data + b"rest", 1) == (number, 1 + len(data))
+    assert framing.read_length(b"\x30" + data + b"rest", 1) == (number, 1 + len(data))
     if number < 1 << 21:
         body = 2 + 1 + max(number - 3, 0)
         if body == number:
-            said = packets.publishes([("t", bytes(number - 3))], five=False)
+            said = framing.publishes([("t", bytes(number - 3))], five=False)
             assert said[1 : 1 + len(data)] == data
 
 
 @pytest.mark.parametrize("data", ["", "80", "8080", "808080", "ffffffff", "8080808001"])
 def test_a_length_that_is_cut_short_or_too_long_is_none(data: str) -> None:
     """A fifth byte is malformed; it must not be waited for, nor read as a huge message."""
-    assert packets.length(b"\x30" + bytes.fromhex(data), 1) == (0, 0)
+    assert framing.read_length(b"\x30" + bytes.fromhex(data), 1) == (0, 0)
 
 
 @pytest.mark.parametrize("five", [True, False])
@@ -41,12 +41,12 @@ def test_a_length_that_is_cut_short_or_too_long_is_none(data: str) -> None:
 def test_a_publish_comes_back_as_it_went_out(five: bool, size: int) -> None:
     """QoS 0, not retained; a topic of two-byte letters counts its bytes and not its letters."""
     topic, payload = "heatveil/1/büro/node-1/receipt", bytes(range(256)) * (size // 256 + 1)
-    said = packets.publishes([(topic, payload[:size])], five=five)
-    length, body = packets.length(said, 1)
+    said = framing.publishes([(topic, payload[:size])], five=five)
+    length, body = framing.read_length(said, 1)
 
     assert said[0] == 0x30
     assert body + length == len(said)
-    assert packets.published(said, said[0], body, len(said), five)[:3] == (
+    assert framing.published(said, said[0], body, len(said), five)[:3] == (
         topic,
         payload[:size],
         0,
@@ -59,17 +59,17 @@ def test_duplicates_and_what_was_retained_are_messages_like_others(flags: int) -
     data = bytes((flags,)) + b"\x08\x00\x01t\x01\x02abc"
 
     wanted = ("t", b"abc", 0x102, bool(flags & 1))
-    assert packets.published(data, flags, 2, len(data), False) == wanted
+    assert framing.published(data, flags, 2, len(data), False) == wanted
 
 
 def test_a_payload_is_kept_as_far_as_a_report_could_go() -> None:
     """What is behind that is not looked at: it is refused for its length."""
     data = b"\x30\x00\x00\x01t" + bytes(100_000)
 
-    found = packets.published(data, 0x30, 2, len(data), False)
+    found = framing.published(data, 0x30, 2, len(data), False)
 
     assert found is not None
-    assert len(found.payload) == packets.KEPT
+    assert len(found.payload) == framing.KEPT
 
 
 @pytest.mark.parametrize("five", [True, False])
@@ -80,5 +80,5 @@ def test_a_publish_cut_anywhere_raises_nothing(five: bool) -> None:
         for topic in (0, 3, 200, 65_535):
             data = bytearray(whole[:stop])
             data[2:4] = topic.to_bytes(2, "big")[: max(0, stop - 2)]
-            found = packets.published(bytes(data), 0x32, 2, len(data), five)
+            found = framing.published(bytes(data), 0x32, 2, len(data), five)
             assert found is None or len(found.payload) <= stop

@@ -1,6 +1,6 @@
 """Who waits for a message to be taken hears so once, however fast the broker answers."""
 
-from gateway.mqtt.sending import Sending
+from gateway.mqtt.connection import Sending
 
 
 def test_an_answer_that_is_quicker_than_we_are_is_not_lost() -> None:

@@ -11,9 +11,9 @@ import structlog.testing
 
 from gateway.devices.broker import embedded
 from gateway.faults import LinkFault
+from gateway.mqtt.connection import Message, Session
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import TWICE, Link
-from gateway.mqtt.session import Message, Session
 from gateway.operating import Mqtt
 
 

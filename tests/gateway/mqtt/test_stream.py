@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from gateway.mqtt import packets
-from gateway.mqtt.packets import Came
-from gateway.mqtt.stream import Stream
+from gateway.mqtt import framing
+from gateway.mqtt.framing import Came, Stream
 from tests.waiting import eventually
 
 
@@ -103,7 +102,7 @@ def test_of_a_message_that_is_too_long_the_beginning_is_kept(five: bool) -> None
     came, rest = read(pieces, five=five)
 
     assert [(one.topic, one.packet) for one in came] == [("a", 1), ("b", 2), ("c", 3)]
-    assert came[1].payload == bytes(packets.KEPT)
+    assert came[1].payload == bytes(framing.KEPT)
     assert (came[0].payload, came[2].payload, rest) == (b"one", b"three", b"")
 
 
@@ -134,7 +133,7 @@ def test_packets_leave_whole_and_in_order_whoever_wrote_them() -> None:
     """A receipt in the middle of another packet would end the connection."""
     wire = Wire([], takes=5)
     through = Stream(wire, lambda _: None)
-    first, second = packet(0x30, b"first packet"), packets.acknowledgements([1, 2])
+    first, second = packet(0x30, b"first packet"), framing.acknowledgements([1, 2])
     assert through.send(first) == len(first)
     wire.takes = 5
     through.push(second)
@@ -201,7 +200,7 @@ def test_who_is_paused_still_says_that_it_lives() -> None:
     assert through.held(105.0)
     assert through.held(111.0)
     through.flush()
-    assert through._socket.sent == packets.PING * 2
+    assert through._socket.sent == framing.PING * 2
 
 
 def test_what_nobody_waits_for_takes_room_too() -> None:

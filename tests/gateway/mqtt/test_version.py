@@ -12,10 +12,9 @@ import pytest
 
 from gateway.devices.broker import embedded
 from gateway.faults import LinkFault
+from gateway.mqtt.connection import UNSUPPORTED, Message, Version
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
-from gateway.mqtt.version import UNSUPPORTED, Version
 from gateway.operating import Mqtt
 
 BOTH = pytest.mark.parametrize("version", ["5", "3.1.1"])

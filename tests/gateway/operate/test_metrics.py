@@ -10,10 +10,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.intake.outcomes import KINDS, Letter
-from gateway.operate.counted import Counted
 from gateway.operate.health import Health
 from gateway.operate.keeping import keeping
-from gateway.operate.metrics import Metrics
+from gateway.operate.metrics import Counted, Metrics
 from gateway.operating import Storage
 from gateway.storage.store import Store
 from gateway.web.server import Page

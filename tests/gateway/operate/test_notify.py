@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.operate.notify import PATIENCE_S, Notifier
+from gateway.operate.systemd import PATIENCE_S, Notifier
 
 
 @contextmanager

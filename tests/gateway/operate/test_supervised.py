@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from gateway.devices.broker.embedded import find_free_port
-from gateway.operate.notify import Notifier
-from gateway.operate.supervised import Supervised
+from gateway.operate.systemd import Notifier, Supervised
 from tests import processes
 
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.operate.health import Health
-from gateway.operate.vitals import PARTS, WORK_OF, Vitals
+from gateway.operate.health import PARTS, WORK_OF, Health, Vitals
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from gateway.faults import OperatorFault
 from gateway.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, Letter
 from gateway.intake.writer import Intake
 from gateway.ledger import Charge
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.rounds import OpenRound
 from gateway.storage.schema import METADATA
 from gateway.storage.store import Store

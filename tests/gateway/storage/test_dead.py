@@ -7,7 +7,7 @@ import pytest
 
 from gateway.intake.genuine import authenticate
 from gateway.intake.outcomes import DeadLetter
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.storage import dead
 from gateway.storage.store import Store
 

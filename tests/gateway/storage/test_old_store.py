@@ -21,7 +21,7 @@ from gateway.faults import OperatorFault
 from gateway.intake.genuine import Arrival, authenticate
 from gateway.intake.judge import judge
 from gateway.ledger import Charge
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.storage import files
 from gateway.storage.reader import Reader
 from gateway.storage.store import Store

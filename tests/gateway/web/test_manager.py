@@ -9,10 +9,7 @@ import pytest
 from playwright.sync_api import Page as Tab
 
 import gateway.web
-from gateway import telling
-from gateway.mechanisms import named
-from gateway.operate.health import Health
-from gateway.telling import vocabulary
+from gateway.operate.health import Health, health_event
 from gateway.web.server import Page
 
 Opened = Callable[..., Tab]
@@ -21,7 +18,7 @@ TOKEN = "correct-horse-battery"
 READY = {
     "kind": "ready",
     "site": "lab",
-    **vocabulary(named("thermal")),
+    "mechanism": "thermal",
     "shape": [4, 1],
     "cell_mm": 1000,
     "sensors": [4, 1],
@@ -93,11 +90,11 @@ def test_what_does_not_work_is_on_top_and_goes_when_it_does(
     """The part and the reason; a screen reader is told at once."""
     tab = opened(live.url)
     health.say("broker", False, "it does not answer")
-    live.feed.put(telling.healthy(health))
+    live.feed.put(health_event(health))
     until(tab, "!document.getElementById('health').hidden")
     words, role = tab.inner_text("#faults"), tab.get_attribute("#health", "role")
     health.say("broker", True)
-    live.feed.put(telling.healthy(health))
+    live.feed.put(health_event(health))
     until(tab, "document.getElementById('health').hidden")
 
     assert words == "Broker: it does not answer"
@@ -119,7 +116,7 @@ def test_what_was_told_while_the_page_asked_is_newer(
         tab.wait_for_timeout(20)
     answer = late[0].fetch()
     health.say("disk", False, "it is full")
-    live.feed.put(telling.healthy(health))
+    live.feed.put(health_event(health))
     until(tab, "!document.getElementById('health').hidden")
     late[0].fulfill(response=answer)
     tab.wait_for_timeout(300)

@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql
 from edge import wire
 from gateway.intake.outcomes import Asked
 from gateway.intake.writer import Intake
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 from gateway.operate.guard import Guard
 from gateway.operate.metrics import Metrics
 from gateway.operating import Guard as Settings
@@ -23,9 +23,9 @@ from gateway.rounds import OpenRound
 from gateway.storage import schema
 from gateway.storage.leases import Leases
 from gateway.storage.store import Store
-from gateway.workers import folds, summing
+from gateway.workers import folds, rounds
 from gateway.workers.deciding import PartIntake
-from gateway.workers.fenced import PartStore
+from gateway.workers.rounds import PartStore
 
 FOLD, FLOOD, NUMBER = folds.named("thermal"), 3, 5
 TABLES = (schema.reports, schema.heard, schema.newest, schema.alarms, schema.charges)
@@ -171,7 +171,7 @@ def test_whatever_comes_is_the_same_to_a_part_and_to_the_only_writer(
         row = {"part": 0, "holder": "", "until_s": 0.0, "epoch": 0}
         with many.engine.begin() as connection:
             connection.execute(postgresql.insert(schema.leases), row)
-        summing.opened(many.engine, round.name, FOLD)
+        rounds.opened(many.engine, round.name, FOLD)
         fenced = PartStore(many, mine.take(1, 1)[0], FOLD, 30.0)
         words: Any = {"metrics": metrics, "guard": guard}
         intake = PartIntake(fenced, home.devices, lambda *_: None, lambda _: None, **words)
@@ -180,7 +180,7 @@ def test_whatever_comes_is_the_same_to_a_part_and_to_the_only_writer(
 
     def closed(_intake: Intake, name: bytes) -> None:
         plan = OpenRound(home.round(NUMBER), name, inf, {})
-        assert summing.closed(many.engine, plan, FOLD).release.reports == 2
+        assert rounds.close_and_sum(many.engine, plan, FOLD).release.reports == 2
 
     messages = said(home)
     expected = through(one, home, messages, alone, lambda intake, _: intake.close_round())

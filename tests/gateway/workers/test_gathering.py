@@ -19,9 +19,8 @@ from gateway.storage import leases
 from gateway.storage.leases import Lease, LeaseLost, Leases
 from gateway.storage.schema import leases as table
 from gateway.storage.store import Store
-from gateway.workers import folds, summing
-from gateway.workers.fenced import PartStore
-from gateway.workers.standing import RoundOver
+from gateway.workers import folds, rounds
+from gateway.workers.rounds import PartStore, RoundOver
 
 FOLD, TRIES = folds.named("thermal"), 60
 
@@ -33,7 +32,7 @@ def opened(store: Store, home: Any, number: int = 1) -> OpenRound:
     asked = Asked(name, name, plan, home.message(plan), Fraction(1, 50))
     assert store.open_round(asked, Fraction(100)) == ""
     places = {name: device.place for name, device in home.devices.by_name.items()}
-    summing.opened(store.engine, name, FOLD)
+    rounds.opened(store.engine, name, FOLD)
     return OpenRound(plan, name, inf, places)
 
 
@@ -67,7 +66,7 @@ def test_a_round_over_two_parts_is_released_as_one(store: Store, home: Any) -> N
     parts = [part(store, 0), part(store, 1, "bob")]
     for index, row in enumerate(rows.values()):
         parts[index % 2].keep([row])
-    found = summing.closed(store.engine, round, FOLD)
+    found = rounds.close_and_sum(store.engine, round, FOLD)
     reports = [
         post.unpack_report(
             row.frame,
@@ -107,7 +106,7 @@ def test_a_report_is_in_the_sum_or_hears_that_the_round_is_over(store: Store, ho
             kept = crew.submit(keep)
             gate.wait()
             time.sleep(wait_s)
-            found = summing.closed(store.engine, round, FOLD)
+            found = rounds.close_and_sum(store.engine, round, FOLD)
             count = kept.result()
             # What was kept before the close is in the sum; after it nothing was.
             assert found.release.reports == len(found.devices) == count
@@ -134,7 +133,7 @@ def test_who_lost_the_lease_writes_nothing_at_all(
         zombie.keep([first])
     assert store.answers(round.name) == []
     assert store.newest() == {}
-    assert summing.came(store.engine, round.name) == 0
+    assert rounds.count_answers(store.engine, round.name) == 0
 
     def unfenced(connection: Any, lease: Lease, idle_s: float) -> None:
         """Let everybody write."""
@@ -149,12 +148,14 @@ def test_sums_that_are_missing_are_made_of_the_reports(store: Store, home: Any) 
     round = opened(store, home)
     first, second, *_ = answers(home, round).values()
     store.keep([first])
-    assert summing.came(store.engine, round.name) == 0
-    summing.closed(store.engine, round, FOLD)  # and the gateway dies before the release is kept
-    summing.opened(store.engine, round.name, FOLD)
-    assert summing.came(store.engine, round.name) == 1
+    assert rounds.count_answers(store.engine, round.name) == 0
+    rounds.close_and_sum(
+        store.engine, round, FOLD
+    )  # and the gateway dies before the release is kept
+    rounds.opened(store.engine, round.name, FOLD)
+    assert rounds.count_answers(store.engine, round.name) == 1
     part(store).keep([second])
-    found = summing.closed(store.engine, round, FOLD)
+    found = rounds.close_and_sum(store.engine, round, FOLD)
     assert sorted(found.devices) == sorted([first.device, second.device])
     assert found.release.reports == 2
 
@@ -165,14 +166,14 @@ def test_late_ones_are_counted_whatever_the_clock_of_their_worker(
     """Each row has the time of the machine that wrote it, which may be a day off."""
     letters = [DeadLetter("heatveil/1/x/y/data", "it is late", b"", "late")]
     store.keep([], letters)  # for a round before
-    began = summing.last_refused(store.engine)
+    began = rounds.last_refused(store.engine)
     store.keep([], [letters[0]._replace(kind="garbled")])
-    opened_with = summing.last_refused(store.engine)
+    opened_with = rounds.last_refused(store.engine)
     real = time.time
     for off_s in (-86400.0, 86400.0):
         monkeypatch.setattr(time, "time", lambda off_s=off_s: real() + off_s)
         store.keep([], letters)
-    assert summing.refusals(store.engine, began, opened_with) == (3, 2)
+    assert rounds.refusals(store.engine, began, opened_with) == (3, 2)
 
 
 def test_a_round_that_was_released_is_not_opened_again(store: Store, home: Any) -> None:
@@ -181,8 +182,8 @@ def test_a_round_that_was_released_is_not_opened_again(store: Store, home: Any) 
     first, second, *_ = answers(home, round).values()
     mine = part(store)
     mine.keep([first])
-    found = summing.closed(store.engine, round, FOLD)
+    found = rounds.close_and_sum(store.engine, round, FOLD)
     assert store.close_round(round.name, found.release.values, 1)
-    summing.opened(store.engine, round.name, FOLD)
+    rounds.opened(store.engine, round.name, FOLD)
     with pytest.raises(RoundOver):
         mine.keep([second])

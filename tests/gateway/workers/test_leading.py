@@ -14,9 +14,9 @@ from edge import thermal
 from edge.host import post
 from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import TakenFault
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.storage.places import Database
 from gateway.storage.store import Store

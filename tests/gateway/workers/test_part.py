@@ -13,11 +13,9 @@ from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.operating import Mqtt
 from gateway.storage.store import Store
-from gateway.workers.naming import holder
-from gateway.workers.parts import devices_of, part_of, session_of, topics_of
-from gateway.workers.retiring import retire
-from gateway.workers.shares import share
-from gateway.workers.worker import Worker
+from gateway.workers.parts import devices_of, part_of, retire, session_of, topics_of
+from gateway.workers.roll import unique_name
+from gateway.workers.worker import Worker, share_of
 from tests.waiting import eventually
 
 PARTITIONS = 3
@@ -64,7 +62,7 @@ def test_every_device_is_heard_once_by_two_workers(
     names = sorted(home.devices.by_name)
     with ExitStack() as stack:
         two = [
-            stack.enter_context(Worker(deployment, home.devices, holder(name), store))
+            stack.enter_context(Worker(deployment, home.devices, unique_name(name), store))
             for name in ("ada", "bob")
         ]
         assert eventually(lambda: sorted(p for one in two for p in one.parts) == [0, 1, 2])
@@ -87,7 +85,7 @@ def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_
     names = sorted(home.devices.by_name)
     few = home.devices._replace(by_name={name: home.devices.by_name[name] for name in names[:2]})
     rest = home.devices._replace(by_name={name: home.devices.by_name[name] for name in names[2:]})
-    with speaking(mosquitto) as say, Worker(deployment, few, holder("ada"), store) as worker:
+    with speaking(mosquitto) as say, Worker(deployment, few, unique_name("ada"), store) as worker:
         assert eventually(lambda: _subscribed(worker) and len(worker.parts) == PARTITIONS)
         worker.reload(rest)
         assert eventually(lambda: _knows(worker, rest) and _subscribed(worker))
@@ -99,7 +97,7 @@ def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_
     with speaking(mosquitto) as say:
         for name in names:
             say(wire.topic(home.devices.site, name, "data"))
-    with Worker(deployment, home.devices, holder("bob"), store) as worker:
+    with Worker(deployment, home.devices, unique_name("bob"), store) as worker:
         assert eventually(lambda: len(heard(store)) >= 4)
         assert eventually(lambda: _subscribed(worker))
     assert heard(store) == sorted(2 * names[2:])
@@ -135,7 +133,7 @@ def test_sessions_of_parts_that_are_no_more_are_ended_at_the_broker(
     deployment: Deployment, mosquitto: Mqtt, store: Store, home: Any, partitions: int
 ) -> None:
     """Else the broker would go on filling queues that nobody comes for."""
-    with Worker(deployment, home.devices, holder("ada"), store) as worker:
+    with Worker(deployment, home.devices, unique_name("ada"), store) as worker:
         assert eventually(lambda: len(worker.parts) == PARTITIONS and _subscribed(worker))
         fewer = deployment.workers.model_copy(update={"partitions": partitions})
         changed = deployment.model_copy(update={"workers": fewer})
@@ -179,12 +177,12 @@ def test_topics_of_parts_are_all_topics_once(home: Any) -> None:
 def test_shares_are_all_parts_and_even(workers: int, partitions: int) -> None:
     """No part without a worker, no worker with two more than another."""
     living = [f"worker-{n}" for n in range(workers)]
-    shares = [share(name, living, partitions) for name in living]
+    shares = [share_of(name, living, partitions) for name in living]
     assert sum(shares) == partitions
     assert max(shares) - min(shares) <= 1
-    fewer = [share(name, living[:-1], partitions) for name in living[:-1]]
+    fewer = [share_of(name, living[:-1], partitions) for name in living[:-1]]
     assert all(more >= less for more, less in zip(fewer, shares, strict=False))
-    assert share("nobody", living, partitions) == 0
+    assert share_of("nobody", living, partitions) == 0
 
 
 def _subscribed(worker: Worker) -> bool:

@@ -9,7 +9,7 @@ from gateway.faults import OperatorFault
 from gateway.storage.leases import Leases
 from gateway.storage.store import Store
 from gateway.workers import roll
-from gateway.workers.overseeing import told
+from gateway.workers.gathering import told
 from gateway.workers.roll import Member
 
 PARTS, LEASE_S, MARK = 4, 1.0, 7

@@ -13,9 +13,8 @@ from gateway.deployment import Deployment
 from gateway.devices.broker.embedded import find_free_port
 from gateway.operating import Mqtt
 from gateway.storage.store import Store
-from gateway.workers.naming import holder
-from gateway.workers.sight import Sight
-from gateway.workers.worker import Worker
+from gateway.workers.roll import unique_name
+from gateway.workers.worker import Sight, Worker
 from tests.waiting import eventually
 
 PARTITIONS, LEASE_S = 4, 1.5
@@ -106,10 +105,10 @@ def test_who_never_saw_the_broker_takes_no_part(
     with ExitStack() as stack:
         join = stack.enter_context
         nowhere, here = deployment(store, find_free_port()), deployment(store, mosquitto.port)
-        ada = join(Worker(nowhere, home.devices, holder("ada"), store, say=say))
+        ada = join(Worker(nowhere, home.devices, unique_name("ada"), store, say=say))
         if not looks:
             assert eventually(lambda: len(ada.parts) == PARTITIONS)
-        bob = join(Worker(here, home.devices, holder("bob"), store))
+        bob = join(Worker(here, home.devices, unique_name("bob"), store))
         if looks:
             assert eventually(lambda: len(bob.parts) == PARTITIONS)
             assert ada.parts == []
@@ -131,8 +130,8 @@ def test_who_loses_the_broker_gives_its_parts_away_and_gets_them_back(
     with ExitStack() as stack:
         join = stack.enter_context
         cut_off, here = deployment(store, wire.port), deployment(store, mosquitto.port)
-        ada = join(Worker(cut_off, home.devices, holder("ada"), store, away=away.append))
-        bob = join(Worker(here, home.devices, holder("bob"), store))
+        ada = join(Worker(cut_off, home.devices, unique_name("ada"), store, away=away.append))
+        bob = join(Worker(here, home.devices, unique_name("bob"), store))
         assert eventually(lambda: len(ada.parts) == len(bob.parts) == PARTITIONS / 2)
         assert eventually(lambda: all(part._listens for part in ada._hands._parts.values()))
         wire.cut()
@@ -152,7 +151,7 @@ def test_a_short_outage_moves_no_part(
     mosquitto: Mqtt, store: Store, home: Any, wire: Wire
 ) -> None:
     """The sessions come back by themselves, and each part stays where it is."""
-    with Worker(deployment(store, wire.port), home.devices, holder("ada"), store) as ada:
+    with Worker(deployment(store, wire.port), home.devices, unique_name("ada"), store) as ada:
         assert eventually(lambda: len(ada.parts) == PARTITIONS)
         leases = set(ada._hands.held)
         wire.cut()

@@ -21,7 +21,7 @@ from gateway.faults import OvertakenFault
 from gateway.intake.outcomes import Asked, Letter
 from gateway.storage.places import Database
 from gateway.storage.store import Store
-from gateway.workers import standing, summing
+from gateway.workers import rounds
 
 from .conftest import named
 from .test_gathering import FOLD, answers, opened, part
@@ -121,13 +121,13 @@ def test_what_the_heir_lets_count_after_the_sum_is_in_the_release(
     first, last, *_ = answers(home, round).values()
     mine = part(store)
     mine.keep([first])
-    summed = summing.closed(store.engine, round, FOLD)
-    summing.opened(heir.engine, round.name, FOLD)
+    summed = rounds.close_and_sum(store.engine, round, FOLD)
+    rounds.opened(heir.engine, round.name, FOLD)
     mine.keep([last])
     values, reports = summed.release.values, summed.release.reports
     with pytest.raises(OvertakenFault):
         store.close_round(round.name, values, reports, summed=1)
-    again = summing.closed(heir.engine, round, FOLD).release
+    again = rounds.close_and_sum(heir.engine, round, FOLD).release
     assert heir.close_round(round.name, again.values, again.reports, summed=2)
     assert store.release(round.name) == (again.values, 2)
 
@@ -140,10 +140,10 @@ def test_a_sum_of_fewer_than_have_answered_is_no_release(
     first, last, *_ = answers(home, round).values()
     mine = part(store)
     mine.keep([first])
-    old = summing.closed(store.engine, round, FOLD)
-    summing.opened(heir.engine, round.name, FOLD)
+    old = rounds.close_and_sum(store.engine, round, FOLD)
+    rounds.opened(heir.engine, round.name, FOLD)
     mine.keep([last])
-    new = summing.closed(heir.engine, round, FOLD)
+    new = rounds.close_and_sum(heir.engine, round, FOLD)
     with pytest.raises(OvertakenFault):
         store.close_round(round.name, old.release.values, 1, summed=len(old.devices))
     assert heir.close_round(round.name, new.release.values, 2, summed=len(new.devices))
@@ -157,12 +157,12 @@ def test_a_round_that_is_released_meanwhile_is_not_opened_again(
     """Else what came from then on would count in the store, and in no release."""
     for number in range(1, TRIES + 1):
         round = opened(store, home, number)
-        release = summing.closed(store.engine, round, FOLD).release
+        release = rounds.close_and_sum(store.engine, round, FOLD).release
         close = partial(store.close_round, round.name, release.values, release.reports, summed=0)
-        opens = partial(summing.opened, heir.engine, round.name, FOLD)
+        opens = partial(rounds.opened, heir.engine, round.name, FOLD)
         closed, _ = at_once(close, opens)
         with store.engine.connect() as connection:
-            found = standing.last(connection)
+            found = rounds.last(connection)
         assert found is not None
         assert (found.closed_s is None) == isinstance(closed, OvertakenFault)
         assert (store.release(round.name) is None) == isinstance(closed, OvertakenFault)

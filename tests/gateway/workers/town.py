@@ -24,9 +24,9 @@ import psycopg
 
 from gateway.cli.fleet import enrol_fleet
 from gateway.devices.broker.embedded import find_free_port
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from gateway.storage.places import Database
 from tests import processes

@@ -24,9 +24,9 @@ from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.life import Life
 from gateway.devices.fleet.member import Hall, Member
 from gateway.faults import LinkFault
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors

@@ -21,9 +21,9 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import forms, interpreters
 from gateway.devices.fleet.machines import Machines
 from gateway.faults import OperatorFault
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors

@@ -24,9 +24,9 @@ from gateway.devices.fleet import forms, interpreters, machines
 from gateway.devices.fleet.machine import Asked, Machine
 from gateway.devices.fleet.machines import Machines
 from gateway.faults import LinkFault, OperatorFault
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors

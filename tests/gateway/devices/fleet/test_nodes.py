@@ -19,9 +19,9 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd
 from gateway.devices.fleet.crowd import Crowd
 from gateway.faults import LinkFault
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors

@@ -20,9 +20,9 @@ from gateway.devices.fleet import forms, handover, interpreters
 from gateway.devices.fleet.counts import summary
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.machines import Machines
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors

@@ -14,9 +14,9 @@ from edge import limits, tightening, wire
 from edge.host import post
 from gateway.devices.enrol import tightened
 from gateway.devices.fleet.crowd import Crowd
+from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
-from gateway.mqtt.session import Message
 from gateway.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors

@@ -6,7 +6,7 @@ import pytest
 
 from edge.limits import Limits
 from gateway.devices.owner.tighten import Answers
-from gateway.mqtt.session import Message
+from gateway.mqtt.connection import Message
 
 SENT = {"node-1": Limits(2, 0, 1, 1, 1, 0)}
 

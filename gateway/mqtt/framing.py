@@ -7,23 +7,98 @@
 A client that is called for every single message costs more than all that is done with it. What
 it keeps is the connection: who we are, subscriptions, keep-alive, what we publish at QoS 1.
 
-Packets go out whole and in order, whoever wrote them. Of a message longer than any of ours only
-the beginning is kept, and no more messages are let in than there is room for, so memory is bounded
-whatever a broker sends. (mosquitto 2.0 forgets the window that we asked for when it hears several
-acknowledgements at once.) What there is no room for stays in the network, and at the broker.
-
-Source: MQTT 3.1.1 and MQTT 5.0, sections 2.1 (fixed header) and 3.3 (PUBLISH).
+Source: MQTT 3.1.1 and MQTT 5.0, sections 3.3 (PUBLISH) and 3.4 (PUBACK).
 """
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from socket import SHUT_WR
-from typing import Any
+from typing import Any, NamedTuple
 
-from . import packets
-from .packets import Came
+KEPT = 1 << 15  # bytes of a payload: twice the longest report
+PING = b"\xc0\x00"  # PINGREQ
+_PUBACK = b"\x40\x02"  # of two bytes: the packet id, and in MQTT 5 a reason that is success
+
+
+def acknowledgements(ids: Iterable[int]) -> bytes:
+    """Return a PUBACK for each packet id.
+
+    >>> acknowledgements([1, 258]).hex()
+    '4002000140020102'
+    """
+    return b"".join([_PUBACK + packet.to_bytes(2, "big") for packet in ids])
+
+
+def publishes(messages: Iterable[tuple[str, bytes]], *, five: bool) -> bytes:
+    """Return a PUBLISH at QoS 0, not retained, for each (topic, payload).
+
+    Args:
+        five: of MQTT 5, where properties follow the topic: none.
+
+    >>> publishes([("a/b", b"hi")], five=True).hex()
+    '30080003612f62006869'
+    """
+    parts = []
+    for topic, payload in messages:
+        name = topic.encode()
+        body = len(name).to_bytes(2, "big") + name + (b"\0" if five else b"") + payload
+        parts.append(b"\x30" + _length(len(body)) + body)
+    return b"".join(parts)
+
+
+def _length(length: int) -> bytes:
+    if length < 128:
+        return bytes((length,))
+    return bytes((length & 127 | 128,)) + _length(length >> 7)
+
+
+class Came(NamedTuple):
+    """A message as it came; packet is 0 where nobody waits for an acknowledgement."""
+
+    topic: str
+    payload: bytes
+    packet: int
+    retained: bool = False
+
+
+def published(data: bytes, first: int, body: int, stop: int, five: bool) -> Came | None:
+    """Return the message of a PUBLISH of QoS 0 or 1, or None where it is none.
+
+    Args:
+        first: the byte that has the QoS.
+        body: where its topic begins; stop: where it ends, or what is there of it.
+        five: of MQTT 5, where properties stand before the payload.
+    """
+    after = body + 2 + (data[body] << 8 | data[body + 1]) if stop - body >= 2 else stop + 1
+    payload, packet = after, 0
+    if first & 6:
+        payload += 2
+    if payload > stop:
+        return None
+    if first & 6:
+        packet = data[after] << 8 | data[after + 1]
+    if five:
+        size, payload = read_length(data, payload)
+        payload += size
+        if not after < payload <= stop:
+            return None
+    topic = data[body + 2 : after].decode("utf-8", "replace")
+    return Came(topic, data[payload : min(stop, payload + KEPT)], packet, bool(first & 1))
+
+
+def read_length(data: bytes, at: int) -> tuple[int, int]:
+    """Return a length of up to four bytes and where it ends; (0, 0) where it does not."""
+    size = 0
+    for more in range(4):
+        if at + more >= len(data):
+            break
+        size |= (data[at + more] & 127) << (7 * more)
+        if not data[at + more] & 128:
+            return size, at + more + 1
+    return 0, 0
+
 
 CHUNK = 1 << 16  # bytes read or written at once
 HUGE = 1 << 17  # a message longer than this is cut: longer than any topic and report together
@@ -87,7 +162,7 @@ class Stream:
         """
         if self.paused and now_s - self._pinged_s > PING_S:
             self._pinged_s = now_s
-            self.push(packets.PING)
+            self.push(PING)
         return self.paused
 
     def send(self, packet: bytes | bytearray) -> int:
@@ -145,7 +220,7 @@ class Stream:
         while end - at >= 2:
             first, length, body = data[at], data[at + 1], at + 2
             if length & 128:
-                length, body = packets.length(data, at + 1)
+                length, body = read_length(data, at + 1)
                 if body == 0:  # it has not come whole, or is none
                     break
             stop = body + length
@@ -153,7 +228,7 @@ class Stream:
                 break
             message = None
             if first & 0xF0 == PUBLISH and first & 6 < 4:
-                message = packets.published(data, first, body, min(stop, end), self.version5)
+                message = published(data, first, body, min(stop, end), self.version5)
             if message is not None and len(came) >= self.room:
                 self._again = True
                 break
@@ -165,7 +240,7 @@ class Stream:
                 self._rest += data[at:stop]
             self._skip, at = max(stop - end, 0), min(stop, end)
         self._raw = data[at:]
-        if len(self._raw) > 5 and packets.length(self._raw, 1)[1] == 0:
+        if len(self._raw) > 5 and read_length(self._raw, 1)[1] == 0:
             self._rest, self._raw = self._rest + self._raw, b""  # no MQTT: the client says so
         if came:
             self.make_room(-len(came))
