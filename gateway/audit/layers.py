@@ -20,6 +20,7 @@ from .arithmetic import (
     promise,
     readings,
     sensitivity,
+    shares,
     tables,
 )
 from .attacks import (
@@ -46,6 +47,8 @@ GUIDE: dict[str, str] = {
     "all that they can draw is enumerated.",
     "finite": "An answer could be far likelier for one reading than for another; every answer to "
     "every reading is worked out.",
+    "shares": "Noise that many devices bring together could be too little for what one of them "
+    "changes, or a sum of too few of them be opened; sums of real device code are tried.",
     "spoken": "A device that answers with a place could tell more of it than its answer does: by "
     "lengths, words or silence, by answering too often, or by drawing twice alike.",
     "noise": "A device could leave noise out, share it between numbers or draw too little, so "
@@ -124,6 +127,12 @@ LAYERS: tuple[Layer, ...] = (
     Layer("accountant", "privacy reckoned better than it is", accountant.accountant_claims, False),
     Layer("exact", "noise of the wrong size, however rarely", exact.claims, False),
     Layer("finite", "an answer that fits one reading best", finite.claims, kinds=FINITE),
+    Layer(
+        "shares",
+        "noise of many that hides none of them",
+        shares.claims,
+        kinds=("distributed",),
+    ),
     Layer(
         "spoken",
         "a device that says more than its answer",

@@ -64,7 +64,8 @@ def play(
     rng = sealed(os.urandom(32)) if seed is None else Tape(b"play %d" % seed)
     watch = Watch(stage=stage)
     watched = watch.over(mechanism, seed is not None, mechanism.reporter)
-    found = mechanisms.play(watched, query, world.readings, rng)
+    # The world's query: it knows how many there are.
+    found = mechanisms.play(watched, world.query, world.readings, rng)
     played = Played(world, watch, found)
     stage("holding the map against the truth")
     numbers = _numbers(mechanism, played)

@@ -19,6 +19,7 @@ from .record import Verbs as Verbs
 TABLE = {
     "thermal": "warm things and thermometers",
     "disk": "people who each report one cell",
+    "quadtree": "people whose reports nobody can read, only their sum",
 }
 USUAL = "thermal"  # where nobody says which
 MECHANISMS: tuple[Mechanism, ...]  # all records, loaded when they are asked for

@@ -1,12 +1,13 @@
 """What may be asked of a crowd whose members send nothing readable, checked before a plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
 from edge.mechanisms.quadtree import PLACES_MOST
 from edge.records import Grid
 
+from ..fields import described
 from ..noise import Ratio, check_ratio
 from .tree import active, levels_of, square_of
 
@@ -25,52 +26,119 @@ USERS_MAX = 10**9
 class Query:
     """A map of where people are, from sums over shards of devices that nobody can see alone.
 
-    Args:
-        epsilon: of one device's answers to all Rounds together.
-        users: how many devices answer each Round; public.
-        adjacency: what neighbours are, which no default can know: "zero-out" for a device whose
-            marks are there or not, its noise being there either way; "replace-one" for a device
-            that is elsewhere, with twice the noise.
-        kind: "counts" of one place each, "proportions" of those who say yes, or devices of many
-            places, "systematic" by parts that always add up, "stochastic" as in the paper.
-        scale, places: into how many marks a device of many places splits itself, and the most of
-            them.
-        shard: the most devices of one sum.
-        dropout: the share of each shard that may be missing; with more missing, no sum is opened.
-        colluders: the share of each shard that may help the gateway against the others.
-        aim: b of equation 7, the width of the noise as a share of an even square's count.
-        threshold: k of equation 6: a square is split from so many deviations on.
-        reserve: psi of equation 9: the last Round comes when less than so many steps are left.
-        rounds: the most; 0 for as many as there are levels.
-        depth: the deepest level.
-        collapse: of how many deviations a square must have more to stay; 0 for none.
-        prior: squares (level, column, row) to start from, apart from each other; none for four.
-        estimator: "last" for the last Round's counts, as the paper; "all" for every Round's.
-        level: of the intervals.
-
     Raises:
         ValueError: a field has no meaning, alone or beside the others.
     """
 
-    grid: Grid
-    epsilon: Ratio
-    users: int
-    adjacency: Adjacency
-    kind: Kind = "counts"
-    scale: int = 100
-    places: int = 16
-    shard: int = 10_000
-    dropout: Ratio = (0, 1)
-    colluders: Ratio = (0, 1)
-    aim: float = 0.1
-    threshold: float = 2.0
-    reserve: float = 2.0
-    rounds: int = 0
-    depth: int = DEPTH_MAX
-    collapse: float = 0.0
-    prior: tuple[tuple[int, int, int], ...] = ()
-    estimator: Literal["auto", "all", "last"] = "auto"
-    level: float = 0.9
+    grid: Grid = field(
+        metadata=described(
+            "Cells of a map of people: columns x rows.", flag="grid", example="256x256"
+        )
+    )
+    epsilon: Ratio = field(
+        metadata=described(
+            "A ratio such as 1/2, for one device's answers to all rounds.",
+            flag="epsilon",
+            example="1/1",
+        )
+    )
+    # No default could know what neighbours are: noise differs by a factor of two.
+    adjacency: Adjacency = field(
+        metadata=described(
+            'What is hidden: "zero-out", whether a device marks anything, or "replace-one", where '
+            "it is, with twice the noise.",
+            flag="adjacency",
+            example="zero-out",
+        )
+    )
+    users: int = field(
+        default=0,
+        metadata=described(
+            "Devices that answer each round, a public number; 0 for as many as are played.",
+            low=0,
+            high=USERS_MAX,
+        ),
+    )
+    readings: int = 1  # maps; the rounds of one share epsilon
+    kind: Kind = field(
+        default="counts",
+        metadata=described(
+            'What a device tells: "counts" of one place, "proportions" of those who say yes, or '
+            'many places, "systematic" or "stochastic" by how parts are rounded.'
+        ),
+    )
+    scale: int = field(
+        default=100,
+        metadata=described("Parts into which a device of many places splits itself.", low=1),
+    )
+    places: int = field(
+        default=16,
+        metadata=described("The most places of a device of many.", low=1, high=PLACES_MOST),
+    )
+    shard: int = field(
+        default=10_000, metadata=described("The most devices of one secure sum.", low=1)
+    )
+    dropout: Ratio = field(
+        default=(0, 1),
+        metadata=described("The share of a shard that may be missing, such as 1/10."),
+    )
+    colluders: Ratio = field(
+        default=(0, 1),
+        metadata=described("The share of a shard that may help the gateway, such as 1/20."),
+    )
+    aim: float = field(
+        default=0.1,
+        metadata=described(
+            "Width of the noise, as a share of an even square's count (b).", low=1e-6, high=10
+        ),
+    )
+    threshold: float = field(
+        default=2.0,
+        metadata=described(
+            "Deviations of noise from which on a square is split (k).", low=0, high=100
+        ),
+    )
+    reserve: float = field(
+        default=2.0,
+        metadata=described(
+            "Steps' worth of epsilon that must be left, or a round is the last (psi).",
+            low=1,
+            high=1000,
+        ),
+    )
+    rounds: int = field(
+        default=0,
+        metadata=described("The most rounds; 0 for one a level.", low=0, high=64),
+    )
+    depth: int = field(
+        default=DEPTH_MAX, metadata=described("The deepest level.", low=1, high=DEPTH_MAX)
+    )
+    collapse: float = field(
+        default=0.0,
+        metadata=described(
+            "Deviations without which a square falls back to its parent; 0 for never.", low=0
+        ),
+    )
+    prior: tuple[tuple[int, int, int], ...] | None = field(
+        default=None,
+        metadata=described(
+            "Squares (level, column, row) to start from, apart from each other.",
+            example="[[1, 0, 0], [2, 2, 0]]",
+            elsewhere="a deployment file or the library",
+        ),
+    )
+    estimator: Literal["auto", "all", "last"] = field(
+        default="auto",
+        metadata=described(
+            'From which counts the map is: "last" for the last round\'s, as in the paper, or '
+            '"all" for every round\'s.',
+            flag="estimator",
+            map_only=True,
+        ),
+    )
+    level: float = field(
+        default=0.9, metadata=described("Of intervals.", low=0, high=1, map_only=True)
+    )
 
     def __post_init__(self) -> None:
         shape = self.grid.shape
@@ -82,7 +150,8 @@ class Query:
         check_ratio(self.epsilon, "epsilon")
         for name, good, needed in (
             ("epsilon", Fraction(*self.epsilon) <= 64, "at most 64, or nothing is hidden"),
-            ("users", _whole(self.users, 1, USERS_MAX), f"a whole number from 1 to {USERS_MAX}"),
+            ("users", _whole(self.users, 0, USERS_MAX), f"a whole number up to {USERS_MAX}"),
+            ("readings", self.readings == 1, "1: the rounds of one map share epsilon"),
             ("adjacency", self.adjacency in ADJACENCIES, f"one of {', '.join(ADJACENCIES)}"),
             ("kind", self.kind in KINDS, f"one of {', '.join(KINDS)}"),
             ("scale", _whole(self.scale, 1, 10**6), "a whole number from 1 to a million"),
@@ -104,7 +173,7 @@ class Query:
                     f"{name} is {getattr(self, name)!r} but must be {needed}, or neither the "
                     "rounds nor the map would mean anything. Correct it in the query."
                 )
-        if shard_of(self).divisor < 1:
+        if self.users and shard_of(self).divisor < 1:
             raise ValueError(
                 f"of a shard of {self.users // shard_of(self).shards} devices, {self.dropout} may "
                 f"be missing and {self.colluders} may collude, and nobody is left to bring the "
@@ -128,7 +197,16 @@ class Shard:
 
 
 def shard_of(query: Query) -> Shard:
-    """Return the shards of a query; the threshold is that of the smallest."""
+    """Return the shards of a query; the threshold is that of the smallest.
+
+    Raises:
+        ValueError: nobody knows how many devices there are.
+    """
+    if not query.users:
+        raise ValueError(
+            "users is 0 but the noise is shared among a known number of devices. State how many "
+            "answer each round."
+        )
     shards = -(-query.users // query.shard)
     smallest, largest = query.users // shards, -(-query.users // shards)
     missing, colluding = Fraction(*query.dropout), Fraction(*query.colluders)
@@ -142,13 +220,15 @@ def depth_of(query: Query) -> int:
 
 def first_squares(query: Query) -> tuple[int, ...]:
     """Return the squares of the first Round: the four quarters, or the prior's."""
-    listed = [square_of(*place) for place in query.prior] or [4, 5, 6, 7][: 4 * depth_of(query)]
+    listed = [square_of(*place) for place in query.prior or ()] or [4, 5, 6, 7][
+        : 4 * depth_of(query)
+    ]
     return active(listed, query.grid.shape)
 
 
 def _check_prior(query: Query) -> None:
-    listed = {square_of(*place) for place in query.prior}
-    for place in query.prior:
+    listed = {square_of(*place) for place in query.prior or ()}
+    for place in query.prior or ():
         level, column, row = place
         if not (
             0 <= level <= depth_of(query)
@@ -162,7 +242,7 @@ def _check_prior(query: Query) -> None:
         above = square_of(*place) >> 2
         while above and above not in listed:
             above >>= 2
-        if above or len(listed) < len(query.prior):
+        if above or len(listed) < len(query.prior or ()):
             raise ValueError(
                 f"the prior tree's square {place} overlaps another one, and people in both would "
                 "count for one of them only. List squares that are apart."

@@ -28,7 +28,6 @@ from typing import NamedTuple
 import numpy as np
 
 from edge.mechanisms.quadtree import (
-    BITS_MOST,
     COUNTS,
     NAME,
     PROPORTIONS,
@@ -51,7 +50,7 @@ _NEIGHBOURS = {
     "replace-one": "in which of any two places a device is",
 }
 _UNPROTECTED = (
-    "that a device takes part, and when; how many take part; and answers beyond these rounds"
+    "that somebody is there and takes part, and when; how many do; and answers beyond these rounds"
 )
 
 
@@ -69,8 +68,8 @@ def trust(query: Query) -> str:
     return (
         "distributed: a device alone adds hardly any noise, so nobody may see less than the sum "
         f"over a shard of at least {shard.threshold} devices, of whom at most {shard.colluders} "
-        "collude with the gateway. In play the secure sum is simulated in one process, which "
-        "holds every report; no cryptography hides them there"
+        "collude with the gateway, and nobody has a key to its noise. In play the secure sum is "
+        "simulated in one process, which holds every report; no cryptography hides them there"
     )
 
 
@@ -198,9 +197,9 @@ def _params(query: Query, step: Step) -> Params:
     # Reports beyond the divisor bring noise beyond one: never so much as twice their number.
     noise *= -(-query.users // shard.shards) // shard.divisor + 1
     bits = (2 * (most + noise)).bit_length()
-    if bits > BITS_MOST:
+    if bits > 32:
         raise ValueError(
-            f"a sum needs {bits} bits but a device adds in {BITS_MOST}: so little epsilon, or so "
+            f"a sum needs {bits} bits but a device adds in 32: so little epsilon, or so "
             "many marks, are beyond it. Ask for more epsilon, or a smaller scale."
         )
     return made._replace(bits=max(16, bits))

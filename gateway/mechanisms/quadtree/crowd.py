@@ -1,4 +1,4 @@
-"""A whole crowd's release at once: what `report` and `release` give, for millions of devices.
+"""A crowd in the simulator: devices one by one, or the release of millions of them at once.
 
 Who is in a shard does not matter to the sum of all, so cells are counted once, squares are painted
 on the grid, and the noise of all devices is drawn together by `physics.crowds.shares`, exactly.
@@ -6,17 +6,134 @@ The law is that of the devices one by one; but sums are not taken modulo 2**bits
 number once in 2**40.
 """
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edge.mechanisms import quadtree as device
 from edge.mechanisms.quadtree import COUNTS, PROPORTIONS, params_of, sensitivity
-from edge.records import Release, Round
+from edge.records import Reading, Release, Round
 from physics.crowds.shares import sums
+from physics.points import cells_of, read_points
+from recovery.quadtree.query import Query
 from recovery.quadtree.tree import painted
 
+from ...faults import OperatorFault
+from .. import places
+from ..worlds import EXAMPLES, Floats, Inputs
+
 Whole = NDArray[np.int64]
+
+ONE_BY_ONE = 2000  # devices; of more, with a place each, the sum is drawn at once
+_WEIGHT = 1000  # parts of one in which weights are told
+
+
+@dataclass(frozen=True)
+class Together:
+    """What all devices of a play would mark, in the place of their readings. Private."""
+
+    cells: Whole  # (rows, columns), devices in each
+    present: int
+
+
+@dataclass(frozen=True)
+class World:
+    """Where everybody is, all through the rounds."""
+
+    query: Query
+    devices: tuple[tuple[int, ...], ...] | Together  # readings of each, or of all
+    truth: Floats
+    outside: str
+
+    def readings(self, round: Round) -> Iterator[Any]:
+        """Yield what each device reads, or what all of them do. Private."""
+        if isinstance(self.devices, Together):
+            yield self.devices
+            return
+        for sensor, values in enumerate(self.devices):
+            yield Reading(sensor, values)
+
+    def beyond(self) -> str:
+        """Return a clause about points beyond the grid; else empty."""
+        return self.outside
+
+
+def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
+    """Return the people of a file or an example; the query then knows how many they are.
+
+    Raises:
+        OperatorFault: neither is given, the file is wrong, or other users were stated.
+    """
+    if query.kind == "proportions":
+        raise OperatorFault(
+            "kind is proportions but --points say no yes or no, so nobody could answer. Use "
+            "recovery.quadtree from Python, or --set kind=counts"
+        )
+    if query.kind == "counts":
+        found = places.crowd_of(query, inputs, world)
+        flat = found.cells[0]
+        columns, rows = query.grid.shape
+        cells = np.bincount(flat, minlength=columns * rows).reshape(rows, columns)
+        many: Any = Together(cells, len(flat))
+        if len(flat) <= ONE_BY_ONE:
+            many = tuple((cell % columns, cell // columns) for cell in flat.tolist())
+        return World(_counted(query, len(flat)), many, cells.astype(np.float64), found.beyond())
+    if inputs.points is None or inputs.points in EXAMPLES:
+        raise OperatorFault(
+            f"kind is {query.kind} but no file says which places a device has. Give --points "
+            "FILE.csv with user, x, y and weight"
+        )
+    try:
+        points = read_points(Path(inputs.points))
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    return _of_many_places(query, points)
+
+
+def _of_many_places(query: Query, points: Any) -> World:
+    columns, rows = query.grid.shape
+    flat, weights = cells_of(points.places, query.grid), np.rint(points.weights * _WEIGHT)
+    users = int(points.users.max()) + 1
+    read: list[list[int]] = [[] for _ in range(users)]
+    for user, cell, weight in zip(points.users.tolist(), flat.tolist(), weights, strict=True):
+        read[user] += [cell % columns, cell // columns, int(weight)]
+    of_user = np.bincount(points.users, points.weights, users)
+    truth = np.bincount(flat, points.weights / of_user[points.users], columns * rows)
+    seen: Floats = truth.astype(np.float64).reshape(rows, columns)
+    return World(_counted(query, users), tuple(map(tuple, read)), seen, "")
+
+
+def _counted(query: Query, users: int) -> Query:
+    if query.users not in (0, users):
+        raise OperatorFault(
+            f"users is {query.users} but there are {users} people; noise is shared among those "
+            "who answer. Leave users out in a play"
+        )
+    try:
+        return replace(query, users=users)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+
+
+def reporter(round: Round) -> Callable[[Any, Any], Any]:
+    """Return what reports to a Round; what all devices read stays as it is until the release."""
+
+    def report(reading: Any, rng: Any) -> Any:
+        return reading if isinstance(reading, Together) else device.report(round, reading, rng)
+
+    return report
+
+
+def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
+    """Return the sums over shards: of reports, or of all devices of a play at once."""
+    if len(payloads) == 1 and isinstance(payloads[0], Together):
+        return release_crowd(round, payloads[0].cells, payloads[0].present, rng)
+    found: Release = device.release(round, payloads, rng)
+    return found
 
 
 def release_crowd(round: Round, cells: Whole, present: int, rng: Any) -> Release:

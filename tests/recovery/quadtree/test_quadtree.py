@@ -23,7 +23,7 @@ GRID = Grid((16, 16), 0)
 
 
 def query(users: int = 1000, **changed: object) -> Query:
-    return replace(Query(GRID, (1, 1), users, "zero-out"), **changed)  # type: ignore[arg-type]
+    return replace(Query(GRID, (1, 1), "zero-out", users), **changed)  # type: ignore[arg-type]
 
 
 def crowd(users: int, side: int = 16, seed: int = 1) -> np.ndarray:
@@ -231,7 +231,7 @@ def test_the_best_estimate_is_that_of_least_squares() -> None:
 def test_an_interval_holds_the_density_of_its_square_as_often_as_it_says() -> None:
     """Nine in ten, over the noise of many plays; half as wide would not."""
     cells = crowd(4000, 8)
-    asked = Query(Grid((8, 8), 0), (1, 1), 4000, "zero-out", rounds=2, shard=1000)
+    asked = Query(Grid((8, 8), 0), (1, 1), "zero-out", 4000, rounds=2, shard=1000)
     held, narrow = [], []
     for seed in range(60):
         found = recover(asked, played(asked, cells, bytes([seed])))
@@ -314,7 +314,8 @@ def test_sums_do_not_wrap() -> None:
         ({"adjacency": "add"}, "zero-out, replace-one"),
         ({"epsilon": (1, 0)}, "epsilon"),
         ({"epsilon": (65, 1)}, "at most 64"),
-        ({"users": 0}, "users"),
+        ({"users": -1}, "users"),
+        ({"readings": 2}, "readings"),
         ({"dropout": (1, 2), "colluders": (1, 2)}, "nobody is left"),
         ({"depth": 11}, "depth"),
         ({"collapse": 3.0}, "collapse"),

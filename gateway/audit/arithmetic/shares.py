@@ -1,0 +1,122 @@
+"""Layer `shares`: noise that many devices bring together, against what one of them changes."""
+
+from collections.abc import Iterator
+from itertools import product
+from math import exp
+from typing import Any
+
+from scipy.stats import chi2
+
+from ..claim import Claim, Effort, at_most, true
+
+FALSE_ALARM = 1e-9
+REPEATS = 120  # reports of each device by which the noise of a sum is judged
+TAPES = 12  # on which each input is told
+
+
+def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield, for each room, what a sum gives away, and what is not answered or opened.
+
+    What one device changes is found by trying all inputs on tapes where its noise is the same;
+    noise is that of the fewest honest devices whose sum is opened, and is held against the law
+    that follows from both. It sees a part of noise that is missing, one-sided, or too narrow, a
+    change that is taken for half of what it is, a sum that is opened too soon, a device that is
+    in two shards, and one that believes a divisor that it is told.
+    """
+    subject = mechanism.subject
+    for name, query in subject.rooms():
+        round = mechanism.plan(query, [])
+        change, found = subject.change(query, round), _most(mechanism, query, round, effort)
+        yield at_most(
+            f"{name}: one device changes the numbers by at most what noise is made for",
+            float(change),
+            float(found),
+            samples=TAPES,
+        )
+        noise = _noise(mechanism, round, effort)
+        chance = _fits(noise, float(subject.epsilon(round) / change))
+        yield true(
+            f"{name}: a sum that is opened has the noise that hides one device",
+            chance > FALSE_ALARM,
+            samples=len(noise),
+            detail=f"such noise has a chance of {chance:.2g}" if chance <= FALSE_ALARM else "",
+        )
+        yield from _refused(name, mechanism, query, round, effort)
+
+
+def _most(mechanism: Any, query: Any, round: Any, effort: Effort) -> int:
+    """Return by how much one device changes all numbers together, found by trying."""
+    subject, size, most = mechanism.subject, 1 << round.params[7], 0
+    nothing = subject.elsewhere(round, len(round.params) - 10)
+    for tape in range(TAPES):
+        # Alike but for what is read: the same noise.
+        told = [
+            mechanism.report(round, reading, effort.tape("shares", "told", tape))[1:]
+            for reading in subject.inputs(round)
+        ]
+        same = effort.tape("shares", "told", tape)
+        silent = mechanism.report(nothing, subject.inputs(round)[0], same)
+        for one, other in product(told, told if subject.replaced(query) else [silent[1:]]):
+            off = [(a - b) % size for a, b in zip(one, other, strict=True)]
+            most = max(most, sum(min(z, size - z) for z in off))
+    return most
+
+
+def _noise(mechanism: Any, round: Any, effort: Effort) -> list[int]:
+    """Return the noise of sums over the fewest honest devices that are opened."""
+    subject, size = mechanism.subject, 1 << round.params[7]
+    nothing, tape = subject.elsewhere(round, 85), effort.tape("shares", "noise")
+    reading, found = subject.inputs(round)[0], []
+    for _ in range(REPEATS):
+        told = [mechanism.report(nothing, reading, tape)[1:] for _ in range(subject.honest(round))]
+        sums = [sum(numbers) % size for numbers in zip(*told, strict=True)]
+        found += [z - size if 2 * z >= size else z for z in sums]
+    return found
+
+
+def _refused(name: str, mechanism: Any, query: Any, round: Any, effort: Effort) -> Iterator[Claim]:
+    subject, tape = mechanism.subject, effort.tape("shares", "refused")
+    reading, shards, threshold = subject.inputs(round)[0], round.params[4], round.params[5]
+    # All of one shard, and one less.
+    told = mechanism.report(round, reading, tape)[1:]
+    shard = [[shards * member, *told] for member in range(threshold)]
+    opened = mechanism.release(round, shard, tape).reports
+    short = mechanism.release(round, shard[1:], tape)
+    yield true(
+        f"{name}: a sum of fewer reports than the threshold is not opened",
+        opened == threshold and short.reports == 0 and not any(short.values),
+        samples=2,
+    )
+    try:
+        mechanism.release(round, [*shard, shard[0]], tape)
+        twice = True
+    except ValueError:
+        twice = False
+    yield true(f"{name}: no device is in two sums", not twice, samples=1)
+    honest = subject.account(query, round)
+    answered = [words for words, bent in subject.bent(round) if not honest.objection(bent)]
+    good = not honest.objection(round)
+    honest.charge(round)
+    answered += ["the same round again"] * (not honest.objection(round))
+    yield true(
+        f"{name}: a device answers what was agreed, once, whatever a gateway says",
+        good and not answered,
+        samples=2 + sum(1 for _ in subject.bent(round)),
+        detail=", ".join(answered),
+    )
+
+
+def _fits(noise: list[int], rate: float) -> float:
+    """Return the p-value of Pearson's chi-square against discrete Laplace of this rate."""
+    q = exp(-rate)
+    seen: dict[int, int] = {}
+    for z in noise:
+        seen[z] = seen.get(z, 0) + 1
+    statistic, cells, rest, left = 0.0, 0, float(len(noise)), len(noise)
+    for z in range(-int(40 / rate) - 1, int(40 / rate) + 2):
+        expected = len(noise) * (1 - q) / (1 + q) * q ** abs(z)
+        if expected >= 20:
+            statistic += (seen.get(z, 0) - expected) ** 2 / expected
+            cells, rest, left = cells + 1, rest - expected, left - seen.get(z, 0)
+    statistic += (left - rest) ** 2 / max(rest, 1.0)
+    return float(chi2.sf(statistic, cells))
