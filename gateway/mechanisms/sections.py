@@ -83,8 +83,10 @@ def sample(mechanism: Mechanism) -> str:
 
 def _line(field: Any, mechanism: Mechanism) -> str:
     """Return the line of a key; a comment where it alters the noise and need not be said."""
-    said = mechanism.abouts[field.name]
+    said, kind = mechanism.abouts[field.name], typing.get_type_hints(mechanism.query)[field.name]
     value = said.example if field.default in (None, MISSING) else _written(field.default)
+    if field.default is MISSING and typing.get_origin(kind) is typing.Literal:
+        value = f'"{value}"'
     off = "# " * (field.default is not MISSING and not said.map_only)
     words = said.sentence.removesuffix(".")
     return f"{f'{off}{field.name} = {value}':<32}# {words[:1].lower()}{words[1:]}".rstrip(" #")

@@ -32,7 +32,7 @@ class Query:
 
     grid: Grid = field(
         metadata=described(
-            "Cells of a map of people: columns x rows.", flag="grid", example="256x256"
+            "Cells of a map of people: columns x rows.", flag="grid", example="15x15"
         )
     )
     epsilon: Ratio = field(

@@ -18,6 +18,7 @@ EACH = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: one.name
 SEEN = {
     "thermal": ("--sources-random", 1, "--sensors", 8, "--cells", 20),
     "disk": ("--points", "szipf", "--users", 300, "--grid", "5x4"),
+    "quadtree": ("--points", "szipf", "--users", 300, "--grid", "9x16"),
 }
 
 
