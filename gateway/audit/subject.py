@@ -167,4 +167,42 @@ class Weighed(Protocol):
         """Return what gives each payload's weight for a reading, by what the Round says."""
 
 
-Subject = Blurring | Weighed
+class Shared(Protocol):
+    """A mechanism whose devices bring the noise of a sum together.
+
+    NAME: of the mechanism. KIND: "distributed". Of a Round's params the layer reads the shards and
+    the threshold, the bits of a sum, and that squares begin at the eleventh.
+    """
+
+    NAME: str
+    KIND: str
+
+    def rooms(self) -> Iterable[tuple[str, Any]]:
+        """Yield queries, named, whose shards are small."""
+
+    def inputs(self, round: Any) -> Sequence[Any]:
+        """Return readings that a device may hold, the first of them near a corner."""
+
+    def replaced(self, query: Any) -> bool:
+        """Return whether neighbours are any two inputs, or any input and none."""
+
+    def change(self, query: Any, round: Any) -> int:
+        """Return by how much one device may change all numbers together."""
+
+    def elsewhere(self, round: Any, count: int) -> Any:
+        """Return the Round with so many numbers that the first input is in none of."""
+
+    def epsilon(self, round: Any) -> Fraction:
+        """Return the epsilon of a Round."""
+
+    def honest(self, round: Any) -> int:
+        """Return of how many devices an opened sum has the noise at the least."""
+
+    def account(self, query: Any, round: Any) -> Any:
+        """Return the account of a device, with `objection` and `charge`."""
+
+    def bent(self, round: Any) -> Iterable[tuple[str, Any]]:
+        """Yield rounds that ask for more than this one, which such a device must refuse."""
+
+
+Subject = Blurring | Weighed | Shared

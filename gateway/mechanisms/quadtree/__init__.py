@@ -25,6 +25,7 @@ MECHANISM = Mechanism(
     query=Query,
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
     vector_length=lambda round: device.length(device.params_of(round)),
+    query_of=_crowd.query_of,
     world=_crowd.crowd_of,
     reporter=_crowd.reporter,
     judge=_words.judge,

@@ -23,7 +23,7 @@ from recovery.quadtree.query import Query
 from recovery.quadtree.tree import painted
 
 from ...faults import OperatorFault
-from .. import places
+from .. import places, usual
 from ..worlds import EXAMPLES, Floats, Inputs
 
 Whole = NDArray[np.int64]
@@ -60,6 +60,16 @@ class World:
     def beyond(self) -> str:
         """Return a clause about points beyond the grid; else empty."""
         return self.outside
+
+
+def query_of(deployment: Any) -> Query:
+    """Return what the analyst asks: of as many users as there are devices.
+
+    Raises:
+        ValueError: there is no such promise.
+    """
+    query: Query = usual.query_of(deployment)
+    return query if query.users else replace(query, users=deployment.own.devices)
 
 
 def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
