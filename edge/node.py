@@ -69,9 +69,10 @@ class Node:
         """Return the frame that answers a Round's message, or None and say why in `refusal`.
 
         read(params) must return one whole number a sensor, in grains (params as in
-        `veil.Params`); of a disk device read(grid) the cell (x, y). It is called once for each
-        Round. mechanism: on whose topic it came, its own if None. now_ms, of a clock that only
-        goes forward, is when: answers are then kept apart as the limits say.
+        `veil.Params`); of a disk device read(grid) the cell (x, y). A Round that was answered
+        does not call it again; one whose read failed does, when it comes again. mechanism: on
+        whose topic it came, its own if None. now_ms, of a clock that only goes forward, is when:
+        answers are then kept apart as the limits say.
         """
         self.refusal = ""
         try:

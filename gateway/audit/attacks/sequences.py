@@ -4,7 +4,7 @@ The other layers try one danger at a time; here they come one after the other, d
 and as written down: sensors that fail, Rounds forged under a number that is paid for, power that
 is cut at a write, a sleep whose memory is lost, a slot put back to an older day, a clock that is
 turned, limits, messages that come again. Each life is led twice, by devices that read different
-things: nothing that is seen of them may differ. What it cannot see: both slots, or the memory of
+things: nothing that is seen of them may differ. What it cannot see: two slots, or the memory of
 a sleep, put back to one true day, which no device can know of.
 """
 
