@@ -116,6 +116,13 @@ def drawing(path: Path) -> str:
     return f"walls, doors and furniture of {path} are drawn in steps of 25 mm: {told}"
 
 
+def doors_move(path: Path) -> bool:
+    """Return whether a door of the file moves in its day, of which a bound says nothing."""
+    from physics.rooms.respond import constant
+
+    return len(constant(_room(path, _stamp(path)))) > 1
+
+
 def response_of(path: Path, protect_distance_m: float | None) -> Any:
     """Return the response of the room in a file; once worked out it is kept while we run.
 

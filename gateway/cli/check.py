@@ -209,6 +209,13 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
     yield from _sense(deployment, query)
     if deployment.room.plan:
         yield ok("room", roomfile.drawing(deployment.room.plan))
+        if roomfile.doors_move(deployment.room.plan):
+            yield note(
+                "room",
+                "a door of it moves and the promise is of a day with no door moving: its noise is "
+                "enough for each way in which they stand. By how much a move passes that is "
+                "measured, not proved: heatveil audit --config FILE --layer paths",
+            )
     devices: Devices | None = None
     if not deployment.site.devices.exists():
         command = f"heatveil enrol --config {path}"

@@ -23,7 +23,7 @@ from physics.rooms.read import read
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Side, Thermometers, Wall
 from physics.rooms.respond import Stretch, constant, history, pulses, respond_day
 
-from ..claim import Claim, Effort, at_most, true
+from ..claim import Claim, Effort, at_most
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -67,12 +67,7 @@ def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
             name = f"{effort.own.name}, doors standing in way {nth + 1}"
             yield from _held(name, made, longest(room, made, room.day.until_s, starts, world))
         if len(constant(own)) > 1:
-            yield true(
-                f"{effort.own.name}: days on which a door moves before a round keep to the bound",
-                True,
-                samples=0,
-                detail="nothing is proved of them, and the promise says `no door moving`",
-            )
+            yield _moving(effort.own.name, own, effort.own.query.response, effort, world)
         return
     ratios = []
     for nth, room in enumerate(islice(rooms(world), effort.pick(3, 100))):
@@ -102,6 +97,25 @@ def _stands(room: Room) -> Iterator[Room]:
         stands = zip(room.doors, opened, strict=True)
         spans = {True: ((day.start_s, day.until_s + day.step_s),), False: ()}
         yield replace(room, doors=tuple(door._replace(open_s=spans[at]) for door, at in stands))
+
+
+def _moving(
+    name: str, room: Room, made: Response, effort: Effort, world: np.random.Generator
+) -> Claim:
+    """Return how near paths come to a bound for doors that stand, on a day on which they move."""
+    step_s, moved = room.day.step_s, history(room, room.day.until_s)[:-1]
+    ends = np.cumsum([0, *(since.steps for since in moved)])
+    # A step after each move, and at the end.
+    moments = [room.day.until_s - max(0, end - 1) * step_s for end in ends.tolist()]
+    found = [longest(room, made, at_s, effort.pick(1, 4), world) for at_s in moments]
+    return at_most(
+        f"{name}: nor do two while doors move as its file says, which is not promised",
+        1.0,
+        max(max(one.joint, one.each) for one in found),
+        unit="of the bound",
+        samples=sum(one.tried for one in found),
+        detail=f"only tried, at {len(moments)} moments; the promise is of a day with {made.doors}",
+    )
 
 
 def _held(name: str, made: Response, found: Found) -> Iterator[Claim]:

@@ -150,6 +150,14 @@ def test_where_doors_move_a_bound_for_doors_that_stand_is_passed(
     assert stand.doors == "no door moving"
     assert round(found.joint, 2) == 1.10
     assert found.joint * stand.changes.joint[0] <= moved.changes.joint[0]
+    monkeypatch.setattr(sensitivity, "read", lambda plan: STAR)
+    own: Any = SimpleNamespace(
+        plan="star.toml", name="star", query=SimpleNamespace(response=stand)
+    )
+    *stands, moves = sensitivity.paths_claims(None, Effort(own=own))
+    assert all(claim.holds for claim in stands)
+    assert not moves.holds
+    assert 1.15 < moves.measured < 1.25  # on one sensor
 
 
 ROOMS = dict(cases.rooms())

@@ -2,16 +2,18 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gateway import config
+from gateway import config, roomfile
 from gateway.cli import check_files
 from gateway.devices.broker import certificates
 from tests import processes
@@ -148,6 +150,16 @@ def test_a_room_too_large_for_this_machine_is_one_fault_more(
 
     assert (said.status, faults(said)) == (1, ["room"])
     assert "47.7 GiB" in said.out
+
+
+def test_a_door_that_moves_is_known_from_one_that_stands(tmp_path: Path) -> None:
+    """For the promise is of days on which none does, and `check` says so where one does."""
+    office = (files("physics.rooms") / "office.toml").read_text()
+    moves, stands = tmp_path / "moves.toml", tmp_path / "stands.toml"
+    moves.write_text(office)
+    stands.write_text(re.sub(r"(?m)^open = .*$", 'open = [["07:00", "20:00"]]', office))
+
+    assert [roomfile.doors_move(path) for path in (moves, stands)] == [True, False]
 
 
 def test_secrets_that_others_can_read_are_named(site: Path, heatveil: Heatveil) -> None:
