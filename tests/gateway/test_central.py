@@ -4,10 +4,15 @@ The mechanism is the tests' own (`tests/tally.py`): its noise is from sealed ent
 differs, and a second draw of one round would show. Devices are real, and outlive the gateway.
 """
 
+import contextlib
 import json
+import logging
 import shutil
 import sqlite3
 import threading
+import urllib.error
+import urllib.request
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,11 +20,13 @@ from fractions import Fraction
 from itertools import count
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from structlog.testing import capture_logs
 
 from edge import central, disk_limits, wire
 from edge.budget import Budget
@@ -30,16 +37,24 @@ from edge.records import Report
 from edge.slots import Ram
 from gateway import asking, campaign, mechanisms, sealing, steps
 from gateway.campaign import Campaign
+from gateway.cli import export
 from gateway.deployment import Deployment
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 from gateway.intake.genuine import Arrival, authenticate
 from gateway.intake.outcomes import Kept
+from gateway.intake.writer import Intake
 from gateway.mechanisms import Verbs
+from gateway.mechanisms.record import Exported
 from gateway.mqtt.connection import Message
+from gateway.operate.metrics import Metrics
 from gateway.outbox import Outbox
 from gateway.rounds import OpenRound
+from gateway.storage import files
+from gateway.storage.reader import Reader
 from gateway.storage.store import Store
+from gateway.web.operations import OPERATIONS
+from gateway.web.server import Page
 from recovery.maps.heatmap import Heatmap
 from tests import tally
 
@@ -561,3 +576,79 @@ def test_the_gateway_opens_what_the_rfc_sealed() -> None:
     assert private.public_key().public_bytes_raw().hex() == (
         "13640af826b722fc04feaa4de2f28fbd5ecc03623b317834e7ff4120dbe73062"
     )
+
+
+class Live(Intake):
+    """An intake to which devices answer as soon as a round is open."""
+
+    fleet: Fleet
+
+    def open(self, round: OpenRound) -> None:
+        super().open(round)
+        for message in self.fleet.frames(round.plan):
+            self.put(SimpleNamespace(publish=print, settle=lambda *_: None), message)
+
+
+def forms(number: int) -> list[bytes]:
+    """Return how a number may stand in a log, a file or a table."""
+    big, little = number.to_bytes(4, "big"), number.to_bytes(4, "little")
+    texts = str(number).encode(), f"{number:,}".encode(), big.hex().encode(), little.hex().encode()
+    return [big, little, b64encode(big)[:5], b64encode(little)[:5], *texts]
+
+
+def fetch(address: str) -> bytes:
+    """Return what a page answers."""
+    with contextlib.suppress(urllib.error.HTTPError), urllib.request.urlopen(address) as answer:
+        return bytes(answer.read())
+    return b""
+
+
+def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cell, in whatever form; but it is in what the round's key opens, or nothing is shown."""
+    fleet, events, metrics = Fleet(), [], Metrics()
+    process, seen = Process(tmp_path, fleet, never), []
+    unseal = sealing.RoundKey.unseal
+
+    def unsealed(*given: Any) -> Any:
+        found = unseal(*given)
+        seen.append(repr(found).encode())
+        return found
+
+    monkeypatch.setattr(sealing.RoundKey, "unseal", unsealed)
+    caplog.set_level(logging.DEBUG)
+    told: Any = process.store, fleet.devices, lambda *_: None, lambda *_: None
+    with capture_logs() as logs:
+        intake = Live(*told, metrics=metrics)
+        intake.fleet = fleet
+        needs: Any = process.store, intake, process, process, events.append
+        Campaign(process.deployment, fleet.devices, *needs).run(1)
+        intake.stop()
+    files.backup(process.place, tmp_path / "backup")
+    whole = Exported({}, lambda _: lambda *said: [said], {}, lambda _: lambda said: [said], {})
+    given = Reader(process.place), export.Span(None, None, SITE)
+    exported = [*export.messages(*given), *export.ledger(*given), *export.maps(False, *given)]
+    exported += [*export.reports(whole, *given), *export.releases(whole, *given)]
+    with Page("127.0.0.1", 0, reader=given[0], metrics=metrics) as page:
+        for event in events:
+            page.feed.put(event)
+        paths = [f"api/v1{one.path}" for one in OPERATIONS] + ["metrics", "api/state", "api/map"]
+        answers = [fetch(page.url + path.format(number=1, name="node-0")) for path in paths]
+    given[0].close()
+    process.outbox.close()
+    process.store.close()
+    places = {
+        "log": repr([logs, caplog.records, caplog.text]).encode(),
+        "events": repr(events).encode(),
+        "metrics": metrics.text(),
+        "export": repr(exported).encode(),
+        "api": b"".join(answers),
+        "map": repr(process.published).encode(),
+        "store": b"".join(one.read_bytes() for one in process.place.parent.iterdir()),
+        "backup": (tmp_path / "backup").read_bytes(),
+    }
+
+    assert [name for name, held in places.items() if any(one in held for one in forms(CELL))] == []
+    assert all(places.values())
+    assert any(one in seen[0] for one in forms(CELL))
