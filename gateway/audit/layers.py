@@ -31,6 +31,7 @@ from .attacks import (
     interpreters,
     keys,
     links,
+    sealed,
     sequences,
     side_channels,
     wire,
@@ -90,6 +91,8 @@ GUIDE: dict[str, str] = {
     "limits of a device allow.",
     "gateway": "The gateway could count an answer twice, open rounds that nothing is left for, "
     "or lose evidence of a device that was copied.",
+    "sealed": "A report that the gateway of one round alone may read could open for somebody "
+    "else, or tell by its length what it holds.",
     "links": "A device or the gateway could talk to a broker that only claims to be the right "
     "one.",
     "after": "A map could be made of more than the published numbers, and so tell more.",
@@ -190,6 +193,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("limits", "a device's limits loosened from afar", wire.limits_claims),
     Layer("rounds", "questions that ask for less privacy", wire.rounds_claims),
     Layer("gateway", "answers that count twice, evidence lost", gateway.claims),
+    Layer("sealed", "private reports that others open", sealed.sealed_claims, False),
     Layer("links", "brokers that are not who they say", links.claims, False),
     Layer("after", "a map made of more than was published", promise.after_claims),
     Layer("promise", "a promise with rounded numbers", promise.promise_claims),

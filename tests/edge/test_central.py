@@ -1,5 +1,6 @@
 """A device of central trust: allowed by name, sealed to one round, one length whatever it saw."""
 
+import hashlib
 from collections.abc import Callable
 
 import pytest
@@ -133,6 +134,15 @@ def test_what_is_read_opens_for_the_rounds_key_alone() -> None:
         payload(frame, plan, private=bytes(range(32)))
     with pytest.raises(ValueError, match="does not open"):
         payload(frame, sealed_round(2))
+
+
+def test_what_a_report_is_sealed_for_is_as_stated() -> None:
+    """Round, site, device, topic and numbers, byte by byte: another gateway must find the same."""
+    body = wire.round_body(sealed_round())
+    info, aad = central.bound(sealed_round(), "lab", "n007", 3, 258)
+
+    assert info == b"heatveil-seal-v1" + hashlib.sha256(body).digest() + b"\3lab\4n007"
+    assert aad == b"heatveil/1/lab/n007/data" + bytes(7) + b"\3" + bytes(6) + b"\1\2"
 
 
 def test_every_frame_of_a_round_has_one_length() -> None:
