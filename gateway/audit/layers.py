@@ -119,6 +119,8 @@ class Layer(NamedTuple):
 
 NOISE = ("noise",)
 FINITE = ("finite",)
+CENTRAL = ("central",)
+ALL = (*NOISE, *FINITE, *CENTRAL)
 
 # The longest first, for two of them run at a time.
 LAYERS: tuple[Layer, ...] = (
@@ -142,6 +144,7 @@ LAYERS: tuple[Layer, ...] = (
         side_channels.spoken_claims,
         kinds=FINITE,
     ),
+    Layer("central", "a gateway that blurs too little", central.claims, kinds=CENTRAL),
     Layer("noise", "noise left out, shared or too small", noise.claims, kinds=NOISE),
     Layer(
         "sensitivity",
@@ -195,8 +198,8 @@ LAYERS: tuple[Layer, ...] = (
     Layer("gateway", "answers that count twice, evidence lost", gateway.claims),
     Layer("sealed", "private reports that others open", sealed.sealed_claims, False),
     Layer("links", "brokers that are not who they say", links.claims, False),
-    Layer("after", "a map made of more than was published", promise.after_claims),
-    Layer("promise", "a promise with rounded numbers", promise.promise_claims),
+    Layer("after", "a map made of more than was published", promise.after_claims, kinds=ALL),
+    Layer("promise", "a promise with rounded numbers", promise.promise_claims, kinds=ALL),
 )
 
 

@@ -205,4 +205,29 @@ class Shared(Protocol):
         """Yield rounds that ask for more than this one, which such a device must refuse."""
 
 
-Subject = Blurring | Weighed | Shared
+class Central(Protocol):
+    """A mechanism whose gateway is trusted: devices tell the truth, and `release` blurs it.
+
+    NAME: of the mechanism. KIND: "central". Neighbours: one user's input is another one.
+    """
+
+    NAME: str
+    KIND: str
+
+    def rooms(self) -> Iterable[tuple[str, Any]]:
+        """Yield queries, named, each there for some fault; small, for every crowd is tried."""
+
+    def inputs(self, round: Any) -> Sequence[Any]:
+        """Return a few readings that a device may hold, the extremes and beyond included."""
+
+    def gathered(self, round: Any, payloads: Sequence[Sequence[int]]) -> Sequence[int]:
+        """Return the whole numbers that a release blurs, before any noise."""
+
+    def noise(self, round: Any) -> Sequence[tuple[int, int]]:
+        """Return the scale of the discrete Laplace noise of each of them, for five users."""
+
+    def readings(self, query: Any) -> int:
+        """Return for how many releases the promise holds."""
+
+
+Subject = Blurring | Weighed | Shared | Central
