@@ -32,7 +32,7 @@ from ..noise import dlaplace
 from ..records import Release, whole
 
 NAME = "ranks"
-BITS = 62  # of a place at the most: what numpy and a message hold
+BITS = 31  # of a place at the most: what a message holds
 
 Params = namedtuple("Params", ("group", "num", "den", "order", "axes", "points"))
 
@@ -70,6 +70,11 @@ def epsilon(round):
 def numbers(round):
     """Return how many numbers a payload has."""
     return 1 + params_of(round).points
+
+
+def bits(round):
+    """Return how wide a number of a report is."""
+    return 32
 
 
 def place_of(cell, order):

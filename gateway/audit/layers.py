@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ..mechanisms import MECHANISMS, Mechanism
 from .arithmetic import (
     accountant,
+    central,
     exact,
     finite,
     fit,
@@ -50,6 +51,8 @@ GUIDE: dict[str, str] = {
     "every reading is worked out.",
     "shares": "Noise that many devices bring together could be too little for what one of them "
     "changes, or a sum of too few of them be opened; sums of real device code are tried.",
+    "central": "A gateway that is trusted could blur too little for what one user changes, or let "
+    "one count twice; every crowd of some places is tried, and every neighbour of it.",
     "spoken": "A device that answers with a place could tell more of it than its answer does: by "
     "lengths, words or silence, by answering too often, or by drawing twice alike.",
     "noise": "A device could leave noise out, share it between numbers or draw too little, so "

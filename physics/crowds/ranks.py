@@ -7,12 +7,10 @@ sorting are numpy's, and the noise is drawn by `edge.noise`.
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from edge.mechanisms.ranks import blurred, params_of
 from edge.records import Release, Round
-
-Whole = NDArray[np.int64]
 
 
 def release_many(round: Round, places: ArrayLike, rng: Any) -> Release:
@@ -44,11 +42,5 @@ def release_many(round: Round, places: ArrayLike, rng: Any) -> Release:
     starts = np.arange(0, ordered.size, params.group)
     sums: list[int] = []
     if ordered.size:
-        sums = [int(one) for one in np.add.reduceat(_roomy(ordered, params.group, bits), starts)]
+        sums = [int(one) for one in np.add.reduceat(ordered.astype(np.int64), starts)]
     return Release(round, blurred(round, sums, rng), users)
-
-
-def _roomy(places: Whole, group: int, bits: int) -> NDArray[Any]:
-    """Return the places in a type that holds the sum of a group."""
-    fits = min(group, places.size).bit_length() + bits < 63
-    return places if fits else places.astype(object)

@@ -28,8 +28,8 @@ from edge.records import Grid, Guarantee, Release, Round
 from ..maps.heatmap import Heatmap, Unresolved
 from ..noise import lowest
 from .groups import expected_error, group_of
-from .query import ORDER, axes_of, epsilon_of_one
 from .query import Query as Query
+from .query import axes_of, epsilon_of_one, order_of
 
 _NEIGHBOURS = "where all points of one user are, in every release"
 _TRUST = "central: the gateway sees every place, blurs the sums and forgets the places"
@@ -47,9 +47,14 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         return None
     one = left / (query.readings - len(releases))
     params = Params(
-        group_of(query), one.numerator, one.denominator, ORDER, axes_of(query), query.points
+        group_of(query),
+        one.numerator,
+        one.denominator,
+        order_of(query),
+        axes_of(query),
+        query.points,
     )
-    return Round(len(releases) + 1, NAME, told_grid(query.grid), tuple(params), promise(query))
+    return Round(len(releases) + 1, NAME, told_grid(query), tuple(params), promise(query))
 
 
 def promise(query: Query) -> Guarantee:
@@ -68,18 +73,18 @@ def promise(query: Query) -> Guarantee:
     )
 
 
-def told_grid(grid: Grid) -> Grid:
+def told_grid(query: Query) -> Grid:
     """Return the grid whose cells devices tell: each cell halved while whole millimetres allow.
 
-    >>> told_grid(Grid((20, 10), 500)), told_grid(Grid((64, 1), 0)).shape
-    (Grid(shape=(80, 40), cell_mm=125), (65536, 1))
+    >>> told_grid(Query(Grid((20, 10), 500), (1, 1)))
+    Grid(shape=(80, 40), cell_mm=125)
     """
-    columns, rows = grid.shape
-    if not grid.cell_mm:
-        return Grid((1 << ORDER, 1 if rows == 1 else 1 << ORDER), 0)
-    side = grid.cell_mm
-    while side % 2 == 0 and 2 * max(columns, rows) <= 1 << ORDER:
-        columns, rows, side = 2 * columns, rows if grid.shape[1] == 1 else 2 * rows, side // 2
+    (columns, rows), side = query.grid.shape, query.grid.cell_mm
+    most = 1 << order_of(query)
+    if not side:
+        return Grid((most, 1 if rows == 1 else most), 0)
+    while side % 2 == 0 and 2 * max(columns, rows) <= most:
+        columns, rows, side = 2 * columns, 1 if rows == 1 else 2 * rows, side // 2
     return Grid((columns, rows), side)
 
 
@@ -100,12 +105,14 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         why = "no device answered; wait for reports, or look at the devices' link"
         return Unresolved(query.grid, promised, float("inf"), float("inf"), why)
     # Loaded here alone: every gateway starts with this file, and the rest is for drawing.
-    from .order import cell_shares, order_of
+    from .order import cell_shares, order_behind
 
     mass = sum(
         release.reports
         * cell_shares(
-            *order_of(release, query.estimator != "steps").points(ORDER, axes_of(query)),
+            *order_behind(release, query.estimator != "steps").points(
+                order_of(query), axes_of(query)
+            ),
             query.grid.shape,
         )
         for release in full

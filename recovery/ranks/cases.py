@@ -1,16 +1,14 @@
 """What the audit needs to know of places in order: crowds so small that all of them can be tried.
 
-Written from the promise and not from the device's own arithmetic: the noise that a release needs
-is worked out here from the epsilon stated and the curve's length.
+Written from the Round and not with the device's own arithmetic: order, sums and scales are worked
+out here anew.
 """
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 
-from edge.mechanisms.ranks import sums
 from edge.records import Grid, Reading, Round
 
-from .query import Query, axes_of, epsilon_of_one
+from .query import Query
 
 NAME = "ranks"
 KIND = "central"
@@ -35,12 +33,11 @@ def readings(query: Query) -> int:
     return query.readings
 
 
-def inputs(query: Query, round: Round) -> Sequence[Reading]:
+def inputs(round: Round) -> Sequence[Reading]:
     """Return what a device may hold: both ends of the curve, its middle, and beyond the grid."""
     columns, rows = round.grid.shape
-    last = columns - 1
-    cells = [(0, 0), (last, 0), (columns // 2, rows // 2), (-7, 1 << 40)]
-    if query.points == 1:
+    cells = [(0, 0), (columns - 1, 0), (columns // 2, rows // 2), (-7, 1 << 40)]
+    if round.params[-1] == 1:
         return [Reading(0, cell) for cell in cells]
     # One place told twice; both ends at once; more places than count.
     return [
@@ -52,11 +49,14 @@ def inputs(query: Query, round: Round) -> Sequence[Reading]:
 
 
 def gathered(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
-    """Return the whole numbers that a release blurs, as they are: private."""
-    return sums(round, [place for payload in payloads for place in payload[1:]])
+    """Return the sums of places in their order, before any noise."""
+    group = round.params[0]
+    places = sorted(place for payload in payloads for place in payload[1:])
+    return [sum(places[at : at + group]) for at in range(0, len(places), group)]
 
 
-def scale(query: Query) -> Fraction:
-    """Return the least scale of discrete Laplace noise that each number of a release needs."""
-    length = (1 << 16 * axes_of(query)) - 1
-    return query.points * length / epsilon_of_one(query)
+def noise(round: Round) -> list[tuple[int, int]]:
+    """Return the scale of each sum's noise as a release draws it, by the Round's own numbers."""
+    group, num, den, order, axes, points = round.params
+    groups = -(-USERS * points // group)
+    return [(points * ((1 << order * axes) - 1) * den, num)] * groups

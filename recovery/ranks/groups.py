@@ -25,7 +25,7 @@ import math
 
 import numpy as np
 
-from .query import Query, epsilon_of_one
+from .query import Query, count_of, epsilon_of_one
 
 RULE = 1.74
 _RATIO = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.3, 1.6, 1.9, 2.2, 2.6, 3.2, 4.0, 6.0)
@@ -57,7 +57,7 @@ def group_of(query: Query) -> int:
     if query.group is not None:
         return query.group
     by = {"rule": rule_group, "paper": paper_group}[query.groups]
-    return by(query.users * query.points, float(epsilon_of_one(query)) / query.points)
+    return by(count_of(query), float(epsilon_of_one(query)) / query.points)
 
 
 def rule_group(count: int, epsilon: float) -> int:

@@ -94,7 +94,7 @@ def ordered(sums: Iterable[int], sizes: Whole, places: int, lines: bool = True) 
     return Order(np.clip(rising, 0.0, 1.0), sizes, lines)
 
 
-def order_of(release: Release, lines: bool = True) -> Order:
+def order_behind(release: Release, lines: bool = True) -> Order:
     """Return the order behind a release."""
     params = params_of(release.round)
     sizes = sizes_of(release.reports * params.points, params.group)

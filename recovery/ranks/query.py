@@ -1,11 +1,12 @@
 """What an analyst may ask of people who trust a gateway, checked before anything is planned."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
 from edge.records import Grid
 
+from ..fields import described
 from ..noise import Ratio, check_ratio
 
 Groups = Literal["rule", "paper"]
@@ -15,7 +16,8 @@ EstimatorName = Literal["auto", "lines", "steps"]
 EPSILON_MAX, EPSILON_MIN = 16, Fraction(1, 10000)
 CELLS_MAX = 1 << 20  # a map of 1024 x 1024
 USERS_MAX = 1 << 30
-ORDER = 16  # of the curve: 65 536 cells a side
+USERS = 10_000  # that are planned for where nobody says how many
+ORDERS = {1: 16, 2: 15, 3: 10}  # of the curve, by axes: places of at most 31 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +28,50 @@ class Query:
         ValueError: a field has no meaning, alone or beside the others.
     """
 
-    grid: Grid  # of the map; places are told on a finer one
-    epsilon: Ratio  # for all releases together
-    users: int = 10_000  # how many will answer, about: public, and sets the size of groups
-    points: int = 1  # of one user in one release, all of them protected together
+    grid: Grid = field(  # places are told on a finer one
+        metadata=described(
+            "Cells of a map of people: columns x rows.", flag="grid", example="16x16"
+        )
+    )
+    epsilon: Ratio = field(  # for all releases together
+        metadata=described(
+            "A ratio such as 1/2, for all readings together.", flag="epsilon", example="1/1"
+        )
+    )
+    users: int | None = field(  # None for `USERS`
+        default=None,
+        metadata=described(
+            "How many will answer, about: public, and sets the size of groups.",
+            low=1,
+            example="10000",
+        ),
+    )
+    points: int = field(
+        default=1,
+        metadata=described(
+            "Points of one user in one release, all protected together.", low=1, high=65535
+        ),
+    )
     readings: int = 1  # releases, which share epsilon evenly
-    axes: int | None = None  # of a place; 3 is mapped from above; None for those of the grid
-    groups: Groups = "rule"  # how the size of groups is chosen
-    group: int | None = None  # places in a group; None for what `groups` chooses
-    estimator: EstimatorName = "auto"
+    axes: int | None = field(  # None for those of the grid
+        default=None,
+        metadata=described("3 for places with a height, mapped from above.", example="2"),
+    )
+    groups: Groups = field(
+        default="rule", metadata=described('How the size of groups is chosen: or "paper".')
+    )
+    group: int | None = field(  # None for what `groups` chooses
+        default=None,
+        metadata=described(
+            "Places in a group; leave it out for the rule's.", low=1, example="174"
+        ),
+    )
+    estimator: EstimatorName = field(
+        default="auto",
+        metadata=described(
+            "Who draws the map: auto, lines, steps.", flag="estimator", map_only=True
+        ),
+    )
 
     def __post_init__(self) -> None:
         shape = self.grid.shape
@@ -46,11 +83,17 @@ class Query:
                 whole
                 and min(shape) > 0
                 and shape[0] * shape[1] <= CELLS_MAX
+                and max(shape) <= 1 << ORDERS[self.axes if self.axes in ORDERS else 2 - line]
                 and type(self.grid.cell_mm) is int
                 and self.grid.cell_mm >= 0,
-                f"(columns, rows), at most {CELLS_MAX} cells, and a cell's side in whole mm, or 0",
+                f"(columns, rows), at most {CELLS_MAX} cells and none finer than the curve, and a "
+                "cell's side in whole mm, or 0",
             ),
-            ("users", _counts(self.users, USERS_MAX), f"a whole number from 1 to {USERS_MAX}"),
+            (
+                "users",
+                self.users is None or _counts(self.users, USERS_MAX),
+                f"left out or a whole number from 1 to {USERS_MAX}",
+            ),
             ("points", _counts(self.points, (1 << 16) - 1), "a whole number from 1 to 65535"),
             ("readings", _counts(self.readings, 1 << 20), "a whole number from 1 to 1048576"),
             (
@@ -94,6 +137,16 @@ def epsilon_of_one(query: Query) -> Fraction:
 def axes_of(query: Query) -> int:
     """Return how many coordinates a place has."""
     return query.axes or (1 if query.grid.shape[1] == 1 else 2)
+
+
+def count_of(query: Query) -> int:
+    """Return how many points a release is planned for."""
+    return (query.users or USERS) * query.points
+
+
+def order_of(query: Query) -> int:
+    """Return the curve's order: so many times is a side halved."""
+    return ORDERS[axes_of(query)]
 
 
 def _counts(value: object, most: int) -> bool:

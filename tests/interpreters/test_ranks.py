@@ -8,7 +8,7 @@ from edge.mechanisms import ranks
 from edge.records import Grid, Reading, Round
 for axes in (1, 2, 3):
     grid = Grid((40, 1 if axes == 1 else 30), 250)
-    round = Round(1, "ranks", grid, (3, 1, 2, 16, axes, 2), None)
+    round = Round(1, "ranks", grid, (3, 1, 2, 10, axes, 2), None)
     payloads = []
     for i in range(7):
         cell = (7 * i - 2, 5 * i, 11 * i)[:max(axes, 2)]

@@ -23,7 +23,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """
     subject = mechanism.subject
     for name, query in subject.rooms():
-        promised, spent, releases = Fraction(*query.epsilon), Fraction(0), []
+        promised, spent = Fraction(*query.epsilon), Fraction(0)
+        releases: list[Any] = []
         worst, tried = Fraction(0), 0
         while round := mechanism.plan(query, releases):
             payloads = _told(mechanism, round, effort)
@@ -60,9 +61,7 @@ def _crowd(payloads: Sequence[Sequence[int]], inputs: Sequence[int]) -> list[lis
     return [[user, *payloads[at][1:]] for user, at in enumerate(inputs)]
 
 
-def _worst(
-    mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]
-) -> tuple[Fraction, int]:
+def _worst(mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]) -> tuple[Fraction, int]:
     """Return the most that one user changes, in scales of the noise, and how many were tried.
 
         sum over numbers of |change| / scale,
@@ -113,9 +112,7 @@ def _drawn(
     )
 
 
-def _refused(
-    name: str, mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]
-) -> Claim:
+def _refused(name: str, mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]) -> Claim:
     """Return the claim that nobody counts twice, and no number moves more than a user may."""
     crowd = _crowd(payloads, [0] * USERS)
     bent = [[*crowd, crowd[0]], [*crowd[1:], [0, *([10**30] * (len(crowd[0]) - 1))]]]

@@ -19,6 +19,7 @@ SEEN = {
     "thermal": ("--sources-random", 1, "--sensors", 8, "--cells", 20),
     "disk": ("--points", "szipf", "--users", 300, "--grid", "5x4"),
     "quadtree": ("--points", "szipf", "--users", 300, "--grid", "9x16"),
+    "ranks": ("--points", "szipf", "--users", 300, "--grid", "5x4"),
 }
 
 

@@ -14,7 +14,7 @@ from recovery.distance import earth_movers
 from recovery.peers.equi_width import SHARE, equi_width, leaves, sort_then_count
 from recovery.ranks import Query, plan, recover
 from recovery.ranks.curve import cells_of, places_of
-from recovery.ranks.query import ORDER
+from recovery.ranks.query import ORDERS
 
 SIDE = 64
 
@@ -44,7 +44,7 @@ def counted(points: np.ndarray, side: int = SIDE) -> np.ndarray:
 
 def sorted_map(points: np.ndarray, epsilon: Fraction, seed: int) -> np.ndarray:
     query = Query(Grid((SIDE, SIDE), 0), epsilon.as_integer_ratio(), users=len(points))
-    places = places_of(cells_of(points, ORDER), ORDER)
+    places = places_of(cells_of(points, ORDERS[2]), ORDERS[2])
     return recover(query, [release_many(plan(query, ()), places, Tape(bytes([seed])))]).mass
 
 

@@ -16,7 +16,7 @@ from recovery.ranks.groups import (
     paper_group,
     rule_group,
 )
-from recovery.ranks.order import order_of
+from recovery.ranks.order import order_behind
 
 
 def off(count: int, epsilon: tuple[int, int], group: int, runs: int = 6) -> float:
@@ -28,7 +28,9 @@ def off(count: int, epsilon: tuple[int, int], group: int, runs: int = 6) -> floa
     ranks = (np.arange(count) + 0.5) / count
     found = [
         np.abs(
-            order_of(release_many(round, whole, Tape(bytes([run]))), lines=False).quantile(ranks)
+            order_behind(release_many(round, whole, Tape(bytes([run]))), lines=False).quantile(
+                ranks
+            )
             - places
         ).mean()
         for run in range(runs)

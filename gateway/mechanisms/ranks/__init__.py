@@ -1,0 +1,48 @@
+"""Ranks: people whose gateway sorts their places and blurs sums of them; its record."""
+
+from edge.mechanisms import ranks as device
+from recovery import ranks as analyst
+from recovery.ranks import cases
+from recovery.ranks.query import Query
+
+from ..record import Mechanism, Module
+from ..words import PLACES
+
+_crowd = Module(__name__, "crowd")
+_words = Module(__name__, "words")
+_PAGE = {
+    **PLACES.page,
+    "wire-title": "What was published",
+    "wire-note": (
+        "The gateway sees where every device is. It sorts the places along a curve, adds up "
+        "groups of them, and publishes each sum with noise in it; the places are forgotten then."
+    ),
+    "not": (
+        "Who runs the gateway can see where everybody is until the noise is on. This map is made "
+        "of the published sums alone, and shows no person."
+    ),
+}
+
+MECHANISM = Mechanism(
+    device.NAME,
+    analyst.plan,
+    device.report,
+    device.release,
+    analyst.recover,
+    cases,
+    trust="central",
+    reads="place",
+    query=Query,
+    bits=device.bits,
+    cautions=_words.cautions,
+    words=PLACES._replace(page=_PAGE, has_sd=False),
+    promise=_words.promise,
+    facts=_words.facts,
+    world=_crowd.crowd_of,
+    vector_length=device.numbers,
+    judge=_words.judge,
+    read_release=_crowd.read_release,
+    picture=_words.picture,
+    redraw=_words.redraw,
+    calibrate=_words.calibrate,
+)

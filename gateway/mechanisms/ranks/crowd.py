@@ -1,0 +1,112 @@
+"""People whose places a gateway sorts, in the simulator; and releases in published files."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.mechanisms import ranks as device
+from edge.records import Reading, Release, Round
+from physics.points import cells_of, read_points
+from recovery.maps.guarantee import from_json
+from recovery.ranks import told_grid
+from recovery.ranks.query import Query
+
+from ...faults import OperatorFault
+from ..places import crowd_of as plain_crowd_of
+from ..places import sides
+from ..worlds import EXAMPLES, Floats, Inputs
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Where everybody is whenever they are asked, on the grid that devices tell."""
+
+    query: Query
+    cells: tuple[tuple[NDArray[np.int64], ...], ...]  # by release and user, flat, x fastest
+    words: str  # about points beyond the grid
+
+    @property
+    def truth(self) -> Floats:
+        """How much of everybody was in each cell of the map, (rows, columns): one a user."""
+        columns, rows = self.query.grid.shape
+        fine, finer = told_grid(self.query).shape
+        counts = np.zeros(columns * rows)
+        for users in self.cells:
+            flat = np.concatenate(users)
+            weights = np.repeat([1 / len(one) for one in users], [len(one) for one in users])
+            row, column = np.divmod(flat, fine)
+            at = row * rows // finer * columns + column * columns // fine
+            counts += np.bincount(at, weights, minlength=columns * rows)
+        return counts.reshape(rows, columns)
+
+    def readings(self, round: Round) -> Iterator[Reading]:
+        """Yield the cells of every device for a Round. Private."""
+        fine = round.grid.shape[0]
+        for user, cells in enumerate(self.cells[round.number - 1]):
+            xy = np.stack([cells % fine, cells // fine], axis=1)
+            yield Reading(user, tuple(xy.ravel().tolist()))
+
+    def beyond(self) -> str:
+        """Return a clause about points beyond the grid; else empty."""
+        return self.words
+
+
+def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
+    """Return the people of a file, or of an example data set.
+
+    A user's rows of a file are points of one user: all of one release where the query has
+    several points, and one a release where it has one.
+
+    Raises:
+        OperatorFault: neither is given, or the file is wrong.
+    """
+    fine = told_grid(query)
+    if query.points == 1 or inputs.points is None or inputs.points in EXAMPLES:
+        plain = plain_crowd_of(_Fine(fine, query.readings), inputs, world)
+        cells = tuple(tuple(row[:, None]) for row in plain.cells)
+        return Crowd(_counted(query, plain.cells.shape[1]), cells, plain.beyond())
+    path = Path(inputs.points)
+    try:
+        found = read_points(path)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    outside = int(((found.places < 0) | (found.places >= sides(query.grid))).any(axis=1).sum())
+    flat = cells_of(found.places, fine)
+    order = np.argsort(found.users, kind="stable")
+    users = tuple(np.split(flat[order], np.cumsum(np.bincount(found.users))[:-1]))
+    said = f"{outside} of the points stand beyond the grid and count at its border"
+    return Crowd(_counted(query, len(users)), (users,) * query.readings, said if outside else "")
+
+
+def _counted(query: Query, users: int) -> Query:
+    """Return the query with how many answer, which is public, where nobody said it."""
+    return query if query.users else replace(query, users=users)
+
+
+@dataclass(frozen=True)
+class _Fine:
+    """What a crowd of single points is made for."""
+
+    grid: Any
+    readings: int
+
+
+def read_release(query: Query, written: Any) -> Release:
+    """Return the release that a round of a published file holds.
+
+    Raises:
+        ValueError: it has not the shape of one.
+    """
+    number, params, values = written["number"], tuple(written["params"]), list(written["values"])
+    reports = written.get("reports")
+    if not all(type(part) is int for part in (number, reports, *params, *values)):
+        raise ValueError(f"round {number!r} holds what is no whole number")
+    guarantee = from_json(json.dumps(written["guarantee"]))
+    round = Round(number, device.NAME, told_grid(query), params, guarantee)
+    device.params_of(round)
+    return Release(round, values, reports)
