@@ -30,7 +30,7 @@ class Query:
 
     grid: Grid = field(  # places are told on a finer one
         metadata=described(
-            "Cells of a map of people: columns x rows.", flag="grid", example="16x16"
+            "Cells of a map of people: columns x rows.", flag="grid", example="15x15"
         )
     )
     epsilon: Ratio = field(  # for all releases together

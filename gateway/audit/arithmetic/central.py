@@ -25,14 +25,14 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for name, query in subject.rooms():
         promised, spent = Fraction(*query.epsilon), Fraction(0)
         releases: list[Any] = []
-        worst, tried = Fraction(0), 0
+        tried = 0
         while round := mechanism.plan(query, releases):
             payloads = _told(mechanism, round, effort)
+            worst, more = _worst(mechanism, round, payloads)
+            spent, tried = spent + worst, tried + more
             if not releases:
-                worst, tried = _worst(mechanism, round, payloads)
                 yield _drawn(name, mechanism, round, payloads, effort)
                 yield _refused(name, mechanism, round, payloads)
-            spent += worst
             tape = effort.tape("central", name, len(releases))
             releases.append(mechanism.release(round, _crowd(payloads, [0] * USERS), tape))
         yield at_most(
