@@ -11,8 +11,6 @@ from concurrent.futures import wait
 from contextlib import ExitStack
 from typing import Any
 
-import structlog
-
 from ...faults import LinkFault
 from ...mqtt import access
 from ...mqtt.connection import TWICE
@@ -22,15 +20,13 @@ from . import litter
 from .arriving import arrivals
 from .counts import Counts, added
 from .entrance import entrance
-from .life import Fleet, Ground, Life
+from .life import Fleet, Ground, Life, log
 from .loops import Loop
 from .member import Hall
 from .spool import Spool, in_memory
 
 PATIENCE_S = 3.0  # till the first of them is on the broker
 OFTEN, OFTEN_S = 3, 5.0  # losses of one device: a network does not fail like that
-
-log = structlog.get_logger()
 
 
 class Crowd:
