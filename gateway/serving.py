@@ -10,8 +10,8 @@ import structlog
 from . import telling
 from .campaign import Campaign
 from .deployment import Deployment
+from .devices.enrol.check import check_together
 from .devices.enrol.enrol import Devices
-from .devices.enrol.together import check_together
 from .faults import ReplacedFault
 from .ledger import Ledger
 from .mqtt import access

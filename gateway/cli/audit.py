@@ -98,7 +98,7 @@ def _own(path: Path, mechanism: str | None) -> Own:
         OperatorFault: it cannot be served, or is another mechanism's.
     """
     from .. import config
-    from ..devices.enrol import enrol, tightened
+    from ..devices.enrol import enrol, limitsfile
     from ..mechanisms import of, serving
 
     deployment = config.load(path)
@@ -111,7 +111,7 @@ def _own(path: Path, mechanism: str | None) -> Own:
     held = {serving(mechanism_of_file.name).limits(asked, deployment.rounds.every_s)}
     devices = deployment.site.devices
     if devices.exists():
-        known = tightened.load(devices, enrol.load_devices(devices, deployment.site.name))
+        known = limitsfile.load(devices, enrol.load_devices(devices, deployment.site.name))
         held = {given.limits for given in known.values()} or held
     return Own(
         str(path), deployment.rounds.mechanism, asked, tuple(sorted(held)), deployment.room.plan

@@ -16,8 +16,8 @@ from typing import Any
 
 from .. import config, roomfile
 from ..deployment import Deployment
+from ..devices.enrol.check import check_together
 from ..devices.enrol.enrol import Devices, load_devices
-from ..devices.enrol.together import check_together
 from ..devices.kit import siting
 from ..faults import OperatorFault
 from ..ledger import price

@@ -12,9 +12,9 @@ from ..deployment import Deployment
 from ..devices.broker import dynamic, mosquitto
 from ..devices.broker.dynamic import differ, has_role
 from ..devices.broker.mosquitto import list_device_rights
-from ..devices.enrol import enrol, tightened
+from ..devices.enrol import enrol, limitsfile
+from ..devices.enrol.check import find_exposed
 from ..devices.enrol.enrol import Devices, Secrets
-from ..devices.enrol.exposed import exposed
 from ..faults import OperatorFault
 from .devices import UNFINISHED
 
@@ -231,7 +231,7 @@ def judged(subject: str, whose: str, days: float) -> Finding:
 
 
 def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
-    found = list(exposed(deployment))
+    found = list(find_exposed(deployment))
     for one in (path.with_name("secrets.json"), path.with_name("keyholder.json")):
         if one.exists() and stat.S_IMODE(one.stat().st_mode) & 0o077:
             found.append(f"{one} may be read by others on this machine. Run: chmod 600 {one}")
@@ -239,7 +239,7 @@ def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
         yield note("files", sentence)
     if not found:
         yield ok("files", "nobody else on this machine can read the secrets")
-    limits = tightened.beside(deployment.site.devices)
+    limits = limitsfile.locate(deployment.site.devices)
     if deployment.site.devices.exists() and not limits.exists():
         yield note(
             "files",

@@ -290,8 +290,8 @@ def run(
         query, world = config.query(deployment), np.random.default_rng(seed)
         room = Room(query, two_people(query, world), world)
         keys: Any = {} if seed is None else {"fresh": seeded_keys(b"demo %d" % seed)}
-        made = enrol.make("demo", sensors, keyholder=seed is not None, **keys)
-        place = budgets.in_memory()  # keys and budgets die with the demonstration
+        made = enrol.enrol_fleet("demo", sensors, keyholder=seed is not None, **keys)
+        place = budgets.keep_in_memory()  # keys and budgets die with the demonstration
         budgets.provision(made, granted(query, deployment.rounds.every_s), place)
         devices, _ = budgets.boot(made.secrets, place)
         console.print(
@@ -307,7 +307,7 @@ def run(
             heard.hear(event)
             to_page(event)
 
-        known = enrol.known(made.secrets)
+        known = enrol.derive_devices(made.secrets)
         service = stack.enter_context(Service(deployment, known, on_event=tell, health=health))
         page.attach(reader=stack.enter_context(closing(Reader(place_of(deployment)))))
         stack.enter_context(Crowd(deployment.mqtt, fleet_in(room, devices))).wait()

@@ -17,9 +17,8 @@ from .. import config
 from ..deployment import Deployment
 from ..devices.broker.doors import Doors
 from ..devices.broker.mosquitto import derive_session
-from ..devices.enrol import budgets, enrol, keycount, single, tightened
-from ..devices.enrol.enrol import Device, Devices, Secret, Secrets
-from ..devices.enrol.single import Newcomer
+from ..devices.enrol import budgets, enrol, keycount, limitsfile
+from ..devices.enrol.enrol import Device, Devices, Newcomer, Secret, Secrets
 from ..devices.kit.siting import derive_settings
 from ..faults import OperatorFault
 from ..ledger import Charge, price
@@ -66,7 +65,7 @@ class Halves:
         name, site = made.secret.identity.name, self._deployment.site.name
         state = self.path.with_name(STATE)
         state.mkdir(0o700, exist_ok=True)
-        with budgets.kept(state) as place:
+        with budgets.open_folder(state) as place:
             self._forget(name)
             alone = Secrets(site, site_key, (made.secret,))
             budgets.provision(enrol.Enrolment(alone, {name: made.root}), limits, place)
@@ -95,15 +94,15 @@ class Halves:
         Raises:
             OperatorFault: there is a finished one, or it cannot be written.
         """
-        single.refuse_old(self.board)
+        enrol.refuse_old(self.board)
         link = self._link(made.secret.identity.name, made.password)
-        single.save_board(self.begun, made, limits, link, derive_settings(self._deployment))
+        enrol.save_board(self.begun, made, limits, link, derive_settings(self._deployment))
 
     def new_link(self, name: str, password: str) -> None:
         """Write how a board comes to the broker from now on; as `new_board`."""
-        single.refuse_old(self.board)
+        enrol.refuse_old(self.board)
         link = self._link(name, password)
-        single.save_link(self.begun, self._deployment.site.name, name, link)
+        enrol.save_link(self.begun, self._deployment.site.name, name, link)
 
     @property
     def begun(self) -> Path:
@@ -121,7 +120,7 @@ class Halves:
 
     def _link(self, name: str, password: str) -> dict[str, Any]:
         session = derive_session(self._deployment.site.name, name, password)
-        return single.link_of(self._deployment.mqtt, name, password, session)
+        return enrol.make_link(self._deployment.mqtt, name, password, session)
 
     def _keep(self, name: str, secret: Secret, site_key: bytes) -> None:
         held = () if self.secrets is None else self.secrets.devices
@@ -194,9 +193,9 @@ def enrolled(
             enrol.save_roots(enrol.Enrolment(alone, {who.name: made.root}), holder)
             say(f"{holder} takes its noise off: move it to where only its owner comes")
         let_in()
-        given = tightened.load(deployment.site.devices, devices)
-        given[who.name] = tightened.Given(who.key_id, limits, whole.budget - limits.budget)
-        tightened.save(deployment.site.devices, devices.site, given)
+        given = limitsfile.load(deployment.site.devices, devices)
+        given[who.name] = limitsfile.Given(who.key_id, limits, whole.budget - limits.budget)
+        limitsfile.save(deployment.site.devices, devices.site, given)
         enrol.save_devices(fleet, deployment.site.devices)
     except OperatorFault:
         halves.abandon()  # keys that nobody knows are worth nothing
@@ -316,13 +315,13 @@ class Change:
         """
         held = self._devices.by_name.get(self._name)
         halves = Halves(self._deployment, self._secrets, self._out)
-        if held and single.key_of(halves.begun, self._devices.site) == held.key_id:
+        if held and enrol.read_key_id(halves.begun, self._devices.site) == held.key_id:
             halves.finish()
             self._say(f"{self._name} was enrolled; {self._out} is all that its board needs")
             return
-        single.check_name(self._name, self._devices, self._deployment.mqtt.username)
+        enrol.check_name(self._name, self._devices, self._deployment.mqtt.username)
         room = prod(of(self._deployment).sensors(self._deployment))
-        place = Place(single.free_sensor(self._devices, room, sensor, count), count)
+        place = Place(enrol.find_free_sensor(self._devices, room, sensor, count), count)
         made = self._made(place, central)
         self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
         first, to = made.secret.identity.sensor, f" and {count - 1} more" * (count > 1)
@@ -343,7 +342,7 @@ class Change:
         self._at_broker(lambda door: door.remove(self._name))
         counts = keycount.load(deployment.site.devices, self._devices, keys_heard(deployment))
         # Whoever has its sensor next has had its keys.
-        keycount.keep(deployment.site.devices, self._devices, counts)
+        keycount.save(deployment.site.devices, self._devices, counts)
         left = {name: one for name, one in self._devices.by_name.items() if name != self._name}
         enrol.save_devices(self._devices._replace(by_name=left), deployment.site.devices)
         halves.abandon()
@@ -400,7 +399,7 @@ class Change:
 
     def _made(self, place: Place, central: str) -> Newcomer:
         own: Any = {"keyholder": self._deployment.privacy.keyholder, "central": central}
-        return single.enrolled(
+        return enrol.enrol_device(
             self._devices, self._name, place.sensor, sensors=place.sensors, **own
         )
 
@@ -416,7 +415,9 @@ class Change:
             Place(made.secret.identity.sensor, made.secret.identity.sensors),
         )
         most, heard = serving(own.rounds.mechanism).key_limit(own), keys_heard(own)
-        with keycount.counted(own.site.devices, self._devices, place, heard, most, sure=virtual):
+        with keycount.hold_count(
+            own.site.devices, self._devices, place, heard, most, sure=virtual
+        ):
             door = lambda: self._at_broker(let_in)  # noqa: E731
             enrolled(places, self._devices, made, virtual, before, door, self._say)
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from .. import config, logs
 from ..deployment import Deployment
-from ..devices.enrol import budgets, enrol, keycount, tightened
-from ..devices.fleet import descriptors, forms, handover, interpreters
-from ..devices.fleet.churning import Churn
-from ..devices.fleet.counts import summary
+from ..devices.enrol import budgets, enrol, keycount, limitsfile
+from ..devices.fleet import children, crowd, micropython, spool
+from ..devices.fleet.children import Machines
+from ..devices.fleet.churn import Churn
 from ..devices.fleet.crowd import Crowd
-from ..devices.fleet.machines import Machines
+from ..devices.fleet.spool import summarize
 from ..faults import OperatorFault
 from ..mechanisms import first_limits, first_round, of, serving
 from ..mechanisms.worlds import Seen as Seen
@@ -59,7 +59,7 @@ def run_until(over: threading.Event, crowd: Any, churn: Churn) -> None:
         return
     with console.status("") as status:
         while not over.wait(1.0):
-            said = summary(crowd.counts, churn.deaths, churn.returns)
+            said = summarize(crowd.counts, churn.deaths, churn.returns)
             status.update(f"{len(crowd.up):,} devices; {said}")
 
 
@@ -101,17 +101,17 @@ def gathered(
     Raises:
         OperatorFault: a file or the interpreter is at fault, or so many are not possible here.
     """
-    descriptors.make_room(len(secrets.devices))
+    crowd.allow_open_files(len(secrets.devices))
     passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
     if vm is not None:
-        running = forms.running(*vm, deployment.rounds.mechanism)
+        running = micropython.prepare(*vm, deployment.rounds.mechanism)
         virtual = there.fleet([(who, None) for who, _ in secrets.devices])
         query = config.query(deployment)
         following = getattr(query, "background", None) == "following"
         slew = query.slew if following else None
         level = None if slew is None else (*slew.as_integer_ratio(), query.readings)
-        asking = interpreters.Asking(deployment.mqtt, folder, passwords, level)
-        asked = interpreters.asked(virtual, asking)
+        asking = children.Common(deployment.mqtt, folder, passwords, level)
+        asked = children.describe_devices(virtual, asking)
         return Gathered(Machines(running.command, asked, running.path), virtual, [], running.said)
     devices, off = budgets.boot(secrets, place)
     virtual = there.fleet(devices)
@@ -120,7 +120,7 @@ def gathered(
     def boot(name: str) -> Any:
         return budgets.boot(alone[name], place).devices[0][1]
 
-    spools = handover.to_spools(folder)
+    spools = spool.move_to_spools(folder)
     return Gathered(Crowd(deployment.mqtt, virtual, passwords, spools, boot), virtual, off, "")
 
 
@@ -182,7 +182,7 @@ def fleet(
         _warn(deployment, kept, say)
     secrets = _first(enrol.load_secrets(kept, deployment.site.name), nodes)
     over, folder = threading.Event(), kept.with_name(STATE)
-    with budgets.kept(folder) as place, ExitStack() as stack:
+    with budgets.open_folder(folder) as place, ExitStack() as stack:
         stack.enter_context(on_signal(over.set))
         vm = how.vm and (how.vm, Path(stack.enter_context(TemporaryDirectory("", "heatveil-"))))
         crowd, virtual, off, said = gathered(deployment, secrets, place, folder, there, vm or None)
@@ -198,7 +198,7 @@ def fleet(
             say(sentence)
         with Churn(crowd, how.churn) as churn:
             run_until(over, crowd, churn)
-    say(summary(crowd.counts, churn.deaths, churn.returns) + (said and f"; {said}"))
+    say(summarize(crowd.counts, churn.deaths, churn.returns) + (said and f"; {said}"))
 
 
 def enrol_fleet(
@@ -235,8 +235,8 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") ->
             )
     keyholder = deployment.privacy.keyholder
     limits, sensors = first_limits(deployment, query), prod(of(deployment).sensors(deployment))
-    made = enrol.make(deployment.site.name, sensors, keyholder=keyholder, central=central)
-    enrol.check_central(enrol.known(made.secrets), first_round(deployment, query))
+    made = enrol.enrol_fleet(deployment.site.name, sensors, keyholder=keyholder, central=central)
+    enrol.check_central(enrol.derive_devices(made.secrets), first_round(deployment, query))
     try:
         state.mkdir(0o700)
     except OSError as fault:
@@ -247,17 +247,17 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, central: str = "") ->
         ) from fault
     try:
         most = serving(deployment.rounds.mechanism).key_limit(deployment)
-        keycount.anew(deployment.site.devices, enrol.known(made.secrets), most)
+        keycount.count_fleet(deployment.site.devices, enrol.derive_devices(made.secrets), most)
     except OperatorFault:
         state.rmdir()  # nothing is in it yet, and it would be in the way of the next try
         raise
-    with budgets.kept(state) as place:
+    with budgets.open_folder(state) as place:
         budgets.provision(made, limits, place)
     if keyholder:
         enrol.save_roots(made, holder)
     enrol.save_secrets(made.secrets, kept)
-    enrol.save_devices(enrol.known(made.secrets), deployment.site.devices)
-    tightened.enrolled(deployment.site.devices, enrol.known(made.secrets), limits)
+    enrol.save_devices(enrol.derive_devices(made.secrets), deployment.site.devices)
+    limitsfile.save_first(deployment.site.devices, enrol.derive_devices(made.secrets), limits)
 
 
 def _warn(deployment: Deployment, kept: Path, say: Callable[[str], None]) -> None:

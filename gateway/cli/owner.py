@@ -9,9 +9,9 @@ from typing import Any
 from edge.host.rootkeys import mac_key
 
 from .. import config, logs
-from ..devices.enrol import tightened
+from ..devices.enrol import limitsfile
 from ..devices.enrol.enrol import Devices, load_devices
-from ..devices.enrol.tightened import Given
+from ..devices.enrol.limitsfile import Given
 from ..devices.owner import keyring
 from ..devices.owner.keyring import FURTHEST, Boots, Chain, Ring, format_boots, parse_boots
 from ..devices.owner.readings import Row, check_new, write_readings
@@ -371,16 +371,16 @@ def tighten(
     devices = load_devices(deployment.site.devices, deployment.site.name)
     wished = first_limits(deployment, config.query(deployment))
     served = serving(deployment.rounds.mechanism)
-    known = tightened.load(deployment.site.devices, devices)
+    known = limitsfile.load(deployment.site.devices, devices)
     chosen = _chosen_devices(names, devices)
-    sent = tightened.following(chosen, known, wished, version, served.tighter)
+    sent = limitsfile.plan_next(chosen, known, wished, version, served.tighter)
     # On the disk first: a version that has been sent must never be given to other limits.
     before = {name: one.before for name, one in known.items()}
     after = {
         name: Given(devices.by_name[name].key_id, one, before.get(name, 0))
         for name, one in sent.items()
     }
-    tightened.save(deployment.site.devices, devices.site, {**known, **after})
+    limitsfile.save(deployment.site.devices, devices.site, {**known, **after})
     say(_summary(sent, served.least_noise, served.whole_budget))
     answers = exchange(deployment.mqtt, devices, sent, patience_s)
     for line in _answer_lines(sent, answers):

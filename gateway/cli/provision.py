@@ -11,8 +11,8 @@ from edge.limits import NANO
 from .. import config
 from ..deployment import Deployment
 from ..devices.broker.mosquitto import derive_session
-from ..devices.enrol import enrol, keyfile, single, tightened
-from ..devices.enrol.single import HOLDS
+from ..devices.enrol import enrol, keyfile, limitsfile
+from ..devices.enrol.enrol import HOLDS
 from ..devices.kit import (
     boardfile,
     boards,
@@ -116,13 +116,13 @@ def would_be(
         sensor, count = devices.by_name[name].place
         central = devices.by_name[name].central
     else:
-        single.check_name(name, devices, deployment.mqtt.username)
+        enrol.check_name(name, devices, deployment.mqtt.username)
         room = prod(of(deployment).sensors(deployment))
-        sensor = single.free_sensor(devices, room, sensor, count)
+        sensor = enrol.find_free_sensor(devices, room, sensor, count)
     own: Any = {"keyholder": deployment.privacy.keyholder, "central": central}
-    made = single.enrolled(devices, name, sensor, sensors=count, **own)
+    made = enrol.enrol_device(devices, name, sensor, sensors=count, **own)
     session = derive_session(deployment.site.name, name, made.password)
-    link = single.link_of(deployment.mqtt, name, made.password, session)
+    link = enrol.make_link(deployment.mqtt, name, made.password, session)
     limits = first_limits(deployment, config.query(deployment))
     more = siting.derive_settings(deployment)
     return Held(path, made.secret.identity, limits, link, b"", "", more)
@@ -151,7 +151,7 @@ def moved(deployment: Deployment, held: Held) -> Held:
         OperatorFault: the grid is none that a device could find its cell in.
     """
     old = held.link
-    new = single.link_of(deployment.mqtt, old["username"], old["password"], old["client_id"])
+    new = enrol.make_link(deployment.mqtt, old["username"], old["password"], old["client_id"])
     plane = siting.derive_settings(deployment).get("plane") if held.mechanism != THERMAL else None
     same = new == old and plane in (None, held.more.get("plane"))
     return held if same else boardfile.renew(held, new, plane)
@@ -258,8 +258,8 @@ def _new_password(path: Path, name: str, board: Board, folder: Path | None, say:
 def _check_whole(path: Path, name: str, file: Path) -> None:
     """Check that keys which wait came with all of a budget, now that this is asked for."""
     deployment, devices = known(path, name)
-    given = tightened.load(deployment.site.devices, devices).get(name)
-    key_id = single.key_of(file, devices.site)
+    given = limitsfile.load(deployment.site.devices, devices).get(name)
+    key_id = enrol.read_key_id(file, devices.site)
     if given is not None and given.key_id == key_id and given.before:
         raise OperatorFault(
             f"--new-budget was given, and new keys of {name} wait in {file} that were made "

@@ -15,8 +15,8 @@ import structlog
 
 from .. import config
 from ..deployment import Deployment
+from ..devices.enrol.check import check_together
 from ..devices.enrol.enrol import Devices, load_devices
-from ..devices.enrol.together import check_together
 from ..faults import OperatorFault
 from ..mechanisms import of
 

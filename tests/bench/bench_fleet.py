@@ -76,8 +76,8 @@ class Site:
         self.folder, self.devices, self.port = folder, devices, find_free_port()
         self.limits = Limits(1, GRAINS, 1, 10_000, 10**9, 0)
         self.broker = Mqtt(host="127.0.0.1", port=self.port, insecure=True)
-        self.made = enrol.make(SITE, devices)
-        enrol.save_devices(enrol.known(self.made.secrets), folder / "devices.json")
+        self.made = enrol.enrol_fleet(SITE, devices)
+        enrol.save_devices(enrol.derive_devices(self.made.secrets), folder / "devices.json")
         (folder / "conf").write_text(
             f"listener {self.port} 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\n"
             "max_queued_messages 100000\nmax_inflight_messages 1000\n"
@@ -169,10 +169,10 @@ def crowd(loops: int, lasting: bool) -> Callable[[Site], Any]:
         from gateway.devices.fleet import spool
         from gateway.devices.fleet.crowd import Crowd
 
-        place = budgets.in_memory()
+        place = budgets.keep_in_memory()
         if lasting:
             place = lambda name: Files(str(there.folder), name)  # noqa: E731
-        spools = spool.in_folder(there.folder) if lasting else spool.in_memory
+        spools = spool.keep_in_folder(there.folder) if lasting else spool.keep_in_memory
         with Crowd(there.broker, there.fleet(place), None, spools, loops=loops) as fleet:
             if missing := fleet.wait():
                 sys.exit(f"{len(missing)} devices are not on the broker: {missing}")
@@ -205,7 +205,7 @@ def links(there: Site) -> Iterator[None]:
 
     from edge import mqtt, wire
     from edge.records import Report
-    from gateway.devices.fleet.loops import Loop
+    from gateway.devices.fleet.crowd import Loop
 
     asked, clients = wire.round_topic(SITE, "thermal"), []
 
@@ -238,18 +238,18 @@ def machines(count: int, program: str) -> None:
     """Print how long as many interpreters take, from nothing to a Receipt for a frame of each."""
     from edge.slots import Files
     from gateway.devices.enrol import budgets
-    from gateway.devices.fleet import forms, interpreters
-    from gateway.devices.fleet.machines import Machines
+    from gateway.devices.fleet import children, micropython
+    from gateway.devices.fleet.children import Machines
 
     with site(count) as there:
         place = lambda name: Files(str(there.folder), name)  # noqa: E731
         budgets.provision(there.made, there.limits, place)
-        fleet = there.fleet(budgets.in_memory())
+        fleet = there.fleet(budgets.keep_in_memory())
         passwords = dict.fromkeys(fleet.names, "")
-        asking = interpreters.Asking(there.broker, there.folder, passwords, None)
-        asked = interpreters.asked(fleet, asking)
+        asking = children.Common(there.broker, there.folder, passwords, None)
+        asked = children.describe_devices(fleet, asking)
         began_s = time.monotonic()
-        running = forms.running(program, there.folder / "made")
+        running = micropython.prepare(program, there.folder / "made")
         made_s = time.monotonic() - began_s
         with Machines(running.command, asked, running.path) as fleet:
             if missing := fleet.wait():

@@ -83,8 +83,11 @@ def run(seconds: float, guarded: bool) -> dict[str, Any]:
     from gateway.operating import Guard as Settings
     from gateway.storage.store import Store
 
-    made = enrol.make("flood", HONEST + 1)
-    known, names = enrol.known(made.secrets), [one.identity.name for one in made.secrets.devices]
+    made = enrol.enrol_fleet("flood", HONEST + 1)
+    known, names = (
+        enrol.derive_devices(made.secrets),
+        [one.identity.name for one in made.secrets.devices],
+    )
     honest, poison = names[:HONEST], names[HONEST]
 
     def frame(name: str, seq: int) -> tuple[str, bytes]:

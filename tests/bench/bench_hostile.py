@@ -73,7 +73,7 @@ def run(payloads: int, seed: int) -> Found:
     from gateway.rounds import OpenRound
 
     world = random.Random(seed)
-    known = enrol.known(enrol.make(SITE, DEVICES, fresh=world.randbytes).secrets)
+    known = enrol.derive_devices(enrol.enrol_fleet(SITE, DEVICES, fresh=world.randbytes).secrets)
     places = {name: one.place for name, one in known.by_name.items()}
     promise = Guarantee((1, 1), (1, 1000), (1, 50), "one moves", "local", "a day", "presence")
     door, memory = Door(known), Memory()

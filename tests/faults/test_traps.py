@@ -18,7 +18,7 @@ from edge import wire
 from edge.host import post
 from edge.records import Report
 from gateway.devices.broker import embedded, mosquitto
-from gateway.devices.enrol.together import WIDEST, check_widths
+from gateway.devices.enrol.check import WIDEST, check_widths
 from gateway.faults import OperatorFault
 from gateway.mqtt.pump import Pump, Rider
 from gateway.mqtt.service import Link

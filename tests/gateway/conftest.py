@@ -117,7 +117,7 @@ class Home(NamedTuple):
 
     def fresh(self, name: str, epoch: int) -> Node:
         """Return a device again, in that boot of a memory that lost what it answered before."""
-        place = budgets.in_memory()
+        place = budgets.keep_in_memory()
         budgets.provision(self.made, LIMITS, place)
         for _ in range(epoch):
             devices = budgets.boot(self.made.secrets, place).devices
@@ -127,8 +127,8 @@ class Home(NamedTuple):
 @pytest.fixture
 def home() -> Home:
     """Return a site of four thermometers, the same in every run."""
-    made = enrol.make(SITE, SENSORS, fresh=random.Random(7).randbytes)
-    home = Home(enrol.known(made.secrets), made, {})
+    made = enrol.enrol_fleet(SITE, SENSORS, fresh=random.Random(7).randbytes)
+    home = Home(enrol.derive_devices(made.secrets), made, {})
     home.nodes.update({name: home.fresh(name, 1) for name in home.devices.by_name})
     return home
 

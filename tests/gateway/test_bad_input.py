@@ -148,11 +148,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heatveil: Callable[.
     site = site.replace("port = 8883", "port = 1").replace("# insecure", "insecure")
     lines = [line for line in site.splitlines() if not line.startswith(("ca_", "password_"))]
     Path("site.toml").write_text("\n".join(lines))
-    made = enrol.make("lab", 2)
+    made = enrol.enrol_fleet("lab", 2)
     enrol.save_secrets(made.secrets, Path("secrets.json"))
-    enrol.save_devices(enrol.known(made.secrets), Path("devices.json"))
+    enrol.save_devices(enrol.derive_devices(made.secrets), Path("devices.json"))
     Path("state").mkdir()
-    with budgets.kept(Path("state")) as place:
+    with budgets.open_folder(Path("state")) as place:
         budgets.provision(made, Limits(1, 8, 1, 10_000, 10**9, 0), place)
     return tmp_path
 

@@ -62,9 +62,9 @@ class Stage:
             rounds={"gather_s": 60, "every_s": 0, **rounds},
         )
         query = config.query(self.deployment)
-        made, place = enrol.make(SITE, SENSORS), budgets.in_memory()
+        made, place = enrol.enrol_fleet(SITE, SENSORS), budgets.keep_in_memory()
         budgets.provision(made, granted(query, 0), place)
-        self.devices = enrol.known(made.secrets)
+        self.devices = enrol.derive_devices(made.secrets)
         started = budgets.boot(made.secrets, place).devices
         self.nodes = {who.name: Node(who, budget) for who, budget in started}
         self.diary: list[Entry] = []

@@ -96,8 +96,8 @@ class Fleet:
     """Devices that go on while gateways die, and the keys of both halves."""
 
     def __init__(self, allowed: str = "tally") -> None:
-        self.made = enrol.make(SITE, DEVICES, central=allowed)
-        self.devices = enrol.known(self.made.secrets)
+        self.made = enrol.enrol_fleet(SITE, DEVICES, central=allowed)
+        self.devices = enrol.derive_devices(self.made.secrets)
         self.nodes = [self._node(who) for who, _ in self.made.secrets.devices]
 
     def _node(self, who: Any) -> Node:

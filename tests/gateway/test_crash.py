@@ -56,9 +56,9 @@ def test_kill_9_in_mid_stream_loses_no_reading_and_doubles_none(
     mosquitto: Mqtt, tmp_path: Path
 ) -> None:
     """Three kills while 240 devices answer: every answer is there once, charged once."""
-    made, place = enrol.make(SITE, SENSORS), budgets.in_memory()
+    made, place = enrol.enrol_fleet(SITE, SENSORS), budgets.keep_in_memory()
     secrets = made.secrets
-    known = enrol.known(secrets)
+    known = enrol.derive_devices(secrets)
     enrol.save_devices(known, tmp_path / "devices.json")
     path = tmp_path / "heatveil.sqlite"
     heard: set[str] = set()

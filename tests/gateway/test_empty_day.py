@@ -74,11 +74,11 @@ class Days:
         start_s = been[0].room.day.start_s
         level = complete(thermometers.level(been[0].whole.seen_k[0], start_s - 60))
         name, sensors = self.deployment.site.name, len(level)
-        made, place = enrol.make(name, sensors), budgets.in_memory()
+        made, place = enrol.enrol_fleet(name, sensors), budgets.keep_in_memory()
         limits = granted(self.query, 0.0)
         budgets.provision(made, limits._replace(budget=10 * limits.budget), place)
         started = budgets.boot(made.secrets, place).devices
-        self.devices = enrol.known(made.secrets)
+        self.devices = enrol.derive_devices(made.secrets)
         self.fleet = Fleet(started, thermometers.kinds, world, level)
         self.fleet.recorded_ms = int(1000 * (MIDNIGHT_S + start_s))
         # (time of the epoch, what sensors see, time by the instruments)

@@ -98,7 +98,7 @@ def deployment(folder: Path, room: str = "", sensors: str = "background_k = 6.0"
 
 
 def asked(made: Deployment, told_s: Mapping[str, float] = {}) -> Vacancy | None:
-    devices = enrol.known(enrol.make("lab", 12).secrets)
+    devices = enrol.derive_devices(enrol.enrol_fleet("lab", 12).secrets)
     return vacancy_of(made, devices, Kept(), told_s, b"name")  # type: ignore[arg-type]
 
 
@@ -120,7 +120,7 @@ def test_levels_and_hours_are_those_of_the_sensors_and_of_the_clock_here(tmp_pat
 def test_a_virtual_room_has_a_clock_of_its_own(tmp_path: Path) -> None:
     """It begins when its devices recorded their level, and a minute is an hour there."""
     made = deployment(tmp_path, 'begins = "07:00"\nspeed = 60')
-    names = [*enrol.known(enrol.make("lab", 12).secrets).by_name]
+    names = [*enrol.derive_devices(enrol.enrol_fleet("lab", 12).secrets).by_name]
     found = asked(made, dict.fromkeys(names, NINE_S - 180))
 
     assert found is not None

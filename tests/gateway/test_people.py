@@ -34,8 +34,8 @@ class Square:
 
     def __init__(self, mqtt: Mqtt, folder: Path, site: str) -> None:
         self.mqtt, self.folder, self.site = mqtt, folder, site
-        self.made, self.place = enrol.make(site, DEVICES), budgets.in_memory()
-        self.devices = enrol.known(self.made.secrets)
+        self.made, self.place = enrol.enrol_fleet(site, DEVICES), budgets.keep_in_memory()
+        self.devices = enrol.derive_devices(self.made.secrets)
         deployment = self.deployment()
         self.query = config.query(deployment)
         self.limits = first_limits(deployment, self.query)

@@ -42,8 +42,8 @@ class Room:
 
     def __init__(self, mqtt: Mqtt, folder: Path, site: str) -> None:
         self.mqtt, self.folder, self.site = mqtt, folder, site
-        self.made, self.place = enrol.make(site, SENSORS), budgets.in_memory()
-        self.devices = enrol.known(self.made.secrets)
+        self.made, self.place = enrol.enrol_fleet(site, SENSORS), budgets.keep_in_memory()
+        self.devices = enrol.derive_devices(self.made.secrets)
         # Of what its rounds need, ten times as much and no pace: what the gateway does is tested.
         limits = granted(config.query(self.deployment()), 0.0)
         ample = limits._replace(budget=10 * limits.budget)

@@ -83,7 +83,7 @@ def wall(
     port = find_free_port()
     path = folder / "gateway.toml"
     path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
-    secrets = enrol.make(SITE, 4).secrets
+    secrets = enrol.enrol_fleet(SITE, 4).secrets
     enrol.save_secrets(secrets, folder / "secrets.json")
     broker.init(path, [], None, None, lambda _: None, plain)
     deployment = config.load(path)

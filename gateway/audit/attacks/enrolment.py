@@ -72,7 +72,7 @@ def enrolment_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 def _noted(path: Path) -> Sequence[bytes]:
     """Enrol, and return the roots that were made."""
-    make, made = enrol.make, []
+    make, made = enrol.enrol_fleet, []
 
     def noting(*given: Any, **more: Any) -> Any:
         made.append(make(*given, **more))
@@ -128,7 +128,7 @@ def _budgets(mode: str, mechanism: Any, path: Path, folder: Path) -> Iterator[Cl
     query = config.query(deployment)
     round = mechanism.plan(query, ())
     secrets = enrol.load_secrets(folder / "secrets.json", "audit")
-    with budgets.kept(folder / fleet.STATE) as place:
+    with budgets.open_folder(folder / fleet.STATE) as place:
         answers, number = [0] * SENSORS, 0
         for turn in range(2):
             devices = budgets.boot(secrets, place).devices
@@ -190,16 +190,16 @@ def _keys(mechanism: Any, path: Path, folder: Path) -> Claim:
     place = next(iter(fleet.by_name.values())).place
     found = []
     for turns in ((False,), (True,), (False, True)):
-        keycount.beside(where).unlink(missing_ok=True)
+        keycount.locate(where).unlink(missing_ok=True)
         had = 1  # of the enrolment
         if any(turns):
-            keycount.keep(where, fleet, {place.sensor: 1})
+            keycount.save(where, fleet, {place.sensor: 1})
         for again in range(3 * KEYS):
             try:
                 if turns[again % len(turns)]:
-                    keycount.anew(where, fleet, most)
+                    keycount.count_fleet(where, fleet, most)
                 else:
-                    keycount.one_more(where, fleet, place, {}, most)
+                    keycount.count_key(where, fleet, place, {}, most)
             except OperatorFault:
                 break
             had += 1

@@ -12,7 +12,7 @@ MAIN, BOOT = "main.py", "boot.py"
 CONFIG = "heatveil.json"
 FOLDER = "heatveil"
 SLOTS = tuple(f"heatveil/budget.{i}" for i in range(COUNT))
-FOLDERS = ("edge", "edge/board", "edge/board/sensors")
+FOLDERS = ("edge", "edge/board", "edge/board/sensors", "edge/mechanisms")
 YOURS = "edge/board/sensors/yours.py"  # where a driver of one's own goes
 RELEASED = (".mpy", ".py", ".txt")  # bytecode, what only a board can compile, and sentences
 

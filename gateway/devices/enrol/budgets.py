@@ -39,14 +39,14 @@ class Started(NamedTuple):
     off: list[str]
 
 
-def in_memory() -> Place:
+def keep_in_memory() -> Place:
     """Return slots that are gone with the process, and the keys that they belong to with them."""
     made: dict[str, Any] = {}
     return lambda name: made.setdefault(name, slots.Ram())
 
 
 @contextmanager
-def kept(folder: Path) -> Iterator[Place]:
+def open_folder(folder: Path) -> Iterator[Place]:
     """Keep the slots in this folder, alone, for as long as the block lasts.
 
     Raises:

@@ -1,13 +1,12 @@
 """Who may report, and with which keys: one half for the gateway, one for the devices.
 
-Every key of a device comes from one root, made here. The root itself goes to neither half:
-of a sealed device it is forgotten as soon as its keys are made, of a keyholder's it is written
-to a file of its owner's, which no service reads. The gateway's half holds the keys that prove
-who sent a frame and that sign tighter limits; they do not lead back to the noise. What a device
-must remember beside its keys is its budget: see `budgets`.
+Every key of a device comes from one root, made here. The root itself goes to neither half: of a
+sealed device it is forgotten as soon as its keys are made, of a keyholder's it is written to a
+file of its owner's. A fleet is enrolled at once, or one device more, whose board is given a file.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +14,12 @@ from typing import Any, NamedTuple
 from edge import keys
 from edge.host import rootkeys
 
-from ...faults import OperatorFault
+from ...faults import OperatorFault, text_of
 from ...ledger import paid_at_release
+from ...operating import Mqtt
 from ...rounds import Place
 from . import keyfile
-from .keyfile import Row, key
+from .keyfile import Row, parse_key
 
 
 class Device(NamedTuple):
@@ -72,7 +72,7 @@ class Enrolment(NamedTuple):
     roots: Mapping[str, bytes]
 
 
-def make(
+def enrol_fleet(
     site: str,
     sensors: int,
     *,
@@ -99,7 +99,7 @@ def make(
     return Enrolment(Secrets(site, site_key, devices), roots)
 
 
-def known(secrets: Secrets) -> Devices:
+def derive_devices(secrets: Secrets) -> Devices:
     """Return the gateway's half of a fleet."""
     devices = {who.name: Device.of(who) for who, _ in secrets.devices}
     return Devices(secrets.site, secrets.site_key, devices)
@@ -168,7 +168,7 @@ def load_devices(path: Path, site: str) -> Devices:
         OperatorFault: the file cannot be read, or is not of this site.
     """
     head, devices = keyfile.read(path, "mac keys", site, _device)
-    return Devices(site, key(head, "site_key"), {device.name: device for device in devices})
+    return Devices(site, parse_key(head, "site_key"), {device.name: device for device in devices})
 
 
 def save_secrets(secrets: Secrets, path: Path) -> None:
@@ -186,7 +186,7 @@ def load_secrets(path: Path, site: str) -> Secrets:
         OperatorFault: the file cannot be read, or is not of this site.
     """
     head, devices = keyfile.read(path, "device keys", site, _secret)
-    return Secrets(site, key(head, "site_key"), tuple(devices))
+    return Secrets(site, parse_key(head, "site_key"), tuple(devices))
 
 
 def save_roots(enrolment: Enrolment, path: Path) -> None:
@@ -199,7 +199,7 @@ def save_roots(enrolment: Enrolment, path: Path) -> None:
 
 
 def _device(_: Row, row: Row) -> Device:
-    ours = key(row, "key_id", 4), key(row, "mac_key"), key(row, "config_key")
+    ours = parse_key(row, "key_id", 4), parse_key(row, "mac_key"), parse_key(row, "config_key")
     place = Place(*map(int, row["place"]))
     return Device(str(row["name"]), place, str(row["mode"]), *ours, *_allowed(row))
 
@@ -209,9 +209,12 @@ def _secret(head: Row, row: Row) -> Secret:
     if Path(name).name != name or mode not in rootkeys.MODES:
         raise ValueError(f"a device {name!r} of mode {mode!r}")
     ours: list[Any] = [head["site"], name, int(row["sensor"]), int(row["sensors"]), mode]
-    ours += [key(head, "site_key"), *(key(row, job) for job in ("mac_key", "config_key"))]
-    ours += [key(row, "state_key"), key(row, "key_id", 4)]
-    return Secret(identity_of(ours, row), key(row, "link_key"))
+    ours += [
+        parse_key(head, "site_key"),
+        *(parse_key(row, job) for job in ("mac_key", "config_key")),
+    ]
+    ours += [parse_key(row, "state_key"), parse_key(row, "key_id", 4)]
+    return Secret(identity_of(ours, row), parse_key(row, "link_key"))
 
 
 def identity_of(ours: Sequence[Any], row: Row) -> Any:
@@ -221,4 +224,168 @@ def identity_of(ours: Sequence[Any], row: Row) -> Any:
 
 
 def _allowed(row: Row) -> tuple[str, bytes] | tuple[()]:
-    return (str(row["central"]), key(row, "seal_key")) if row.get("central") else ()
+    return (str(row["central"]), parse_key(row, "seal_key")) if row.get("central") else ()
+
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+TAKEN = {"round", "map", "ha", "gateway"}  # what else stands at a device's place in a topic
+HOLDS = "everything of one device"
+
+
+class Newcomer(NamedTuple):
+    """A device that is being enrolled: root goes no further than its budget and its holder."""
+
+    secret: Secret
+    root: bytes
+
+    @property
+    def password(self) -> str:
+        """What it comes to the broker with."""
+        return self.secret.link_key.hex()
+
+
+def check_name(name: str, devices: Devices, gateway: str | None) -> None:
+    """Check that a new device may have this name.
+
+    Raises:
+        OperatorFault: it is no name, or somebody's.
+    """
+    if name in devices.by_name or name == gateway:
+        whose = "enrolled already" if name in devices.by_name else "the gateway's at the broker"
+        raise OperatorFault(
+            f"the name {name} is {whose}; two of one name could speak for each other. Choose "
+            f"another, or give the device that has it new keys: heatveil device rotate --keys"
+        )
+    if not NAME.fullmatch(name) or ".." in name or name in TAKEN:
+        raise OperatorFault(
+            f"{name!r} cannot be a device's name; it stands in topics and names files, so it must "
+            "be letters, digits, dots, dashes and underscores, 63 at most, begin with a letter or "
+            f"digit, and be none of {', '.join(sorted(TAKEN))}. Choose another"
+        )
+
+
+def find_free_sensor(devices: Devices, sensors: int, wanted: int | None, count: int = 1) -> int:
+    """Return the sensor that a new device is to read: the wanted one, or the first without one.
+
+    Args:
+        count: how many it reads, from that one on.
+
+    Raises:
+        OperatorFault: it has a device, or there is none left.
+    """
+    owners = {
+        sensor: name
+        for name, device in devices.by_name.items()
+        for sensor in range(device.place.sensor, device.place.sensor + device.place.sensors)
+    }
+    if wanted is None:
+        places = (range(first, first + count) for first in range(sensors - count + 1))
+        found = next((place for place in places if not owners.keys() & place), None)
+        if found is None:
+            whose = (
+                "have a device" if count == 1 else f"leave no {count} in a row without a device"
+            )
+            raise OperatorFault(
+                f"all {sensors} sensors of the room {whose}; one more would have no place "
+                "in a reading. Remove one first, or begin anew with more under [sensors] or "
+                "[disk], which is another promise"
+            )
+        return found.start
+    last = wanted + count - 1
+    if not 0 <= wanted <= last < sensors:
+        raise OperatorFault(
+            f"sensor {last} does not exist; the deployment says 0 to {sensors - 1}, and a "
+            "reading of another would stand nowhere. Name one of them"
+        )
+    if taken := owners.keys() & range(wanted, last + 1):
+        one = min(taken)
+        raise OperatorFault(
+            f"sensor {one} is read by {owners[one]}; every sensor has one device, or two "
+            "readings would be one. Name another with --sensor, or remove that device"
+        )
+    return wanted
+
+
+def enrol_device(
+    devices: Devices,
+    name: str,
+    sensor: int,
+    *,
+    keyholder: bool,
+    sensors: int = 1,
+    central: str = "",
+    fresh: Callable[[int], bytes] = os.urandom,
+) -> Newcomer:
+    """Return a device with keys of its own.
+
+    Args:
+        central: the mechanism of central trust that it may answer.
+    """
+    root, mode = fresh(keyfile.KEY_BYTES), "keyholder" if keyholder else "sealed"
+    own = name, root, devices.site_key, sensor, mode, sensors, central
+    who = rootkeys.identity(devices.site, *own)
+    return Newcomer(Secret(who, rootkeys.link_key(root)), root)
+
+
+def make_link(broker: Mqtt, name: str, password: str, session: str) -> dict[str, Any]:
+    """Return how a device comes to the broker, its authority's certificate included.
+
+    Args:
+        session: its client id, which nobody else can guess, and the only one it may have.
+    """
+    link: dict[str, Any] = {"host": broker.host, "port": broker.port, "tls": not broker.insecure}
+    link |= {"client_id": session, "username": name, "password": password}
+    if broker.ca_file is not None:
+        needed = "a board needs it to know the broker. Run `heatveil broker init`, or mend the"
+        link["ca"] = text_of(broker.ca_file, "ca_file under [mqtt]", f"{needed} path")
+    return link
+
+
+def save_board(
+    path: Path,
+    made: Newcomer,
+    limits: Any,
+    link: Mapping[str, Any],
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Write all that a board is given, for its owner alone; there is no second copy.
+
+    chain is for its first budget: `edge.host.enrol.provision`. See `refuse_old`. more: what the
+    deployment asks of its devices beside that, as `kit.placing.asked_by` says it.
+
+    Raises:
+        OperatorFault: the file cannot be written.
+    """
+    row = {key: value for key, value in made.secret.identity._asdict().items() if key != "site"}
+    site_key = row.pop("site_key")
+    row |= {"chain": rootkeys.first_chain(made.root), "limits": list(limits), "link": dict(link)}
+    row |= more or {}
+    keyfile.write(path, HOLDS, made.secret.identity.site, [row], site_key=site_key)
+
+
+def save_link(path: Path, site: str, name: str, link: Mapping[str, Any]) -> None:
+    """Write how a board comes to the broker from now on; its keys stay.
+
+    Raises:
+        OperatorFault: the file cannot be written.
+    """
+    keyfile.write(path, "the link of one device", site, [{"name": name, "link": dict(link)}])
+
+
+def refuse_old(path: Path) -> None:
+    """Raise OperatorFault where a file is there that must not be lost."""
+    if path.exists():
+        raise OperatorFault(
+            f"{path} is there already, and what it holds is written nowhere else; it is not "
+            "overwritten. Move it away, or name another with --out"
+        )
+
+
+def read_key_id(path: Path, site: str) -> bytes | None:
+    """Return the key id in a board's file; None where it is none."""
+    try:
+        return keyfile.read(path, HOLDS, site, lambda _, row: keyfile.parse_key(row, "key_id", 4))[
+            1
+        ][0]
+    except (OperatorFault, IndexError):
+        return None

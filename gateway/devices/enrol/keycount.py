@@ -22,7 +22,7 @@ from .enrol import Devices
 HOLDS = "counts of keys"
 
 
-def beside(devices_path: Path) -> Path:
+def locate(devices_path: Path) -> Path:
     """Return where the counts of these devices' sensors are kept."""
     return devices_path.with_name("keys.json")
 
@@ -36,7 +36,7 @@ def load(devices_path: Path, devices: Devices, heard: Mapping[str, int]) -> dict
     Raises:
         OperatorFault: there is a file, and it cannot be read.
     """
-    path, found = beside(devices_path), dict[int, int]()
+    path, found = locate(devices_path), dict[int, int]()
     if path.exists():
         found.update(keyfile.read(path, HOLDS, devices.site, _row)[1])
     for name, device in devices.by_name.items():
@@ -45,17 +45,17 @@ def load(devices_path: Path, devices: Devices, heard: Mapping[str, int]) -> dict
     return found
 
 
-def keep(devices_path: Path, devices: Devices, counts: Mapping[int, int]) -> None:
+def save(devices_path: Path, devices: Devices, counts: Mapping[int, int]) -> None:
     """Write the counts, flushed; of a device that goes too, whose sensor another may get.
 
     Raises:
         OperatorFault: they cannot be written.
     """
     rows = [{"sensor": sensor, "keys": keys} for sensor, keys in sorted(counts.items())]
-    keyfile.write(beside(devices_path), HOLDS, devices.site, rows)
+    keyfile.write(locate(devices_path), HOLDS, devices.site, rows)
 
 
-def one_more(
+def count_key(
     devices_path: Path,
     devices: Devices,
     place: Place,
@@ -75,12 +75,12 @@ def one_more(
     had = max(counts.get(sensor, 0) for sensor in _sensors(place))
     if most is not None and had >= most:
         raise _too_many(place.sensor, had, most)
-    keep(devices_path, devices, {**counts, **dict.fromkeys(_sensors(place), had + 1)})
+    save(devices_path, devices, {**counts, **dict.fromkeys(_sensors(place), had + 1)})
     return counts
 
 
 @contextmanager
-def counted(
+def hold_count(
     devices_path: Path,
     devices: Devices,
     place: Place,
@@ -97,16 +97,16 @@ def counted(
     Raises:
         OperatorFault: as `one_more`, and as the block.
     """
-    before = one_more(devices_path, devices, place, heard, most)
+    before = count_key(devices_path, devices, place, heard, most)
     try:
         yield
     except OperatorFault:
         if not sure:
-            keep(devices_path, devices, before)
+            save(devices_path, devices, before)
         raise
 
 
-def anew(devices_path: Path, devices: Devices, most: int | None) -> None:
+def count_fleet(devices_path: Path, devices: Devices, most: int | None) -> None:
     """Count the keys of a whole fleet, before any is written, for another may be enrolled there.
 
     Args:
@@ -116,7 +116,7 @@ def anew(devices_path: Path, devices: Devices, most: int | None) -> None:
         OperatorFault: a sensor would have one more than the promise is for, or they cannot be
             counted. Nothing is changed.
     """
-    if most is None and not beside(devices_path).exists():
+    if most is None and not locate(devices_path).exists():
         return
     before = load(devices_path, devices._replace(by_name={}), {})
     places = [one.place for one in devices.by_name.values()]
@@ -124,7 +124,7 @@ def anew(devices_path: Path, devices: Devices, most: int | None) -> None:
     for sensor, keys in more.items():
         if most is not None and keys > most:
             raise _too_many(sensor, keys - 1, most)
-    keep(devices_path, devices, {**before, **more})
+    save(devices_path, devices, {**before, **more})
 
 
 def _too_many(sensor: int, had: int, most: int) -> OperatorFault:

@@ -84,7 +84,7 @@ def read(path: Path, holds: str, site: str, made: Callable[[Row, Row], T]) -> tu
     return body, devices
 
 
-def key(row: Row, name: str, size: int = KEY_BYTES) -> bytes:
+def parse_key(row: Row, name: str, size: int = KEY_BYTES) -> bytes:
     """Return the key of that name in a row; ValueError if it has another length."""
     found = bytes.fromhex(row[name])
     if len(found) != size:

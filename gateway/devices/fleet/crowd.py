@@ -1,29 +1,297 @@
 """A fleet of `edge.device` on a broker, any number of them in one process.
 
 Some threads share the devices, each with an event loop: an answer is paid for on the disk, and a
-disk flushes for several in the time that it takes for one.
+disk flushes for several in the time that it takes for one. A device lives again and again: it
+says goodbye, or dies without. TLS and passwords are the gateway's own (`mqtt.access`): what
+verifies the broker's certificate for one verifies it for all.
 """
 
+import asyncio
+import gc
+import resource
 import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import wait
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
-from ...faults import LinkFault
+import structlog
+
+from edge import tls, wire
+from edge.pause import Pauses
+
+from ...faults import LinkFault, OperatorFault
 from ...mqtt import access
-from ...mqtt.connection import TWICE
+from ...mqtt.connection import TWICE, Session
 from ...operating import Mqtt
 from ..enrol.budgets import WRITERS
-from . import litter
-from .arriving import arrivals
-from .counts import Counts, added
-from .entrance import entrance
-from .life import Fleet, Ground, Life, log
-from .loops import Loop
-from .member import Hall
-from .spool import Spool, in_memory
+from .member import Hall, Line, Member
+from .spool import Counts, Shelf, Spool, add_counts, keep_in_memory
+
+LOOK_S = 0.02
+
+
+def await_arrivals(
+    devices: int,
+    up: Callable[[], int],
+    patience_s: float,
+    tell: Callable[[int], None],
+    over: threading.Event | None = None,
+    gone: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Return once all are up or nobody comes any more; False where `over` ended the wait.
+
+    Args:
+        up: how many are on the broker. patience_s: how long nobody may come.
+        tell: hears from time to time how many are. gone: whether none can come any more.
+    """
+    over = over or threading.Event()
+    until_s, before = time.monotonic() + patience_s, 0
+    while before < devices and time.monotonic() < until_s and not gone():
+        if over.wait(LOOK_S):
+            return False
+        if (found := up()) > before:
+            until_s, before = time.monotonic() + patience_s, found
+        tell(found)
+    return True
+
+
+OBJECTS = 100_000  # more than before: some 20 MB
+
+
+@contextmanager
+def collect_rarely() -> Iterator[None]:
+    """Search less often while the block lasts."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], OBJECTS), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+EACH, APART = 3, 200  # of a device: its connection, two pipes; and of all that is no device
+
+
+def allow_open_files(devices: int) -> None:
+    """Let this process open as many files as so many devices need.
+
+    Raises:
+        OperatorFault: it may not.
+    """
+    needed = EACH * devices + APART
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise OperatorFault(
+            f"{devices} devices need {needed} open files and {hard} are allowed here; the rest "
+            "would not reach the broker, or could not write their budgets. Ask for fewer with "
+            f"--nodes, or allow more: ulimit -Hn {needed}, as root"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+class Loop:
+    """The thread; `close` it."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def do(self, work: Coroutine[Any, Any, Any]) -> "Future[Any]":
+        """Let work be done there; return what it will come to."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        """End what is still under way there, and the thread."""
+        self.do(_cancel_all()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def cancel(*tasks: "asyncio.Task[Any]") -> None:
+    """Cancel these, until they are over.
+
+    Once is not enough: before Python 3.12 a wait that ends in the same moment swallows it.
+    """
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=0.1)
+
+
+async def _cancel_all() -> None:
+    await cancel(*(asyncio.all_tasks() - {asyncio.current_task()}))
+
+
+class Entrance(tls.Door):
+    """TLS to the broker, as `edge.mqtt` wants it; `why` it was not trusted, or ""."""
+
+    def __init__(self, broker: Mqtt) -> None:
+        super().__init__(broker.host, access.tls(broker))
+        self._broker, self.why, self.final = broker, "", False
+
+    def judged(self, why: Exception) -> Exception:
+        """Return the fault in words for the operator where it is one of trust."""
+        if isinstance(why, OSError) and (said := access.distrust(self._broker, why)):
+            self.why, self.final = said, access.proven(why)
+            return LinkFault(said)
+        return why
+
+
+def make_entrance(broker: Mqtt) -> Entrance | None:
+    """Return the way in for a whole fleet; None where [mqtt] is insecure.
+
+    Raises:
+        OperatorFault: there are no certificates in the file.
+    """
+    return None if broker.insecure else Entrance(broker)
+
+
+def describe_session(broker: Mqtt, name: str, door: Entrance | None, trouble: str) -> Session:
+    """Return how one device's link stands that is not up, by the trouble that it had."""
+    session = Session(f"{broker.host}:{broker.port}", name)
+    if door is not None and door.why:
+        session.unwilling(door.why, final=door.final)
+    elif trouble.startswith("the broker refuses"):
+        session.refused(trouble)
+    elif trouble:
+        session.failed(trouble)
+    return session
+
+
+FAREWELL_S = 2.0
+OWN = ("identity", "budget")  # of a member; the rest are words of `edge.device.Device`
+
+log = structlog.get_logger()
+
+
+class Fleet(Protocol):
+    """What devices are made of, by name, and what they read."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    def member(self, name: str) -> Any: ...
+
+    def read(self, name: str, params: Any) -> Any: ...
+
+    def starts_again(self, name: str, budget: Any) -> None: ...
+
+
+class Ground(NamedTuple):
+    """What all devices of a fleet have in common."""
+
+    broker: Mqtt
+    door: Entrance | None
+    fleet: Fleet
+    spools: Callable[[str, bytes], Spool]
+    hall: Hall
+    turned: Callable[[str, bool], None]  # hears whose link is up, and whose is lost
+
+
+class Life:
+    """A device; its methods that wait are for one loop alone."""
+
+    def __init__(self, name: str, broker: Mqtt, ground: Ground) -> None:
+        """Begin as one that does not run. broker: as this device comes to it."""
+        self.name, self.counts, self.up, self.dead = name, Counts(), False, False
+        self._broker, self._ground = broker, ground
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._identity = ground.fleet.member(name).identity
+        self._shelf = self._opened()
+        self.counts.found = len(self._shelf)
+        self._client: Line | None = None
+        self._device: Member | None = None
+        self._refused = 0  # in earlier lives
+
+    async def begin(self) -> None:
+        """Start to run."""
+        broker, member = self._broker, self._ground.fleet.member(self.name)
+        who, budget = member.identity, member.budget
+        client = Line(
+            self._ground.hall,
+            self.name,
+            self.counts,
+            self._turned,
+            broker.host,
+            broker.port,
+            access.client_id(broker, f"heatveil-{who.site}-{self.name}"),
+            user=broker.username,
+            password=access.password(broker),
+            door=self._ground.door,
+            will=(wire.topic(who.site, self.name, "state"), b"lost", 1, True),
+        )
+        client.pauses = Pauses(200, 2500)  # a broker on this machine is back in a moment
+        read = partial(self._ground.fleet.read, self.name)
+        own = {name: part for name, part in member._asdict().items() if name not in OWN}
+        device = Member(self._ground.hall, who, budget, read, client, self._shelf, **own)
+        device.node.recorded_ms = getattr(self._ground.fleet, "recorded_ms", None)
+        self._client, self._device = client, device
+        self._tasks = [asyncio.create_task(job) for job in (self._answer(device), client.run())]
+
+    async def die(self) -> None:
+        """Be gone without a goodbye, as when the power fails."""
+        self.dead = True
+        await cancel(*self._tasks)
+        self._ground.hall.leave(self.name)
+        self._shelf.abandon()
+        self._refused, self._device = self.counted().refused, None
+
+    async def again(self, budget: Any) -> None:
+        """Come back with a budget that has booted, and with what the disk has kept."""
+        self._ground.fleet.starts_again(self.name, budget)
+        self._shelf, self.dead = self._opened(), False
+        await self.begin()
+
+    async def leave(self) -> None:
+        """Say goodbye and disconnect; what waits for its tick stays unsent."""
+        if self._tasks and not self.dead:
+            await cancel(self._tasks[0])
+            await self._farewell()
+            await cancel(self._tasks[1])
+
+    def counted(self) -> Counts:
+        """Return what has become of its frames till now."""
+        self.counts.refused = self._refused + (self._device.refused if self._device else 0)
+        return self.counts
+
+    @property
+    def trouble(self) -> str:
+        """Why it is not on the broker, as a sentence."""
+        why = self._client.trouble if self._client is not None else ""
+        name = f"heatveil-{self._identity.site}-{self.name}"
+        return describe_session(self._broker, name, self._ground.door, why).trouble
+
+    def _opened(self) -> Shelf:
+        spool = self._ground.spools(self.name, self._identity.key_id)
+        return Shelf(spool, self.name, self.counts)
+
+    def _turned(self, up: bool) -> None:
+        self.up = up
+        self._ground.turned(self.name, up)
+
+    async def _farewell(self) -> None:
+        if self._client is not None and self._client.connected:
+            where = wire.topic(self._identity.site, self.name, "state")
+            with suppress(asyncio.TimeoutError):
+                said = self._client.publish(where, b"disconnected", 1, True)
+                await asyncio.wait_for(said, FAREWELL_S)
+            await self._client.stop()
+
+    async def _answer(self, device: Member) -> None:
+        while True:
+            try:
+                await device.run()
+            except Exception:  # one broken device must not silence the others
+                log.exception("a device could not go on", device=self.name)
+            await asyncio.sleep(1)
+
 
 PATIENCE_S = 3.0  # till the first of them is on the broker
 OFTEN, OFTEN_S = 3, 5.0  # losses of one device: a network does not fail like that
@@ -37,7 +305,7 @@ class Crowd:
         broker: Mqtt,
         fleet: Fleet,
         passwords: Mapping[str, str] | None = None,
-        spools: Callable[[str, bytes], Spool] = in_memory,
+        spools: Callable[[str, bytes], Spool] = keep_in_memory,
         boot: Callable[[str], Any] | None = None,
         loops: int = WRITERS,
     ) -> None:
@@ -55,7 +323,7 @@ class Crowd:
         self.up: set[str] = set()
         self._losses: dict[str, list[float]] = {}
         self._told, self._boot, self._closing = False, boot, False
-        door = entrance(broker)
+        door = make_entrance(broker)
         ground = Ground(broker, door, fleet, spools, Hall(), self._turned)
         self.lives: dict[str, Life] = {}
         for name in fleet.names:
@@ -67,7 +335,7 @@ class Crowd:
         self._own = ExitStack()
 
     def __enter__(self) -> "Crowd":
-        self._own.enter_context(litter.seldom())
+        self._own.enter_context(collect_rarely())
         self._loops = [Loop(f"devices {number}") for number in range(self._count)]
         self._of = {name: self._loops[i % self._count] for i, name in enumerate(self.lives)}
         try:
@@ -97,7 +365,7 @@ class Crowd:
             LinkFault: none of them is.
         """
         patience_s = patience_s or PATIENCE_S
-        if not arrivals(len(self.lives), lambda: len(self.up), patience_s, tell, over):
+        if not await_arrivals(len(self.lives), lambda: len(self.up), patience_s, tell, over):
             return {}
         missing = {name: life.trouble for name, life in self.lives.items() if not life.up}
         if len(missing) == len(self.lives):
@@ -121,7 +389,7 @@ class Crowd:
     @property
     def counts(self) -> Counts:
         """What has become of all frames."""
-        return added([life.counted() for life in self.lives.values()])
+        return add_counts([life.counted() for life in self.lives.values()])
 
     @property
     def unreceipted(self) -> int:

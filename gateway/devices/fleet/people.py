@@ -28,7 +28,7 @@ class People:
     """Devices by name, and where each of them is; they answer Rounds by themselves.
 
     Args:
-        devices: who they are, and what they may spend: `enrolment.budgets` starts them.
+        devices: who they are, and what they may spend: `budgets` starts them.
         cells: (answers, people), flat and x fastest: where everybody is at their first answer,
             their second, and so on; at more than there are they stay where they are.
         columns: of the map that these are cells of.

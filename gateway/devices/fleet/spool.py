@@ -1,19 +1,81 @@
-"""What a device has answered and has no receipt for: noised frames, oldest first.
+"""Frames without a receipt, oldest first, and what has become of all frames of a fleet.
 
 A broker's acknowledgement frees nothing, for it promises memory and not a disk; the gateway's
 receipt does, for it comes after the commit. One frame is under way at a time: so a device's
-messages reach the gateway in the order of their numbers, whatever a broker loses in between.
+messages reach the gateway in the order of their numbers, whatever a broker loses in between. A
+spool is bounded: what is pushed out at its old end is counted, and the gateway sees the gap.
 
-The spool is bounded. What is pushed out at its old end is counted, and the gateway sees the gap
-in the numbers.
+A process of ours keeps frames in a `Spool` behind a `Shelf`, which is the ring that `edge.device`
+wants; an interpreter of its own keeps them in a `spill` of edge's. Who starts takes what the other
+kind has left, or it would come out years later, and look as if the device had gone back in time.
 """
 
 import os
 import zlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
+
+import structlog
+
+from edge.spill import File
+
+
+@dataclass
+class Counts:
+    """Of one device, over all its lives in this process; or of many, added up."""
+
+    found: int = 0  # that an earlier process left
+    made: int = 0
+    sent: int = 0
+    acknowledged: int = 0
+    received: int = 0
+    lost: int = 0
+    refused: int = 0
+
+    def __post_init__(self) -> None:
+        self._last = {"sent": b"", "acknowledged": b""}
+
+    def once(self, what: str, frame: bytes) -> None:
+        """Count a frame as sent or as acknowledged, unless it was the last one that was."""
+        if self._last[what] != frame:
+            self._last[what] = frame
+            setattr(self, what, getattr(self, what) + 1)
+
+    @property
+    def waiting(self) -> int:
+        """How many frames wait for their receipt."""
+        return self.found + self.made - self.received - self.lost
+
+
+def add_counts(counts: Iterable[Counts]) -> Counts:
+    """Return the sums."""
+    rows = [astuple(one) for one in counts]
+    return Counts(*map(sum, zip(*rows, strict=True))) if rows else Counts()
+
+
+def summarize(total: Counts, deaths: int, returns: int) -> str:
+    """Return what became of the frames, in a sentence.
+
+    >>> summary(Counts(made=9, sent=9, acknowledged=8, received=7, lost=1), 0, 0)
+    '9 frames sent, 8 acknowledged by the broker, 7 received by the gateway, 1 waiting, 1 lost'
+    """
+    said = (
+        f"{total.sent:,} frames sent, {total.acknowledged:,} acknowledged by the broker, "
+        f"{total.received:,} received by the gateway, {total.waiting:,} waiting, "
+        f"{total.lost:,} lost"
+    )
+    if total.refused:
+        said += f"; {total.refused:,} of those received came too late to count, or were refused"
+    if deaths:
+        said += (
+            f"; devices died without a goodbye {deaths:,} times and came back {returns:,} times"
+        )
+    return said
+
 
 ROOM = 256  # frames of one device: ten days of hourly rounds
 LONGEST_BYTES = 1 << 16  # of the file before it is written anew
@@ -132,7 +194,7 @@ class Lasting(Spool):
         self._bytes = len(kept)
 
 
-def in_folder(folder: Path) -> Callable[[str, bytes], Spool]:
+def keep_in_folder(folder: Path) -> Callable[[str, bytes], Spool]:
     """Return what gives the lasting spool of a device in this folder, by its name and key id.
 
     Under a new key a device begins anew: what an old key signed nobody would give a receipt for.
@@ -140,7 +202,7 @@ def in_folder(folder: Path) -> Callable[[str, bytes], Spool]:
     return lambda name, key_id: Lasting(folder / f"{name}.{key_id.hex()}.spool")
 
 
-def in_memory(name: str, key_id: bytes) -> Spool:
+def keep_in_memory(name: str, key_id: bytes) -> Spool:
     """Return a spool that is gone with the process."""
     return Spool()
 
@@ -148,3 +210,96 @@ def in_memory(name: str, key_id: bytes) -> Spool:
 def _record(kind: bytes, frame: bytes) -> bytes:
     body = kind + len(frame).to_bytes(4, "big") + frame
     return body + zlib.crc32(body).to_bytes(_SUM_BYTES, "big")
+
+
+log = structlog.get_logger()
+
+
+class Shelf:
+    """The frames of one device, oldest first, and counted; of any length."""
+
+    size = 1 << 20
+    trouble = ""  # what is lost is counted and logged here, and no state of the device
+
+    def __init__(self, spool: Spool, name: str, counts: Counts) -> None:
+        self._spool, self._name, self._counts = spool, name, counts
+
+    def __len__(self) -> int:
+        return len(self._spool)
+
+    @property
+    def overwritten(self) -> int:
+        """How many frames are lost, for there was no room for them."""
+        return self._counts.lost
+
+    def put(self, frame: bytes) -> None:
+        """Keep a frame; where that cannot be it goes out once, and is counted as lost."""
+        self._counts.made += 1
+        before = self._spool.overwritten
+        try:
+            self._spool.put(frame)
+            lost = self._spool.overwritten - before
+        except OSError as fault:
+            lost = 1
+            log.warning("a frame cannot be kept", device=self._name, why=fault.strerror)
+        else:
+            if lost:
+                log.warning("a frame without a receipt made room", device=self._name)
+        self._counts.lost += lost
+
+    def oldest(self) -> bytes | None:
+        """Return the frame that waits longest, or None."""
+        return self._spool.oldest
+
+    def free(self, frame: bytes | None = None) -> bool:
+        """Forget the oldest, if it is this one where one is given; say whether it was."""
+        held = self._spool.oldest
+        if held is None or (frame is not None and frame != held):
+            return False
+        self._spool.free()
+        self._counts.received += 1
+        return True
+
+    def abandon(self) -> None:
+        """Count what goes with the process, where nothing outlives it."""
+        if type(self._spool) is Spool:
+            self._counts.lost += len(self._spool)
+            self._spool = Spool()
+
+
+FLASH_BYTES = 1 << 17  # of the two files of one interpreter together
+
+
+def name_spill(folder: Path, name: str, key_id: bytes) -> str:
+    """Return the path, without its end, of the files of a device in an interpreter of its own."""
+    return str(folder / f"{name}.{key_id.hex()}.spill")
+
+
+def move_to_spools(folder: Path) -> Callable[[str, bytes], Spool]:
+    """Return what gives the lasting spool of a device, with what its interpreter has left."""
+
+    def of(name: str, key_id: bytes) -> Spool:
+        spool = _spool(folder, name, key_id)
+        left = File(name_spill(folder, name, key_id), FLASH_BYTES)
+        _move(left.oldest, left.free, spool.put)
+        return spool
+
+    return of
+
+
+def move_to_spill(folder: Path, name: str, key_id: bytes) -> None:
+    """Give what a spool has left to the interpreter that this device will run in."""
+    spool = _spool(folder, name, key_id)
+    if len(spool):
+        kept = File(name_spill(folder, name, key_id), FLASH_BYTES)
+        _move(lambda: spool.oldest, spool.free, kept.put)
+
+
+def _spool(folder: Path, name: str, key_id: bytes) -> Lasting:
+    return Lasting(folder / f"{name}.{key_id.hex()}.spool")
+
+
+def _move(oldest: Callable[[], Any], free: Callable[[], None], put: Callable[[Any], Any]) -> None:
+    while (frame := oldest()) is not None:
+        put(bytes(frame))
+        free()

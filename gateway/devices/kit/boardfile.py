@@ -22,10 +22,9 @@ from edge.slots import COUNT, Ram
 
 from ...faults import OperatorFault
 from ..enrol import keyfile
-from ..enrol.enrol import identity_of
-from ..enrol.single import HOLDS
+from ..enrol.enrol import HOLDS, identity_of
 
-LINK = "the link of one device"  # as `enrolment.single` calls it
+LINK = "the link of one device"  # as `enrol.save_link` writes it
 MORE = ("tables", "mechanism", "plane")
 THERMAL = "thermal"
 HANDED = "what is left of one device's file"
@@ -145,10 +144,10 @@ def _write(held: Held, what: str) -> None:
 def _read(path: Path, what: str, site: str, name: str) -> Held:
     def made(body: keyfile.Row, row: keyfile.Row) -> Held:
         ours = [body["site"], str(row["name"]), int(row["sensor"]), int(row["sensors"])]
-        ours += [str(row["mode"]), keyfile.key(body, "site_key")]
-        ours += [keyfile.key(row, word) for word in ("mac_key", "config_key", "state_key")]
-        who = identity_of([*ours, keyfile.key(row, "key_id", 4)], row)
-        chain = keyfile.key(row, "chain") if what == HOLDS else b""
+        ours += [str(row["mode"]), keyfile.parse_key(body, "site_key")]
+        ours += [keyfile.parse_key(row, word) for word in ("mac_key", "config_key", "state_key")]
+        who = identity_of([*ours, keyfile.parse_key(row, "key_id", 4)], row)
+        chain = keyfile.parse_key(row, "chain") if what == HOLDS else b""
         chip = str(row.get("chip", ""))
         more = {word: row[word] for word in MORE if word in row}
         return Held(path, who, Limits(*row["limits"]), dict(row["link"]), chain, chip, more)

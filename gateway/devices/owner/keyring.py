@@ -223,18 +223,18 @@ def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _held(row: Mapping[str, Any]) -> Chain | Boots:
-    key_id = keyfile.key(row, "key_id", 4)
+    key_id = keyfile.parse_key(row, "key_id", 4)
     if "root" in row:
-        whole = Chain.of(keyfile.key(row, "root"))
+        whole = Chain.of(keyfile.parse_key(row, "root"))
         if whole.key_id != key_id:
             raise _Damaged(f"the root of {row['name']} is not that of key {key_id.hex()}")
         return whole
     if row["check"] != _checked(row)["check"]:
         raise _Damaged(f"the check of {row['name']} does not fit its keys")
     if "chain" in row:
-        return Chain(key_id, int(row["from_epoch"]), keyfile.key(row, "chain"))
+        return Chain(key_id, int(row["from_epoch"]), keyfile.parse_key(row, "chain"))
     epochs = row["epochs"]
-    return Boots(key_id, {int(epoch): keyfile.key(epochs, epoch) for epoch in epochs})
+    return Boots(key_id, {int(epoch): keyfile.parse_key(epochs, epoch) for epoch in epochs})
 
 
 def _harmless(fault: Exception) -> str:

@@ -99,7 +99,7 @@ def main(path: Path, options: dict[str, Any]) -> None:
     def spooled(name: str, key_id: bytes) -> Logged:
         return Logged(name, folder / f"{name}.{key_id.hex()}.spool", log)
 
-    with budgets.kept(folder) as place, on_signal(over.set):
+    with budgets.open_folder(folder) as place, on_signal(over.set):
         there = Still(budgets.boot(secrets, place).devices)
         with Crowd(deployment.mqtt, there, None, spooled) as fleet:
             fleet.wait(over=over)

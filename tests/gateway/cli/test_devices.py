@@ -20,7 +20,7 @@ from gateway import config
 from gateway.asking import signed
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.enrol import enrol, tightened
+from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.granting import granted
 from gateway.faults import LinkFault, OperatorFault
 from gateway.intake.outcomes import Again
@@ -345,7 +345,7 @@ class Killed(BaseException):
 
 STEPS = {
     "the broker": "gateway.cli.devices.Change._at_broker",
-    "the limits": "gateway.devices.enrol.tightened.save",
+    "the limits": "gateway.devices.enrol.limitsfile.save",
     "the fleet": "gateway.devices.enrol.enrol.save_devices",
     "its file": "gateway.cli.devices.Halves.finish",
     "its keys": "gateway.cli.devices.Halves.drop",
@@ -461,7 +461,7 @@ def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
     site.run("remove", "node-3")
     assert site.run("add", "attic").status == 0
     assert limits.Limits(*site.board("attic")["limits"]) == whole._replace(budget=14 * price)
-    given = tightened.load(site.path.with_name("devices.json"), site.devices)
+    given = limitsfile.load(site.path.with_name("devices.json"), site.devices)
     assert given["attic"].before == 10 * price
     assert given["node-0"].before == 0
 
@@ -493,7 +493,7 @@ def test_new_keys_bring_the_answers_that_are_left_of_a_pure_promise(
     whole = limits.Limits(*deployment.limits(config.query(config.load(site.path)), 3600.0))
     spend(site, 10)
     assert site.run("rotate", "node-1", "--keys").status == 0
-    given = tightened.load(site.path.with_name("devices.json"), site.devices)["node-1"]
+    given = limitsfile.load(site.path.with_name("devices.json"), site.devices)["node-1"]
 
     assert given.limits == whole._replace(budget=whole.budget // 24 * 14)
     assert given.before == whole.budget // 24 * 10

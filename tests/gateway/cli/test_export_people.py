@@ -53,8 +53,8 @@ def filled(tmp_path: Path) -> tuple[Path, list[int], list[int]]:
     query = config.query(deployment)
     plan, made, place = (
         first_round(deployment, query),
-        enrol.make("square", 2),
-        budgets.in_memory(),
+        enrol.enrol_fleet("square", 2),
+        budgets.keep_in_memory(),
     )
     budgets.provision(made, first_limits(deployment, query), place)
     topic, name = wire.round_topic("square", "disk"), wire.name_of(plan)

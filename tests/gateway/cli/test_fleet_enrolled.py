@@ -14,7 +14,7 @@ from gateway.cli import fleet as gathering
 from gateway.cli import fleet as virtual
 from gateway.devices.enrol import enrol
 from gateway.devices.fleet import crowd
-from gateway.devices.fleet.counts import Counts
+from gateway.devices.fleet.spool import Counts
 
 
 @pytest.fixture

@@ -9,9 +9,7 @@ import structlog.testing
 
 from edge import receipts as edge_receipts
 from edge import wire
-from gateway.devices.fleet.counts import Counts
-from gateway.devices.fleet.shelf import Shelf
-from gateway.devices.fleet.spool import Spool
+from gateway.devices.fleet.spool import Counts, Shelf, Spool
 from gateway.intake import doubts, writer
 from gateway.intake.genuine import Arrival, authenticate
 from gateway.intake.judge import judge

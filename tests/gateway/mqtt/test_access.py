@@ -66,7 +66,7 @@ def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) 
     """Their limits are the deployment's own noise; a forged Round cannot go below them."""
     query, world = config.query(deployment), np.random.default_rng(0)
     room = Room(query, scene_of(query, None, 2, world), world)
-    made, place = enrol.make("lab", 50), budgets.in_memory()
+    made, place = enrol.enrol_fleet("lab", 50), budgets.keep_in_memory()
     budgets.provision(made, granted(query, 3600.0), place)
     fleet, site_key = fleet_in(room, budgets.boot(made.secrets, place).devices), made.secrets[1]
     planned = plan(query, [])
@@ -84,7 +84,7 @@ def test_a_virtual_fleet_is_empty_while_the_gateway_learns_the_room(deployment) 
     """Else who stands there is learnt as the room, and no map has him."""
     query, world = config.query(deployment), np.random.default_rng(0)
     query = replace(query, background="gateway", background_k=1.0, empty_readings=2, readings=4)
-    made, place = enrol.make("lab", 50), budgets.in_memory()
+    made, place = enrol.enrol_fleet("lab", 50), budgets.keep_in_memory()
     budgets.provision(made, granted(query, 3600.0), place)
     still = Still(Room(query, scene_of(query, None, 2, world), world))
     fleet = still.fleet(budgets.boot(made.secrets, place).devices)

@@ -126,8 +126,8 @@ class Site:
     def __init__(self, folder: Path, mqtt: Mqtt, database: Database, sensors: int) -> None:
         self.folder, self.name = folder, named(database)
         self._topic = wire.round_topic(self.name, "thermal")
-        self.made, self.place = enrol.make(self.name, sensors), budgets.in_memory()
-        self.devices = enrol.known(self.made.secrets)
+        self.made, self.place = enrol.enrol_fleet(self.name, sensors), budgets.keep_in_memory()
+        self.devices = enrol.derive_devices(self.made.secrets)
         enrol.save_devices(self.devices, folder / "devices.json")
         self.config = folder / "gateway.toml"
         self.config.write_text(

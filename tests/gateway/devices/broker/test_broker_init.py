@@ -26,7 +26,7 @@ def site(tmp_path: Path) -> Path:
     """Return the sample deployment file, with three devices enrolled beside it."""
     path = tmp_path / "gateway.toml"
     path.write_text(config.sample())
-    enrol.save_secrets(enrol.make("lab", 3).secrets, tmp_path / "secrets.json")
+    enrol.save_secrets(enrol.enrol_fleet("lab", 3).secrets, tmp_path / "secrets.json")
     return path
 
 
@@ -197,7 +197,7 @@ def test_new_devices_are_not_forgotten_in_silence(init: Any, site: Path) -> None
     """A fleet that was enrolled again has other passwords: the old file shuts it out."""
     init()
     (site.parent / "secrets.json").unlink()
-    enrol.save_secrets(enrol.make("lab", 4).secrets, site.parent / "secrets.json")
+    enrol.save_secrets(enrol.enrol_fleet("lab", 4).secrets, site.parent / "secrets.json")
     said = init()
 
     assert said.status == 1

@@ -57,7 +57,7 @@ def site(
         pytest.skip("mosquitto has no dynamic security here; Debian's package has")
     path = tmp_path / "gateway.toml"
     path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
-    enrol.save_secrets(enrol.make("lab", 3).secrets, tmp_path / "secrets.json")
+    enrol.save_secrets(enrol.enrol_fleet("lab", 3).secrets, tmp_path / "secrets.json")
     broker.init(path, [], None, None, lambda _: None, plain)
     folder = tmp_path / "broker"
     settings = (folder / "mosquitto.conf").read_text()

@@ -20,7 +20,7 @@ KEEPER = """
 import sys
 from pathlib import Path
 from gateway.devices.enrol import budgets
-with budgets.kept(Path(sys.argv[1])):
+with budgets.open_folder(Path(sys.argv[1])):
     print("kept", flush=True)
     sys.stdin.read()
 """
@@ -28,15 +28,15 @@ with budgets.kept(Path(sys.argv[1])):
 
 def fleet(folder: Path, devices: int = 3) -> enrol.Secrets:
     """Enrol a fleet whose budgets are in this folder."""
-    made = enrol.make("lab", devices)
+    made = enrol.enrol_fleet("lab", devices)
     folder.mkdir(exist_ok=True)
-    with budgets.kept(folder) as place:
+    with budgets.open_folder(folder) as place:
         budgets.provision(made, LIMITS, place)
     return made.secrets
 
 
 def start(folder: Path, secrets: enrol.Secrets) -> budgets.Started:
-    with budgets.kept(folder) as place:
+    with budgets.open_folder(folder) as place:
         return budgets.boot(secrets, place)
 
 

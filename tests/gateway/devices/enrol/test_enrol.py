@@ -1,6 +1,11 @@
-"""Keys: the parts fit, and no file gives away what it must not."""
+"""Keys: the parts fit, and no file gives away what it must not.
+
+One device more: a name that can stand in a topic, a sensor of its own, a file for its board.
+"""
 
 import json
+import os
+import random
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -8,16 +13,18 @@ from typing import Any
 
 import pytest
 
+from edge import limits
 from edge.host import rootkeys
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
+from gateway.operating import Mqtt
 from gateway.rounds import Place
 
 Save = Callable[[enrol.Enrolment, Path], None]
 
 # The three files of an enrolment: the gateway's, the devices', and the owner's.
 SAVES: dict[str, Save] = {
-    "mac keys": lambda made, path: enrol.save_devices(enrol.known(made.secrets), path),
+    "mac keys": lambda made, path: enrol.save_devices(enrol.derive_devices(made.secrets), path),
     "device keys": lambda made, path: enrol.save_secrets(made.secrets, path),
     "owner's keys": enrol.save_roots,
 }
@@ -25,7 +32,7 @@ SAVES: dict[str, Save] = {
 
 def test_the_gateways_half_comes_back_as_it_was_written(tmp_path: Path) -> None:
     """Every key and place, or a device would be refused after a restart."""
-    devices = enrol.known(enrol.make("lab", 12).secrets)
+    devices = enrol.derive_devices(enrol.enrol_fleet("lab", 12).secrets)
     enrol.save_devices(devices, tmp_path / "devices.json")
 
     assert enrol.load_devices(tmp_path / "devices.json", "lab") == devices
@@ -35,7 +42,7 @@ def test_the_gateways_half_comes_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keyholder", [False, True])
 def test_the_devices_half_comes_back_as_it_was_written(tmp_path: Path, keyholder: bool) -> None:
     """With another key a device could not even read its own budget."""
-    secrets = enrol.make("lab", 12, keyholder=keyholder).secrets
+    secrets = enrol.enrol_fleet("lab", 12, keyholder=keyholder).secrets
     enrol.save_secrets(secrets, tmp_path / "secrets.json")
 
     assert enrol.load_secrets(tmp_path / "secrets.json", "lab") == secrets
@@ -43,7 +50,7 @@ def test_the_devices_half_comes_back_as_it_was_written(tmp_path: Path, keyholder
 
 def test_each_part_holds_what_its_owner_needs_and_no_more(tmp_path: Path) -> None:
     """Whoever has a root can take the noise off; who has a state key can forge a budget."""
-    made = enrol.make("lab", 3, keyholder=True)
+    made = enrol.enrol_fleet("lab", 3, keyholder=True)
     root = made.roots["node-1"]
     hidden = {
         "root": root,
@@ -68,7 +75,7 @@ def test_each_part_holds_what_its_owner_needs_and_no_more(tmp_path: Path) -> Non
 
 def test_every_key_is_another() -> None:
     """One key for two devices would be one noise for two readings."""
-    made = enrol.make("lab", 100)
+    made = enrol.enrol_fleet("lab", 100)
     several = [key for who, link in made.secrets.devices for key in (link, *who[6:9])]
 
     assert len({*made.roots.values(), made.secrets.site_key}) == 101
@@ -81,7 +88,7 @@ def test_key_files_are_for_their_owner_alone(tmp_path: Path, holds: str) -> None
     path = tmp_path / "keys.json"
     path.write_text("{}")
     path.chmod(0o644)
-    SAVES[holds](enrol.make("lab", 1), path)
+    SAVES[holds](enrol.enrol_fleet("lab", 1), path)
 
     assert json.loads(path.read_text())["holds"] == holds
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -91,7 +98,7 @@ def test_key_files_are_for_their_owner_alone(tmp_path: Path, holds: str) -> None
 def test_a_file_of_other_keys_is_not_taken(tmp_path: Path) -> None:
     """A path mixed up must not bring device keys into the gateway, nor another site's keys."""
     path = tmp_path / "fleet.json"
-    enrol.save_secrets(enrol.make("lab", 1).secrets, path)
+    enrol.save_secrets(enrol.enrol_fleet("lab", 1).secrets, path)
     with pytest.raises(OperatorFault, match="holds the device keys of site lab, and the mac keys"):
         enrol.load_devices(path, "lab")
     with pytest.raises(OperatorFault, match="of site attic are needed"):
@@ -124,7 +131,7 @@ def test_a_file_that_is_no_key_file_is_the_operators_fault(tmp_path: Path, conte
     """And it is left as it is: it may be all that somebody has."""
     path = tmp_path / "fleet.json"
     if content.startswith("SPOILT"):
-        enrol.save_secrets(enrol.make("lab", 1).secrets, path)
+        enrol.save_secrets(enrol.enrol_fleet("lab", 1).secrets, path)
         body: dict[str, Any] = json.loads(path.read_text())
         _, name, value = content.split()
         body["devices"][0][name] = value
@@ -141,12 +148,12 @@ def test_a_file_that_is_no_key_file_is_the_operators_fault(tmp_path: Path, conte
 def test_keys_that_cannot_be_written_are_the_operators_fault(tmp_path: Path) -> None:
     """And nothing of them is left about."""
     with pytest.raises(OperatorFault, match="cannot be written"):
-        enrol.save_roots(enrol.make("lab", 1), tmp_path / "nowhere" / "keyholder.json")
+        enrol.save_roots(enrol.enrol_fleet("lab", 1), tmp_path / "nowhere" / "keyholder.json")
 
 
 def test_devices_outside_the_room_or_on_one_sensor_are_refused() -> None:
     """Their readings would stand in the wrong place, or two in one."""
-    devices = enrol.known(enrol.make("lab", 3).secrets)
+    devices = enrol.derive_devices(enrol.enrol_fleet("lab", 3).secrets)
     double = {**devices.by_name, "spy": devices.by_name["node-1"]._replace(name="spy")}
     enrol.check_fleet(devices, 3, keyholder=False)
     with pytest.raises(OperatorFault, match="node-2 is enrolled for sensor 2, not 0 to 1"):
@@ -157,9 +164,122 @@ def test_devices_outside_the_room_or_on_one_sensor_are_refused() -> None:
 
 def test_a_fleet_that_would_refuse_every_round_is_refused_first() -> None:
     """The rounds would be paid for, and nobody would answer them."""
-    devices = enrol.known(enrol.make("lab", 2, keyholder=True).secrets)
+    devices = enrol.derive_devices(enrol.enrol_fleet("lab", 2, keyholder=True).secrets)
     enrol.check_fleet(devices, 2, keyholder=True)
     with pytest.raises(OperatorFault, match="device node-0 is not enrolled as sealed"):
         enrol.check_fleet(devices, 2, keyholder=False)
     with pytest.raises(OperatorFault, match="no device is enrolled as sealed"):
         enrol.check_fleet(devices._replace(by_name={}), 2, keyholder=False)
+
+
+LIMITS = limits.Limits(1, 8, 1, 10_000, 10**9, 0)
+
+
+@pytest.fixture
+def devices() -> enrol.Devices:
+    """Return a fleet of four."""
+    return enrol.derive_devices(
+        enrol.enrol_fleet("lab", 4, fresh=random.Random(7).randbytes).secrets
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "a/b",
+        "+",
+        "#",
+        "$SYS",
+        "a b",
+        ".hidden",
+        "-x",
+        "a..b",
+        "é",
+        "x" * 64,
+        "a\n",
+        "map",
+        "gateway",
+        "ha",
+    ],
+)
+def test_a_name_that_would_reach_further_than_its_own_topics_is_none(
+    devices: enrol.Devices, name: str
+) -> None:
+    """In a topic, in an access list and on a disk; plain ones are, which is the control."""
+    with pytest.raises(OperatorFault, match="cannot be a device's name"):
+        enrol.check_name(name, devices, "hub")
+    for good in ("attic-3", "A.b_c", "7", "x" * 63):
+        enrol.check_name(good, devices, "hub")
+
+
+@pytest.mark.parametrize(("name", "whose"), [("node-1", "enrolled already"), ("hub", "gateway's")])
+def test_a_name_that_somebody_has_is_not_given_again(
+    devices: enrol.Devices, name: str, whose: str
+) -> None:
+    """Two of one name could speak for each other."""
+    with pytest.raises(OperatorFault, match=whose):
+        enrol.check_name(name, devices, "hub")
+
+
+def test_a_sensor_has_one_device(devices: enrol.Devices) -> None:
+    """The first that is free, or the wanted one; an array has all that it reads."""
+    array = devices.by_name["node-1"]._replace(place=enrol.Place(1, 2))
+    held = devices._replace(by_name={"a": array})
+
+    assert enrol.find_free_sensor(held, 4, None) == 0
+    assert enrol.find_free_sensor(held, 4, 3) == 3
+    for taken in (1, 2):
+        with pytest.raises(OperatorFault, match=f"sensor {taken} is read by a"):
+            enrol.find_free_sensor(held, 4, taken)
+    with pytest.raises(OperatorFault, match="all 4 sensors"):
+        enrol.find_free_sensor(devices, 4, None)
+
+
+def test_two_devices_have_no_key_in_common_but_the_sites(devices: enrol.Devices) -> None:
+    """And none of them is another's, job by job."""
+    first, second = (
+        enrol.enrol_device(devices, "attic", 0, keyholder=False).secret for _ in range(2)
+    )
+    ours, theirs = (
+        {one.identity.mac_key, one.identity.config_key, one.identity.state_key, one.link_key}
+        for one in (first, second)
+    )
+
+    assert len(ours) == len(theirs) == 4
+    assert not ours & theirs
+    assert first.identity.site_key == second.identity.site_key == devices.site_key
+    assert first.identity.key_id != second.identity.key_id
+
+
+def test_a_boards_file_holds_what_it_needs_and_no_root(
+    devices: enrol.Devices, tmp_path: Path
+) -> None:
+    """For its owner alone whatever the umask; from the root the noise of every boot follows."""
+    made = enrol.enrol_device(devices, "attic", 0, keyholder=True)
+    link = enrol.make_link(Mqtt(insecure=True), "attic", made.password, "session")
+    path, old = tmp_path / "attic.device.json", os.umask(0)
+    try:
+        enrol.save_board(path, made, LIMITS, link)
+    finally:
+        os.umask(old)
+    text = path.read_text()
+    row: dict[str, Any] = json.loads(text)["devices"][0]
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert made.root.hex() not in text
+    assert row["chain"] == rootkeys.first_chain(made.root).hex()
+    assert row["link"]["client_id"] == "session"
+    assert row["link"]["password"] == made.secret.link_key.hex()
+    assert enrol.read_key_id(path, "lab") == made.secret.identity.key_id
+    assert enrol.read_key_id(path, "hall") is None
+    assert enrol.read_key_id(tmp_path / "none", "lab") is None
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+    """What it holds is written nowhere else."""
+    path = tmp_path / "attic.device.json"
+    enrol.refuse_old(path)
+    path.write_text("precious")
+    with pytest.raises(OperatorFault, match="not overwritten"):
+        enrol.refuse_old(path)

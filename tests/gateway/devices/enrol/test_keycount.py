@@ -74,7 +74,7 @@ def test_another_name_is_no_way_round_it(site: Path, heatveil: Heatveil) -> None
 
     Nor where an older heatveil, which wrote no counts, enrolled the fleet.
     """
-    keycount.beside(site.with_name("devices.json")).unlink()
+    keycount.locate(site.with_name("devices.json")).unlink()
     run = lambda *words: heatveil("device", *words, "--config", site)  # noqa: E731
     for turn in range(KEYS - 1):
         assert run("remove", "node-5" if not turn else f"attic-{turn - 1}").status == 0
@@ -105,11 +105,11 @@ def test_exact_noise_may_have_any_number(site: Path) -> None:
     """Nothing is set aside there, and nothing runs out; what is counted goes on, for later."""
     path, place = site.with_name("devices.json"), Place(3, 2)
     for _ in range(3 * KEYS):
-        keycount.one_more(path, devices(site), place, {}, None)
+        keycount.count_key(path, devices(site), place, {}, None)
 
     assert (count(site, 3), count(site, 4), count(site, 5)) == (49, 49, 1)
     with pytest.raises(OperatorFault, match="sensor 3 has had 49 keys"):
-        keycount.one_more(path, devices(site), place, {}, KEYS)
+        keycount.count_key(path, devices(site), place, {}, KEYS)
 
 
 def test_what_the_gateway_heard_counts_where_nothing_was_counted(site: Path) -> None:
@@ -118,8 +118,8 @@ def test_what_the_gateway_heard_counts_where_nothing_was_counted(site: Path) -> 
     heard = {"node-2": KEYS, "node-3": KEYS - 1}
 
     with pytest.raises(OperatorFault, match="sensor 2 has had 16"):
-        keycount.one_more(path, devices(site), Place(2, 1), heard, KEYS)
-    keycount.one_more(path, devices(site), Place(3, 1), heard, KEYS)
+        keycount.count_key(path, devices(site), Place(2, 1), heard, KEYS)
+    keycount.count_key(path, devices(site), Place(3, 1), heard, KEYS)
 
 
 def test_a_fleet_that_is_enrolled_anew_in_its_folder_goes_on_counting(
@@ -139,7 +139,7 @@ def test_a_fleet_that_is_enrolled_anew_in_its_folder_goes_on_counting(
 def test_no_whole_fleet_has_the_key_after_the_last(site: Path, heatveil: Heatveil) -> None:
     """One sensor of it is enough; nothing is made, and nothing is left in the way."""
     path, fleet = site.with_name("devices.json"), devices(site)
-    keycount.keep(path, fleet, {**keycount.load(path, fleet, {}), 4: KEYS})
+    keycount.save(path, fleet, {**keycount.load(path, fleet, {}), 4: KEYS})
     moved_away(site, "first")
     before = kept(site)
     refused = heatveil("enrol", "--config", site)
@@ -167,9 +167,9 @@ def test_the_promise_says_how_many(site: Path, sampler: str) -> None:
 def test_a_count_that_cannot_be_read_stops_it(site: Path) -> None:
     """What is not known may be sixteen."""
     path = site.with_name("devices.json")
-    keycount.one_more(path, devices(site), Place(0, 1), {}, KEYS)
-    beside = keycount.beside(path)
+    keycount.count_key(path, devices(site), Place(0, 1), {}, KEYS)
+    beside = keycount.locate(path)
     beside.write_text(beside.read_text().replace('"keys": 2', '"keys": -2'))
 
     with pytest.raises(OperatorFault, match=r"keys\.json cannot be read"):
-        keycount.one_more(path, devices(site), Place(0, 1), {}, KEYS)
+        keycount.count_key(path, devices(site), Place(0, 1), {}, KEYS)

@@ -28,7 +28,7 @@ def test_a_key_file_is_on_the_disk_before_it_takes_the_place_of_the_old_one(
 
     monkeypatch.setattr(os, "fsync", flushed)
     monkeypatch.setattr(Path, "replace", replaced)
-    enrol.save_secrets(enrol.make("lab", 3).secrets, path)
+    enrol.save_secrets(enrol.enrol_fleet("lab", 3).secrets, path)
     size = path.stat().st_size
 
     assert size > 1000
@@ -40,7 +40,7 @@ def test_a_key_file_that_cannot_be_flushed_leaves_the_old_one(
 ) -> None:
     """A full disk must not cost the keys that were there, nor leave a copy of the new ones."""
     path = tmp_path / "secrets.json"
-    enrol.save_secrets(enrol.make("lab", 3).secrets, path)
+    enrol.save_secrets(enrol.enrol_fleet("lab", 3).secrets, path)
     before = path.read_bytes()
 
     def full(_: int) -> None:
@@ -48,7 +48,7 @@ def test_a_key_file_that_cannot_be_flushed_leaves_the_old_one(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OperatorFault, match="No space left"):
-        enrol.save_secrets(enrol.make("lab", 4).secrets, path)
+        enrol.save_secrets(enrol.enrol_fleet("lab", 4).secrets, path)
 
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

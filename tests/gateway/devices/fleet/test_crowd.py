@@ -1,7 +1,11 @@
-"""A fleet of edge's own devices: deaths, returns, what is kept, and who is not let in."""
+"""A fleet asks for as many open files as it needs, and says so where it may not have them.
+
+A fleet of edge's own devices: deaths, returns, what is kept, and who is not let in.
+"""
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -20,10 +24,9 @@ from edge.limits import Limits
 from edge.slots import Files
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd, spool
-from gateway.devices.fleet.crowd import Crowd
-from gateway.devices.fleet.life import Life
+from gateway.devices.fleet.crowd import Crowd, Life
 from gateway.devices.fleet.member import Hall, Member
-from gateway.faults import LinkFault
+from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -32,6 +35,34 @@ from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes
 from tests.waiting import eventually
+
+FILES = resource.RLIMIT_NOFILE
+
+
+@pytest.fixture
+def before() -> Iterator[tuple[int, int]]:
+    """Return what is allowed; it is again, afterwards."""
+    allowed = resource.getrlimit(FILES)
+    yield allowed
+    resource.setrlimit(FILES, allowed)
+
+
+def test_a_thousand_devices_open_more_files_than_is_usual(before: tuple[int, int]) -> None:
+    """Else some would not reach the broker, and be told that there is none."""
+    resource.setrlimit(FILES, (1024, before[1]))
+    crowd.allow_open_files(100)
+    assert resource.getrlimit(FILES)[0] == 1024
+    crowd.allow_open_files(1000)
+    assert resource.getrlimit(FILES) == (3200, before[1])
+
+
+def test_what_is_not_allowed_is_said(before: tuple[int, int]) -> None:
+    """Before any device has started."""
+    if before[1] == resource.RLIM_INFINITY:
+        pytest.skip("nothing is forbidden here: ulimit -Hn says unlimited")
+    with pytest.raises(OperatorFault, match=r"need \d+ open files and \d+ are allowed.*--nodes"):
+        crowd.allow_open_files(before[1])
+
 
 LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
 NAMES = {f"node-{number}" for number in range(4)}
@@ -52,7 +83,7 @@ secrets = enrol.load_secrets(folder / "secrets.json", site)
 started = budgets.boot(secrets, lambda name: Files(str(folder), name)).devices
 fleet = Fleet(started, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
 broker = Mqtt(host="127.0.0.1", port=port, insecure=True)
-with Crowd(broker, fleet, None, spool.in_folder(folder), loops=2) as crowd:
+with Crowd(broker, fleet, None, spool.keep_in_folder(folder), loops=2) as crowd:
     crowd.wait()
     print("up", flush=True)
     threading.Event().wait()
@@ -64,7 +95,7 @@ class Site:
 
     def __init__(self, mqtt: Mqtt, name: str, folder: Path, pump: Pump) -> None:
         self.mqtt, self.name, self.folder = mqtt, name, folder
-        self.made = enrol.make(name, 4)
+        self.made = enrol.enrol_fleet(name, 4)
         enrol.save_secrets(self.made.secrets, folder / "secrets.json")
         self.keys = {who.name: who.config_key for who, _ in self.made.secrets.devices}
         self.place = lambda one: Files(str(folder), one)
@@ -104,7 +135,9 @@ class Site:
         def boot(name: str) -> Any:
             return budgets.boot(alone[name], self.place).devices[0][1]
 
-        return Crowd(self.mqtt, fleet, None, spool.in_folder(self.folder), boot, loops=2, **how)
+        return Crowd(
+            self.mqtt, fleet, None, spool.keep_in_folder(self.folder), boot, loops=2, **how
+        )
 
 
 @pytest.fixture
@@ -192,8 +225,8 @@ def test_whom_the_broker_does_not_let_in_is_named_and_the_others_go_on(
 ) -> None:
     """One that is shut out is one device less, and not a fleet less."""
     monkeypatch.setattr(crowd, "PATIENCE_S", 1.0)
-    made = enrol.make("testsite", 4)
-    place = budgets.in_memory()
+    made = enrol.enrol_fleet("testsite", 4)
+    place = budgets.keep_in_memory()
     budgets.provision(made, LIMITS, place)
     fleet = Fleet(
         budgets.boot(made.secrets, place).devices,

@@ -75,7 +75,7 @@ class Gateway:
 @pytest.fixture
 def site(home: Any, request: pytest.FixtureRequest) -> enrol.Enrolment:
     """Return an enrolment of four devices, of a site that no other test has."""
-    return enrol.make(f"nodes-{abs(hash(request.node.name)) % 10**9}", 4)
+    return enrol.enrol_fleet(f"nodes-{abs(hash(request.node.name)) % 10**9}", 4)
 
 
 Running = Callable[[Mqtt, enrol.Enrolment, Any], AbstractContextManager[Gateway]]
@@ -90,7 +90,7 @@ def running() -> Running:
         started = budgets.boot(made.secrets, place)
         fleet = Fleet(started.devices, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
         with Pump("gateway") as pump:
-            gateway = Gateway(mqtt, enrol.known(made.secrets), pump)
+            gateway = Gateway(mqtt, enrol.derive_devices(made.secrets), pump)
             with Crowd(mqtt, fleet, loops=2):
                 names = set(gateway.devices.by_name)
                 assert eventually(lambda: gateway.said("state").keys() == names)
@@ -110,7 +110,7 @@ def test_devices_answer_until_their_budget_is_spent_and_then_say_so(
     mosquitto: Mqtt, running: Running, site: enrol.Enrolment, home: Any
 ) -> None:
     """Every one of them twice, and never a third time, whoever asks."""
-    place = budgets.in_memory()
+    place = budgets.keep_in_memory()
     budgets.provision(site, LIMITS, place)
     with running(mosquitto, site, place) as gateway:
         for number in (1, 2, 3):
@@ -135,7 +135,7 @@ def test_a_frame_comes_a_tick_after_its_round(
     mosquitto: Mqtt, running: Running, site: enrol.Enrolment, home: Any
 ) -> None:
     """Not before: the clock is the tick's and not the noise's."""
-    place = budgets.in_memory()
+    place = budgets.keep_in_memory()
     budgets.provision(site, LIMITS, place)
     with running(mosquitto, site, place) as gateway:
         asked_s = time.monotonic()
@@ -149,7 +149,7 @@ def test_limits_wait_on_the_broker_for_a_device_and_hold_after_its_next_start(
     mosquitto: Mqtt, running: Running, site: enrol.Enrolment
 ) -> None:
     """Retained, so that a device that slept has them when it wakes; persisted, so for good."""
-    place = budgets.in_memory()
+    place = budgets.keep_in_memory()
     budgets.provision(site, LIMITS, place)
     with running(mosquitto, site, place) as gateway:
         gateway.tighten("node-2", LIMITS._replace(version=2, variance=40_000))
@@ -193,7 +193,7 @@ def test_a_device_that_breaks_does_not_silence_the_others(
         return read(fleet, name, params)
 
     monkeypatch.setattr(Fleet, "read", breaks)
-    place = budgets.in_memory()
+    place = budgets.keep_in_memory()
     budgets.provision(site, LIMITS, place)
     with running(mosquitto, site, place) as gateway:
         gateway.ask(message(home, site, 1))
@@ -208,7 +208,7 @@ def test_without_a_broker_nothing_is_left_half_started(
 ) -> None:
     """No thread of ours lives on after the one clear line."""
     monkeypatch.setattr(crowd, "PATIENCE_S", 0.3)
-    place = budgets.in_memory()
+    place = budgets.keep_in_memory()
     budgets.provision(site, LIMITS, place)
     started = budgets.boot(site.secrets, place)
     fleet = Fleet(started.devices, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
@@ -226,7 +226,7 @@ def test_devices_say_goodbye_when_they_are_stopped(
     mosquitto: Mqtt, running: Running, site: enrol.Enrolment
 ) -> None:
     """Or "ready" would stand there for ever, and nobody answer."""
-    place = budgets.in_memory()
+    place = budgets.keep_in_memory()
     budgets.provision(site, LIMITS, place)
     with running(mosquitto, site, place) as gateway:
         listening = gateway

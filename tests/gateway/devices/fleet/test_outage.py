@@ -16,10 +16,10 @@ from edge.limits import Limits
 from edge.slots import Files
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
-from gateway.devices.fleet import forms, handover, interpreters
-from gateway.devices.fleet.counts import summary
+from gateway.devices.fleet import children, micropython, spool
+from gateway.devices.fleet.children import Machines
 from gateway.devices.fleet.crowd import Crowd
-from gateway.devices.fleet.machines import Machines
+from gateway.devices.fleet.spool import summarize
 from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -74,12 +74,14 @@ def fleet(vm: str, mqtt: Mqtt, made: Any, folder: Path) -> Iterator[Any]:
     ]  # fmt: skip
     virtual = Fleet(started, PointSensors(np.arange(DEVICES) / 3), np.random.default_rng(1))
     if not vm:
-        with Crowd(mqtt, virtual, None, handover.to_spools(folder)) as crowd:
+        with Crowd(mqtt, virtual, None, spool.move_to_spools(folder)) as crowd:
             yield crowd
         return
-    asking = interpreters.Asking(mqtt, folder, dict.fromkeys(virtual.names, ""), None)
-    running = forms.running(vm, folder / "made")
-    with Machines(running.command, interpreters.asked(virtual, asking), running.path) as machines:
+    asking = children.Common(mqtt, folder, dict.fromkeys(virtual.names, ""), None)
+    running = micropython.prepare(vm, folder / "made")
+    with Machines(
+        running.command, children.describe_devices(virtual, asking), running.path
+    ) as machines:
         yield machines
 
 
@@ -90,7 +92,7 @@ def test_a_broker_that_is_killed_in_the_middle_loses_no_frame(
     """It had the frames and said so; no receipt came, so they are sent until one does."""
     vm = vm and need(vm)
     mqtt = Mqtt(host="127.0.0.1", port=broker.port, insecure=True)
-    made = enrol.make("outage", DEVICES)
+    made = enrol.enrol_fleet("outage", DEVICES)
     budgets.provision(made, LIMITS, lambda one: Files(str(tmp_path), one))
     keys = {who.name: who.config_key for who, _ in made.secrets.devices}
     had: set[tuple[str, bytes]] = set()
@@ -120,14 +122,14 @@ def test_a_broker_that_is_killed_in_the_middle_loses_no_frame(
         assert eventually(lambda: devices.counts.acknowledged == DEVICES)
         broker.kill()
         gone = eventually(lambda: not devices.up)
-        between = summary(devices.counts, 0, 0)
+        between = summarize(devices.counts, 0, 0)
         thanks[0] = True
         broker.start()
         assert eventually(lambda: devices.counts.received == DEVICES)
         ask(link, 2)
         assert eventually(lambda: devices.counts.received == 2 * DEVICES)
         eventually(lambda: devices.counts.acknowledged == 2 * DEVICES)
-        said = summary(devices.counts, 0, 0)
+        said = summarize(devices.counts, 0, 0)
         link.close()
 
     assert gone

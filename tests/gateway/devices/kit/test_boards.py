@@ -1,11 +1,24 @@
-"""What a board says of itself, and files that go there: on a real MicroPython, and on bad ones."""
+"""What a board says of itself, and files that go there: on a real MicroPython, and on bad ones.
 
+The real mpremote, over a socket, to the raw REPL of a real MicroPython: every command whole.
+
+The child process that speaks to a board: its words, and what its complaints mean.
+
+mpremote itself needs a serial port; here a program of its command line stands in, which runs
+what it is given on a real MicroPython. Its complaints are mpremote's own, word for word.
+"""
+
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gateway.devices.kit import connect, interpreter, selftest
+from gateway.devices.build import parts
+from gateway.devices.kit import connect, interpreter, selftest, standin
 from gateway.devices.kit.boards import (
     BoardFault,
     copy_files,
@@ -14,8 +27,11 @@ from gateway.devices.kit.boards import (
     read_file,
     remove_files,
 )
-from gateway.devices.kit.connect import open_board
+from gateway.devices.kit.connect import Remote, open_board
 from gateway.faults import OperatorFault
+from tests import processes
+from tests.gateway.devices.kit.rawrepl import RawRepl
+from tests.waiting import eventually
 
 
 class Otherwise:
@@ -165,3 +181,226 @@ def test_the_flash_of_a_stand_in_is_for_its_owner_alone(desk, monkeypatch, tmp_p
     board.put("heatveil.json", b"{}")
     assert (tmp_path / "flash").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "flash" / "heatveil.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.fixture
+def cable(
+    desk: Any,
+    template: Path,
+    need: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> Iterator[str]:
+    """Return the address of a board that has the modules of edge already."""
+    need("mpremote")
+    monkeypatch.setattr(connect, "RESET_S", 0.0)
+    folder = tmp_path / "flash"
+    shutil.copytree(template, folder)
+    for name, text in standin.make_firmware(b"at a socket").items():
+        (folder / name).write_text(text)
+    with RawRepl(desk.program, folder) as repl:
+        yield f"socket://127.0.0.1:{repl.port}"
+
+
+@pytest.mark.long
+def test_code_files_and_faults_go_over_the_cable(cable: str, tmp_path: Path) -> None:
+    """Each run begins afresh; bytes come back as they went; an exception is its last line."""
+    board = Remote(cable)
+    found = interpreter.examine(board)
+    assert bytes.fromhex(found.chip) == b"at a socket"
+    board.run("x = 1")
+    with pytest.raises(BoardFault, match="NameError"):
+        board.run("print(x)")
+    data = {"new/deep/file": bytes(range(256)) * 3, "empty": b""}
+    assert copy_files(board, data) == list(data)
+    assert read_file(board, "new/deep/file") == data["new/deep/file"]
+    assert len(hash_files(board, data)) == 2
+    board.restart()
+    assert selftest.check_frame(board).heap > 0
+
+
+@pytest.mark.long
+def test_a_device_is_made_over_the_cable(cable: str, desk: Any, tmp_path: Path) -> None:
+    """From nothing to ready, by the same few commands with which the doctor asks."""
+    text = desk.path.read_text().replace("[mqtt]", '[mqtt]\nhost = "10.9.8.7"')
+    desk.path.write_text(text)
+    done = desk.run("provision", "attic", "--board", cable, "--settings", desk.own)
+    assert done.status == 0, done.err
+    assert "the same on CPython" in done.out
+    assert "at broker    not waited for" in done.out
+    assert (tmp_path / "flash" / parts.SLOTS[0]).stat().st_size > 0
+
+
+@pytest.mark.long
+def test_a_broker_on_this_machine_alone_is_refused_for_a_board(cable: str, desk: Any) -> None:
+    """To the board 127.0.0.1 is the board; nobody would ever hear it, nor know why."""
+    said = desk.run("provision", "attic", "--board", cable, "--settings", desk.own)
+    assert said.status == 1
+    assert "is the board itself" in said.err
+
+
+def test_no_board_at_an_address_is_said(need: Callable[[str], str]) -> None:
+    """In one line, with what to do."""
+    need("mpremote")
+    with pytest.raises(BoardFault) as refused:
+        Remote("/dev/ttyNONE").run("pass")
+    assert "\n" not in str(refused.value)
+
+
+STANDS_IN = """
+import shutil, subprocess, sys
+from pathlib import Path
+program, folder, said = sys.argv[1:4]
+words = sys.argv[4:]
+with open(Path(folder, "words"), "a") as file:
+    print(*words[:3], file=file)
+assert words[0] == "connect", words
+if words[1] != "COM7":
+    sys.exit("mpremote: failed to access " + words[1] + " (it may be in use by another program)")
+if said:
+    print(said)
+    sys.exit(1)
+if words[2] == "run":
+    ran = subprocess.run([program, "-X", "heapsize=200k", "-c", Path(words[3]).read_text()],
+                         cwd=folder, env={"MICROPYPATH": ".:.frozen"}, capture_output=True)
+    sys.stdout.buffer.write((ran.stdout + ran.stderr).replace(b"\\n", b"\\r\\n"))
+    sys.exit(ran.returncode)
+if words[2:4] == ["fs", "cp"]:
+    for at in range(2, len(words), 5):
+        assert words[at : at + 2] == ["fs", "cp"], words
+        assert words[at + 3].startswith(":")
+        assert words[at + 4 : at + 5] in ([], ["+"])
+        shutil.copyfile(words[at + 2], Path(folder, words[at + 3][1:]))
+        print("cp", *words[at + 2 : at + 4])
+elif words[2] != "reset":
+    sys.exit("mpremote: '" + words[2] + "' is not a command")
+"""
+CLOSING = """
+import sys
+from pathlib import Path
+from gateway import cli
+from gateway.devices.kit import connect
+connect.MEMORY = Path(sys.argv[1])
+slow = [sys.executable, "-c", "import time; time.sleep(60)"]
+with cli._politely():
+    connect.Remote("auto", slow).put("heatveil.json", b"a key")
+"""
+
+
+@pytest.fixture
+def remote(desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Remote]:
+    """Return the function that opens a board; `said` is what mpremote complains of instead."""
+    desk.board()
+    monkeypatch.setattr(connect, "RESET_S", 0.0)
+    script = desk.path.with_name("stands_in.py")
+    script.write_text(STANDS_IN)
+
+    def opened(said: str = "", address: str = "COM7") -> Remote:
+        folder = desk.path.parent / "board"
+        command = [sys.executable, str(script), desk.program, str(folder), said]
+        return Remote(address, command)
+
+    return opened
+
+
+def test_a_board_by_mpremote(desk, remote) -> None:
+    """Code runs, files come and go, the frame is the one that it must be."""
+    board = remote()
+    assert interpreter.examine(board).version.startswith("1.")
+    assert copy_files(board, {"a/b": bytes(range(256))}) == ["a/b"]
+    assert read_file(board, "a/b") == bytes(range(256))
+    assert selftest.check_frame(board).heap > 0
+    board.restart()
+    words = (desk.path.parent / "board" / "words").read_text().splitlines()
+    assert words[-1] == "connect COM7 reset"
+
+
+def test_no_key_stands_in_a_list_of_processes(desk, remote) -> None:
+    """What is run and what is copied goes by files that only their owner can read."""
+    board = remote()
+    board.run("print(12345)")
+    words = (desk.path.parent / "board" / "words").read_text()
+    assert "12345" not in words
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        ("mpremote: no device found", "cable that carries data"),
+        ("mpremote: no device with serial number 123", "no board was found"),
+        ("mpremote.transport.TransportError: could not enter raw repl", "Flash MicroPython"),
+        ("mpremote: failed to access COM7 (it may be in use by another program)", "no board"),
+        ("Traceback (most recent call last):\nMemoryError: memory allocation failed", "memory"),
+        ("Traceback (most recent call last):\nOSError: [Errno 5] EIO", "stopped with OSError"),
+        ("", "nothing"),
+        ("something new", "something new"),
+    ],
+)
+def test_every_complaint_is_one_sentence(remote, said: str, says: str) -> None:
+    """What it was, and what to do with the thing in one's hand."""
+    with pytest.raises(BoardFault, match=says) as refused:
+        remote(said or " ").run("print(1)")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_full_flash_comes_through(remote) -> None:
+    """By the number that littlefs gives it."""
+    board, full = remote(), remote("mpremote: OSError: [Errno 28] ENOSPC")
+
+    class Full:
+        where, run, restart, put = board.where, board.run, board.restart, full.put
+
+    with pytest.raises(BoardFault, match="flash is full"):
+        copy_files(Full(), {"a": b"1"})
+
+
+def test_another_port_is_busy(remote, tmp_path: Path) -> None:
+    """The words are mpremote's."""
+    port = tmp_path / "ttyACM0"
+    port.touch()
+    with pytest.raises(BoardFault, match="group dialout"):
+        remote(address=str(port)).run("print(1)")
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("/dev/ttyNONE", "cable that carries data"),
+        ("COM8", "no board was found"),
+        ("socket://127.0.0.1:1", "nobody answers"),
+    ],
+)
+def test_a_port_that_is_not_there_is_not_called_busy(remote, address: str, says: str) -> None:
+    """mpremote has the same words for both."""
+    with pytest.raises(BoardFault, match=says):
+        remote(address=address).run("print(1)")
+
+
+def test_without_mpremote_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With the words that install it; and a program that is none is said too."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(connect, "find_spec", lambda _: None)
+    with pytest.raises(OperatorFault, match=r"heatveil\[kit\]"):
+        connect.find_program()
+    with pytest.raises(OperatorFault, match="cannot be run"):
+        Remote("auto", [str(tmp_path / "none")]).run("print(1)")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_terminal_that_closes_leaves_no_keys(tmp_path: Path, number: signal.Signals) -> None:
+    """What is on its way to a board lies in a file, which must not outlive the command."""
+    words = [sys.executable, "-c", CLOSING, str(tmp_path)]
+    with processes.Child(words) as child:
+        there = eventually(lambda: list(tmp_path.glob("heatveil-*/0")))
+        child.send_signal(number)
+    assert there
+    assert child.returncode == 128 + number
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_faults_of_a_release_are_told_by_their_sentence(remote) -> None:
+    """There they are called after their modules, too."""
+    said = 'Traceback (most recent call last):\n  File "core", in a\nPacketsFault: cut short'
+    with pytest.raises(BoardFault, match="stopped with PacketsFault: cut short") as refused:
+        remote(said).run("print(1)")
+    assert refused.value.raised == "PacketsFault: cut short"

@@ -14,7 +14,7 @@ from edge.host import post, rootkeys
 from edge.node import Node
 from edge.thermal import Params
 from gateway import config
-from gateway.devices.enrol import budgets, enrol, tightened
+from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.devices.enrol.granting import granted
 from gateway.intake.outcomes import Asked, Kept
 from gateway.ledger import price
@@ -65,18 +65,18 @@ class Owned:
         self.write(**changes)
         self.deployment = config.load(self.config)
         self.query = config.query(self.deployment)
-        self.made = enrol.make(
+        self.made = enrol.enrol_fleet(
             self.deployment.site.name,
             self.query.sensors[0],
             keyholder=self.query.keyholder,
             fresh=random.Random(7).randbytes,
         )
-        self.devices = enrol.known(self.made.secrets)
+        self.devices = enrol.derive_devices(self.made.secrets)
         self.limits = granted(self.query, self.deployment.rounds.every_s)
         enrol.save_devices(self.devices, self.deployment.site.devices)
         enrol.save_roots(self.made, self.holder)
-        tightened.enrolled(self.deployment.site.devices, self.devices, self.limits)
-        self._place = budgets.in_memory()
+        limitsfile.save_first(self.deployment.site.devices, self.devices, self.limits)
+        self._place = budgets.keep_in_memory()
         budgets.provision(self.made, self.limits, self._place)
         self._rounds = 0
         self.nodes: dict[str, Any] = {}

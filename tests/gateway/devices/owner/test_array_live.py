@@ -15,7 +15,7 @@ from edge.linux.enrol import enrol as settle
 from edge.linux.notify import Notify
 from edge.thermal import params_of
 from gateway import config
-from gateway.devices.enrol import enrol, single, tightened
+from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.granting import granted
 from gateway.devices.kit.siting import derive_settings
 from gateway.mechanisms.thermal.query import first_round
@@ -45,16 +45,16 @@ def site(tmp_path: Path, mosquitto: Any) -> Path:
     path.write_text(text.replace("gather_s = 5", "gather_s = 30"))
     deployment = config.load(path)
     none = enrol.Devices(deployment.site.name, bytes(range(32)), {})
-    made = single.enrolled(none, "wall", 0, keyholder=True, sensors=SENSORS)
+    made = enrol.enrol_device(none, "wall", 0, keyholder=True, sensors=SENSORS)
     fleet = enrol.Secrets(none.site, none.site_key, (made.secret,))
-    devices = enrol.known(fleet)
+    devices = enrol.derive_devices(fleet)
     limits = granted(config.query(deployment), deployment.rounds.every_s)
     enrol.save_devices(devices, deployment.site.devices)
     enrol.save_roots(enrol.Enrolment(fleet, {"wall": made.root}), tmp_path / "keyholder.json")
-    tightened.enrolled(deployment.site.devices, devices, limits)
-    link = single.link_of(deployment.mqtt, "wall", made.password, "wall-x")
+    limitsfile.save_first(deployment.site.devices, devices, limits)
+    link = enrol.make_link(deployment.mqtt, "wall", made.password, "wall-x")
     more = derive_settings(deployment)
-    single.save_board(tmp_path / "wall.device.json", made, limits, link, more)
+    enrol.save_board(tmp_path / "wall.device.json", made, limits, link, more)
     settle(str(tmp_path / "wall.device.json"), str(tmp_path / "wall"), {"name": "yours"})
     return path
 

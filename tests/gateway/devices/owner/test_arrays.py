@@ -13,7 +13,7 @@ from edge import bulk, wire
 from edge.host import post, rootkeys
 from edge.node import Node
 from gateway import config
-from gateway.devices.enrol import budgets, enrol, tightened
+from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.devices.enrol.granting import granted, worth
 from gateway.intake.outcomes import Asked, Kept
 from gateway.ledger import price
@@ -45,12 +45,12 @@ class Arrays(Owned):
             for name, (first, count) in FIRST.items()
         )
         self.made = enrol.Enrolment(enrol.Secrets("owned", site_key, devices), roots)
-        self.devices = enrol.known(self.made.secrets)
+        self.devices = enrol.derive_devices(self.made.secrets)
         enrol.save_devices(self.devices, self.deployment.site.devices)
         enrol.save_roots(self.made, self.holder)
         self.limits = granted(self.query, self.deployment.rounds.every_s)
-        tightened.enrolled(self.deployment.site.devices, self.devices, self.limits)
-        self._place = budgets.in_memory()
+        limitsfile.save_first(self.deployment.site.devices, self.devices, self.limits)
+        self._place = budgets.keep_in_memory()
         budgets.provision(self.made, self.limits, self._place)
 
     def ask(self, values: Sequence[int]) -> None:

@@ -11,9 +11,9 @@ import pytest
 from edge import disk_limits, tightening, wire
 from edge.host import post
 from gateway import config
-from gateway.devices.enrol import budgets, enrol, tightened
+from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.devices.enrol.capped import capped, tighter_cap
-from gateway.devices.enrol.together import check_together
+from gateway.devices.enrol.check import check_together
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
@@ -48,11 +48,11 @@ class Street:
         self.mqtt, self.name, self.config = mqtt, name, folder / "site.toml"
         deployment = self.asks("3/1", 4)
         self.plan = first_round(deployment, config.query(deployment))
-        self.made, self._place = enrol.make(name, 3), budgets.in_memory()
-        self.devices = enrol.known(self.made.secrets)
+        self.made, self._place = enrol.enrol_fleet(name, 3), budgets.keep_in_memory()
+        self.devices = enrol.derive_devices(self.made.secrets)
         self.limits = first_limits(deployment, config.query(deployment))
         enrol.save_devices(self.devices, deployment.site.devices)
-        tightened.enrolled(deployment.site.devices, self.devices, self.limits)
+        limitsfile.save_first(deployment.site.devices, self.devices, self.limits)
         budgets.provision(self.made, self.limits, self._place)
 
     def asks(self, epsilon: str, readings: int) -> Any:
@@ -133,7 +133,7 @@ def test_what_would_tell_more_is_not_even_sent(
     """A cheaper answer with the old budget would be a larger sum of epsilons."""
     street.asks(epsilon, readings)
     said = heatveil("tighten", "--config", street.config, "--patience", 0)
-    sent = tightened.load(config.load(street.config).site.devices, street.devices)
+    sent = limitsfile.load(config.load(street.config).site.devices, street.devices)
 
     assert said.status == 1
     assert "nothing was sent" in said.err

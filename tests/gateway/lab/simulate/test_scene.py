@@ -87,7 +87,7 @@ def test_rounds_feel_a_room_as_it_lives(site: Path, monkeypatch: pytest.MonkeyPa
     there_k, empty_k = scene._living.seen_k
     assert np.array_equal(there_k, empty_k)  # and warmed by the heater, since eight
     assert empty_k.max() > 0.5
-    made, place = enrol.make("scene", 12), budgets.in_memory()
+    made, place = enrol.enrol_fleet("scene", 12), budgets.keep_in_memory()
     budgets.provision(made, granted(query, deployment.rounds.every_s), place)
     fleet = scene.fleet(budgets.boot(made.secrets, place).devices)
     events: list[dict[str, Any]] = []
@@ -95,7 +95,7 @@ def test_rounds_feel_a_room_as_it_lives(site: Path, monkeypatch: pytest.MonkeyPa
     with (
         scene.living(fleet) as said,
         Crowd(deployment.mqtt, fleet),
-        Service(deployment, enrol.known(made.secrets), on_event=events.append) as service,
+        Service(deployment, enrol.derive_devices(made.secrets), on_event=events.append) as service,
     ):
         assert "lives from 10:00 to 14:00, 3600 times as fast as the clock" in said
         service.run()

@@ -159,7 +159,7 @@ def stood(deployment: Deployment, seen: Seen) -> Any:
 
 def devices(deployment: Deployment, count: int) -> Any:
     """Return so many devices that were enrolled for it, each with its budget."""
-    made, place = enrol.make(deployment.site.name, count), budgets.in_memory()
+    made, place = enrol.enrol_fleet(deployment.site.name, count), budgets.keep_in_memory()
     budgets.provision(made, first_limits(deployment, config.query(deployment)), place)
     return budgets.boot(made.secrets, place).devices
 

@@ -1,6 +1,10 @@
-"""Whether a deployment and the devices that are enrolled belong together."""
+"""Whether a deployment and its devices belong together, and whether its secrets lie open."""
 
+import os
+import stat
+from collections.abc import Iterator, Mapping
 from math import prod
+from pathlib import Path
 
 import structlog
 
@@ -10,10 +14,41 @@ from ... import config
 from ...deployment import Deployment
 from ...faults import OperatorFault
 from ...mechanisms import of, serving
-from . import tightened
+from . import limitsfile
 from .enrol import Devices, check_fleet
-from .exposed import exposed
 from .granting import check_pace
+
+# Where a service manager or a container puts secrets, and sees itself to who may read them.
+KEPT_BY_OTHERS = ("/run/secrets",)
+
+
+def find_exposed(
+    deployment: Deployment, environment: Mapping[str, str] = os.environ
+) -> Iterator[str]:
+    """Yield a sentence for each file of secrets that its group or everybody may read."""
+    kept = [
+        Path(place)
+        for place in (*KEPT_BY_OTHERS, environment.get("CREDENTIALS_DIRECTORY", ""))
+        if place
+    ]
+    for path, holds in (
+        (deployment.site.devices, "forge what devices say"),
+        (deployment.mqtt.password_file, "come to the broker as the gateway"),
+        (deployment.page.token_file, "read the page and its API"),
+        (deployment.store.password_file, "change what was spent"),
+    ):
+        if path is None or any(place in path.resolve().parents for place in kept):
+            continue
+        try:
+            mode = stat.S_IMODE(path.stat().st_mode)
+        except OSError:
+            continue  # that it is missing is said where it is needed
+        if mode & 0o077:
+            yield (
+                f"{path} may be read by others on this machine (mode {mode:04o}), and whoever "
+                f"does can {holds}; it is a secret of the gateway's alone. Run: chmod 600 {path}"
+            )
+
 
 WIDEST = (post.REPORT_BYTES - 64) // 4  # sensors of one device: 32 bits each, and all the rest
 
@@ -30,13 +65,13 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     sensors = prod(mechanism.sensors(deployment))
     check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
     check_widths(devices)
-    known = tightened.load(deployment.site.devices, devices)
+    known = limitsfile.load(deployment.site.devices, devices)
     held = {who: one.limits for who, one in known.items()}
     query = config.query(deployment)
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
     serving(mechanism.name).check_held(query, counts, held)
     check_pace(deployment.rounds.every_s, held)
-    for sentence in exposed(deployment):
+    for sentence in find_exposed(deployment):
         log.warning("a secret lies open", why=sentence)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gateway import config
 from gateway.deployment import Deployment
-from gateway.devices.enrol.exposed import exposed
+from gateway.devices.enrol.check import find_exposed
 
 
 @pytest.fixture
@@ -28,9 +28,9 @@ def deployment(tmp_path: Path) -> Deployment:
 
 def test_what_is_for_its_owner_alone_is_not_told(deployment: Deployment) -> None:
     """Nor what is not there at all."""
-    assert list(exposed(deployment, {})) == []
+    assert list(find_exposed(deployment, {})) == []
     deployment.site.devices.unlink()
-    assert list(exposed(deployment, {})) == []
+    assert list(find_exposed(deployment, {})) == []
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o444])
@@ -48,7 +48,7 @@ def test_what_others_may_read_is_told_with_what_it_opens(
 ) -> None:
     """And how to mend it."""
     (tmp_path / name).chmod(mode)
-    (sentence,) = exposed(deployment, {})
+    (sentence,) = find_exposed(deployment, {})
     assert words in sentence
     assert f"(mode {mode:04o})" in sentence
     assert sentence.endswith(f"chmod 600 {tmp_path / name}")
@@ -59,4 +59,4 @@ def test_what_a_service_manager_keeps_is_its_own_business(
 ) -> None:
     """Credentials of systemd have a mode of their own."""
     (tmp_path / "page.token").chmod(0o444)
-    assert list(exposed(deployment, {"CREDENTIALS_DIRECTORY": str(tmp_path)})) == []
+    assert list(find_exposed(deployment, {"CREDENTIALS_DIRECTORY": str(tmp_path)})) == []

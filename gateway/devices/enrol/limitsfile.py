@@ -26,7 +26,7 @@ class Given(NamedTuple):
     before: int = 0  # nano-rho that the fleet had spent when it came: its budget is so much less
 
 
-def beside(devices_path: Path) -> Path:
+def locate(devices_path: Path) -> Path:
     """Return where the limits of these devices are kept."""
     return devices_path.with_name("limits.json")
 
@@ -41,10 +41,10 @@ def save(devices_path: Path, site: str, given: Mapping[str, Given]) -> None:
         {"name": name, "key_id": key_id, "limits": list(limits), "before": before}
         for name, (key_id, limits, before) in given.items()
     ]
-    keyfile.write(beside(devices_path), HOLDS, site, rows)
+    keyfile.write(locate(devices_path), HOLDS, site, rows)
 
 
-def enrolled(devices_path: Path, devices: Devices, limits: Any) -> None:
+def save_first(devices_path: Path, devices: Devices, limits: Any) -> None:
     """Note the limits that newly enrolled devices were given.
 
     Raises:
@@ -60,7 +60,7 @@ def load(devices_path: Path, devices: Devices) -> dict[str, Given]:
     Raises:
         OperatorFault: there is a file, and it cannot be read.
     """
-    path = beside(devices_path)
+    path = locate(devices_path)
     if not path.exists():
         return {}
     try:
@@ -78,7 +78,7 @@ def load(devices_path: Path, devices: Devices) -> dict[str, Given]:
     }
 
 
-def following(
+def plan_next(
     names: Iterable[str],
     known: Mapping[str, Given],
     wished: Any,
@@ -137,4 +137,4 @@ def _given(_: keyfile.Row, row: keyfile.Row) -> tuple[str, Given]:
     before = row.get("before", 0)
     if not isinstance(before, int) or before < 0:
         raise ValueError(f"what was spent before {row['name']} came is no whole number")
-    return str(row["name"]), Given(keyfile.key(row, "key_id", 4), Limits(*numbers), before)
+    return str(row["name"]), Given(keyfile.parse_key(row, "key_id", 4), Limits(*numbers), before)

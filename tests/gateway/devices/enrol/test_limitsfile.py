@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from edge import limits, tightening
-from gateway.devices.enrol import enrol, tightened
+from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.granting import unspent
-from gateway.devices.enrol.tightened import Given
+from gateway.devices.enrol.limitsfile import Given
 from gateway.faults import OperatorFault
 from gateway.mechanisms import serving
 
@@ -44,7 +44,7 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
         "last": Given(KEY, unspent(WHOLE, 12 * 10**7), 12 * 10**7),
     }
     wished = WHOLE._replace(budget=10 * 10**7)
-    sent = tightened.following(known, known, wished, None, TIGHTER)
+    sent = limitsfile.plan_next(known, known, wished, None, TIGHTER)
 
     assert {name: one.budget // 10**7 for name, one in sent.items()} == {
         "old": 10,
@@ -57,25 +57,28 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
 def test_the_same_again_is_sent_as_it_was() -> None:
     """A late device would else be given another version of the same."""
     late = Given(KEY, unspent(WHOLE, 5 * 10**7)._replace(version=3), 5 * 10**7)
-    sent = tightened.following(["late"], {"late": late}, WHOLE, None, TIGHTER)
+    sent = limitsfile.plan_next(["late"], {"late": late}, WHOLE, None, TIGHTER)
 
     assert sent == {"late": late.limits}
 
 
 def test_it_is_found_again_and_a_file_from_before_says_nothing_of_it(tmp_path: Path) -> None:
     """`before` is nought where no one wrote it; what is no number is refused."""
-    path, devices = tmp_path / "devices.json", enrol.known(enrol.make("lab", 1).secrets)
+    path, devices = (
+        tmp_path / "devices.json",
+        enrol.derive_devices(enrol.enrol_fleet("lab", 1).secrets),
+    )
     (name,) = devices.by_name
     given = {name: Given(devices.by_name[name].key_id, WHOLE, 7)}
-    tightened.save(path, "lab", given)
-    assert tightened.load(path, devices) == given
+    limitsfile.save(path, "lab", given)
+    assert limitsfile.load(path, devices) == given
 
-    held = json.loads(tightened.beside(path).read_text())
+    held = json.loads(limitsfile.locate(path).read_text())
     del held["devices"][0]["before"]
-    tightened.beside(path).write_text(json.dumps(held))
-    assert tightened.load(path, devices)[name].before == 0
+    limitsfile.locate(path).write_text(json.dumps(held))
+    assert limitsfile.load(path, devices)[name].before == 0
     for wrong in (-1, "7", 1.5):
         held["devices"][0]["before"] = wrong
-        tightened.beside(path).write_text(json.dumps(held))
+        limitsfile.locate(path).write_text(json.dumps(held))
         with pytest.raises(OperatorFault, match="cannot be read"):
-            tightened.load(path, devices)
+            limitsfile.load(path, devices)

