@@ -89,7 +89,11 @@ def ways(share: np.ndarray, users: int, seed: int) -> dict[str, Way]:
     found: dict[str, Way] = {
         "quadtree, all rounds": tree(),
         "quadtree, last round": tree(estimator="last"),
-        "quadtree, 10 % drop out": tree(dropout=(1, 10)),
+        "quadtree, 10 % drop out": lambda: play(
+            replace(asked, dropout=(1, 10)),
+            world.multinomial(users * 9 // 10, share.ravel()).reshape(share.shape),
+            rng,
+        ),
         "quadtree, aim 0.2": tree(aim=0.2),
         "non-private sample": lambda: (cells / users, 1),
         "even": lambda: (np.full(share.shape, 1 / share.size), 0),

@@ -102,12 +102,15 @@ FIGURES = {
     "disk-12": "Circle crossings: Theorems VI.3 and VI.4 against counting",
     "disk-13": "W2 on the whole domain of one real set",
     "disk-14": "Trajectories: W2 of the map of all their points",
+    "quadtree-7": "MSE by how many are asked, and by how wide noise is aimed at",
+    "quadtree-8": "MSE by the size of a secure sum, and by how many drop out",
 }
 # Their modules are loaded when they are made: scipy and the solvers take a second.
 _MODULES = {
     **dict.fromkeys(("disk-8", "disk-9", "disk-13"), "disk_distances"),
     **dict.fromkeys(("disk-10", "disk-11", "disk-12"), "disk_geometry"),
     "disk-14": "trajectories",
+    **dict.fromkeys(("quadtree-7", "quadtree-8"), "quadtree_runs"),
 }
 
 
