@@ -87,9 +87,10 @@ def test_the_cipher_is_that_of_another_implementation(
             crypto.unseal(key, nonce, bad, aad)
 
 
-@pytest.mark.parametrize(
-    "point", [bytes(32), b"\1" + bytes(31), (2**255 - 19).to_bytes(32, "little")]
-)
+LOW = {"zero": bytes(32), "one": b"\1" + bytes(31), "p": (2**255 - 19).to_bytes(32, "little")}
+
+
+@pytest.mark.parametrize("point", LOW.values(), ids=LOW)
 def test_a_point_of_low_order_is_refused(point: bytes) -> None:
     """What everybody's secret makes of it is the same, and would be the key."""
     with pytest.raises(ValueError, match="low order"):
@@ -200,6 +201,7 @@ CHEAP = tally.PROMISE._replace(epsilon=(1, 2))
         (sealed_round(params=(1,)), "other params"),
         (sealed_round(0), ""),
     ],
+    ids=["no-key", "local", "understated", "loud", "no-epsilon", "params", "as-enrolled"],
 )
 def test_a_round_that_is_not_as_enrolled_costs_nothing(plan: object, why: str) -> None:
     """Whoever has the site key can sign one: the device holds it against its own limits."""
