@@ -14,8 +14,9 @@ from edge.budget import Budget
 from edge.host import post, rootkeys
 from edge.host.enrol import provision
 from edge.node import Node
-from edge.records import SealedRound
+from edge.records import Grid, Reading, SealedRound
 from edge.slots import Ram
+from gateway import mechanisms
 from tests import tally
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
@@ -40,13 +41,13 @@ def message(round: object) -> bytes:
     return bytes(post.pack_round(round, SITE_KEY, TOPIC))
 
 
-def node(allowed: str = "tally") -> tuple[Node, Budget]:
+def node(allowed: str = "tally", mechanism: str = "tally") -> tuple[Node, Budget]:
     slots = Ram()
     provision(slots, rootkeys.state_key(ROOT), rootkeys.first_chain(ROOT), LIMITS)
     budget = Budget(slots, rootkeys.state_key(ROOT))
     budget.boot()
     who = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 7, central=allowed)
-    return Node(who, budget, mechanism="tally"), budget
+    return Node(who, budget, mechanism=mechanism), budget
 
 
 def payload(frame: bytes | None, plan: SealedRound, private: bytes = PRIVATE) -> list[int]:
@@ -237,3 +238,18 @@ def test_keys_of_messages_come_from_the_stream_of_the_boot() -> None:
 
     assert secret == entropy.Tape(b"pair").below(1 << 256).to_bytes(32, "little")
     assert public == crypto.x25519(secret, crypto.BASE)
+
+
+def test_ranks_is_sealed_as_it_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its round's key opens is its own report; it is known by name alone."""
+    monkeypatch.undo()  # the device's own table
+    ranks = mechanisms.named("ranks")
+    plan = SealedRound(
+        *(*ranks.plan(ranks.query(grid=Grid((8, 8), 0), epsilon=(1, 1)), []), PUBLIC)
+    )
+    device, _ = node("ranks", "ranks")
+    where = wire.round_topic("lab", "ranks")
+    frame = device.answer(post.pack_round(plan, SITE_KEY, where), lambda grid: (3, 5))
+
+    assert device.refusal == ""
+    assert payload(frame, plan) == ranks.report(plan, Reading(7, (3, 5)), None)
