@@ -60,7 +60,7 @@ def add_counts(counts: Iterable[Counts]) -> Counts:
 def summarize(total: Counts, deaths: int, returns: int) -> str:
     """Return what became of the frames, in a sentence.
 
-    >>> summary(Counts(made=9, sent=9, acknowledged=8, received=7, lost=1), 0, 0)
+    >>> summarize(Counts(made=9, sent=9, acknowledged=8, received=7, lost=1), 0, 0)
     '9 frames sent, 8 acknowledged by the broker, 7 received by the gateway, 1 waiting, 1 lost'
     """
     said = (

@@ -131,9 +131,9 @@ def describe_budget(mechanism: str, held: Limits, left: int | None = None) -> st
     The slots hold whole nano-rho. How much of a promised epsilon those are, the cap beside them
     says: a device that tells its place pays in proportion to the epsilon of an answer.
 
-    >>> worth("thermal", Limits(1, 8, 1, 4, 1000, 0), 250)
+    >>> describe_budget("thermal", Limits(1, 8, 1, 4, 1000, 0), 250)
     '250 of 1000 nano-rho'
-    >>> worth("disk", Limits(1, 0, 1, 4, 2 * 10**9, 0), 5 * 10**8)  # an answer: 1/2 at most
+    >>> describe_budget("disk", Limits(1, 0, 1, 4, 2 * 10**9, 0), 5 * 10**8)  # an answer: 1/2 at most
     'epsilon 2 of 8'
     """
     parts = (held.budget,) if left is None else (left, held.budget)

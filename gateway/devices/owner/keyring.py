@@ -97,7 +97,7 @@ class Ring(NamedTuple):
 def parse_boots(text: str) -> list[int]:
     """Return the boots that a text names, in order.
 
-    >>> boots("3-5,9")
+    >>> parse_boots("3-5,9")
     [3, 4, 5, 9]
     """
     found: set[int] = set()
@@ -117,7 +117,7 @@ def parse_boots(text: str) -> list[int]:
 def format_boots(epochs: Iterable[int]) -> str:
     """Return boots as `boots` reads them.
 
-    >>> spans([9, 3, 4, 5])
+    >>> format_boots([9, 3, 4, 5])
     '3-5,9'
     """
     found: list[list[int]] = []
