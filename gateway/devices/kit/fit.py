@@ -231,7 +231,7 @@ def check_board(
         otherwise: what to do where it holds another's budget; None where that may end.
 
     Raises:
-        OperatorFault: it may not. It stands still then: `still.looked_at` has it go on.
+        OperatorFault: it may not. It stands still then: `resume_on_fault` has it go on.
     """
     found = interpreter.examine(board)
     brought = modules.choose_modules(board) if files is None else files

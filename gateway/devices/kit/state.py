@@ -133,7 +133,8 @@ def describe_budget(mechanism: str, held: Limits, left: int | None = None) -> st
 
     >>> describe_budget("thermal", Limits(1, 8, 1, 4, 1000, 0), 250)
     '250 of 1000 nano-rho'
-    >>> describe_budget("disk", Limits(1, 0, 1, 4, 2 * 10**9, 0), 5 * 10**8)  # an answer: 1/2 at most
+    >>> pure = Limits(1, 0, 1, 4, 2 * 10**9, 0)  # an answer: 1/2 at most
+    >>> describe_budget("disk", pure, 5 * 10**8)
     'epsilon 2 of 8'
     """
     parts = (held.budget,) if left is None else (left, held.budget)

@@ -115,7 +115,7 @@ def parse_boots(text: str) -> list[int]:
 
 
 def format_boots(epochs: Iterable[int]) -> str:
-    """Return boots as `boots` reads them.
+    """Return boots as `parse_boots` reads them.
 
     >>> format_boots([9, 3, 4, 5])
     '3-5,9'
