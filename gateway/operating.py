@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from .fields import Count, EstimatorName, Port, Positive, Section, Switch
 from .loopback import is_loopback
+from .mechanisms import USUAL
 
 _HOURS = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])")
 _PREFIX = re.compile(r"[^/+#\x00-\x1f$][^+#\x00-\x1f]*")
@@ -37,7 +38,7 @@ Time = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 class Rounds(Section):
     """How the rounds run; seconds."""
 
-    mechanism: str = "thermal"
+    mechanism: str = USUAL
     estimator: EstimatorName = "auto"
     calibration: Literal["exact", "paper"] = "exact"
     sampler: Literal["exact", "table"] = "exact"  # what devices draw noise from

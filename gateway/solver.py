@@ -146,7 +146,6 @@ class Solver:
 def work(pipe: Connection, limit_s: float) -> None:
     """Draw maps until the other end of the pipe closes; runs in the worker."""
     from .mechanisms import named
-    from .vacant import cleared
 
     def compiling(begun: bool) -> None:
         pipe.send(_BEGUN if begun else _OVER)
@@ -164,7 +163,7 @@ def work(pipe: Connection, limit_s: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, 2 * limit_s + 1)
         try:
             result: Any = (
-                cleared(query, releases, vacant[0], compiling)
+                named(mechanism).clear(query, releases, vacant[0], compiling)
                 if vacant
                 else named(mechanism).recover(query, releases)
             )

@@ -16,7 +16,7 @@ from .certainty import told
 from .deployment import Deployment
 from .intake.outcomes import Who
 from .ledger import Ledger
-from .mechanisms import of, serving
+from .mechanisms import Mechanism, of, serving
 from .rounds import OpenRound
 from .terms import unit_of
 
@@ -32,15 +32,26 @@ SILENCE = (
 
 def ready(deployment: Deployment, enrolled: int) -> Event:
     """The service is connected and about to ask."""
+    mechanism = of(deployment)
     return {
         "kind": "ready",
         "site": deployment.site.name,
-        "mechanism": deployment.rounds.mechanism,
+        **vocabulary(mechanism),
         "shape": list(deployment.room.cells),
         "cell_mm": deployment.room.cell_mm,
-        "sensors": list(of(deployment).sensors(deployment)),
+        "sensors": list(mechanism.sensors(deployment)),
         "enrolled": enrolled,
         "insecure": deployment.mqtt.insecure,
+    }
+
+
+def vocabulary(mechanism: Mechanism) -> Event:
+    """What a mechanism reads, and what the page calls things."""
+    who, of_all, page = mechanism.words.who, mechanism.words.of_all, mechanism.words.page
+    return {
+        "mechanism": mechanism.name,
+        "reads": mechanism.reads,
+        "words": {"who": who, "of_all": of_all, "page": dict(page)},
     }
 
 

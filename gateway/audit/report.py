@@ -18,7 +18,7 @@ from .layers import GUIDE, LAYERS
 # row, which shows the worst of them: one that fails, else one that was not measured, else the one
 # nearest to its limit.
 
-RANKS = ("holds", "not measured", "fails")  # the worst last
+GRADES = ("holds", "not measured", "fails")  # the worst last
 VERDICTS = {"holds": "holds", "not measured": "*not measured*", "fails": "**FAILS**"}
 NUMBERS = ("promised", "measured", "proven", "unit")  # left out where all are plain facts
 
@@ -33,7 +33,7 @@ class Row(NamedTuple):
     @property
     def worst(self) -> int:
         """The place of the claim to show."""
-        ranks = [(RANKS.index(claim.outcome), times(claim)) for claim in self.claims]
+        ranks = [(GRADES.index(claim.outcome), times(claim)) for claim in self.claims]
         return ranks.index(max(ranks))
 
     @property

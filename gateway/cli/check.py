@@ -262,7 +262,7 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
             "devices",
             f"{_counted(sensors - read, 'sensor')} without a device; the map is drawn with the "
             "others. Enrol more, "
-            "or say under [sensors] or [disk] that there are fewer",
+            "or say in the file that there are fewer",
         )
     if deployment.rounds.quorum > len(devices.by_name):
         yield fault(
@@ -304,7 +304,7 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
     try:
         siting.compute_plane(deployment)
     except OperatorFault as wrong:
-        yield note("disk", f"no board with a receiver can be provisioned: {wrong}")
+        yield note("devices", f"no board with a receiver can be provisioned: {wrong}")
     if deployment.mqtt.insecure:
         yield note(
             "mqtt",

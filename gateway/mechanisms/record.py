@@ -191,6 +191,11 @@ class Mechanism(Verbs):
         check_possible(release, path): refuses what no noise can have made.
         read_csv(path, query): releases of a plain table of readings; None where there is none.
         calibrate(query, ...): what `heatveil calibrate` prints.
+        play_frames(**flags): what `play --frames` prints, of recorded frames; demo(sensors,
+            epsilon, rounds, ...): runs `heatveil demo`; None where there is none.
+
+    In a room with a file:
+        clear(query, releases, vacancy, compiling): what `recover` gives, less the empty room.
     """
 
     trust: Literal["local", "distributed", "central"]
@@ -227,6 +232,9 @@ class Mechanism(Verbs):
     check_possible: Callable[[Any, Any], None] = _usual.nothing
     read_csv: Callable[[Any, Any], list[Any]] | None = None
     calibrate: Callable[..., Any] = _usual.calibrate
+    play_frames: Callable[..., list[str]] | None = None
+    demo: Callable[..., None] | None = None
+    clear: Callable[..., Any] = _usual.clear
 
     def __post_init__(self) -> None:
         asked = {one.name for one in fields(self.query)}

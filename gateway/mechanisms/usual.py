@@ -103,6 +103,13 @@ def facts(found: Found) -> list[Fact]:
 # On the command line.
 
 
+def clear(query: Any, releases: Any, vacancy: Any, compiling: Any) -> Any:
+    """Return what `recover` gives: there is no warmth of an empty room to take off."""
+    from . import of_query
+
+    return of_query(query).recover(query, releases)
+
+
 def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     """Return how far the map is from the truth beside an even one."""
     truth = played.world.truth

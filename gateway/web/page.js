@@ -16,7 +16,7 @@ const drawn = ["map", "release"];
 const show = {
   ready: (event) => {
     room.cells = event;
-    dress(event.mechanism);
+    dress(event);
     at("site").textContent = `${event.site}, ${plural(event.enrolled, kind().one)}`;
     at("clear").hidden = !event.insecure;
   },

@@ -56,7 +56,7 @@ def forged(round: Round, rng: Any, newest: int) -> Round:
         elif kind == 8:
             number = max(0, newest - rng.below(3))
         elif rng.below(2):
-            mechanism = "thermal"
+            mechanism = "another"
         else:
             shape = (max(0, grid.shape[0] + rng.below(4) - 2), grid.shape[1] + rng.below(2))
             grid = grid._replace(shape=shape)

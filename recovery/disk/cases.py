@@ -129,7 +129,7 @@ def bent(round: Round) -> Iterator[tuple[str, Round]]:
         ("a row of none", round.guarantee, (reach, far, near, num, den, *octant, 0, 0)),
     ):
         yield words, round._replace(params=params, guarantee=promise)
-    yield "another mechanism", round._replace(mechanism="thermal")
+    yield "another mechanism", round._replace(mechanism="another")
 
 
 def drawing(round: Round) -> Callable[[Any], Any]:

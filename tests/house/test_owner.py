@@ -32,7 +32,7 @@ def opening(names: set[str]) -> set[str]:
 @pytest.mark.long
 def test_the_service_loads_nothing_that_takes_noise_off() -> None:
     """A gateway that could would one day be told to, by somebody else."""
-    service = loaded("gateway.cli", "gateway.cli.serve", "gateway.cli.demo")
+    service = loaded("gateway.cli", "gateway.cli.serve", "gateway.mechanisms.thermal.demo")
 
     assert "gateway.intake.writer" in service
     assert "gateway.cli.commands.owner" in service  # its flags alone

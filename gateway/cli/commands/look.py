@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ...faults import OperatorFault
+from ...mechanisms import TABLE, USUAL
 from . import flags
 
 Optional = Annotated[Path | None, typer.Option("--config", help="The deployment file, TOML.")]
@@ -37,9 +38,7 @@ def config(
     schema: Annotated[
         bool, typer.Option("--schema", help="Its JSON Schema, for editors.")
     ] = False,
-    mechanism: Annotated[
-        str, typer.Option(help="Whose sample: thermal for warmth, disk for people.")
-    ] = "thermal",
+    mechanism: Annotated[str, typer.Option(help=f"Whose sample: {' or '.join(TABLE)}.")] = USUAL,
 ) -> None:
     """Print a deployment file to begin with, or what may stand in one.
 

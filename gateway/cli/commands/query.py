@@ -58,15 +58,23 @@ def play(
     if "frames" in chosen.flags:
         flags.check_frames(context, frames, given)
     if frames is not None:
-        from ...lab.array_frames import Clips
-        from ...lab.array_play import Asked, play_frames
-
-        clips = Clips(frames, clip, background, fit, every, frames_count)
+        if chosen.play_frames is None:
+            raise RuntimeError(f"{mechanism} takes --frames and cannot play them")
         ratios = {name: given[name] for name in ("epsilon", "delta") if name in given}
-        asked = Asked(
-            clips, settings=tuple(settings or ()), label=people, seed=seed, files=files, **ratios
+        lines = chosen.play_frames(
+            frames=frames,
+            clip=clip,
+            background=background,
+            fit=fit,
+            every=every,
+            frames_count=frames_count,
+            settings=tuple(settings or ()),
+            label=people,
+            seed=seed,
+            files=files,
+            **ratios,
         )
-        typer.echo("\n".join(play_frames(mechanism, asked)))
+        typer.echo("\n".join(lines))
         return
     seen = {
         "sources": sources,

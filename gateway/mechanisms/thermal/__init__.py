@@ -8,6 +8,9 @@ from recovery.thermal.guarantee import priced_delta
 from ..record import Exported, Fold, Mechanism, Module, Serving
 from ..words import Words
 
+_array_play = Module(__name__, "array_play")
+_demo = Module(__name__, "demo")
+_vacant = Module(__name__, "vacant")
 _calibrate = Module(__name__, "calibrate")
 _deployment = Module(__name__, "deployment")
 _picture = Module(__name__, "picture")
@@ -109,4 +112,7 @@ MECHANISM = Mechanism(
     check_possible=_published.check_possible,
     read_csv=_published.read_csv,
     calibrate=_calibrate.calibrate,
+    play_frames=_array_play.play_flags,
+    demo=_demo.run,
+    clear=_vacant.cleared,
 )

@@ -9,7 +9,9 @@ import pytest
 from playwright.sync_api import Page as Tab
 
 import gateway.web
+from gateway.mechanisms import named
 from gateway.operate.health import Health, health_event
+from gateway.telling import vocabulary
 from gateway.web.server import Page
 
 Opened = Callable[..., Tab]
@@ -18,7 +20,7 @@ TOKEN = "correct-horse-battery"
 READY = {
     "kind": "ready",
     "site": "lab",
-    "mechanism": "thermal",
+    **vocabulary(named("thermal")),
     "shape": [4, 1],
     "cell_mm": 1000,
     "sensors": [4, 1],

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
+from gateway.mechanisms import named
+from gateway.telling import vocabulary
 from gateway.web import server
 
 COLUMNS, ROWS, REACH = 6, 4, 1
 READY = {
     "kind": "ready",
     "site": "square",
-    "mechanism": "disk",
+    **vocabulary(named("disk")),
     "shape": [COLUMNS, ROWS],
     "cell_mm": 2000,
     "sensors": [40, 1],

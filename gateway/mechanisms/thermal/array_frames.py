@@ -20,8 +20,8 @@ from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, plan
 from recovery.thermal.frames import Blur, fit_blur, people, recover
 
-from ..faults import OperatorFault
-from ..mechanisms.flags import undrawn
+from ...faults import OperatorFault
+from ..flags import undrawn
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

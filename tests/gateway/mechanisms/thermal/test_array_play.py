@@ -9,8 +9,8 @@ import pytest
 from gateway.cli import main
 from gateway.cli.play import Files
 from gateway.faults import OperatorFault
-from gateway.lab.array_frames import Clips
-from gateway.lab.array_play import Asked, play_frames
+from gateway.mechanisms.thermal.array_frames import Clips
+from gateway.mechanisms.thermal.array_play import Asked, play_frames
 from recovery.maps.heatmap import from_npz
 
 DOORWAY, CEILING = "grideye8x8_doorway.npz", "grideye8x8_ceiling.npz"
@@ -45,7 +45,7 @@ def doorway(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[
     folder = tmp_path_factory.mktemp("doorway")
     files = Files(folder / "map.npz", folder / "scores.json", folder / "frame.png")
     clips = Clips(data / "thermal" / DOORWAY, "two_people", "background", "one_person")
-    return play_frames("thermal", Asked(clips, "1000/1", seed=1, files=files)), files
+    return play_frames(Asked(clips, "1000/1", seed=1, files=files)), files
 
 
 @pytest.mark.long
@@ -106,7 +106,7 @@ def test_the_blur_of_real_people_is_near_a_gaussian(data: Path, tmp_path: Path) 
         frames=8,
     )
     files = Files(scores=tmp_path / "scores.json")
-    play_frames("thermal", Asked(clips, label=1, seed=1, files=files))
+    play_frames(Asked(clips, label=1, seed=1, files=files))
     found = json.loads((tmp_path / "scores.json").read_text())
     rows = {row["epsilon"]: row for row in found["by_epsilon"]}
 
@@ -127,7 +127,7 @@ def test_the_log_of_the_ceiling_is_played_without_its_broken_frames(data: Path) 
     )
 
     assert "3 frames of log_frames hold noughts and are dropped." in play_frames(
-        "thermal", Asked(clips, seed=1)
+        Asked(clips, seed=1)
     )
 
 
@@ -137,14 +137,14 @@ def test_a_seed_repeats_a_play_and_its_absence_does_not(clip_file: Path) -> None
     once = asked(clip_file, "one", "empty", "one")
     fresh = Asked(once.clips)
 
-    assert play_frames("thermal", once) == play_frames("thermal", once)
-    assert play_frames("thermal", fresh) != play_frames("thermal", fresh)
+    assert play_frames(once) == play_frames(once)
+    assert play_frames(fresh) != play_frames(fresh)
 
 
 @pytest.mark.long
 def test_broken_frames_are_dropped_and_counted(clip_file: Path) -> None:
     """A frame of noughts is an array that did not answer."""
-    told = play_frames("thermal", asked(clip_file, "broken", "empty", "one"))
+    told = play_frames(asked(clip_file, "broken", "empty", "one"))
 
     assert told[0] == "8 frames of broken hold noughts and are dropped."
 
@@ -168,7 +168,7 @@ def test_clips_that_cannot_be_played_are_refused(
 ) -> None:
     """Each in one line that says which flag, what there is instead, and what to do."""
     with pytest.raises(OperatorFault, match=complaint):
-        play_frames("thermal", asked(clip_file, clip, background, fit))
+        play_frames(asked(clip_file, clip, background, fit))
 
 
 def test_a_file_that_is_cut_short_is_refused(clip_file: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_file_that_is_cut_short_is_refused(clip_file: Path) -> None:
     half.write_bytes(clip_file.read_bytes()[:900])
 
     with pytest.raises(OperatorFault, match="^--frames: .* cannot be read"):
-        play_frames("thermal", asked(half, "one", "empty", "one"))
+        play_frames(asked(half, "one", "empty", "one"))
 
 
 @pytest.mark.parametrize(

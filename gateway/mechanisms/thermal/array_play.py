@@ -29,14 +29,15 @@ from recovery.thermal.curve import curve
 from recovery.thermal.frames import recover
 from recovery.thermal.query import protected_cells
 
-from .. import mechanisms
-from ..cli.play import Files
-from ..faults import OperatorFault
-from ..mechanisms.flags import query_of
-from ..mechanisms.scores import Watch, scores
-from ..mechanisms.thermal.words import facts
-from ..output import Writer, as_json, check_places, write_all
+from ... import mechanisms
+from ...cli.play import Files
+from ...faults import OperatorFault
+from ...output import Writer, as_json, check_places, write_all
+from ..flags import query_of
+from ..scores import Watch, scores
+from . import MECHANISM
 from .array_frames import Clips, Drawn, Recorded, drawn, recorded, seen
+from .words import facts
 
 Floats = NDArray[np.float64]
 
@@ -277,17 +278,26 @@ class Asked:
     files: Files = field(default_factory=Files)
 
 
-def play_frames(name: str, asked: Asked) -> list[str]:
+def play_flags(
+    *,
+    frames: Path,
+    clip: str | None,
+    background: str | None,
+    fit: str | None,
+    every: int | None,
+    frames_count: int,
+    **others: Any,
+) -> list[str]:
+    """Return what `play_frames` does of these flags, and of those that are fields of `Asked`."""
+    return play_frames(Asked(Clips(frames, clip, background, fit, every, frames_count), **others))
+
+
+def play_frames(asked: Asked) -> list[str]:
     """Play the frames, write the files, and return the lines to print.
 
     Raises:
         OperatorFault: an argument or an input file is wrong; then nothing was written.
     """
-    if mechanisms.named(name).name != thermal.NAME:
-        raise OperatorFault(
-            f"{name} was given --frames; only {thermal.NAME} takes frames of a thermal array, for "
-            f"they are readings of warmth. Write heatveil play {thermal.NAME} --frames"
-        )
     if asked.files.published:
         raise OperatorFault(
             "--published was given with --frames; it cannot be, for heatveil recover knows no "
@@ -298,7 +308,7 @@ def play_frames(name: str, asked: Asked) -> list[str]:
     rng = sealed(os.urandom(32)) if asked.seed is None else Tape(b"frames %d" % asked.seed)
     watch = Watch()
     mechanisms.play(
-        watch.over(replace(mechanisms.named(name), recover=recover), asked.seed is not None),
+        watch.over(replace(MECHANISM, recover=recover), asked.seed is not None),
         query,
         lambda round: [array.reading(round, round.number - 1)],
         rng,
@@ -332,7 +342,7 @@ def _prepared(asked: Asked) -> tuple[Recorded, Query]:
         OperatorFault: a flag or the file is wrong.
     """
     words: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta}
-    asks = partial(query_of, mechanisms.named(thermal.NAME))
+    asks = partial(query_of, MECHANISM)
     first = asks(asked.settings, **words, cells="8x8", sensors="8x8")
     array = recorded(asked.clips, first.step or Fraction(1, 4))
     side, frames = array.counts.shape[1], len(array.counts)

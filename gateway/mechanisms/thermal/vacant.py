@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from edge.records import Release
 from recovery.thermal.vacancy import Belief, Empty, faded, judged, unlearnt
 
-from .outdoors import outdoors
-from .roomfile import Cleared, Vacancy
+from ...outdoors import outdoors
+from ...roomfile import Cleared, Vacancy
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def cleared(
     from physics.instruments.presets import named
     from physics.rooms.vacant import DAY_S, Vacant
 
-    from .lab.simulate.rooms import room_of, seen_by
+    from ...lab.simulate.rooms import room_of, seen_by
 
     marching(True)
     room = room_of(asked.plan)

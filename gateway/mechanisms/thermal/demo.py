@@ -30,27 +30,27 @@ from physics.scenes import Scene, random_sources
 from recovery.thermal import Query
 from recovery.thermal.query import cell_m
 
-from .. import config, logs
-from ..certainty import heard as certainty
-from ..deployment import Deployment
-from ..devices.broker.embedded import run_broker
-from ..devices.enrol import budgets, enrol
-from ..devices.enrol.granting import granted
-from ..devices.fleet.crowd import Crowd
-from ..mechanisms.flags import ratio
-from ..mechanisms.scores import SEEDED, data_free, scores
-from ..mechanisms.summary import Floats, most_of, places_of_most, written
-from ..mechanisms.thermal.query import first_round
-from ..mechanisms.thermal.words import doubt_lines, in_words
-from ..mechanisms.thermal.world import Room, fleet_in
-from ..operate.health import PARTS, Health
-from ..output import check_places, make_folder, write_all
-from ..serving import Service
-from ..storage.places import place_of
-from ..storage.reader import Reader
-from ..telling import Event
-from ..web.server import Page
-from .serve import on_signal, shown
+from ... import config, logs
+from ...certainty import heard as certainty
+from ...cli.serve import on_signal, shown
+from ...deployment import Deployment
+from ...devices.broker.embedded import run_broker
+from ...devices.enrol import budgets, enrol
+from ...devices.enrol.granting import granted
+from ...devices.fleet.crowd import Crowd
+from ...operate.health import PARTS, Health
+from ...output import check_places, make_folder, write_all
+from ...serving import Service
+from ...storage.places import place_of
+from ...storage.reader import Reader
+from ...telling import Event
+from ...web.server import Page
+from ..flags import ratio
+from ..scores import SEEDED, data_free, scores
+from ..summary import Floats, most_of, places_of_most, written
+from .query import first_round
+from .words import doubt_lines, in_words
+from .world import Room, fleet_in
 
 # Shows in a terminal what the service tells, and keeps what a report needs at the end.
 
@@ -234,7 +234,7 @@ def _promise(room: Room, heard: Audience, seeded: bool) -> list[str]:
 
 
 def _draw(room: Room, heard: Audience, mass: Floats | None, titles: Any, path: Path) -> None:
-    from ..mechanisms.thermal.picture import Picture, draw  # half a second
+    from .picture import Picture, draw  # half a second
 
     exponent = params_of(first_round(room.query)).exponent
     values = np.array([event["values"] for event in heard.releases], dtype=np.float64)
