@@ -25,8 +25,10 @@ PLACES = (
     r"physics/crowds/{}\.py",
 )
 
+_ANY = re.compile("|".join(NAMES), re.IGNORECASE)
+
 # Where a word is no mechanism: the disk that files lie on.
-ELSE = {"gateway/operate/vitals.py", "gateway/web/panels.js"}
+ELSE = {"gateway/operate/health.py", "gateway/web/panels.js"}
 
 # Who still knows a mechanism, with how many names: a line may go and a number may fall, and
 # nothing is added.
@@ -47,9 +49,9 @@ KNOWN: dict[str, int] = {
     "gateway/cli/doctor.py": 2,
     "gateway/cli/provision.py": 2,
     "gateway/devices/enrol/granting.py": 2,
-    "gateway/devices/fleet/forms.py": 4,
+    "gateway/devices/fleet/children.py": 1,
     "gateway/devices/fleet/inside.py": 1,
-    "gateway/devices/fleet/interpreters.py": 1,
+    "gateway/devices/fleet/micropython.py": 4,
     "gateway/devices/fleet/people.py": 1,
     "gateway/devices/kit/boardfile.py": 3,
     "gateway/devices/kit/fit.py": 2,
@@ -106,6 +108,8 @@ def named(source: str) -> Iterator[tuple[int, str]]:
 def known(path: Path) -> list[tuple[int, str]]:
     """Return what a file names that is not its own, on which lines."""
     text = path.read_text("utf-8")
+    if not _ANY.search(text):
+        return []
     if path.suffix == ".py":
         found = list(named(text))
     else:

@@ -1,6 +1,8 @@
 """The table of mechanisms, and `play` as the definition of the whole protocol."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +12,9 @@ from edge.records import Grid, Reading
 from gateway.faults import OperatorFault
 from gateway.mechanisms import MECHANISMS, Mechanism, Verbs, named, play
 from recovery.maps.guarantee import sentences
-from recovery.maps.heatmap import Heatmap
+from recovery.maps.heatmap import Heatmap, from_npz
 from recovery.thermal import Query
+from tests.contract.cases import WORDS
 
 
 def test_every_mechanism_is_found_by_its_name() -> None:
@@ -83,3 +86,25 @@ def test_thermal_is_played_in_memory_from_readings_to_a_map() -> None:
 
     assert isinstance(result, Heatmap)
     assert result.mass.shape == (1, 20)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: one.name)
+def test_what_is_published_leads_to_the_same_map(
+    mechanism: Mechanism, heatveil: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Play, publish, recover, with every file: the whole way, of each mechanism in the table."""
+    names = ("map.npz", "scores.json", "map.png", "public.json")
+    out, scores, plot, public = (tmp_path / name for name in names)
+    written = ("--out", out, "--scores", scores, "--plot", plot, "--published", public)
+    words = WORDS[mechanism.name].split()
+    said = heatveil("play", mechanism.name, *words, "--seed", 1, *written)
+    assert (said.status, said.err) == (0, "")
+    again = heatveil("recover", public, "--out", tmp_path / "again.npz", "--plot", plot)
+    assert (again.status, again.err) == (0, "")
+
+    once, twice = from_npz(out), from_npz(tmp_path / "again.npz")
+    assert (once.mass == twice.mass).all()
+    assert json.loads(public.read_text())["mechanism"] == mechanism.name
+    assert json.loads(scores.read_text())["reports"] > 0
+    assert said.out.splitlines()[-3:] == again.out.splitlines()[-3:]  # the promise
