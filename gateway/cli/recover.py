@@ -94,11 +94,12 @@ def _query(mechanism: Mechanism, written: Any) -> Any:
             asked[name] = tuple(value)
         elif name == "furniture":
             asked[name] = tuple(tuple(rectangle) for rectangle in value)
+        elif value is None:
+            asked[name] = None
         elif value == "0/1":  # a ratio that is nought, which no flag takes
             asked[name] = 0, 1
         else:
-            text = "none" if value is None else str(value)
-            asked[name] = field_of(name, text, name, mechanism)
+            asked[name] = field_of(name, str(value), name, mechanism)
     return from_fields(mechanism, asked)
 
 

@@ -23,6 +23,7 @@ PLACES = (
     r"edge/(mechanisms/)?{}(_\w+)?(\.py|/.*)",
     r"(recovery|gateway/mechanisms)/{}/.*",
     r"physics/crowds/{}\.py",
+    r"gateway/lab/reproduce/{}_\w+\.py",  # figures of its paper
 )
 
 _ANY = re.compile("|".join(NAMES), re.IGNORECASE)
@@ -61,8 +62,6 @@ KNOWN: dict[str, int] = {
     "gateway/devices/kit/state.py": 2,
     "gateway/devices/owner/unveiling.py": 1,
     "gateway/lab/reproduce/contenders.py": 6,
-    "gateway/lab/reproduce/disk_distances.py": 1,
-    "gateway/lab/reproduce/disk_geometry.py": 4,
     "gateway/lab/simulate/day.py": 1,
     "gateway/lab/simulate/report.py": 2,
     "gateway/lab/simulate/rooms.py": 1,
