@@ -11,7 +11,6 @@ from .. import config
 from ..devices.enrol import enrol
 from ..devices.enrol.enrol import Device, Devices
 from ..devices.kit import boards, interpreter, link, modules, selftest, state
-from ..devices.kit.boardfile import THERMAL
 from ..devices.kit.boards import Board, BoardFault
 from ..devices.kit.needs import (
     FIGURES,
@@ -26,6 +25,7 @@ from ..devices.kit.needs import (
     plan_device,
 )
 from ..faults import OperatorFault
+from ..mechanisms import named, of
 
 # Says what a board will need: days of battery, memory, flash, bytes; and how it is known.
 
@@ -66,7 +66,7 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int]:
     from ..mechanisms import first_limits
 
     deployment = config.load(path)
-    tells = deployment.rounds.mechanism != THERMAL
+    tells = of(deployment).reads == "place"
     sensor = sensor or (TELL[0] if tells else USUAL)
     if tells != (sensor in TELL):
         what, names = ("a place", TELL) if tells else ("warmth", set(SENSORS) - set(TELL))
@@ -323,7 +323,11 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
     say(f"interpreter  MicroPython {found['version']} on {found['platform']}, {found['chip']}")
     if device := told.get("device"):
         if device["name"]:
-            tells = "reads" if device["mechanism"] == THERMAL else "tells its place by"
+            tells = (
+                "reads"
+                if named(device["mechanism"]).reads == "temperature"
+                else "tells its place by"
+            )
             say(
                 f"device       {device['name']} of {device['site']}, {device['mode']}, key "
                 f"{device['key']}, {tells} {device['driver']}"

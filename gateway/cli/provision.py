@@ -23,7 +23,7 @@ from ..devices.kit import (
     siting,
     state,
 )
-from ..devices.kit.boardfile import THERMAL, Held
+from ..devices.kit.boardfile import Held
 from ..devices.kit.boards import Board
 from ..devices.kit.provisioning import Kit
 from ..devices.kit.start import start
@@ -136,7 +136,7 @@ def suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
     """
     settings.make_config(held, own)
     fit.check_count(own, held)
-    if held.mechanism != THERMAL:
+    if held.reads == "place":
         siting.check_place(own, deployment.room.grid)
     asked, step = first_round(deployment, config.query(deployment)), fit.find_step(own)
     fit.check_device(deployment, asked, held, step)
@@ -152,7 +152,7 @@ def moved(deployment: Deployment, held: Held) -> Held:
     """
     old = held.link
     new = enrol.make_link(deployment.mqtt, old["username"], old["password"], old["client_id"])
-    plane = siting.derive_settings(deployment).get("plane") if held.mechanism != THERMAL else None
+    plane = siting.derive_settings(deployment).get("plane") if held.reads == "place" else None
     same = new == old and plane in (None, held.more.get("plane"))
     return held if same else boardfile.renew(held, new, plane)
 

@@ -21,12 +21,13 @@ from edge.limits import Limits
 from edge.slots import COUNT, Ram
 
 from ...faults import OperatorFault
+from ...mechanisms import named
 from ..enrol import keyfile
 from ..enrol.enrol import HOLDS, identity_of
 
 LINK = "the link of one device"  # as `enrol.save_link` writes it
 MORE = ("tables", "mechanism", "plane")
-THERMAL = "thermal"
+THERMAL = "thermal"  # of a file that names none
 HANDED = "what is left of one device's file"
 
 
@@ -50,6 +51,11 @@ class Held(NamedTuple):
     def mechanism(self) -> str:
         """Return what it answers for the life of its key."""
         return str(self.more.get("mechanism", THERMAL))
+
+    @property
+    def reads(self) -> str:
+        """What its mechanism reads, "temperature" or "place"; OperatorFault for an unknown one."""
+        return named(self.mechanism).reads
 
     @property
     def given(self) -> bool:

@@ -27,7 +27,7 @@ from ...ledger import paid_at_release
 from ...loopback import is_loopback
 from ..build import parts
 from . import interpreter, modules, state
-from .boardfile import THERMAL, Held
+from .boardfile import Held
 from .boards import Board, BoardFault, list_files
 from .interpreter import Interpreter
 
@@ -146,7 +146,7 @@ def check_count(own: dict[str, Any], held: Held) -> None:
     Raises:
         OperatorFault: it reads more, or fewer.
     """
-    count, who = find_count(own) if held.mechanism == THERMAL else 1, held.identity
+    count, who = find_count(own) if held.reads == "temperature" else 1, held.identity
     if count is not None and count != who.sensors:
         raise OperatorFault(
             f"the driver {own['driver']['name']} of the settings reads {count} sensors and "
@@ -172,7 +172,7 @@ def check_device(deployment: Deployment, asked: Any, board: Held, step: Any) -> 
     def objection(step: Any) -> str:
         if board.mechanism != asked.mechanism:
             return f"it asks for {asked.mechanism}, and the device has {board.mechanism}"
-        if board.mechanism == THERMAL:
+        if board.reads == "temperature":
             return str(refusals.objection(asked, who, held, newest, step, may))
         half, _ = disk_half.half(board.mechanism, who, None, None, False)
         keyed = paid_at_release(asked.guarantee)

@@ -23,6 +23,7 @@ from edge.records import Grid, Guarantee, Report, Round
 from edge.slots import COUNT
 
 from ...faults import OperatorFault, suggestion
+from ...mechanisms import named
 
 
 class Figure(NamedTuple):
@@ -296,7 +297,7 @@ def compute_needs(plan: Plan) -> Needs:
 
 def plan_device(mechanism: str, driver: str, readings: int, limits: Limits) -> Plan:
     """Return the plan of a device whose answers take as long as any: by the exact sampler."""
-    sensor = driver if mechanism == thermal.NAME else TELL[0]
+    sensor = driver if named(mechanism).reads == "temperature" else TELL[0]
     return Plan(sensor, readings, DAY_S, limits.variance, 1.0)
 
 

@@ -19,6 +19,7 @@ from edge.host.enrol import provision
 from edge.node import Node
 from edge.records import Grid, Guarantee, Round
 
+from ...mechanisms import named
 from ..build.parts import CONFIG, FOLDER
 from .boards import Board, BoardFault
 
@@ -106,9 +107,9 @@ def run_selftest(board: Board, mechanism: str) -> Passed:
     """Return what the check found that is of a board's mechanism.
 
     Raises:
-        BoardFault: as `checked`, or as `selftest_place.checked`.
+        BoardFault: as `check_frame`, or as `selftest_place.check_places`.
     """
-    if mechanism == thermal.NAME:
+    if named(mechanism).reads == "temperature":
         return check_frame(board)
     from . import selftest_place
 

@@ -21,7 +21,8 @@ from edge.records import Grid
 
 from ...deployment import Deployment
 from ...faults import OperatorFault
-from .boardfile import THERMAL, Held
+from ...mechanisms import of
+from .boardfile import Held
 
 AXIS_M = 6378137.0  # a, of WGS 84
 FLAT = 1 / 298.257223563
@@ -149,7 +150,7 @@ def derive_settings(deployment: Deployment) -> dict[str, Any]:
         OperatorFault: the grid is none that a device could find its cell in.
     """
     more: dict[str, Any] = {"tables": True} if deployment.rounds.sampler == "table" else {}
-    if deployment.rounds.mechanism != THERMAL:
+    if of(deployment).reads == "place":
         more["mechanism"] = deployment.rounds.mechanism
     if plane := compute_plane(deployment):
         more["plane"] = plane
@@ -163,7 +164,7 @@ def check_driver(told: config.Config, held: Held) -> None:
         OperatorFault: it has none, or could not tell its place with it.
     """
     name, who = told.driver["name"], held.identity.name
-    if held.mechanism == THERMAL:
+    if held.reads == "temperature":
         if name not in PLACES:
             return
         raise OperatorFault(

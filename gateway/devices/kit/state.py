@@ -15,8 +15,8 @@ from edge.board.assemble import LEASE, SHARE
 from edge.disk_limits import promised
 from edge.limits import Limits, price
 
+from ...mechanisms import named
 from ..build.parts import CONFIG, FOLDER
-from .boardfile import THERMAL
 from .boards import Board
 
 _ASK = """
@@ -138,7 +138,7 @@ def describe_budget(mechanism: str, held: Limits, left: int | None = None) -> st
     'epsilon 2 of 8'
     """
     parts = (held.budget,) if left is None else (left, held.budget)
-    if mechanism == THERMAL:
+    if named(mechanism).reads == "temperature":
         return f"{' of '.join(map(str, parts))} nano-rho"
     ratios = [promised(held._replace(budget=part)) for part in parts]
     return f"epsilon {' of '.join(f'{num / den:.6g}' for num, den in ratios)}"
