@@ -75,11 +75,9 @@ def numbers(round):
 
 
 def bits(round):
-    """Return how many bits one number of a payload has."""
-    p, width = params_of(round), 1
-    while max(p.units, 1 << 2 * (p.first + len(p.weights) - 1)) >> width:
-        width += 1
-    return width
+    """Return how many bits one number of a payload has on the wire."""
+    p = params_of(round)
+    return 16 if max(p.units, 1 << 2 * (p.first + len(p.weights) - 1)) < 1 << 15 else 32
 
 
 def epsilons(round):

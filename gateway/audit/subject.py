@@ -208,7 +208,8 @@ class Shared(Protocol):
 class Central(Protocol):
     """A mechanism whose gateway is trusted: devices tell the truth, and `release` blurs it.
 
-    NAME: of the mechanism. KIND: "central". Neighbours: one user's input is another one.
+    NAME: of the mechanism. KIND: "central". Neighbours: one user's input is another one, or is
+    that of a user who is absent, where there is such an input.
     """
 
     NAME: str
@@ -219,6 +220,9 @@ class Central(Protocol):
 
     def inputs(self, round: Any) -> Sequence[Any]:
         """Return a few readings that a device may hold, the extremes and beyond included."""
+
+    def absent(self, round: Any) -> int | None:
+        """Return which input is a user who is not there; None where each may be another."""
 
     def gathered(self, round: Any, payloads: Sequence[Sequence[int]]) -> Sequence[int]:
         """Return the whole numbers that a release blurs, before any noise."""

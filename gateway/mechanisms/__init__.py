@@ -20,6 +20,7 @@ TABLE = {
     "thermal": "warm things and thermometers",
     "disk": "people who each report one cell",
     "quadtree": "people whose reports nobody can read, only their sum",
+    "pyramid": "a heatmap of people who trust the gateway",
     "ranks": "people whose gateway is trusted and sorts their places",
 }
 USUAL = "thermal"  # where nobody says which

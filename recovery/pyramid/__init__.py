@@ -36,10 +36,14 @@ from .tree import Fit, Leaf, least_squares, reconstruct, spread, tree
 Floats = NDArray[np.float64]
 
 _NEIGHBOURS = "what one device reports, or nothing in its place"
-_TRUST = "central: the gateway sees every report, and blurs their sum before that leaves it"
+_TRUST = (
+    "central: the gateway sees every report and blurs their sum before that leaves it, and nobody "
+    "has a key to the noise"
+)
 _UNPROTECTED = (
-    "that a device answers, when, and how many do; further reports; and to tell one set of a "
-    "device's places from another costs twice epsilon"
+    "that somebody is there and answers, when, and how many do; anything at all against the "
+    "gateway and who breaks into it; further reports; and to tell one set of a device's places "
+    "from another costs twice epsilon"
 )
 
 
@@ -49,7 +53,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         return None
     kept, first, levels = levels_of(query)
     num, den = epsilon_a_report(query).as_integer_ratio()
-    params = (query.units, query.points, kept, first, num, den, *weights(levels))
+    params = (query.units, query.places, kept, first, num, den, *weights(levels))
     return Round(len(releases) + 1, NAME, query.grid, params, promise(query))
 
 
@@ -160,7 +164,5 @@ def _why(query: Query, name: str) -> str:
         users = query.users or PAPER_USERS
         clauses.append(f"{name} is usually nearest for this epsilon and {users} users")
     if (columns, rows) != (side, side):
-        clauses.append(
-            f"{columns} x {rows} is padded to {side} x {side}, where nothing is measured"
-        )
+        clauses.append(f"{columns} x {rows} is padded to {side} x {side}, the rest never measured")
     return "; ".join(clauses)

@@ -6,12 +6,13 @@ that each number of a Release belongs to one square whatever the noise was.
 """
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from typing import Any
 
 from edge.mechanisms.pyramid import depth, params_of
 from edge.records import Grid, Reading, Round
 
-from .query import Query
+from ..noise import Ratio
+from .query import EstimatorName, Query
 
 NAME = "pyramid"
 KIND = "central"
@@ -19,36 +20,32 @@ KIND = "central"
 
 def rooms() -> Iterator[tuple[str, Query]]:
     """Yield queries that every layer looks at, each there for a fault that others hide."""
-    yield (
-        "all levels",
-        Query(Grid((4, 4), 0), (1, 1), users=20, estimator="sparse", kept=16, units=12, points=3),
-    )
-    yield (
-        "one level",
-        Query(Grid((4, 4), 0), (3, 2), users=6, estimator="dense", units=8, points=2),
-    )
-    yield (
-        "oblong, padded",
-        Query(Grid((5, 3), 0), (2, 1), 2, 9, "sparse", kept=64, units=5, points=2),
-    )
-    yield "a line", Query(Grid((4, 1), 0), (1, 3), 1, 200, "sparse", kept=16, units=3, points=1)
-    yield "tree", Query(Grid((8, 8), 0), (1, 2), users=120, estimator="tree", units=6, points=2)
+    yield "all levels", _query((4, 4), (1, 1), "sparse", kept=16, units=12, places=3)
+    yield "one level", _query((4, 4), (3, 2), "dense", users=6, units=8, places=2)
+    yield "oblong, two reports", _query((5, 3), (2, 1), "sparse", 2, kept=64, units=5, places=2)
+    yield "a line", _query((4, 1), (1, 3), "sparse", kept=16, units=3)
+    yield "tree", _query((8, 8), (1, 2), "tree", users=120, units=6, places=2)
+
+
+def _query(
+    shape: tuple[int, int], epsilon: Ratio, name: EstimatorName, readings: int = 1, **more: Any
+) -> Query:
+    return Query(Grid(shape, 0), epsilon, readings, estimator=name, **more)
 
 
 def inputs(round: Round) -> list[Reading]:
-    """Return readings of one device: each cell, cells beyond, several, too many and too much."""
-    units, points = round.params[:2]
-    columns, rows = round.grid.shape
-    found = [Reading(0, (x, y)) for y in range(rows) for x in range(columns)]
-    found += [Reading(0, (-7, rows)), Reading(0, (columns, -1)), Reading(0, (0, 0, 0))]
-    corners = ((0, 0), (columns - 1, 0), (0, rows - 1), (columns - 1, rows - 1))
-    for mass in (1, units, 3 * units + 1):
-        values = [number for x, y in corners for number in (x, y, mass)]
-        found += [Reading(0, tuple(values)), Reading(0, tuple(values[:6]))]
-    many = [number for cell in range(columns * rows) for number in divmod(cell, rows)]
-    pairs = zip(many[::2], many[1::2], strict=True)
-    found.append(Reading(0, tuple(number for x, y in pairs for number in (x, y, points))))
-    return found
+    """Return readings of one device: none, corners, beyond the grid, several and too much."""
+    units = round.params[0]
+    right, bottom = (cells - 1 for cells in round.grid.shape)
+    every = [(0, 0), (right, 0), (0, bottom), (right, bottom)]
+    several = tuple(number for x, y in every for number in (x, y, 3 * units + 1))
+    places = [(0, 0, 0), (0, 0), (right + 9, bottom), (0, bottom, 1, right, 0, units - 1), several]
+    return [Reading(0, values) for values in places]
+
+
+def absent(round: Round) -> int:
+    """Return which of the inputs is that of nobody: it has no mass."""
+    return 0
 
 
 def gathered(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
@@ -72,8 +69,8 @@ def noise(round: Round) -> list[tuple[int, int]]:
     units, _, _, first, num, den, *weights = round.params
     found = []
     for level, weight in enumerate(weights, first):
-        scale = units / (Fraction(num, den) * weight / sum(weights))
-        found += [scale.as_integer_ratio()] * len(_squares(round.grid, level))
+        scale = units * den * sum(weights), num * weight  # units over a share of num/den
+        found += [scale] * len(_squares(round.grid, level))
     return found
 
 

@@ -5,13 +5,14 @@ grid. Nothing looks at a report.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from edge.mechanisms.pyramid import DEEPEST, depth
 from edge.records import Grid
 
+from ..fields import described
 from ..noise import Ratio, check_ratio
 
 EstimatorName = Literal["auto", "sparse", "dense", "tree"]
@@ -20,11 +21,18 @@ ESTIMATORS = ("auto", "sparse", "dense", "tree")
 # Above it a promise is empty, below it noise has no scale that whole numbers hold.
 EPSILON_MAX, EPSILON_MIN = 64, Fraction(1, 10**6)
 PAPER_USERS, PAPER_KEPT = 200, 20  # n and w of the paper's experiments
-_HIGHEST = {"readings": 1000, "users": 10**9, "units": 1 << 30, "points": 1 << 12, "kept": 1 << 20}
+_UNITS_MAX, _PLACES_MAX, _KEPT_MAX = 1 << 30, 1 << 12, 1 << 20
+_HIGHEST = {
+    "readings": 1000,
+    "users": 10**9,
+    "units": _UNITS_MAX,
+    "places": _PLACES_MAX,
+    "kept": _KEPT_MAX,
+}
 _DENSE_LEVEL = 6  # 64 squares a side, for which a flow program takes a fifth of a second
-_DENSE_FROM = 10_000  # epsilon n, from which one level alone is nearer than a tree
-_FULL_LEVEL = 4  # up to here a tree measures every square
-_TREE_FIRST, _TREE_KEPT = 2, 64
+_DENSE_FROM = 4_000  # epsilon n, from which one level alone is nearer than a tree
+_FULL_LEVEL = 5  # up to here a tree measures every square
+_TREE_KEPT = 64
 _WEIGHT = 1 << 16  # of the first level; the others are 2**(-1/2) of the one before, rounded
 
 
@@ -36,14 +44,64 @@ class Query:
         ValueError: a field has no meaning, alone or beside the others.
     """
 
-    grid: Grid
-    epsilon: Ratio  # for all reports of one device together
-    readings: int = 1  # reports of one device, which share epsilon evenly
-    users: int | None = None  # how many are expected, a public number; None for the paper's 200
-    estimator: EstimatorName = "auto"
-    kept: int | None = None  # w, squares kept a level; None for the paper's 20, or by rule
-    units: int = 1024  # parts that the mass of one device is divided into
-    points: int = 1  # squares that one device may name at most
+    grid: Grid = field(
+        metadata=described("Cells of the map: columns x rows.", flag="grid", example="15x15")
+    )
+    epsilon: Ratio = field(
+        metadata=described(
+            "A ratio such as 1/2, for all reports of one device together.",
+            flag="epsilon",
+            example="1/1",
+        )
+    )
+    readings: int = field(
+        default=1,
+        metadata=described("Reports of one device, which share epsilon evenly.", low=1, high=1000),
+    )
+    users: int | None = field(
+        default=None,
+        metadata=described(
+            "How many are expected, a public number that chooses the levels; without it the "
+            f"{PAPER_USERS} of the paper.",
+            low=1,
+            example="200",
+        ),
+    )
+    estimator: EstimatorName = field(
+        default="auto",
+        metadata=described(
+            f"What is measured and how a map is drawn of it: {', '.join(ESTIMATORS)}.",
+            flag="estimator",
+        ),
+    )
+    kept: int | None = field(
+        default=None,
+        metadata=described(
+            f"Squares that are kept on a level; without it the paper's {PAPER_KEPT} for sparse, "
+            "and by rule for tree.",
+            low=1,
+            high=_KEPT_MAX,
+            example="20",
+        ),
+    )
+    units: int = field(
+        default=1024,
+        metadata=described(
+            "Parts that one device's mass is divided into.", low=1, high=_UNITS_MAX
+        ),
+    )
+    places: int = field(
+        default=1,
+        metadata=described("Squares that one device may name at most.", low=1, high=_PLACES_MAX),
+    )
+    outside: Literal["clamp", "refuse"] = field(
+        default="clamp",
+        metadata=described(
+            "What a file may do with points beyond the grid: count at the border, or be refused. "
+            "Devices always count.",
+            map_only=True,
+        ),
+    )
 
     def __post_init__(self) -> None:
         shape = self.grid.shape
@@ -70,11 +128,12 @@ class Query:
                 f"{EPSILON_MAX}: below, no map is left, and above, nothing is hidden. Correct "
                 "epsilon, or readings, by which it is divided."
             )
-        if self.estimator not in ESTIMATORS:
-            raise ValueError(
-                f"estimator is {self.estimator!r} but must be one of {', '.join(ESTIMATORS)}: no "
-                "other map can be drawn. Correct it in the query."
-            )
+        for name, known in (("estimator", ESTIMATORS), ("outside", ("clamp", "refuse"))):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)!r} but must be one of {', '.join(known)}: "
+                    "nothing else can be done. Correct it in the query."
+                )
 
 
 def epsilon_a_report(query: Query) -> Fraction:
@@ -106,7 +165,7 @@ def levels_of(query: Query) -> Levels:
 
     sparse   from the finest level of at most w squares down to the cells, w a level
     dense    the one level ceil(log2 sqrt(epsilon n)), all of it: Appendix D
-    tree     few users: all of every level from 2 down to dense's; more: 64 a level, one deeper
+    tree     few users: all of dense's level and the two above; more: 64 a level, one deeper
     """
     name, deepest = estimator_of(query), depth(query.grid)
     if name == "sparse":
@@ -119,7 +178,7 @@ def levels_of(query: Query) -> Levels:
     full = level <= _FULL_LEVEL
     kept = query.kept or (4**level if full else _TREE_KEPT)
     last = level if full else min(level + 1, deepest)
-    first = min(_TREE_FIRST if full else start(kept, query.grid), last)
+    first = max(last - 2, 0) if full else min(start(kept, query.grid), last)
     return Levels(kept, first, last - first + 1)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from edge.records import Grid, Reading
 from recovery.disk import Query as Places
 from recovery.disk import cases as disk_cases
+from recovery.pyramid import Query as Squares
 from recovery.thermal import Query as Warmth
 from recovery.thermal import operator
 from tests.contract import tally
@@ -104,6 +105,14 @@ CASES = {
         _APART,
         near=0.01,
         chances=disk_cases.stated,
+    ),
+    "pyramid": Case(
+        Squares(_GRID, (1, 1)),
+        Squares(_GRID, (64, 1), estimator="sparse"),
+        _CROWD,
+        _people,
+        _APART,
+        near=0.01,
     ),
     tally.NAME: Case(
         tally.Query(_GRID, (1, 1)),

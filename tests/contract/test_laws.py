@@ -25,7 +25,7 @@ from tests.contract import tally
 from tests.contract.cases import CASES, Case
 
 # Mechanisms that have not brought their case yet: none is added, and each is to go.
-WAITING = {"quadtree", "ranks", "pyramid"}
+WAITING = {"quadtree", "ranks"}
 EVERY = (*(one for one in MECHANISMS if one.name not in WAITING), tally.MECHANISM)
 EACH = pytest.mark.parametrize("mechanism", EVERY, ids=lambda one: one.name)
 

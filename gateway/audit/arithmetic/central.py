@@ -74,10 +74,11 @@ def _worst(mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]) -> tup
         crowd: subject.gathered(round, _crowd(payloads, crowd))
         for crowd in combinations_with_replacement(range(len(payloads)), USERS)
     }
+    absent = subject.absent(round)
     worst, tried = Fraction(0), 0
     for crowd, before in seen.items():
         for user in range(USERS):
-            for other in range(len(payloads)):
+            for other in range(len(payloads)) if absent is None else [absent]:
                 after = seen[tuple(sorted((*crowd[:user], other, *crowd[user + 1 :])))]
                 tried += 1
                 moved = zip(before, after, scales, strict=True)

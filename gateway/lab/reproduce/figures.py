@@ -104,6 +104,19 @@ FIGURES = {
     "disk-14": "Trajectories: W2 of the map of all their points",
     "quadtree-7": "MSE by how many are asked, and by how wide noise is aimed at",
     "quadtree-8": "MSE by the size of a secure sum, and by how many drop out",
+    "pyramid-1": "Heatmaps of 200 people by epsilon, four distances",
+    "pyramid-2": "EMD of heatmaps by people and by cells, epsilon 10",
+    "pyramid-3": "Heatmaps at epsilon 1 and 5",
+    "pyramid-4": "Heatmaps by people, the other distances, epsilon 10",
+    "pyramid-5": "Heatmaps by cells, the other distances, epsilon 10",
+    "pyramid-6": "Heatmaps by people, epsilon 1",
+    "pyramid-7": "Heatmaps by cells, epsilon 1",
+    "pyramid-8": "Heatmaps of what 50 people look at, by epsilon",
+    "pyramid-9": "Heatmaps of what people look at, epsilon 10",
+    "pyramid-10": "Heatmaps by how many cells are full, 20 clusters",
+    "pyramid-11": "Heatmaps by how many cells are full, 5 to 80 clusters",
+    "pyramid-12": "What one person sends through a shuffler",
+    "pyramid-13": "Heatmaps by the scale that parts are rounded to",
 }
 # Their modules are loaded when they are made: scipy and the solvers take a second.
 _MODULES = {
@@ -111,6 +124,7 @@ _MODULES = {
     **dict.fromkeys(("disk-10", "disk-11", "disk-12"), "disk_geometry"),
     "disk-14": "trajectories",
     **dict.fromkeys(("quadtree-7", "quadtree-8"), "quadtree_runs"),
+    **{f"pyramid-{number}": "heatmaps" for number in range(1, 14)},
 }
 
 

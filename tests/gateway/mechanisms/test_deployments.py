@@ -18,7 +18,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("mechanism", TABLE)
+@pytest.mark.parametrize("mechanism", [name for name in TABLE if named(name).serving])
 def test_the_sample_of_each_loads_and_can_be_asked(tmp_path: Path, mechanism: str) -> None:
     """It is what everybody begins with; what is asked can be paid for as often as is promised."""
     deployment = config.load(written(tmp_path, config.sample(mechanism)))

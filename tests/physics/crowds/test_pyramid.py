@@ -34,7 +34,7 @@ def test_a_crowd_gives_the_release_of_its_reports(name: Any, shape: tuple[int, i
 
 USERS = 20
 ROUND: Round = plan(  # type: ignore[assignment]
-    Query(Grid((2, 2), 0), (2, 1), 1, USERS, "sparse", kept=4, units=8, points=2), ()
+    Query(Grid((2, 2), 0), (2, 1), 1, USERS, "sparse", kept=4, units=8, places=2), ()
 )._replace(params=(8, 2, 4, 0, 2, 1, 3, 2))
 CELLS = [(user % 2, 0) for user in range(USERS)]
 TRUE = [160, 80, 80, 0, 0]

@@ -1,0 +1,42 @@
+"""Pyramid: a heatmap of devices whose gateway is trusted with the noise; its record."""
+
+from edge.mechanisms import pyramid as device
+from recovery import pyramid as analyst
+from recovery.pyramid import cases
+from recovery.pyramid.query import Query
+
+from ..record import Mechanism, Module
+from ..words import PLACES
+
+_words = Module(__name__, "words")
+_crowd = Module(__name__, "crowd")
+_PAGE = {
+    **PLACES.page,
+    "wire-note": (
+        "How many parts of people were counted in each square of each level in the latest round, "
+        "with the noise that the gateway drew. The gateway saw every report before that."
+    ),
+    "not": (
+        "The gateway is trusted here: it saw where every device was, and blurred the sums. "
+        "Whoever sees this map alone sees shares of many, and of nobody where they were."
+    ),
+}
+
+MECHANISM = Mechanism(
+    device.NAME,
+    analyst.plan,
+    device.report,
+    device.release,
+    analyst.recover,
+    cases,
+    trust="central",
+    reads="place",
+    query=Query,
+    bits=device.bits,
+    words=PLACES._replace(has_sd=False, page=_PAGE),
+    facts=_words.facts,
+    world=_crowd.crowd_of,
+    vector_length=lambda round: device.numbers(round) - 1,
+    check_possible=_crowd.check_possible,
+    calibrate=_words.calibrate,
+)

@@ -1,0 +1,126 @@
+"""People in the simulator alone, who may be in several places each: what `--points` says."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.records import Reading, Release
+from physics.points import cells_of, read_points
+from recovery.pyramid.tree import tree
+
+from ...faults import OperatorFault
+from .. import places
+from ..worlds import EXAMPLES, Floats, Inputs
+
+_PLACES_MAX = 1 << 12  # of one user, in one report
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Where everybody is: a row for each place, users one after the other."""
+
+    query: Any
+    users: NDArray[np.int64]  # (rows,), from 0, rising
+    cells: NDArray[np.int64]  # (rows,), flat, x fastest
+    weights: Floats  # (rows,), of total one a user at most
+    outside: int
+
+    @property
+    def truth(self) -> Floats:
+        """The mass in each cell, (rows, columns): of a user one at most."""
+        columns, rows = self.query.grid.shape
+        counts = np.bincount(self.cells, self.weights, minlength=columns * rows)
+        return np.asarray(counts.reshape(rows, columns), dtype=np.float64)
+
+    def readings(self, round: Any) -> Iterator[Reading]:
+        """Yield the places of every device for a Round. Private."""
+        columns, units = self.query.grid.shape[0], self.query.units
+        ends = np.flatnonzero(np.diff(self.users, append=-1)) + 1
+        rows, columns_of = (part.tolist() for part in divmod(self.cells, columns))
+        # Rounded down to parts: the device divides what is more than one mass.
+        parts = np.floor(self.weights * units + 1e-9).astype(int).tolist()
+        start = 0
+        for user, end in enumerate(ends.tolist()):
+            if end == start + 1 and parts[start] == units:
+                yield Reading(user, (columns_of[start], rows[start]))
+            else:
+                at = range(start, end)
+                values = tuple(n for i in at for n in (columns_of[i], rows[i], parts[i]))
+                yield Reading(user, values)
+            start = end
+
+    def beyond(self) -> str:
+        """Return a clause about points that were moved to the grid; else empty."""
+        if not self.outside:
+            return ""
+        return (
+            f"{self.outside} of the points stand{'s' if self.outside == 1 else ''} beyond the "
+            "grid; who is there counts in the nearest cell, for silence would tell"
+        )
+
+
+def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
+    """Return the people of a file, or of an example data set, and the query for so many.
+
+    Several rows of one user are one distribution, of total one at most. How many users there are
+    is public here: levels are chosen by it, where the query does not say how many to expect.
+
+    Raises:
+        OperatorFault: neither is given, the file is wrong, or a point is outside and the query
+            refuses that.
+    """
+    grid = query.grid
+    if inputs.points is None or inputs.points in EXAMPLES or inputs.users is not None:
+        found = places.crowd_of(replace(query, readings=1), inputs, world)
+        cells = found.cells[0]
+        users = np.arange(len(cells))
+        return Crowd(_sized(query, users), users, cells, np.ones(len(cells)), found.outside)
+    path = Path(inputs.points)
+    try:
+        points = read_points(path)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+    side = places.sides(grid)
+    outside = np.any((points.places < 0) | (points.places >= side), axis=1).reshape(-1)
+    if outside.all() or (outside.any() and query.outside == "refuse"):
+        first = int(np.flatnonzero(outside)[0])
+        x, y = points.places[first]
+        raise OperatorFault(
+            f"{path} has {int(outside.sum())} of {len(outside)} points beyond the grid, the first "
+            f"at {x:g}, {y:g}; x and y must be "
+            + ("in metres, within --length" if grid.cell_mm else "parts of a side, from 0 to 1")
+            + ", or who is there counts at its border. Scale the points, or take --set "
+            "outside=clamp where only some are"
+        )
+    order = np.argsort(points.users, kind="stable")
+    users = points.users[order]
+    totals = np.bincount(users, points.weights[order])
+    weights = points.weights[order] / np.maximum(totals, 1.0)[users]
+    cells = cells_of(points.places, grid)[order]
+    return Crowd(_sized(query, users), users, cells, weights, int(outside.sum()))
+
+
+def _sized(query: Any, users: NDArray[np.int64]) -> Any:
+    """Return the query for so many users, and for as many places as one of them has."""
+    most = int(np.bincount(users).max())
+    return replace(
+        query,
+        users=query.users or int(users[-1]) + 1,
+        places=max(query.places, min(most, _PLACES_MAX)),
+    )
+
+
+def check_possible(release: Release, path: Path) -> None:
+    """Check that a release has a whole number for every square.
+
+    Raises:
+        OperatorFault: it has not.
+    """
+    try:
+        tree(release)
+    except ValueError as fault:
+        raise OperatorFault(f"{path}: {fault}") from fault

@@ -1,0 +1,106 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+# %% [markdown]
+# # How much of a crowd can a trusted gateway show?
+# Two hundred people, a gateway that sees where each of them is, and a heatmap for everybody else.
+# This is Ghazi and others' *Differentially Private Heatmaps* (2022), here "the paper", and what
+# heatveil makes of it. In three lines, all printed below:
+#
+# - Noise on every cell hides the crowd together with each of its people.
+# - Squares within squares show it: most noise lies where nobody looked.
+# - What the paper throws away, the squares that were measured and not kept, brings the map nearer.
+
+# %%
+from fractions import Fraction
+from functools import partial
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from edge.entropy import Tape
+from edge.noise import dlaplace
+from edge.records import Grid
+from gateway.lab.reproduce.people import city
+from physics.crowds.pyramid import release_points
+from physics.points import histogram
+from recovery.distance import earth_movers
+from recovery.peers.grids import Crowd, laplace
+from recovery.pyramid import Query, parts, plan
+from recovery.pyramid.heat import heatmap
+from recovery.pyramid.tree import program, reconstruct, tree
+
+SIDE, USERS = 128, 200
+GRID = Grid((SIDE, SIDE), 0)
+people = city(USERS, np.random.default_rng(50))
+truth = histogram(people, GRID).astype(float)
+x, y = (people * SIDE).astype(int).T
+
+# %% [markdown]
+# ## The same epsilon, twice
+# All three promise epsilon 2: whether one person is there or not moves the odds of any guess by
+# a factor of at most e squared. The first blurs each of 16 384 cells, the others some hundreds of
+# squares.
+
+# %%
+crowd = Crowd(truth.astype(np.int64), USERS)
+plain = laplace(crowd, Fraction(2), partial(dlaplace, rng=Tape(b"plain")))
+
+
+def released(name):
+    """Return the public numbers of one round of these people."""
+    round = plan(Query(GRID, (2, 1), users=USERS, estimator=name), ())
+    return release_points(round, y * SIDE + x, Tape(name.encode()))
+
+
+sparse, ours = released("sparse"), released("auto")
+maps = {
+    "the truth": truth,
+    "noise on every cell": plain,
+    "the paper's squares": parts("sparse", sparse),
+    "ours": parts("tree", ours),
+}
+figure, frames = plt.subplots(1, 4, figsize=(14, 3.8))
+for frame, (title, mass) in zip(frames, maps.items(), strict=True):
+    frame.imshow(heatmap(mass / mass.sum(), 3.0), cmap="Purples")
+    frame.set_title(title, fontsize=10)
+plt.show()
+
+
+# %% [markdown]
+# ## How far off
+# The earth mover's distance says how far people would have to walk, on average and in sides of the
+# map, to turn one map into the other.
+
+
+# %%
+def far(mass):
+    """Return the distance to the truth at 32 x 32."""
+    coarse = [one.reshape(32, 4, 32, 4).sum(axis=(1, 3)) for one in (truth, mass)]
+    return earth_movers(*coarse, normalise=True)
+
+
+distances = {title: far(mass) for title, mass in maps.items()}
+distances["an even map"] = far(np.ones((SIDE, SIDE)))
+for title, distance in distances.items():
+    print(f"{distance:.3f}  {title}")
+assert distances["ours"] < distances["noise on every cell"] < distances["an even map"] * 1.2
+
+# %% [markdown]
+# ## The fit is exact
+# The paper fits its squares by a linear program. It is a problem on a tree, whose costs are convex
+# and piecewise linear: merged from the cells up they give the same optimum, in half a millisecond.
+
+# %%
+nodes = tree(sparse)
+print(reconstruct(nodes).cost, program(nodes))
+assert abs(reconstruct(nodes).cost - program(nodes)) <= 1e-9 * program(nodes)

@@ -1,0 +1,86 @@
+"""People in several places each, as `heatveil play pyramid --points` reads them."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge.entropy import Tape
+from edge.records import Grid
+from gateway.faults import OperatorFault
+from gateway.mechanisms import named
+from gateway.mechanisms.pyramid.crowd import crowd_of
+from gateway.mechanisms.worlds import Inputs
+from recovery.pyramid import Query, plan
+
+MECHANISM = named("pyramid")
+WORLD = np.random.default_rng(0)
+
+
+def a_file(folder: Path, rows: str, head: str = "user,x,y,weight") -> Inputs:
+    path = folder / "points.csv"
+    path.write_text(f"{head}\n{rows}\n")
+    return Inputs(points=str(path))
+
+
+def test_several_rows_of_a_user_are_one_mass(tmp_path: Path) -> None:
+    """Two of weight 3 share one mass; one of weight a quarter has no more than that."""
+    inputs = a_file(tmp_path, "a,0.1,0.1,3\nb,0.6,0.6,0.25\na,0.9,0.1,3")
+
+    crowd = crowd_of(Query(Grid((2, 2), 0), (1, 1)), inputs, WORLD)
+
+    np.testing.assert_allclose(crowd.truth, [[0.5, 0.5], [0, 0.25]])
+    assert (crowd.query.users, crowd.query.places) == (2, 2)
+    round = plan(crowd.query, ())
+    payloads = [MECHANISM.report(round, one, None) for one in crowd.readings(round)]
+    assert [sum(payload[2::2]) for payload in payloads] == [1024, 256]
+
+
+def test_points_beyond_the_grid_count_or_are_refused_and_never_dropped(tmp_path: Path) -> None:
+    """Whichever was chosen is said."""
+    inputs = a_file(tmp_path, "a,0.1,0.1\nb,1.6,0.6", "user,x,y")
+    query = Query(Grid((4, 4), 0), (1, 1))
+
+    crowd = crowd_of(query, inputs, WORLD)
+
+    assert crowd.truth.sum() == 2
+    assert "1 of the points stands beyond the grid" in crowd.beyond()
+    with pytest.raises(OperatorFault, match=r"1 of 2 points beyond the grid, the first at 1\.6"):
+        crowd_of(Query(Grid((4, 4), 0), (1, 1), outside="refuse"), inputs, WORLD)
+
+
+@pytest.mark.parametrize("rows", ["", "a,nan,0.2"])
+def test_a_file_without_places_is_refused_in_a_line(tmp_path: Path, rows: str) -> None:
+    """Empty input must not become a map."""
+    with pytest.raises(OperatorFault, match=r"points\.csv"):
+        crowd_of(Query(Grid((4, 4), 0), (1, 1)), a_file(tmp_path, rows, "user,x,y"), WORLD)
+
+
+def test_a_map_says_first_who_is_trusted(tmp_path: Path) -> None:
+    """A reader must not take it for a promise against the gateway; one user is enough."""
+    crowd = crowd_of(Query(Grid((4, 4), 0), (1, 1)), a_file(tmp_path, "a,0.1,0.1,1"), WORLD)
+    round = plan(crowd.query, ())
+    payloads = [MECHANISM.report(round, one, None) for one in crowd.readings(round)]
+
+    released = MECHANISM.release(round, payloads, Tape(b"one"))
+    found = MECHANISM.recover(crowd.query, [released])
+    assert MECHANISM.lines(found)[0].startswith("Trusted: the gateway")
+    with pytest.raises(OperatorFault, match="whole number for every square"):
+        MECHANISM.check_possible(released._replace(values=released.values[1:]), tmp_path)
+
+
+def test_what_a_level_is_off_by_can_be_asked_before() -> None:
+    """sqrt(2) / epsilon_i users, and the shares of epsilon add up."""
+    query: Any = Query(Grid((256, 256), 0), (1, 2), estimator="sparse")
+    given = {"every_s": None, "plot": None, "inputs": (), "stage": print}
+
+    (line,) = MECHANISM.calibrate(query, as_json=True, **given).lines
+    levels = json.loads(line)["levels"]
+
+    assert sum(Fraction(*one["epsilon"]) for one in levels) == Fraction(1, 2)
+    assert levels[0]["noise_sd_users"] == pytest.approx(
+        2**0.5 / float(Fraction(*levels[0]["epsilon"]))
+    )
