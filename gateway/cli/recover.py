@@ -68,7 +68,8 @@ def read(path: Path) -> tuple[Mechanism, Any, list[Release]]:
         releases = [mechanism.read_release(query, written) for written in found["rounds"]]
         if not releases:
             raise ValueError("there is no round in it")
-        if len(releases) > query.readings:
+        # Who is trusted with a sum may ask several rounds for one map; its recover counts them.
+        if mechanism.trust == "local" and len(releases) > query.readings:
             raise ValueError(f"{len(releases)} rounds share a promise for {query.readings}")
     except OperatorFault as fault:
         raise OperatorFault(f"{path}: {fault}") from fault
