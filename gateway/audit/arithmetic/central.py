@@ -32,7 +32,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             spent, tried = spent + worst, tried + more
             if not releases:
                 yield _drawn(name, mechanism, round, payloads, effort)
-                yield _refused(name, mechanism, round, payloads)
+                yield _refused(name, mechanism, round, payloads, effort)
             tape = effort.tape("central", name, len(releases))
             releases.append(mechanism.release(round, _crowd(payloads, [0] * USERS), tape))
         yield at_most(
@@ -113,7 +113,9 @@ def _drawn(
     )
 
 
-def _refused(name: str, mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]) -> Claim:
+def _refused(
+    name: str, mechanism: Any, round: Any, payloads: Sequence[Sequence[int]], effort: Effort
+) -> Claim:
     """Return the claim that nobody counts twice, and no number moves more than a user may."""
     crowd = _crowd(payloads, [0] * USERS)
     bent = [[*crowd, crowd[0]], [*crowd[1:], [0, *([10**30] * (len(crowd[0]) - 1))]]]
@@ -121,7 +123,7 @@ def _refused(name: str, mechanism: Any, round: Any, payloads: Sequence[Sequence[
     taken = 0
     for payload in bent:
         try:
-            mechanism.release(round, payload, _Silent())
+            mechanism.release(round, payload, effort.tape("central", name, "refused"))
         except ValueError:
             continue
         taken += 1
@@ -131,10 +133,3 @@ def _refused(name: str, mechanism: Any, round: Any, payloads: Sequence[Sequence[
         samples=len(bent),
         detail=f"{taken} of {len(bent)} were taken" if taken else "",
     )
-
-
-class _Silent:
-    """No noise, and so none that could hide that something was released."""
-
-    def below(self, n: int) -> int:
-        return 0
