@@ -102,7 +102,7 @@ def test_workers_die_and_stop_in_mid_round_and_nothing_is_lost_or_doubled(
 SLOW = """
 import time
 from gateway.storage import leases
-from gateway.workers.fenced import PartStore
+from gateway.workers.rounds import PartStore
 
 keep, said = PartStore.keep, open({path!r}, "a", buffering=1)
 
