@@ -14,7 +14,7 @@ def count_oue(histogram: ArrayLike, epsilon: float, world: np.random.Generator) 
     """Return how many answers have a 1 in each cell, of the histogram's shape.
 
     Bits are turned one by one, so the counts of two cells are independent and binomial: this is
-    the law of the summed `report_many` answers, without them.
+    the law of summed answers, without them.
     """
     users = checked_histogram(histogram, np.shape(histogram))
     others = int(users.sum()) - users

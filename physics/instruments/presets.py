@@ -244,6 +244,3 @@ def named(name: str) -> Preset:
             f"has its own noise and converter. Did you mean {near}?"
         )
     return PRESETS[name]
-
-
-preset = named  # where it reads better

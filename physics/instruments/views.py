@@ -1,8 +1,8 @@
-"""What share of each cell a sensor sees: at a point, in a box, through a beam, or as an array.
+"""What share of each cell of the floor a thermal array sees, and what it sees of people.
 
-Every view is of shape (sensors, cells), cells row by row, x fastest, and multiplies a field in
-kelvin above the baseline. Along each axis it is the share of that axis's cells, and in a plane
-the product of both: for a large room, `array_axes` sees without forming it.
+A view multiplies a field in kelvin above the baseline. Along each axis it is the share of that
+axis's cells, and in a plane the product of both: for a large room, `array_axes` sees without
+forming it.
 
 What lies beyond a wall sees the wall, which is taken to be at the baseline: a row adds up to
 one where the view is inside the room, and to less where it is not.
@@ -19,40 +19,24 @@ from edge.records import Grid
 from .. import places
 from .presets import Preset
 
-# The share of each cell along one axis that a box or a beam covers; what views are made of.
+# The share of each cell along one axis that a pixel covers, evenly or through a beam.
 
 # A beam is as wide at half its height as a pixel's rectangle.
 _HALF_HEIGHT = 2 * np.sqrt(2 * np.log(2))
 
 
-class Axis(NamedTuple):
-    """One axis of the grid, and where things stand along it."""
-
-    here: places.Floats
-    cells: int
-    first: float  # the middle of the first cell
-    pitch: float
-
-    @property
-    def edges(self) -> places.Floats:
-        """The borders of the cells, (cells + 1,)."""
-        return np.asarray(self.first + self.pitch * (np.arange(self.cells + 1) - 0.5))
-
-
-def axes_of(places_m: places.Floats, grid: Grid) -> list[Axis]:
-    """Return each axis of the grid, x first, with the places along it.
+def edges_of(at_m: ArrayLike, grid: Grid) -> list[places.Floats]:
+    """Return the borders of the cells along each axis, x first, (cells + 1,).
 
     Raises:
-        ValueError: a place outside the grid, or with another number of axes.
+        ValueError: the place is outside the grid, or has another number of axes.
     """
-    here = np.asarray(places_m, dtype=float)
-    here = here.reshape(len(here), -1)
-    places.nearest_cells(here, grid)  # refuses what is not in the grid
-    lengths = np.atleast_1d(places.length_m(grid))
+    places.nearest_cells(np.asarray(at_m, dtype=float).reshape(1, -1), grid)  # refuses it
     found = []
-    for at, length, count in zip(here.T, lengths, grid.shape, strict=False):
+    for length, count in zip(np.atleast_1d(places.length_m(grid)), grid.shape, strict=False):
         pitch = float(length) / count
-        found.append(Axis(at, count, pitch * (1.0 if grid.cell_mm == 0 else 0.5), pitch))
+        first = pitch * (1.0 if grid.cell_mm == 0 else 0.5)
+        found.append(first + pitch * (np.arange(count + 1) - 0.5))
     return found
 
 
@@ -130,7 +114,7 @@ def footprints(preset: Preset, at_m: ArrayLike, distance_m: float) -> tuple[plac
     if not all(preset.view_deg):
         raise ValueError(
             f"{preset.name} has no field of view but an array was asked for: a thermometer sees "
-            "the air that it touches. Take grideye or an mlx90640, or `point_views`."
+            "the air that it touches. Take grideye or an mlx90640."
         )
     middle = np.asarray(at_m, dtype=float)
     angles = (
@@ -160,15 +144,15 @@ def array_axes(
     Raises:
         ValueError: no plane, no array, or one that hangs outside or below what it looks at.
     """
-    sides = axes_of(np.asarray(at_m, dtype=float).reshape(1, -1), grid)
-    if len(sides) != 2:
+    edges = edges_of(at_m, grid)
+    if len(edges) != 2:
         raise ValueError(
             "the grid is a line but an array looks at a plane; its pixels have two axes. Give a "
             "grid of columns and rows."
         )
     borders = footprints(preset, at_m, height_m - surface_m)
     across, down = (
-        pixels(border, side.edges, beam) for border, side in zip(borders, sides, strict=True)
+        pixels(border, side, beam) for border, side in zip(borders, edges, strict=True)
     )
     return Axes(down, across)
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from edge.records import Grid
-from physics.instruments.presets import preset
+from physics.instruments.presets import named
 from physics.instruments.views import array_axes, covered, footprints, people_seen
 
 GRID = Grid((60, 40), 100)  # 6 x 4 m
-EYE, WIDE = preset("grideye"), preset("mlx90640-110")
+EYE, WIDE = named("grideye"), named("mlx90640-110")
 MIDDLE, CEILING_M = (3.0, 2.0), 2.7
 
 
 def areas(name: str, distance_m: float) -> np.ndarray:
     """The floor that each pixel sees, (pixels,), in square metres."""
-    x, y = footprints(preset(name), MIDDLE, distance_m)
+    x, y = footprints(named(name), MIDDLE, distance_m)
     return np.asarray(np.outer(np.diff(y), np.diff(x)).ravel())
 
 
@@ -32,7 +32,7 @@ def test_the_picture_is_as_large_as_the_angles_say(
     name: str, across_m: float, down_m: float, inner_m: float
 ) -> None:
     """A metre below: twice the tangent of half the view, by tables; inner pixels are smaller."""
-    x, y = footprints(preset(name), (0.0, 0.0), 1.0)
+    x, y = footprints(named(name), (0.0, 0.0), 1.0)
 
     assert (x[-1] - x[0], y[-1] - y[0]) == pytest.approx((across_m, down_m), rel=1e-5)
     assert np.diff(x).min() == pytest.approx(inner_m, rel=1e-4)
@@ -145,7 +145,7 @@ def test_an_array_that_cannot_look_is_refused() -> None:
     with pytest.raises(ValueError, match="the grid is a line"):
         array_axes(EYE, (0.5,), CEILING_M, Grid((10, 1), 100))
     with pytest.raises(ValueError, match="tmp117 has no field of view"):
-        array_axes(preset("tmp117"), MIDDLE, CEILING_M, GRID)
+        array_axes(named("tmp117"), MIDDLE, CEILING_M, GRID)
     with pytest.raises(ValueError, match="not finite"):
         covered([[3, math.nan]], EYE, MIDDLE, CEILING_M)
     with pytest.raises(ValueError, match="emissivity is 1.1"):

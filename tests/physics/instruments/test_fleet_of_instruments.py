@@ -20,7 +20,7 @@ from edge.slots import Ram
 from edge.thermal import Params
 from physics.fleet import Fleet, Lasting, counted_grains, seeded_keys
 from physics.instruments.chain import Instruments
-from physics.instruments.presets import Preset, preset
+from physics.instruments.presets import Preset, named
 from physics.instruments.views import people_seen
 from recovery.thermal import Query, plan
 
@@ -29,7 +29,7 @@ PROMISE = Guarantee(
     (1, 1), (1, 100000), (1, 2), "one source moves", "local", "a round", "how many"
 )
 LIMITS = Limits(1, 10, 400, 40_000, 10**9, 0)
-EYE = replace(preset("grideye"), drop_out=0.0)
+EYE = replace(named("grideye"), drop_out=0.0)
 
 
 def owned(devices: int, each: int) -> list[tuple[Any, Any, bytes]]:
@@ -92,7 +92,7 @@ def test_an_array_is_one_device_and_its_frame_is_what_its_pixels_counted() -> No
 def test_the_offsets_of_devices_do_not_reach_the_map() -> None:
     """Thermometers that are off by kelvins read an empty room as empty."""
     devices = owned(12, 1)
-    virtual, _ = fleet(devices, replace(preset("ds18b20"), accuracy_k=3.0, drop_out=0.0))
+    virtual, _ = fleet(devices, replace(named("ds18b20"), accuracy_k=3.0, drop_out=0.0))
     virtual.show(np.zeros(12), 60.0)
     params = thermal.Params(12, 10, -(1 << 14), 1 << 14, 40_000, 64, 1)
 
@@ -143,7 +143,7 @@ def test_a_sensor_that_is_back_answers_the_round_that_is_paid_for() -> None:
 def test_without_a_time_the_next_reading_is_shown() -> None:
     """`show` after `show`, as a service calls it: each is a fresh conversion."""
     devices = owned(1, 1)
-    virtual, twin = fleet(devices, replace(preset("ds18b20"), noise_sd_k=2.0, drop_out=0.0))
+    virtual, twin = fleet(devices, replace(named("ds18b20"), noise_sd_k=2.0, drop_out=0.0))
     params = thermal.Params(1, 10, -(1 << 14), 1 << 14, 40_000, 64, 1)
     read = []
     for _ in range(8):
@@ -166,7 +166,7 @@ def test_a_round_for_a_finer_converter_is_not_answered(step: int, answered: bool
 
 def test_a_perfect_sensor_has_a_step_that_divides_every_grain() -> None:
     """So a Round that is made for no converter at all is answered."""
-    virtual, _ = fleet(owned(1, 1), preset("perfect"))
+    virtual, _ = fleet(owned(1, 1), named("perfect"))
     _, asked = message(1, step=1)
 
     assert virtual.answer("eye-0", asked) is not None
@@ -180,7 +180,7 @@ def test_thermometers_and_an_array_stand_in_one_room() -> None:
     def room() -> list[Instruments]:
         return [
             Instruments(EYE, 64, np.random.default_rng(7)),
-            Instruments(replace(preset("ds18b20"), drop_out=0.0), 2, np.random.default_rng(8)),
+            Instruments(replace(named("ds18b20"), drop_out=0.0), 2, np.random.default_rng(8)),
         ]
 
     virtual = Fleet(there, room(), np.random.default_rng(0))
@@ -199,7 +199,7 @@ def test_thermometers_and_an_array_stand_in_one_room() -> None:
 
 def test_without_a_time_the_slowest_kind_is_waited_for() -> None:
     """A fast thermometer beside a slow one: what is shown next, both have read."""
-    fast, slow = (replace(preset("perfect"), conversion_s=of_s) for of_s in (0.1, 10.0))
+    fast, slow = (replace(named("perfect"), conversion_s=of_s) for of_s in (0.1, 10.0))
     kinds = [Instruments(one, 1, np.random.default_rng(1), 0.0) for one in (fast, slow)]
     eyes = Lasting(kinds, [0, 0])
     for warm in (1.0, 2.0):
@@ -250,7 +250,7 @@ def test_the_empty_room_is_taken_off_before_the_clamp_and_the_clamp_before_the_n
 @pytest.mark.parametrize("name", ["grideye", "perfect"])
 def test_the_noise_of_a_sensor_is_never_credited_to_privacy(name: str) -> None:
     """Variance and promise are those of a sensor without any; only the clamp leaves it room."""
-    noisy = planned(replace(QUERY, sensor_noise=preset(name).noise_sd_k))
+    noisy = planned(replace(QUERY, sensor_noise=named(name).noise_sd_k))
     clean = planned(QUERY)
     params = Params(*noisy.params)
 
@@ -261,7 +261,7 @@ def test_the_noise_of_a_sensor_is_never_credited_to_privacy(name: str) -> None:
 
 def test_a_coarser_converter_is_charged_for() -> None:
     """The negative control of the test above: what does cost privacy changes the Round."""
-    finer = planned(replace(QUERY, step=preset("tmp117").step))
+    finer = planned(replace(QUERY, step=named("tmp117").step))
 
     assert Params(*finer.params).variance * 4.0 ** -Params(*finer.params).exponent < (
         Params(*planned(QUERY).params).variance * 4.0 ** -Params(*planned(QUERY).params).exponent
@@ -270,7 +270,7 @@ def test_a_coarser_converter_is_charged_for() -> None:
 
 def test_sensors_move_no_further_than_the_temperatures_did_and_a_step() -> None:
     """Lag, offsets, drift and noise alike in two worlds: the count follows what it was shown."""
-    one = replace(preset("grideye"), lag_s=5.0, drop_out=0.0)
+    one = replace(named("grideye"), lag_s=5.0, drop_out=0.0)
     world = np.random.default_rng(11)
     here = world.random((50, 64))
     there = here + world.uniform(-0.6, 0.6, (50, 64))

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from physics.instruments.presets import PRESETS, Preset, preset
+from physics.instruments.presets import PRESETS, Preset, named
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_the_numbers_are_those_of_the_data_sheets(
     name: str, step: Fraction, conversion_s: float, pixels: int, pixel_deg: float
 ) -> None:
     """Written here as the sheets print them, not as the code derives them."""
-    one = preset(name)
+    one = named(name)
 
     assert (one.step, one.conversion_s, one.pixels) == (step, conversion_s, pixels)
     assert one.view_deg[0] / one.shape[0] == pixel_deg
@@ -46,7 +46,7 @@ def test_every_number_says_where_it_is_from(one: Preset) -> None:
 def test_a_sensor_that_is_not_there_is_refused_with_the_nearest(asked: str, near: str) -> None:
     """Whoever mistypes is told what to type."""
     with pytest.raises(ValueError, match=f"no sensor '{asked}' .*Did you mean {near}"):
-        preset(asked)
+        named(asked)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_sensor_that_is_not_there_is_refused_with_the_nearest(asked: str, near
 def test_a_sensor_that_cannot_be_is_refused(wrong: dict[str, object], fault: str) -> None:
     """Each field says what it must be."""
     with pytest.raises(ValueError, match=fault):
-        replace(preset("perfect"), **wrong)  # type: ignore[arg-type]
+        replace(named("perfect"), **wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_noise_and_accuracy_are_what_the_sheets_promise(
     name: str, noise_sd_k: float | None, accuracy_k: float
 ) -> None:
     """Two digits of the deviation that follows; thermometers lag by tens of seconds."""
-    one = preset(name)
+    one = named(name)
 
     assert one.accuracy_k == pytest.approx(accuracy_k, rel=0.03)
     assert noise_sd_k is None or one.noise_sd_k == pytest.approx(noise_sd_k, rel=0.03)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from physics.instruments.chain import Instruments
-from physics.instruments.presets import Preset, preset
+from physics.instruments.presets import Preset, named
 from physics.instruments.views import people_seen
 from recovery.thermal.frames import fit_blur
 
@@ -31,7 +31,7 @@ def doorway(data: Path) -> list[np.ndarray]:
 @pytest.fixture(scope="module")
 def simulated() -> np.ndarray:
     """The same of thirty-two arrays of the preset, ten frames a second, (500, 64 x 32)."""
-    return counted(preset("grideye"), np.arange(500) / 10, 64 * 32)
+    return counted(named("grideye"), np.arange(500) / 10, 64 * 32)
 
 
 def test_a_pixel_of_an_empty_doorway_is_as_noisy_as_the_preset_says(
@@ -64,7 +64,7 @@ def test_another_grid_eye_is_noisier_than_the_preset(data: Path) -> None:
 
     assert len(real) == 3
     assert 0.44 < min(real) < max(real) < 0.48
-    assert min(real) > 1.5 * preset("grideye").noise_sd_k
+    assert min(real) > 1.5 * named("grideye").noise_sd_k
 
 
 @pytest.mark.parametrize("clip", ["one_person", "one_person_b"])
@@ -77,7 +77,7 @@ def test_a_person_in_a_frame_is_as_wide_and_warm_as_recorded_ones(data: Path, cl
     nobody = "background" + clip.removeprefix("one_person")
     with np.load(data / "thermal" / "grideye8x8_doorway.npz") as kept:
         real = fit_blur(kept[clip] / 4 - np.median(kept[nobody] / 4, axis=0))
-    world, eye = np.random.default_rng(1), replace(preset("grideye"), drop_out=0.0)
+    world, eye = np.random.default_rng(1), replace(named("grideye"), drop_out=0.0)
     frames = [
         people_seen([world.uniform(-0.36, 0.36, 2)], eye, (0.0, 0.0), 2.5, beam=True)
         for _ in range(300)
@@ -98,7 +98,7 @@ def test_logged_frames_go_missing_at_the_preset_s_rate(data: Path) -> None:
         frames = kept["log_frames"].reshape(-1, 64)
     share = float((frames == 0).any(axis=1).mean())
 
-    assert share / 2 < preset("grideye").drop_out < 2 * share
+    assert share / 2 < named("grideye").drop_out < 2 * share
 
 
 def test_a_node_in_an_empty_office_is_as_noisy_as_the_preset_says(data: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_node_in_an_empty_office_is_as_noisy_as_the_preset_says(data: Path) ->
         if nobody[part[0]] and len(part) >= 100:
             quick.append(np.diff(warm[part]).std() / 2**0.5)
             slow.append(_about_a_parabola(at_s[part], warm[part]))
-    made = counted(preset("climate-node"), np.arange(0, 1200.0, 4), 64)
+    made = counted(named("climate-node"), np.arange(0, 1200.0, 4), 64)
     made_slow = [_about_a_parabola(np.arange(0, 1200.0, 4), column) for column in made.T]
 
     assert len(quick) == 880
