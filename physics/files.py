@@ -72,19 +72,9 @@ def read_sources(
             many values, a value that is no number, a position outside, an intensity that is
             negative, or no heat at all. It names the file, the line, the value and the need.
     """
-    try:
-        lines = lines_of(path)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise _unreadable(path, error, "a text file of sources") from error
-    header = [word.lower() for word in lines[0][1]] if lines else []
-    if header not in _HEADERS:
-        raise ValueError(
-            f"{path} line 1: the header is {','.join(header) or 'missing'!r} but must be "
-            "'position,intensity' or 'x,y,intensity', for the columns have no meaning without "
-            "it. Write it above the sources."
-        )
+    header, lines = _headed(path, _HEADERS, "sources")
     lengths = np.broadcast_to(np.asarray(length_m, dtype=float), len(header) - 1).tolist()
-    rows = each_read(path, lines[1:], lambda words: _source(words, header, lengths))
+    rows = each_read(path, lines, lambda words: _source(words, header, lengths))
     table = np.array(rows, dtype=float).reshape(len(rows), len(header))
     if not (table[:, -1] > 0).any():  # no sum, which may overflow
         raise ValueError(
@@ -93,6 +83,24 @@ def read_sources(
         )
     places = table[:, :-1]
     return (places if len(lengths) == 2 else places[:, 0]), table[:, -1]
+
+
+def _headed(
+    path: str | Path, headers: Sequence[list[str]], what: str
+) -> tuple[list[str], list[Line]]:
+    """Return the header of a CSV, one of these, and the lines below it."""
+    try:
+        lines = lines_of(path)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise _unreadable(path, error, f"a text file of {what}") from error
+    header = [word.lower() for word in lines[0][1]] if lines else []
+    if header not in headers:
+        wanted = " or ".join(repr(",".join(one)) for one in headers)
+        raise ValueError(
+            f"{path} line 1: the header is {','.join(header) or 'missing'!r} but must be "
+            f"{wanted}, for the columns have no meaning without it. Write it above the {what}."
+        )
+    return header, lines[1:]
 
 
 def from_frames_file(path: str | Path, clip: str | None = None) -> NDArray[np.int64]:
@@ -134,17 +142,10 @@ def from_frames_file(path: str | Path, clip: str | None = None) -> NDArray[np.in
 
 def _source(words: list[str], header: list[str], lengths: list[float]) -> list[float]:
     """Return the numbers of one row, or raise what is wrong with it."""
-    if len(words) != len(header):
-        raise ValueError(
-            f"there are {len(words)} values but {len(header)} are needed, {','.join(header)}, "
-            "or it is not known which is which. Complete the row."
-        )
+    _complete(words, header)
     numbers = []
     for name, word, most in zip(header, words, [*lengths, math.inf], strict=True):
-        try:
-            number = float(word)
-        except ValueError:
-            number = math.nan
+        number = _number(word)
         if not (0 <= number <= most and number < math.inf):
             need = "nought or more" if name == "intensity" else f"from 0 to {most:g}"
             why = "a source only warms" if name == "intensity" else "the room ends there"
@@ -154,6 +155,21 @@ def _source(words: list[str], header: list[str], lengths: list[float]) -> list[f
             )
         numbers.append(number)
     return numbers
+
+
+def _complete(words: list[str], header: list[str]) -> None:
+    if len(words) != len(header):
+        raise ValueError(
+            f"there are {len(words)} values but {len(header)} are needed, {','.join(header)}, "
+            "or it is not known which is which. Complete the row."
+        )
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan
 
 
 def _unreadable(path: str | Path, error: Exception, need: str) -> ValueError:
@@ -194,24 +210,10 @@ def read_points(path: str | Path) -> Points:
             values, no user, a coordinate that is no finite number, a weight that is negative, or
             no weight at all. It names the file, the line, the value and the need.
     """
-    try:
-        lines = lines_of(path)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise ValueError(
-            f"{path} cannot be read ({why}) but a text file of points is needed, for it says "
-            "where people were. Check the name and what made the file."
-        ) from error
-    header = [word.lower() for word in lines[0][1]] if lines else []
-    if header not in _POINTS_HEADERS:
-        raise ValueError(
-            f"{path} line 1: the header is {','.join(header) or 'missing'!r} but must be "
-            "'user,x,y' or 'user,x,y,weight', for the columns have no meaning without it. Write "
-            "it above the points."
-        )
-    numbers = each_read(path, lines[1:], lambda words: _point(words, header))
+    header, lines = _headed(path, _POINTS_HEADERS, "points")
+    numbers = each_read(path, lines, lambda words: _point(words, header))
     names: dict[str, int] = {}
-    users = [names.setdefault(words[0], len(names)) for _, words in lines[1:]]
+    users = [names.setdefault(words[0], len(names)) for _, words in lines]
     if not numbers:
         raise ValueError(
             f"{path} has a header and no point but somebody is needed, or there is nothing to "
@@ -228,11 +230,7 @@ def read_points(path: str | Path) -> Points:
 
 def _point(words: list[str], header: list[str]) -> list[float]:
     """Return x, y and weight of one row, or raise what is wrong with it."""
-    if len(words) != len(header):
-        raise ValueError(
-            f"there are {len(words)} values but {len(header)} are needed, {','.join(header)}, "
-            "or it is not known which is which. Complete the row."
-        )
+    _complete(words, header)
     if not words[0]:
         raise ValueError(
             "the user is missing but each point must be somebody's, for what is promised is "
@@ -240,10 +238,7 @@ def _point(words: list[str], header: list[str]) -> list[float]:
         )
     found = []
     for name, word in zip(header[1:], words[1:], strict=True):
-        try:
-            number = float(word)
-        except ValueError:
-            number = math.nan
+        number = _number(word)
         if not math.isfinite(number) or (name == "weight" and number < 0):
             need = "nought or more" if name == "weight" else "of either sign"
             raise ValueError(
