@@ -89,7 +89,7 @@ def _line(field: Any, mechanism: Mechanism) -> str:
         value = f'"{value}"'
     off = "# " * (field.default is not MISSING and not said.map_only)
     words = said.sentence.removesuffix(".")
-    return f"{f'{off}{field.name} = {value}':<32}# {words[:1].lower()}{words[1:]}".rstrip(" #")
+    return f"{f'{off}{field.name} = {value}':<31} # {words[:1].lower()}{words[1:]}".rstrip(" #")
 
 
 def _written(value: Any) -> str:

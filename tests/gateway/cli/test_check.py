@@ -244,7 +244,7 @@ def test_a_grid_that_no_receiver_finds_is_noted(tmp_path: Path, heatveil: Heatve
     path = tmp_path / "places.toml"
     with_corner = heatveil("config", "--sample", "--mechanism", "disk").out.replace("# cor", "cor")
     path.write_text(with_corner.replace("length_m", "# length_m"))
-    assert "note   disk: no board with a receiver" in heatveil("check", path).out
+    assert "note   devices: no board with a receiver" in heatveil("check", path).out
 
     path.write_text(with_corner)
     assert "no board with" not in heatveil("check", path).out

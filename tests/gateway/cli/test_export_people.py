@@ -40,7 +40,7 @@ COLUMNS, ROWS = 5, 4  # of what may be answered: one cell more on every side
 
 def test_every_mechanism_that_is_served_has_names_for_its_rows() -> None:
     """And each the same files: what can be asked for does not hang on it."""
-    for mechanism in MECHANISMS:
+    for mechanism in (one for one in MECHANISMS if one.serving):
         assert tuple(kinds(mechanism)) == NAMES
 
 

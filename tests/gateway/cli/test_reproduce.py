@@ -34,6 +34,7 @@ def test_the_list_names_every_figure(heatveil: Command) -> None:
     assert [line.split()[0] for line in said.out.splitlines()] == [
         *(f"disk-{number}" for number in range(8, 15)),
         *(f"quadtree-{number}" for number in (7, 8)),
+        *(f"pyramid-{number}" for number in range(1, 14)),
     ]
     assert all(callable(maker(name)) for name in FIGURES)
 
