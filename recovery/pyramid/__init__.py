@@ -6,7 +6,8 @@ places by others costs twice epsilon. Trust: central, the gateway sees each repo
 noise. Unit: the device's reports in the window, which share epsilon evenly. Not protected: that a
 device answers, how many do, and reports beyond the window.
 
-Source: paper 000, "Differentially Private Heatmaps", Sections 2 and 3 and Appendix D.
+Source: Ghazi and others, "Differentially Private Heatmaps", Sections 2 and 3 and Appendix D;
+"paper 000" elsewhere.
 
 Differs from the paper:
 1. Where few squares hold most (`sparse`) it is RECONSTRUCT with w = 20; where many do (`dense`)

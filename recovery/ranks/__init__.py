@@ -9,7 +9,8 @@ again beyond the window, what these tell together.
 Points over time share one budget: each release sorts all places anew with an even part of what
 the releases before it left, and the map is of all of them together.
 
-Source: paper 004, Sections 3 to 5.
+Source: Fang and Chang, "Adaptive Differentially Private Histogram of Low-Dimensional Data",
+Sections 3 to 5; "paper 004" elsewhere.
 
 Differs from the paper:
 1. Sums and not averages are blurred, in whole numbers; how groups are chosen is in `groups`.
