@@ -123,7 +123,8 @@ class Layer(NamedTuple):
 NOISE = ("noise",)
 FINITE = ("finite",)
 CENTRAL = ("central",)
-ALL = (*NOISE, *FINITE, *CENTRAL)
+DISTRIBUTED = ("distributed",)
+ALL = (*NOISE, *FINITE, *CENTRAL, *DISTRIBUTED)
 
 # The longest first, for two of them run at a time.
 LAYERS: tuple[Layer, ...] = (
@@ -135,12 +136,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("accountant", "privacy reckoned better than it is", accountant.accountant_claims, False),
     Layer("exact", "noise of the wrong size, however rarely", exact.claims, False),
     Layer("finite", "an answer that fits one reading best", finite.claims, kinds=FINITE),
-    Layer(
-        "shares",
-        "noise of many that hides none of them",
-        shares.claims,
-        kinds=("distributed",),
-    ),
+    Layer("shares", "noise of many that hides none of them", shares.claims, kinds=DISTRIBUTED),
     Layer(
         "spoken",
         "a device that says more than its answer",

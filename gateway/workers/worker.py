@@ -35,7 +35,7 @@ def share_of(holder: str, living: Sequence[str], partitions: int) -> int:
     Who joined first has the larger one where parts do not go up evenly, so that a worker that
     joins or dies moves as few parts as can be.
 
-    >>> [share(name, ["ada", "bob", "cy"], 8) for name in ("ada", "bob", "cy")]
+    >>> [share_of(name, ["ada", "bob", "cy"], 8) for name in ("ada", "bob", "cy")]
     [3, 3, 2]
     """
     if holder not in living:

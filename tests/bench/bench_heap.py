@@ -46,7 +46,7 @@ def main() -> None:
     """Print the table."""
     sys.path.insert(0, str(ROOT))
     from gateway.devices.broker.embedded import run_broker
-    from gateway.devices.build import parts, release
+    from gateway.devices.bundle import parts, release
     from tests.interpreters import heaps
 
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -99,7 +99,7 @@ def main() -> None:
 
 def core(files: dict[str, bytes], press: bool) -> int:
     """Return the bytes of what every device loads."""
-    from gateway.devices.build import pressing
+    from gateway.devices.bundle import pressing
 
     names = ["core"] if press else pressing.JOINED
     return sum(len(files[f"edge/{name}.mpy"]) for name in names)

@@ -38,7 +38,7 @@ def smallest(starts: Callable[[int], bool], least: int = 16, most: int = ROOMY_K
 
 def measured(program: str, port: int, folder: Path) -> dict[str, float]:
     """Return the figures that can be measured on a PC, by their name in the table."""
-    from gateway.devices.build import parts, release
+    from gateway.devices.bundle import parts, release
     from tests.interpreters import heaps
 
     ways, found = heaps.built(folder), dict[str, float]()

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edge.entropy import Tape
-from gateway import mechanisms, vacant
+from gateway import mechanisms
 from gateway.lab.simulate.day import Living, lately, lived, read_day
 from gateway.lab.simulate.rooms import seen_by
 from gateway.lab.simulate.run import ask
+from gateway.mechanisms.thermal import vacant
 from gateway.roomfile import Vacancy
 from physics.rooms.day import Day, day
 from physics.rooms.records import Course, Room

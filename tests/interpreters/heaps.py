@@ -24,7 +24,7 @@ from edge.limits import Limits
 from edge.records import Grid, Guarantee, Round
 from edge.slots import Files
 from edge.wire import round_topic, topic
-from gateway.devices.build import parts, release
+from gateway.devices.bundle import parts, release
 from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.devices.build import parts, release
+from gateway.devices.bundle import parts, release
 from tests import processes
 from tests.interpreters.test_life import LIFE, SCRIPT
 from tests.interpreters.test_vectors import REPLAY, VECTORS

@@ -78,7 +78,7 @@ def _noted(path: Path) -> Sequence[bytes]:
         made.append(make(*given, **more))
         return made[-1]
 
-    with replaced(enrol, "make", noting):
+    with replaced(enrol, "enrol_fleet", noting):
         fleet.enrol_fleet(path, None, lambda words: None)
     return list(made[0].roots.values())
 

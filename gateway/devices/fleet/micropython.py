@@ -18,7 +18,7 @@ from typing import NamedTuple
 import edge
 
 from ...faults import OperatorFault
-from ..build import parts, release
+from ..bundle import parts, release
 
 INSIDE, OUTWARD = [Path(__file__).with_name(f"{name}.py") for name in ("inside", "outward")]
 MAPPED, LOADED = "mapped.py", "loaded.py"  # the lines that start it

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from ...faults import OperatorFault
-from ..build.parts import CONFIG, FOLDER, MAIN
+from ..bundle.parts import CONFIG, FOLDER, MAIN
 from .needs import find_heap_kb
 
 # The last line of a traceback on the board; a release calls its faults by their modules, too.

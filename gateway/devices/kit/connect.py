@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ...faults import OperatorFault
-from ..build import parts
+from ..bundle import parts
 from . import modules
 from .boards import RAISED, Board, BoardFault, describe_failure
 from .standin import StandIn

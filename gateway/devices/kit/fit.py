@@ -25,7 +25,7 @@ from ...deployment import Deployment
 from ...faults import OperatorFault
 from ...ledger import paid_at_release
 from ...loopback import is_loopback
-from ..build import parts
+from ..bundle import parts
 from . import interpreter, modules, state
 from .boardfile import Held
 from .boards import Board, BoardFault, list_files

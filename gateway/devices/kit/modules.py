@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...faults import OperatorFault
-from ..build import parts
-from ..build.parts import YOURS
+from ..bundle import parts
+from ..bundle.parts import YOURS
 from . import boards
 from .boards import Board, copy_files, hash_files, list_files, remove_files
 from .interpreter import Interpreter
@@ -56,7 +56,7 @@ def compile_modules() -> dict[str, bytes]:
     Raises:
         OperatorFault: there is no compiler.
     """
-    from ..build.release import build
+    from ..bundle.release import build
 
     return build(parts.read_sources())
 

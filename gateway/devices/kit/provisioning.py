@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from edge import copies
 
 from ...faults import OperatorFault
-from ..build import parts
+from ..bundle import parts
 from . import boardfile, boards, fit, interpreter, modules, selftest, settings, state
 from .boardfile import Held
 from .boards import (

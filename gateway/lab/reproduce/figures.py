@@ -124,7 +124,7 @@ _MODULES = {
     **dict.fromkeys(("disk-10", "disk-11", "disk-12"), "disk_geometry"),
     "disk-14": "trajectories",
     **dict.fromkeys(("quadtree-7", "quadtree-8"), "quadtree_runs"),
-    **{f"pyramid-{number}": "heatmaps" for number in range(1, 14)},
+    **{f"pyramid-{number}": "pyramid_heatmaps" for number in range(1, 14)},
 }
 
 

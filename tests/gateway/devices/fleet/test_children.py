@@ -27,7 +27,7 @@ from edge.records import Grid, Guarantee, Round
 from edge.slots import Files
 from gateway.devices.broker import certificates
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.build import release
+from gateway.devices.bundle import release
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import children, micropython
 from gateway.devices.fleet.children import Machine, Machines, Order

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.build import parts
+from gateway.devices.bundle import parts
 from gateway.devices.kit import boards
 from gateway.devices.kit.standin import StandIn
 from tests import processes, sites

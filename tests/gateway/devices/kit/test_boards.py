@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.build import parts
+from gateway.devices.bundle import parts
 from gateway.devices.kit import connect, interpreter, selftest, standin
 from gateway.devices.kit.boards import (
     BoardFault,

@@ -8,7 +8,7 @@ from edge import copies, slots
 from edge.board import config
 from edge.budget import Budget
 from gateway.cli.doctor import examine
-from gateway.devices.build import parts
+from gateway.devices.bundle import parts
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, state
 from gateway.devices.kit.boards import read_file

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.devices.build import parts
+from gateway.devices.bundle import parts
 from gateway.devices.kit import fit, interpreter
 from gateway.devices.kit.boards import list_files
 from gateway.devices.kit.interpreter import Interpreter

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from edge import copies
-from gateway.devices.build import parts
+from gateway.devices.bundle import parts
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile
 from gateway.devices.kit.boardfile import Held

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gateway.cli.doctor import examine
-from gateway.devices.build import parts, release
+from gateway.devices.bundle import parts, release
 from gateway.devices.kit import boards, fit, interpreter, link, modules, settings
 from gateway.devices.kit.boards import list_files, read_file
 from gateway.devices.kit.standin import StandIn

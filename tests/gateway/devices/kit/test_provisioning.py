@@ -11,7 +11,7 @@ from edge import copies, slots
 from edge.budget import Budget
 from edge.linux import enrol as linux
 from gateway.cli.provision import kept, provision
-from gateway.devices.build import parts
+from gateway.devices.bundle import parts
 from gateway.devices.kit import boardfile, provisioning, selftest, settings, state
 from gateway.devices.kit.boardfile import Held
 from gateway.devices.kit.boards import Board, read_file

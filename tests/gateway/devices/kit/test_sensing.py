@@ -9,7 +9,7 @@ import pytest
 
 from edge.board import config
 from gateway.cli.provision import kept
-from gateway.devices.build import parts
+from gateway.devices.bundle import parts
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boards, provisioning, selftest, settings, state
 from gateway.devices.kit.provisioning import Kit

@@ -17,7 +17,7 @@ from edge.host import rootkeys
 from gateway import config
 from gateway.deployment import Deployment
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.build import parts
+from gateway.devices.bundle import parts
 from gateway.devices.kit import link, start
 from gateway.devices.kit.connect import open_board
 from gateway.devices.kit.start import Frame, Listener

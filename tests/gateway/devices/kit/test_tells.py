@@ -18,7 +18,7 @@ from edge.budget import Budget
 from gateway import config
 from gateway.cli.provision import kept, suited, would_be
 from gateway.devices.broker.embedded import find_free_port
-from gateway.devices.build import parts
+from gateway.devices.bundle import parts
 from gateway.devices.kit import selftest, selftest_place, settings, siting, standin, state
 from gateway.devices.kit.boards import BoardFault, list_files, read_file
 from gateway.devices.kit.standin import CONSOLE, StandIn

@@ -9,7 +9,7 @@ import pytest
 
 from gateway import config
 from gateway.cli.provision import kept, would_be
-from gateway.devices.build import parts
+from gateway.devices.bundle import parts
 from gateway.devices.kit import boards, provisioning, selftest, settings
 from gateway.devices.kit.provisioning import Kit
 from tests.gateway.devices.kit.test_provisioning import Cut, Pulled, provisioned

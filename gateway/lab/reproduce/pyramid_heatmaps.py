@@ -35,7 +35,7 @@ Points: TypeAlias = Callable[[int, np.random.Generator], Floats]  # (people, 2) 
 
 EPSILONS = ((1, 10), (1, 2), (1, 1), (2, 1), (5, 1), (10, 1))
 BASE, TOP, PAPER, AUTO = "Laplace", "Laplace, top 0.01 %", "RECONSTRUCT, w = 20", "auto"
-DENSE, ADAPTIVE, QUADTREE = "dense", "adaptive grid", "quadtree"
+DENSE, ADAPTIVE, GEOMETRIC = "dense", "adaptive grid", "geometric quadtree"
 OURS = {PAPER: "sparse", DENSE: "dense", AUTO: "auto"}
 SHOWN = (BASE, TOP, PAPER, DENSE, AUTO, ADAPTIVE)
 _EMD_SIDE = 64  # to which maps are summed before the earth mover's distance: exact in a tenth
@@ -65,7 +65,7 @@ def drawn(name: str, people: Floats, setting: Setting, tape: Any) -> Floats:
         BASE: grids.laplace,
         TOP: partial(grids.laplace, top_percent=0.01),
         ADAPTIVE: grids.adaptive_grid,
-        QUADTREE: partial(hierarchies.quadtree, depth=6),
+        GEOMETRIC: partial(hierarchies.quadtree, depth=6),
     }
     return peer[name](crowd, Fraction(*setting.epsilon), partial(dlaplace, rng=tape))
 

@@ -7,8 +7,8 @@ import ast
 
 import pytest
 
-from gateway.devices.build import naming, pressing, release
-from gateway.devices.build.parts import read_sources
+from gateway.devices.bundle import naming, pressing, release
+from gateway.devices.bundle.parts import read_sources
 
 OTHER = "LEAST = 7\ndef f():\n    return LEAST\n"
 

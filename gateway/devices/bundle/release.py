@@ -1,6 +1,6 @@
 """`make edge`: the device's modules pressed and compiled, for boards that load .mpy.
 
-    python -m gateway.devices.build.release dist/edge-mpy
+    python -m gateway.devices.bundle.release dist/edge-mpy
 
 writes edge/*.mpy with words.txt, edge.romfs beside them, and prints what each takes of the flash.
 From the image in a ROMFS partition (MicroPython 1.25 or later) a board runs them without loading:
@@ -138,8 +138,8 @@ def main(arguments: list[str]) -> int:
     try:
         if len(arguments) != 1:
             raise OperatorFault(
-                "a release goes into one folder; name it: python -m gateway.devices.build.release "
-                "dist/edge-mpy"
+                "a release goes into one folder; name it: "
+                "python -m gateway.devices.bundle.release dist/edge-mpy"
             )
         files = build(parts.read_sources())
         write_release(Path(arguments[0]), {**files, IMAGE: make_image(files)})
