@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import structlog
 
 from edge.host import post
+from edge.records import Round
 from recovery.maps.heatmap import Heatmap, Unresolved
 
 from . import telling
@@ -116,7 +117,9 @@ def drawn(
     result = (
         Unresolved(query.grid, last.guarantee, inf, inf, _few(turnout))
         if turnout.used < turnout.quorum
-        else solver.recover(last.mechanism, query, releases, *([vacant] if vacant else []))
+        else solver.recover(
+            last.mechanism, query, list(map(planned, releases)), *([vacant] if vacant else [])
+        )
     )
     if result is None:
         return None
@@ -140,6 +143,11 @@ def kept(site: str, mechanism: str, body: str) -> Drawn:
     """Return a map that was drawn before, to be published in the very bytes that it was then."""
     letter = Letter(0, post.map_topic(site, mechanism), body.encode(), True)
     return Drawn(body, json.loads(body), letter)
+
+
+def planned(release: Any) -> Any:
+    """Return a release as of the Round that was planned, without the key of what was asked."""
+    return release._replace(round=Round(*release.round[: len(Round._fields)]))
 
 
 def _few(turnout: Turnout) -> str:

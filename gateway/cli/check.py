@@ -219,6 +219,8 @@ def findings(path: Path, connect: bool) -> Iterator[Finding]:
     devices: Devices | None = None
     if not deployment.site.devices.exists():
         command = f"heatveil enrol --config {path}"
+        if (asked := of(deployment)).trust == "central":
+            command += f" --central {asked.name}"
         yield fault("devices", f"nobody is enrolled yet, so nobody may report. Next: {command}")
     else:
         try:

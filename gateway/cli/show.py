@@ -108,9 +108,13 @@ def show(
     if as_json:
         say(json.dumps(body))
         return
-    for line in _told(body, found, round, of(deployment)):
-        say(line)
-    for line in of(deployment).promise(query, found.guarantee):
+    mechanism = of(deployment)
+    lines = _told(body, found, round, mechanism)
+    promised = mechanism.promise(query, found.guarantee)
+    if mechanism.trust == "central":  # who is trusted, first
+        lines = [promised[0], *(line for line in lines if line != promised[0])]
+        promised = promised[1:]
+    for line in [*lines, *promised]:
         say(line)
 
 

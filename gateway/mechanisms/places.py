@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,13 @@ class Crowd:
             f"grid, which is {across:g} by {down:g}{unit} from 0 on; who is there answers from "
             "the nearest cell, for silence would tell"
         )
+
+
+class OnGrid(NamedTuple):
+    """What a crowd is made for that tells cells of another grid than the map's."""
+
+    grid: Grid
+    readings: int
 
 
 def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
@@ -156,8 +163,9 @@ FIRST = EXAMPLES[-1]  # of which there is one where nothing was said: three crow
 class StandingCrowd:
     """People who stand where they were put, with a device each."""
 
-    query: Any
+    mechanism: str
     cells: Any  # (answers, people), flat
+    columns: int  # of the grid that these are cells of
     outside: str
 
     def fleet(self, devices: Iterable[Any]) -> People:
@@ -167,7 +175,7 @@ class StandingCrowd:
             OperatorFault: there are more devices than people.
         """
         try:
-            return People(devices, self.cells, self.query.grid.shape[0])
+            return People(devices, self.cells, self.columns, self.mechanism)
         except ValueError as fault:
             raise OperatorFault(str(fault)) from fault
 
@@ -176,11 +184,14 @@ class StandingCrowd:
         return nullcontext(self.outside)
 
 
-def stand(query: Any, seen: Any, people: int, world: np.random.Generator) -> StandingCrowd:
+def stand(
+    query: Any, seen: Any, people: int, world: np.random.Generator, grid: Grid | None = None
+) -> StandingCrowd:
     """Return where people are: three crowds where nothing was said.
 
     Args:
         people: how many devices the deployment has.
+        grid: whose cells they tell; None for the map's own.
 
     Raises:
         OperatorFault: a flag or a file is wrong, or has fewer people than there are devices.
@@ -193,21 +204,22 @@ def stand(query: Any, seen: Any, people: int, world: np.random.Generator) -> Sta
             "would do nothing unnoticed. Give --points FILE.csv instead, or an example: "
             f"{', '.join(EXAMPLES)}"
         )
-    points = seen.points or FIRST
-    found = crowd_of(
-        query, Inputs(points=points, users=people * (points in EXAMPLES) or None), world
-    )
-    if found.cells.shape[1] < people:
-        from . import of_query
+    from . import of_query
 
+    points, mechanism = seen.points or FIRST, of_query(query).name
+    inputs = Inputs(points=points, users=people * (points in EXAMPLES) or None)
+    grid = grid or query.grid
+    found = crowd_of(OnGrid(grid, query.readings), inputs, world)
+    if found.cells.shape[1] < people:
         raise OperatorFault(
             f"{points} has {found.cells.shape[1]} people and the deployment {people} devices; "
             "each device is somebody's, and one of nobody has no place to answer. Set "
-            f"[{of_query(query).name}] devices to as many as there are people, or name points of "
+            f"[{mechanism}] devices to as many as there are people, or name points of "
             "more"
         )
     clauses = _left_over(points, found.cells.shape[1], people), found.beyond()
-    return StandingCrowd(query, found.cells, "; ".join(filter(None, clauses)))
+    said = "; ".join(filter(None, clauses))
+    return StandingCrowd(mechanism, found.cells, grid.shape[0], said)
 
 
 def _left_over(points: str, there: int, people: int) -> str:

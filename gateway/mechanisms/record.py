@@ -58,6 +58,7 @@ class Module:
         return later
 
 
+_capped = Module("gateway.devices.enrol", "capped")
 _usual = Module(__package__ or "", "usual")
 _places = Module(__package__ or "", "places")
 
@@ -147,6 +148,19 @@ class Serving:
     ledger_delta: Callable[[Any], float | None] = _usual.nothing
     page_values: Callable[[Any], dict[str, Any]] = _usual.empty
     exported: Exported
+
+
+# Of `Serving`, where a promise is epsilon alone and a device has one place.
+PURE: Mapping[str, Any] = MappingProxyType(
+    {
+        "limits": _capped.limits_of,
+        "remaining_limits": _capped.remaining_limits,
+        "check_held": _capped.check_held,
+        "least_noise": _capped.least_noise,
+        "whole_budget": _capped.whole_budget,
+        "tighter": _capped.tighter_cap,
+    }
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -62,7 +62,7 @@ class Square:
     def people(self, some: int = DEVICES) -> People:
         """Return the devices of the first so many, freshly started."""
         secrets = self.made.secrets._replace(devices=self.made.secrets.devices[:some])
-        return People(budgets.boot(secrets, self.place).devices, self.cells, COLUMNS)
+        return People(budgets.boot(secrets, self.place).devices, self.cells, COLUMNS, "disk")
 
     def service(self, **changes: Any) -> Service:
         """Return the gateway; what it tells is added to `events`."""

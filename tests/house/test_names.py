@@ -51,7 +51,6 @@ KNOWN: dict[str, int] = {
     "gateway/devices/fleet/children.py": 1,
     "gateway/devices/fleet/inside.py": 1,
     "gateway/devices/fleet/micropython.py": 4,
-    "gateway/devices/fleet/people.py": 1,
     "gateway/devices/kit/boardfile.py": 3,
     "gateway/devices/kit/needs.py": 1,
     "gateway/devices/kit/selftest.py": 1,

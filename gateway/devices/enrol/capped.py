@@ -10,7 +10,7 @@ Source: Dwork and Roth 2014, Theorem 3.16 (epsilons of answers add up).
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import ceil, isqrt
+from math import ceil, isqrt, sqrt
 from typing import Any
 
 from edge import disk_limits, limits, tightening
@@ -125,3 +125,54 @@ def check_capped(wished: Any, held: Mapping[str, Any]) -> None:
                 "it. Go back to the mechanism, epsilon and readings that it was enrolled with, or "
                 "enrol again in a new folder"
             )
+
+
+# Of a query whose devices have one place each, as a record's `Serving` wants them.
+
+
+def limits_of(query: Any, every_s: float) -> Any:
+    """Return the first `Limits` of every device that will answer this query.
+
+    Raises:
+        OperatorFault: its promise is too fine for a budget.
+    """
+    return capped(_each(query), query.readings, every_s)
+
+
+def remaining_limits(query: Any, limits: Any, before: int) -> Any:
+    """Return what is left of limits when the ledger has some nano-rho.
+
+    Raises:
+        OperatorFault: not one answer is.
+    """
+    return remaining(limits, _each(query), query.readings, before)
+
+
+def check_held(query: Any, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
+    """Check that enrolled devices fit the query: one place each, and within their limits.
+
+    Raises:
+        OperatorFault: one does not.
+    """
+    for name, count in sensors.items():
+        if count != 1:
+            raise OperatorFault(
+                f"{name} is enrolled for {count} sensors, and whoever answers with a place has "
+                "one; it would never start. Enrol a device for each"
+            )
+    check_capped(limits_of(query, 1.0), held)
+
+
+def least_noise(limits: Any) -> str:
+    """Return in words how much an answer may tell at the most."""
+    return f"an epsilon of at most {sqrt(limits.square / limits.variance):.4g} an answer"
+
+
+def whole_budget(limits: Any) -> str:
+    """Return in words what these limits pay for in all."""
+    num, den = disk_limits.promised(limits)
+    return f"epsilon {num / den:.6g}"
+
+
+def _each(query: Any) -> Fraction:
+    return Fraction(*query.epsilon) / query.readings

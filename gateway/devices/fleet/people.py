@@ -21,7 +21,7 @@ class Member(NamedTuple):
     step: None = None  # a place has no converter, no level to follow, and no noise from tables
     follower: None = None
     tables: bool = False
-    mechanism: str = "disk"
+    mechanism: str | None = None
 
 
 class People:
@@ -32,13 +32,18 @@ class People:
         cells: (answers, people), flat and x fastest: where everybody is at their first answer,
             their second, and so on; at more than there are they stay where they are.
         columns: of the map that these are cells of.
+        mechanism: what they answer.
 
     Raises:
         ValueError: a device of somebody who is not there, or two of one name.
     """
 
     def __init__(
-        self, devices: Iterable[tuple[Any, Any]], cells: NDArray[np.int64], columns: int
+        self,
+        devices: Iterable[tuple[Any, Any]],
+        cells: NDArray[np.int64],
+        columns: int,
+        mechanism: str,
     ) -> None:
         self._cells, self._columns = cells, columns
         self._members: dict[str, Member] = {}
@@ -51,7 +56,7 @@ class People:
                     f"nobody is: there are people 0 to {cells.shape[1] - 1}, and each answers "
                     "for one place. Enrol the fleet again, or name points of more people"
                 )
-            self._members[who.name] = Member(who, budget)
+            self._members[who.name] = Member(who, budget, mechanism=mechanism)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from recovery import disk as analyst
 from recovery.disk import cases
 from recovery.disk.query import Query
 
-from ..record import Exported, Fold, Mechanism, Module, Serving
+from ..record import PURE, Exported, Fold, Mechanism, Module, Serving
 from ..words import PLACES
 
 _calibrate = Module(__name__, "calibrate")
@@ -56,12 +56,7 @@ MECHANISM = Mechanism(
     query=Query,
     bits=device.bits,
     serving=Serving(
-        limits=_deployment.limits,
-        remaining_limits=_deployment.remaining_limits,
-        check_held=_deployment.check_held,
-        least_noise=_deployment.least_noise,
-        whole_budget=_deployment.whole_budget,
-        tighter=_deployment.tighter_cap,
+        **PURE,
         payload_fault=_deployment.payload_fault,
         fold=Fold(_deployment.slots, _deployment.released),
         page_values=_deployment.page_values,

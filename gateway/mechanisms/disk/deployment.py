@@ -1,20 +1,15 @@
 """Disk, as the service needs it: people in cells, a device each, and answers near the true one."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from edge.disk import outer
-from edge.disk_limits import promised
 from edge.records import Release
-from recovery.disk.query import Query, epsilon_of_one, scheme_of
+from recovery.disk.query import Query, scheme_of
 from recovery.disk.round import disk_round, domain_of
 from recovery.maps.guarantee import upward
 
-from ...devices.enrol.capped import capped, check_capped, remaining
-from ...devices.enrol.capped import tighter_cap as tighter_cap
-from ...faults import OperatorFault
 from .. import usual
 from ..record import Payload
 
@@ -33,17 +28,6 @@ def query_of(deployment: "Deployment") -> Query:
     if why := _unsendable(made):
         raise ValueError(why)
     return made
-
-
-def least_noise(limits: Any) -> str:
-    """Return in words how much an answer may tell at the most."""
-    return f"an epsilon of at most {math.sqrt(limits.square / limits.variance):.4g} an answer"
-
-
-def whole_budget(limits: Any) -> str:
-    """Return in words what these limits pay for in all."""
-    num, den = promised(limits)
-    return f"epsilon {num / den:.6g}"
 
 
 @lru_cache(maxsize=4)
@@ -69,39 +53,6 @@ def cautions(query: Query) -> list[str]:
         "of the time (total variation). The promise holds, and maps are drawn from the weights "
         "that are used; they tell that little less. A smaller radius has finer ones"
     ]
-
-
-def limits(query: Query, every_s: float) -> Any:
-    """Return the first `Limits` of every device that will answer this query.
-
-    Raises:
-        OperatorFault: its promise is too fine for a budget.
-    """
-    return capped(epsilon_of_one(query), query.readings, every_s)
-
-
-def remaining_limits(query: Query, limits: Any, before: int) -> Any:
-    """Return what is left of limits when the ledger has some nano-rho.
-
-    Raises:
-        OperatorFault: not one answer is.
-    """
-    return remaining(limits, epsilon_of_one(query), query.readings, before)
-
-
-def check_held(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
-    """Check that enrolled devices fit the query: one place each, and within their limits.
-
-    Raises:
-        OperatorFault: one does not.
-    """
-    for name, count in sensors.items():
-        if count != 1:
-            raise OperatorFault(
-                f"{name} is enrolled for {count} sensors, and whoever answers with a place has "
-                "one; it would never start. Enrol a device for each"
-            )
-    check_capped(limits(query, 1.0), held)
 
 
 def payload_fault(plan: Any) -> Callable[[Payload], str]:

@@ -5,10 +5,11 @@ from recovery import ranks as analyst
 from recovery.ranks import cases
 from recovery.ranks.query import Query
 
-from ..record import Mechanism, Module
+from ..record import PURE, Exported, Mechanism, Module, Serving
 from ..words import PLACES
 
 _crowd = Module(__name__, "crowd")
+_deployment = Module(__name__, "deployment")
 _words = Module(__name__, "words")
 _PAGE = {
     **PLACES.page,
@@ -22,6 +23,16 @@ _PAGE = {
         "of the published sums alone, and shows no person."
     ),
 }
+_EXPORTED = Exported(
+    report={},
+    reported=_deployment.exported_reports,
+    release={"group": int, "sum": int},
+    released=_deployment.exported_sums,
+    units={
+        "group": "of places in their order along the curve, from 0",
+        "sum": "of the places of a group, in cells of the curve, with noise in it",
+    },
+)
 
 MECHANISM = Mechanism(
     device.NAME,
@@ -34,11 +45,14 @@ MECHANISM = Mechanism(
     reads="place",
     query=Query,
     bits=device.bits,
+    serving=Serving(**PURE, payload_fault=_deployment.payload_fault, exported=_EXPORTED),
+    query_of=_deployment.query_of,
     cautions=_words.cautions,
     words=PLACES._replace(page=_PAGE, has_sd=False),
     promise=_words.promise,
     facts=_words.facts,
     world=_crowd.crowd_of,
+    stand=_crowd.stand,
     vector_length=device.numbers,
     judge=_words.judge,
     read_release=_crowd.read_release,

@@ -17,8 +17,8 @@ from recovery.ranks import told_grid
 from recovery.ranks.query import Query
 
 from ...faults import OperatorFault
-from ..places import crowd_of as plain_crowd_of
-from ..places import sides
+from .. import places
+from ..places import OnGrid, StandingCrowd, sides
 from ..worlds import EXAMPLES, Floats, Inputs
 
 
@@ -67,7 +67,7 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     """
     fine = told_grid(query)
     if query.points == 1 or inputs.points is None or inputs.points in EXAMPLES:
-        plain = plain_crowd_of(_Fine(fine, query.readings), inputs, world)
+        plain = places.crowd_of(OnGrid(fine, query.readings), inputs, world)
         cells = tuple(tuple(row[:, None]) for row in plain.cells)
         return Crowd(_counted(query, plain.cells.shape[1]), cells, plain.beyond())
     path = Path(inputs.points)
@@ -88,12 +88,9 @@ def _counted(query: Query, users: int) -> Query:
     return query if query.users else replace(query, users=users)
 
 
-@dataclass(frozen=True)
-class _Fine:
-    """What a crowd of single points is made for."""
-
-    grid: Any
-    readings: int
+def stand(query: Query, seen: Any, people: int, world: np.random.Generator) -> StandingCrowd:
+    """Return where people are, on the grid that devices tell."""
+    return places.stand(query, seen, people, world, told_grid(query))
 
 
 def read_release(query: Query, written: Any) -> Release:

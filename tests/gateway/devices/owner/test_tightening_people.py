@@ -64,7 +64,7 @@ class Street:
     def people(self) -> People:
         """Return the devices, freshly started."""
         started = budgets.boot(self.made.secrets, self._place).devices
-        return People(started, np.zeros((1, 3), np.int64), 5)
+        return People(started, np.zeros((1, 3), np.int64), 5, "disk")
 
     def message(self, plan: Any) -> bytes:
         """Return the signed bytes of a round."""

@@ -1,0 +1,128 @@
+"""A gateway that is trusted with places, as it is typed: sample, enrol, fleet, serve, show."""
+
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.mechanisms import ranks
+from gateway import config, sealing
+from gateway.devices.broker.embedded import find_free_port
+from gateway.mechanisms import first_round
+from gateway.operating import Mqtt
+from gateway.storage.reader import Reader
+from tests import processes
+
+PROGRAM = Path(sys.executable).with_name("heatveil")
+DEVICES = 12
+# All but one stand in the first corner; where that one is, no other is and nothing else says.
+PLANTED = (0.73, 0.41)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Path]:
+    """Return what writes the sample's deployment of twelve devices, on a broker of that port."""
+
+    def written(port: int) -> Path:
+        monkeypatch.setenv("HEATVEIL_STORE__ROUND_KEYS", str(tmp_path / "run"))
+        text = config.sample("ranks")
+        for old, new in (
+            ("devices = 2000", f"devices = {DEVICES}"),
+            ("length_m = 30.0", "# a unit square"),
+            ("readings = 1", "readings = 2"),
+            ("every_s = 3600", "every_s = 0"),
+            ("port = 8883", f"port = {port}\ninsecure = true"),
+            ("port = 8080", f"port = {find_free_port()}"),
+            ('ca_file = "', '# ca_file = "'),
+            ('password_file = "', '# password_file = "'),
+            ('name = "lab"', f'name = "trusted-{port}"'),
+        ):
+            assert old in text
+            text = text.replace(old, new, 1)
+        path = tmp_path / "site" / "gateway.toml"
+        path.parent.mkdir()
+        path.write_text(text)
+        return path
+
+    return written
+
+
+@pytest.mark.long
+def test_a_fleet_without_central_is_refused_before_anything_is_made(
+    site: Callable[[int], Path], heatveil: Callable[..., Any]
+) -> None:
+    """That somebody reads what devices say is agreed to when they are enrolled, or not at all."""
+    path = site(1)
+    for words in (("enrol",), ("fleet", "--enrol")):
+        said = heatveil(words[0], "--config", path, *words[1:])
+        assert said.status == 1
+        assert "is not enrolled for ranks" in said.err
+        assert "--central ranks" in said.err
+
+    assert [one.name for one in path.parent.iterdir()] == ["gateway.toml"]
+
+
+@pytest.mark.long
+def test_places_arrive_sealed_and_leave_as_sums_with_noise(
+    mosquitto: Mqtt,
+    site: Callable[[int], Path],
+    heatveil: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Each sum is the exact one and noise, paid for once; nobody's place is in what is kept."""
+    path, opened = site(mosquitto.port), []
+    unseal = sealing.RoundKey.unseal
+
+    def unsealed(*given: Any) -> Any:
+        found = unseal(*given)
+        opened.append([report.payload for report in found[0].reports.values()])
+        return found
+
+    monkeypatch.setattr(sealing.RoundKey, "unseal", unsealed)
+    places = [*[(0.1, 0.1)] * (DEVICES - 1), PLANTED]
+    points = tmp_path / "points.csv"
+    rows = (f"{user},{x},{y}\n" for user, (x, y) in enumerate(places))
+    points.write_text("user,x,y\n" + "".join(rows))
+    assert heatveil("enrol", "--config", path, "--central", "ranks").status == 0
+    command = [PROGRAM, "fleet", "--config", path, "--points", points]
+    with processes.Child(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as fleet:
+        assert fleet.stdout
+        assert fleet.stdout.readline().startswith(f"{DEVICES} devices")
+        served = heatveil("serve", "--config", path, "--rounds", "2")
+        fleet.terminate()
+    shown, ledger = heatveil("show", "--config", path), heatveil("ledger", "--config", path)
+
+    assert served.status == shown.status == ledger.status == 0, served.err
+    assert shown.out.startswith("Who is trusted: the gateway.")
+    assert f"Devices used: {DEVICES} of {DEVICES}." in shown.out
+    assert "epsilon 3.5" in ledger.out
+    deployment = config.load(path)
+    plan = first_round(deployment, config.query(deployment))
+    params = ranks.params_of(plan)
+    cell = tuple(int(part * side) for part, side in zip(PLANTED, plan.grid.shape, strict=True))
+    planted = ranks.place_of(cell, params.order)
+    with closing(Reader(deployment.site.database)) as reader:
+        for number, payloads in enumerate(opened, 1):
+            told = [place for _, place in payloads]
+            assert len(told) == DEVICES
+            assert planted in told
+            exact, found = ranks.sums(plan, told), reader.release(number)
+            scale = ranks.sensitivity(plan) * params.den / params.num
+            assert found != exact
+            assert all(abs(a - b) < 50 * scale for a, b in zip(found, exact, strict=True))
+        assert len(opened) == 2
+        assert [float(one.rho) for one in reader.ledger(10).charges] == [(3.5 / 2) ** 2 / 2] * 2
+        assert reader.map(2)["guarantee"]["trust"].startswith("central")
+    assert list((tmp_path / "run").iterdir()) == []
+    four = planted.to_bytes(4, "big")
+    forms = four, four[::-1], b64encode(four)[:5], str(planted).encode(), four.hex().encode()
+    kept = b"".join(one.read_bytes() for one in path.parent.glob("heatveil.sqlite*"))
+    assert [one for one in forms if one in kept] == []
