@@ -20,7 +20,10 @@ NAMES = {mechanism.name for mechanism in MECHANISMS}
 # Who may wait on an event loop: the web server calls the page's functions from one, the broker
 # of last resort, which is somebody else's, lives on one of its own, and virtual devices are
 # edge's, which waits as a board does.
-AWAITING = {"gateway/devices/broker/embedded.py"}
+AWAITING = {
+    "gateway/devices/broker/embedded.py",
+    "gateway/audit/attacks/side_channels.py",  # a client of its own, for a device
+}
 AWAITING_FOLDERS = {"gateway/web", "gateway/devices/fleet"}
 
 RANDOM_MODULES = {"random", "secrets", "numpy.random", "edge.entropy", "edge.noise"}
