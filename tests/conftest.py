@@ -32,6 +32,8 @@ os.environ.setdefault("HEATVEIL_PAGE__HEALTH_PORT", "0")
 # none of them would ever hear the Ctrl-C that a test sends.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ROOT = Path(__file__).resolve().parent.parent
 WASM = ".tools/wasm/node_modules/@micropython/micropython-webassembly-pyscript"

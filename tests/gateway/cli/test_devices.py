@@ -26,7 +26,6 @@ from gateway.faults import LinkFault, OperatorFault
 from gateway.intake.outcomes import Again
 from gateway.ledger import Charge, price
 from gateway.mechanisms import named
-from gateway.mechanisms.disk import deployment
 from gateway.mqtt import access
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
@@ -490,7 +489,8 @@ def test_new_keys_bring_the_answers_that_are_left_of_a_pure_promise(
     text = config.sample("disk").replace('epsilon = "7/2"', 'epsilon = "38/1"')
     text = text.replace("readings = 1 ", "readings = 24 ").replace("devices = 2000", "devices = 4")
     site = make(sample=text)
-    whole = limits.Limits(*deployment.limits(config.query(config.load(site.path)), 3600.0))
+    asked = config.query(config.load(site.path))
+    whole = limits.Limits(*named("disk").serving.limits(asked, 3600.0))
     spend(site, 10)
     assert site.run("rotate", "node-1", "--keys").status == 0
     given = limitsfile.load(site.path.with_name("devices.json"), site.devices)["node-1"]
