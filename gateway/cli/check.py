@@ -61,7 +61,7 @@ def _page(host: str, port: int, key: str) -> Iterable[Finding]:
             yield note(
                 "page",
                 f"port {port} at {host} cannot be had ({wrong.strerror}); heatveil serve needs "
-                "it. If no gateway of this site runs already, give [page] another {key}",
+                f"it. If no gateway of this site runs already, give [page] another {key}",
             )
             return
     yield ok("page", f"port {port} at {host} is free")
