@@ -107,6 +107,15 @@ def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
     if deployment.store.postgresql is None:
         yield from _room(deployment, database)
         if not database.exists():
+            saved = database.with_name(database.name + ".rescued")
+            if saved.exists():
+                yield fault(
+                    "store",
+                    f"{database} is not there, and {saved} holds what a gateway saved when it was "
+                    "taken away; heatveil serve does not begin anew beside it. Put it back: mv "
+                    f"{saved} {database}",
+                )
+                return
             yield note("store", f"{database} is not there; it is made when the gateway starts")
             return
     try:

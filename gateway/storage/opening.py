@@ -28,6 +28,7 @@ def opened(place: Place, site: str) -> tuple[Engine, Engine, Identity]:
         OperatorFault: it cannot be opened, is no store, is another site's or another heatveil's.
     """
     if isinstance(place, Path):
+        _check_rescued(place)
         with suppress(OSError):  # where it cannot be written, SQLite says so
             files.keep_private(place)
     engine = sqlite.engine(place) if isinstance(place, Path) else postgres.engine(place)
@@ -53,6 +54,23 @@ def opened(place: Place, site: str) -> tuple[Engine, Engine, Identity]:
         if isinstance(fault, SQLAlchemyError):
             raise unusable(place, fault) from fault
         raise
+
+
+def _check_rescued(path: Path) -> None:
+    """Check that no store is begun anew beside what was saved of the one before.
+
+    Raises:
+        OperatorFault: a gateway saved it when its store was taken away, and nobody looked since.
+    """
+    saved = path.with_name(path.name + ".rescued")
+    if saved.exists() and not path.exists():
+        fault = OperatorFault(
+            f"{path} is not there, and {saved} holds what a gateway saved when it was taken away: "
+            "begun anew, the ledger would give back what is spent. Put it back: mv "
+            f"{saved} {path}; or move it elsewhere, if all of that is to be forgotten"
+        )
+        fault.status = 4  # no service manager is to start us again before somebody has looked
+        raise fault
 
 
 def _made(engine: Engine, place: Place, site: str) -> None:

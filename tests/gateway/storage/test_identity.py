@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from gateway.faults import ReplacedFault
+from gateway.faults import OperatorFault, ReplacedFault
 from gateway.intake.outcomes import Kept, Letter
 from gateway.storage.store import Store
 
@@ -91,6 +91,11 @@ def test_a_commit_to_a_store_that_is_not_there_is_none(
     with closing(sqlite3.connect(rescued)) as file:
         assert (1,) in file.execute("SELECT seq FROM reports").fetchall()
     store.close()
+    path.unlink(missing_ok=True)
+    with pytest.raises(OperatorFault, match=r"give back what is spent.* mv ") as refused:
+        Store(path, "lab")
+    assert refused.value.status == 4
+    assert not path.exists()
 
 
 def test_a_copy_over_the_file_is_seen_by_its_length(tmp_path: Path) -> None:
