@@ -120,6 +120,7 @@ def _refused(
     crowd = _crowd(payloads, [0] * USERS)
     bent = [[*crowd, crowd[0]], [*crowd[1:], [0, *([10**30] * (len(crowd[0]) - 1))]]]
     bent += [[*crowd[1:], [0, *crowd[0][1:], *crowd[0][1:]]], [*crowd[1:], [0, *([-1] * 99)]]]
+    bent += [[*crowd[1:], [*crowd[0][:-1], number]] for number in (-(10**9), 10**30)]
     taken = 0
     for payload in bent:
         try:
