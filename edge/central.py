@@ -30,7 +30,7 @@ from .wire import round_body, topic
 
 LABEL = b"heatveil-seal-v1"
 WIDTH = 8  # bytes of a number
-IDENTITY = 10  # parts of a `keys.Identity`; a `keys.Allowed` has two more
+IDENTITY = 10  # parts of a `keys.Identity`; a `keys.Allowed` has more
 NOT_ALLOWED = (
     "central-not-allowed: it asks for a report without noise of its own, sealed to the gateway, "
     "and this device is not enrolled for that; enrol it with --central, if its people agree"
@@ -45,8 +45,9 @@ def half(mechanism, identity, other):
     of = module_of(mechanism)
     if of is None:
         raise ValueError(
-            "%s was to answer %s, which no device can; it can measure (thermal) or tell its "
-            "place (disk). Name one of these" % (identity.name, mechanism)
+            "%s was to answer %s, which no device can; it can measure (thermal), tell a place "
+            "near its own (disk) or seal its place to the gateway (ranks). Name one of these"
+            % (identity.name, mechanism)
         )
     if identity.sensors != 1 or other:
         raise ValueError(
@@ -103,15 +104,7 @@ class Sealer:
         why = self._of.objection(round)
         if why:
             return why
-        num, den = self._of.epsilon(round)
-        if num < 1 or den < 1:
-            return "its epsilon of %d/%d is none" % (num, den)
-        if disk_limits.exceeds(limits, num, den):
-            return (
-                "it asks for less noise than this device's limit: epsilon %d/%d, and its square "
-                "is %d/%d at the most" % (num, den, limits.square, limits.variance)
-            )
-        return disk_limits.understated(round.guarantee, num, den)
+        return disk_limits.objection(limits, round.guarantee, *self._of.epsilon(round))
 
     def cost(self, limits, round):
         """Return the nano-rho of the answer."""

@@ -47,15 +47,7 @@ class Half:
             return "it has %d params, and no footprint" % len(round.params)
         if round.number <= newest:
             return "it is round %d, and round %d is already answered" % (round.number, newest)
-        num, den = round.params[3:HEAD]
-        if num < 1 or den < 1:
-            return "its epsilon of %d/%d is none" % (num, den)
-        if disk_limits.exceeds(limits, num, den):
-            return (
-                "it asks for less noise than this device's limit: epsilon %d/%d, and its square "
-                "is %d/%d at the most" % (num, den, limits.square, limits.variance)
-            )
-        why = disk_limits.understated(round.guarantee, num, den)
+        why = disk_limits.objection(limits, round.guarantee, *round.params[3:HEAD])
         if why:
             return why
         try:

@@ -41,8 +41,15 @@ def exceeds(limits, num, den):
     return num * num * limits.variance > limits.square * den * den
 
 
-def understated(guarantee, num, den):
-    """Return why a promise states less than an answer of epsilon num/den, or ""."""
+def objection(limits, guarantee, num, den):
+    """Return why a device of these limits must not give an answer of epsilon num/den, or ""."""
+    if num < 1 or den < 1:
+        return "its epsilon of %d/%d is none" % (num, den)
+    if exceeds(limits, num, den):
+        return (
+            "it asks for less noise than this device's limit: epsilon %d/%d, and its square "
+            "is %d/%d at the most" % (num, den, limits.square, limits.variance)
+        )
     stated = guarantee.epsilon or (0, 1)
     if stated[1] < 1 or stated[0] * den < num * stated[1]:
         return "its promise states less than the epsilon %d/%d of an answer" % (num, den)

@@ -39,7 +39,7 @@ Identity = namedtuple(
 )
 
 # The same of a device that may answer a mechanism of central trust: its name, and the key that its
-# reports are sealed with beside the Round's (`central`).
+# reports are sealed with beside the Round's (`central`). Type checkers read the names only here.
 Allowed = namedtuple(
     "Allowed",
     (

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Any, NamedTuple
 
 from ..mechanisms import MECHANISMS, Mechanism
@@ -295,10 +295,16 @@ def _run(
             for place, (layer, mechanism) in enumerate(tasks)
         }
         told(f"0 of {len(tasks)} done")
-        for count, future in enumerate(as_completed(under_way), 1):
-            place = under_way[future]
-            told(f"{count} of {len(tasks)} done, last {_named(*tasks[place])}")
-            yield place, future.result()
+        try:
+            for count, future in enumerate(as_completed(under_way), 1):
+                place = under_way[future]
+                told(f"{count} of {len(tasks)} done, last {_named(*tasks[place])}")
+                yield place, future.result()
+        except BaseException:  # such as a signal: else all that is under way is waited for
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in active_children():
+                child.kill()
+            raise
 
 
 def _sent(layer: str, mechanism: str | None, effort: Effort) -> Done:

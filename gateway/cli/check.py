@@ -26,6 +26,7 @@ from ..mqtt import access
 from ..mqtt.pump import Pump
 from ..mqtt.service import Link
 from ..operating import Mqtt
+from ..storage import files
 from ..storage.looking import MADE
 from ..terms import check_budget, check_terms, terms, unit_of
 from . import check_files
@@ -107,8 +108,7 @@ def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
     if deployment.store.postgresql is None:
         yield from _room(deployment, database)
         if not database.exists():
-            saved = database.with_name(database.name + ".rescued")
-            if saved.exists():
+            if (saved := files.rescued(database)) is not None:
                 yield fault(
                     "store",
                     f"{database} is not there, and {saved} holds what a gateway saved when it was "

@@ -131,4 +131,5 @@ def _lines(mechanism: Mechanism, played: Played, numbers: Numbers, told: Told) -
     )
     if beyond := played.world.beyond():
         lines.append(f"Beware: {beyond}.")
-    return lines + mechanism.promise(played.world.query, played.found.guarantee)
+    promised = mechanism.promise(played.world.query, played.found.guarantee)
+    return lines + [line for line in promised if line not in lines]

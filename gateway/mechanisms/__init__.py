@@ -44,8 +44,8 @@ def named(name: str) -> Mechanism:
         found: Mechanism = import_module(f"{__name__}.{name}").MECHANISM
         return found
     raise OperatorFault(
-        f"{name} is not a mechanism of this gateway, which must know how to ask and how to "
-        f"draw the map; {suggestion(name, TABLE)}"
+        f"{name} is not a mechanism that heatveil has, so it can be neither asked nor drawn; "
+        f"{suggestion(name, TABLE)}"
     )
 
 

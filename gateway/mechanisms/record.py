@@ -1,11 +1,12 @@
 """What a mechanism says of itself: one record, by which everybody else need not know its name.
 
-To add one: `edge/NAME.py` and `recovery/NAME/`, then `gateway/mechanisms/NAME/__init__.py`, which
-makes `MECHANISM`, and a line in the table of `gateway.mechanisms`. The least is
+To add one: `edge/mechanisms/NAME.py` and `recovery/NAME/`, then
+`gateway/mechanisms/NAME/__init__.py`, which makes `MECHANISM`, and a line in the table of
+`gateway.mechanisms`. The least is
 
     MECHANISM = Mechanism(
-        device.NAME, analyst.plan, device.report, device.release, analyst.recover, cases,
-        trust="central", reads="place", query=Query, bits=device.bits,
+        *halves(device, analyst, cases), trust="central", reads="place", query=Query,
+        bits=device.bits,
     )
 
 and with it `play`, `recover`, `calibrate`, `config --sample`, `check`, the audit and the contract
@@ -112,6 +113,11 @@ class Verbs:
     release: Callable[[Any, Any, Any], Any]
     recover: Callable[[Any, Any], Any]
     subject: "Subject | None" = None  # what the audit must know of it; without it the audit fails
+
+
+def halves(device: Any, analyst: Any, cases: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """Return name, verbs and subject of a mechanism, from the modules of its two halves."""
+    return device.NAME, analyst.plan, device.report, device.release, analyst.recover, cases
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -229,7 +229,7 @@ def calibrate(
     }
     if as_json:
         return Calibrated([json.dumps(numbers)], "")
-    said = mechanism.promise(query, promised)
+    said = [one for one in mechanism.promise(query, promised) if "ot protected:" not in one]
     sent = (
         f"A report is {length} whole number{'s' * (length > 1)} of {mechanism.bits(round)} bits."
     )

@@ -115,6 +115,12 @@ def backup(place: Place, out: Path, *, again: bool = False) -> None:
         beside.unlink(missing_ok=True)
 
 
+def rescued(path: Path) -> Path | None:
+    """Return the newest file that a gateway saved when the store at this path was taken away."""
+    found = path.parent.glob(f"{path.name}.rescued*")
+    return max(found, key=lambda one: one.stat().st_mtime, default=None)
+
+
 def rescue(source: sqlite3.Connection, out: Path) -> None:
     """Write what a connection holds open, though its path may lead elsewhere, to a new file.
 

@@ -169,7 +169,10 @@ class _Files:
         """Save what the files hold, if it is whole; return what became of it, as a sentence."""
         if self._over:
             return "What it held is written over"
-        out = self._path.with_name(self._path.name + ".rescued")
+        out, before = self._path.with_name(self._path.name + ".rescued"), 1
+        while out.exists():  # of another time, which nobody has looked at
+            before += 1
+            out = self._path.with_name(f"{self._path.name}.rescued-{before}")
         try:
             files.rescue(self._anchor, out)
         except (OSError, sqlite3.Error, OperatorFault) as fault:

@@ -62,8 +62,8 @@ def _check_rescued(path: Path) -> None:
     Raises:
         OperatorFault: a gateway saved it when its store was taken away, and nobody looked since.
     """
-    saved = path.with_name(path.name + ".rescued")
-    if saved.exists() and not path.exists():
+    saved = files.rescued(path)
+    if saved is not None and not path.exists():
         fault = OperatorFault(
             f"{path} is not there, and {saved} holds what a gateway saved when it was taken away: "
             "begun anew, the ledger would give back what is spent. Put it back: mv "

@@ -25,8 +25,8 @@ from edge.disk import NAME as NAME
 from edge.disk import outer
 from edge.records import Guarantee, Release, Round
 
+from ..maps.guarantee import pure
 from ..maps.heatmap import Heatmap, Unresolved
-from ..noise import lowest
 from .channel import channel_of
 from .query import Query as Query
 from .query import epsilon_of_one
@@ -49,13 +49,10 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 def promise(query: Query) -> Guarantee:
     """Return what the reports of this query promise; true of the whole numbers really drawn."""
-    one = epsilon_of_one(query)
     plural = "s" * (query.readings > 1)
-    return Guarantee(
-        epsilon=lowest(query.epsilon),
-        delta=None,
-        # Pure epsilon is at most epsilon**2 / 2 of zCDP; exactly, by Bun and Steinke 2016.
-        rho=(one * one / 2).as_integer_ratio(),
+    return pure(
+        query.epsilon,
+        epsilon_of_one(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=f"the window of {query.readings} report{plural} of one device together",

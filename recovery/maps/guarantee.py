@@ -3,12 +3,26 @@
 import json
 import math
 from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 
 from edge.records import Guarantee
 
-from ..noise import Ratio
+from ..noise import Ratio, lowest
 
 _RATIOS = ("epsilon", "delta", "rho")
+
+
+def pure(epsilon: Ratio, one: Fraction, **words: str) -> Guarantee:
+    """Return a promise of epsilon alone, that never fails.
+
+    A pure epsilon is at most epsilon**2 / 2 of zCDP: Bun and Steinke 2016, Proposition 1.4.
+
+    Args:
+        epsilon: of all answers together.
+        one: the epsilon of one answer, which is what a device prices.
+        words: neighbours, trust, unit and unprotected.
+    """
+    return Guarantee(lowest(epsilon), None, (one * one / 2).as_integer_ratio(), **words)
 
 
 def to_json(guarantee: Guarantee) -> str:

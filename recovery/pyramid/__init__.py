@@ -28,8 +28,8 @@ from edge.mechanisms.pyramid import NAME as NAME
 from edge.mechanisms.pyramid import depth, params_of, within
 from edge.records import Guarantee, Release, Round
 
+from ..maps.guarantee import pure
 from ..maps.heatmap import Heatmap, Unresolved
-from ..noise import lowest
 from .query import PAPER_USERS, epsilon_a_report, estimator_of, levels_of, weights
 from .query import Query as Query
 from .tree import Fit, Leaf, least_squares, reconstruct, spread, tree
@@ -60,13 +60,10 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 def promise(query: Query) -> Guarantee:
     """Return what the Releases of this query promise; true of the numbers really drawn."""
-    one = epsilon_a_report(query)
     plural = "s" * (query.readings > 1)
-    return Guarantee(
-        epsilon=lowest(query.epsilon),
-        delta=None,
-        # Pure epsilon is at most epsilon**2 / 2 of zCDP: Bun and Steinke 2016.
-        rho=(one * one / 2).as_integer_ratio(),
+    return pure(
+        query.epsilon,
+        epsilon_a_report(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=f"the window of {query.readings} report{plural} of one device together",

@@ -38,7 +38,7 @@ from edge.mechanisms.quadtree import (
 )
 from edge.records import Guarantee, Release, Round
 
-from ..noise import lowest
+from ..maps.guarantee import pure
 from .query import KINDS, Query, depth_of, first_squares, shard_of
 from .tree import active, level, split
 
@@ -75,10 +75,9 @@ def trust(query: Query) -> str:
 
 def promise(query: Query, epsilon: Fraction) -> Guarantee:
     """Return what the answers to this query promise; epsilon is one Round's."""
-    return Guarantee(
-        epsilon=lowest(query.epsilon),
-        delta=None,
-        rho=(epsilon * epsilon / 2).as_integer_ratio(),
+    return pure(
+        query.epsilon,
+        epsilon,
         neighbours=_NEIGHBOURS[query.adjacency],
         trust=trust(query),
         unit="one device's answers to all rounds of the query together",

@@ -26,8 +26,8 @@ from edge.mechanisms.ranks import NAME as NAME
 from edge.mechanisms.ranks import Params, epsilon, params_of
 from edge.records import Grid, Guarantee, Release, Round
 
+from ..maps.guarantee import pure
 from ..maps.heatmap import Heatmap, Unresolved
-from ..noise import lowest
 from .groups import expected_error, group_of
 from .query import Query as Query
 from .query import axes_of, epsilon_of_one, order_of
@@ -60,12 +60,10 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 def promise(query: Query) -> Guarantee:
     """Return what the releases of this query promise; true of the whole numbers really drawn."""
-    one, many = epsilon_of_one(query), query.points > 1
-    return Guarantee(
-        epsilon=lowest(query.epsilon),
-        delta=None,
-        # Pure epsilon is at most epsilon**2 / 2 of zCDP; exactly, by Bun and Steinke 2016.
-        rho=(one * one / 2).as_integer_ratio(),
+    many = query.points > 1
+    return pure(
+        query.epsilon,
+        epsilon_of_one(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=f"the window of {query.readings} release{'s' * (query.readings > 1)}, with "

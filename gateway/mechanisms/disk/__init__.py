@@ -5,7 +5,7 @@ from recovery import disk as analyst
 from recovery.disk import cases
 from recovery.disk.query import Query
 
-from ..record import PURE, Exported, Fold, Mechanism, Module, Serving
+from ..record import PURE, Exported, Fold, Mechanism, Module, Serving, halves
 from ..words import PLACES
 
 _calibrate = Module(__name__, "calibrate")
@@ -45,12 +45,7 @@ _PAGE = {
 }
 
 MECHANISM = Mechanism(
-    device.NAME,
-    analyst.plan,
-    device.report,
-    device.release,
-    analyst.recover,
-    cases,
+    *halves(device, analyst, cases),
     trust="local",
     reads="place",
     query=Query,

@@ -5,7 +5,7 @@ from recovery import pyramid as analyst
 from recovery.pyramid import cases
 from recovery.pyramid.query import Query
 
-from ..record import Mechanism, Module
+from ..record import Mechanism, Module, halves
 from ..words import PLACES
 
 _words = Module(__name__, "words")
@@ -23,12 +23,7 @@ _PAGE = {
 }
 
 MECHANISM = Mechanism(
-    device.NAME,
-    analyst.plan,
-    device.report,
-    device.release,
-    analyst.recover,
-    cases,
+    *halves(device, analyst, cases),
     trust="central",
     reads="place",
     query=Query,

@@ -5,7 +5,7 @@ from recovery import ranks as analyst
 from recovery.ranks import cases
 from recovery.ranks.query import Query
 
-from ..record import PURE, Exported, Mechanism, Module, Serving
+from ..record import PURE, Exported, Mechanism, Module, Serving, halves
 from ..words import PLACES
 
 _crowd = Module(__name__, "crowd")
@@ -35,12 +35,7 @@ _EXPORTED = Exported(
 )
 
 MECHANISM = Mechanism(
-    device.NAME,
-    analyst.plan,
-    device.report,
-    device.release,
-    analyst.recover,
-    cases,
+    *halves(device, analyst, cases),
     trust="central",
     reads="place",
     query=Query,
@@ -53,7 +48,7 @@ MECHANISM = Mechanism(
     facts=_words.facts,
     world=_crowd.crowd_of,
     stand=_crowd.stand,
-    vector_length=device.numbers,
+    vector_length=lambda round: device.numbers(round) - 1,
     judge=_words.judge,
     read_release=_crowd.read_release,
     picture=_words.picture,

@@ -5,7 +5,7 @@ from recovery import thermal as analyst
 from recovery.thermal import Query, cases
 from recovery.thermal.guarantee import priced_delta
 
-from ..record import Exported, Fold, Mechanism, Module, Serving
+from ..record import Exported, Fold, Mechanism, Module, Serving, halves
 from ..words import Words
 
 _array_play = Module(__name__, "array_play")
@@ -55,12 +55,7 @@ _PAGE = {
 }
 
 MECHANISM = Mechanism(
-    device.NAME,
-    analyst.plan,
-    device.report,
-    device.release,
-    analyst.recover,
-    cases,
+    *halves(device, analyst, cases),
     trust="local",
     reads="temperature",
     query=Query,

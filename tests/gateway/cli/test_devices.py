@@ -22,7 +22,7 @@ from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.granting import granted
-from gateway.faults import LinkFault, OperatorFault
+from gateway.faults import OperatorFault
 from gateway.intake.outcomes import Again
 from gateway.ledger import Charge, price
 from gateway.mechanisms import named
@@ -31,6 +31,7 @@ from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.storage.store import Store
 from tests import processes
+from tests.links import may_come
 
 
 class Site(NamedTuple):
@@ -59,13 +60,7 @@ class Site(NamedTuple):
     def may_come(self, name: str, password: str) -> bool:
         with Pump("try") as pump:
             own = access.as_device(config.load(self.path).mqtt, name, password)
-            link = Link(own, f"heatveil-lab-{name}", pump, lasting=False)
-            try:
-                link.wait(10)
-            except LinkFault:
-                return False
-            link.close()
-            return True
+            return may_come(pump, own, "lab")
 
     @contextmanager
     def broker(self) -> Iterator[None]:

@@ -9,7 +9,6 @@ import pytest
 
 from gateway.devices.broker import control
 from gateway.devices.broker.control import Control
-from gateway.faults import LinkFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import KEEPALIVE_S, Link
 from gateway.operate.guard import FLOOD, Guard
@@ -17,6 +16,7 @@ from gateway.operate.quarantine import Quarantine
 from gateway.operating import Guard as Settings
 from gateway.operating import Mqtt
 from gateway.storage.store import Store
+from tests.links import may_come
 from tests.waiting import eventually
 
 NAMES = [f"node-{number}" for number in range(4)]
@@ -66,16 +66,6 @@ def wards(tmp_path: Path, pump: Pump) -> Iterator[Callable[..., Ward]]:
     yield ward
     for one in made:
         one.close()
-
-
-def may_come(pump: Pump, mqtt: Mqtt) -> bool:
-    link = Link(mqtt, f"try-{time.monotonic_ns()}", pump, lasting=False)
-    try:
-        link.wait(10)
-    except LinkFault:
-        return False
-    link.close()
-    return True
 
 
 def test_a_flood_is_cut_off_at_the_broker_kept_and_told(

@@ -9,10 +9,11 @@ import pytest
 
 from gateway.devices.broker import control, dynamic
 from gateway.devices.broker.control import Control, Silence
-from gateway.faults import LinkFault, OperatorFault
+from gateway.faults import OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import KEEPALIVE_S, Link
 from gateway.operating import Mqtt
+from tests.links import may_come
 from tests.waiting import eventually
 
 SITE = "testsite"
@@ -32,16 +33,6 @@ def gate(doors: Any, pump: Pump) -> Iterator[Control]:
         control = Control(doors.comes("gateway"), "control", pump).wait()
         yield control
         control.close()
-
-
-def may_come(pump: Pump, mqtt: Mqtt, session: str = "") -> bool:
-    link = Link(mqtt, session or f"heatveil-{SITE}-{mqtt.username}", pump, lasting=False)
-    try:
-        link.wait(10)
-    except LinkFault:
-        return False
-    link.close()
-    return True
 
 
 def test_a_device_comes_and_goes_while_the_broker_runs(

@@ -21,10 +21,11 @@ from gateway.devices.broker.doors import open_doors as opened
 from gateway.devices.broker.dynamic import differ
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.broker.mosquitto import list_device_rights
-from gateway.faults import LinkFault, OperatorFault
+from gateway.faults import OperatorFault
 from gateway.mqtt.pump import Pump
 from gateway.mqtt.service import Link
 from gateway.operating import Mqtt
+from tests.links import may_come
 
 
 @pytest.fixture
@@ -223,16 +224,6 @@ def named(mqtt: Mqtt) -> Mqtt:
     return mqtt.model_copy(update={"username": "gateway"})
 
 
-def may_come(mqtt: Mqtt, pump: Pump) -> bool:
-    link = Link(mqtt, f"heatveil-{SITE}-{mqtt.username}", pump, lasting=False)
-    try:
-        link.wait(10)
-    except LinkFault:
-        return False
-    link.close()
-    return True
-
-
 def test_the_way_in_is_the_one_that_is_there(
     doors: Any, mosquitto: Mqtt, tmp_path: Path, need: Callable[[str], str]
 ) -> None:
@@ -287,9 +278,9 @@ def test_who_is_removed_or_renewed_is_cut_off_at_once(doors: Any) -> None:
         assert max(lost.values()) < over_s + 0.2
         for link in links:
             link.close()
-        assert not may_come(doors.comes("node-1"), pump)
-        assert not may_come(doors.comes("node-2"), pump)
-        assert may_come(doors.comes("node-2", "another"), pump)
+        assert not may_come(pump, doors.comes("node-1"))
+        assert not may_come(pump, doors.comes("node-2"))
+        assert may_come(pump, doors.comes("node-2", "another"))
 
 
 def test_a_name_does_not_come_back_with_its_old_password(doors: Any) -> None:
@@ -307,8 +298,8 @@ def test_a_name_does_not_come_back_with_its_old_password(doors: Any) -> None:
                 door.add("node-3", "of its own")
     with doors.run(), Pump("test") as pump:
         for name in ("node-1", "node-3"):
-            assert not may_come(doors.comes(name), pump)
-            assert may_come(doors.comes(name, "of its own"), pump)
+            assert not may_come(pump, doors.comes(name))
+            assert may_come(pump, doors.comes(name, "of its own"))
 
 
 def test_rights_that_somebody_widened_are_put_right_with_the_password(doors: Any) -> None:

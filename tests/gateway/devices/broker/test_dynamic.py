@@ -20,10 +20,10 @@ from gateway.devices.broker.doors import Resting
 from gateway.devices.broker.dynamic import MARK, differ, has_role, is_device
 from gateway.devices.broker.mosquitto import CONTROL, derive_session, list_device_rights
 from gateway.devices.enrol import enrol
-from gateway.faults import LinkFault, OperatorFault
+from gateway.faults import OperatorFault
 from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
 from tests import processes
+from tests.links import may_come
 
 
 def test_no_password_goes_where_it_need_not() -> None:
@@ -106,13 +106,7 @@ def test_who_is_shut_out_at_rest_does_not_come_in(doors: Any) -> None:
 
     def comes() -> bool:
         with doors.run(), Pump("test") as pump:
-            link = Link(doors.comes("node-1"), "any", pump, lasting=False)
-            try:
-                link.wait(10)
-            except LinkFault:
-                return False
-            link.close()
-            return True
+            return may_come(pump, doors.comes("node-1"))
 
     assert held(doors)["node-1"]["textdescription"] == MARK
     assert not comes()
