@@ -8,10 +8,11 @@ up whatever the mechanism. What it allows is in all three slots (`copies`) befor
     tighten   takes limits that protect more
 
 A power cut costs what was left of the lease, at most `lease` answers. An answer costs three writes
-divided by `lease`, and three for BEHIND numbers of Rounds at the least; as each is paid for, the
-budget bounds the wear of the flash as well. There is no way to get anything back, and no clock: a
-new window is a new enrolment. Slots restored together from a copy cannot be told from the
-truth by the device itself; whoever receives its frames sees the epoch fall back, and must say so.
+divided by `lease`, and three for BEHIND numbers of Rounds at the least, or for each where none may
+be answered again; as each is paid for, the budget bounds the wear of the flash as well. There is
+no way to get anything back, and no clock: a new window is a new enrolment. Slots restored together
+from a copy cannot be told from the truth by the device itself; whoever receives its frames sees
+the epoch fall back, and must say so.
 """
 
 from .copies import Copies
@@ -22,7 +23,7 @@ from .wire import Fault
 
 UNBOOTED = "it has not started, so nothing says what is left; call boot first"
 UNFINISHED = "a write was not finished, so what the slots hold is not known; start it again"
-BEHIND = 8  # so many numbers of Rounds at most may be answered again after a power cut
+BEHIND = 8  # so many numbers of Rounds may be answered again after a power cut, if not `once`
 ASLEEP = "it sleeps, and what it had left is the next boot's; start it again"
 
 
@@ -106,12 +107,13 @@ class Budget:
         if woken:  # what is paid for already is not lost with the last epoch reserved
             self.spent, self.round = woken.spent, woken.round
 
-    def charge(self, price, round):
+    def charge(self, price, round, once=False):
         """Return True when an answer at this price is paid for, False when the budget is out.
 
-        price is in nano-rho, round the number of the Round. When True returns, all slots
-        count the answer already. False depends on public numbers alone, and is for ever. Lost
-        where it cannot be kept: then nothing may be answered.
+        price is in nano-rho, round the number of the Round. once: no number may be answered again,
+        not after a power cut either, so each is written, and paid for by itself. When True
+        returns, all slots count the answer already. False depends on public numbers alone, and is
+        for ever. Lost where it cannot be kept: then nothing may be answered.
         """
         self._ready()
         if price < 1 or round < 0:
@@ -126,8 +128,8 @@ class Budget:
                 self.spent = end
             return False
         newest = max(round, self.round)
-        if self.spent + price > self._end or newest - self._kept >= BEHIND:
-            answers = min(self._lease, self.left // price)
+        if once or self.spent + price > self._end or newest - self._kept >= BEHIND:
+            answers = 1 if once else min(self._lease, self.left // price)
             end = max(self._end, self.spent + answers * price)
             self._put(self.epoch, end, newest, self.chain, self.limits)
         self.spent += price

@@ -23,13 +23,15 @@ A mechanism of central trust is a module with
 Limits and prices are those of `disk_limits`: a pure epsilon an answer.
 """
 
-from . import disk_limits, hpke
+from . import crypto, disk_limits, hpke
 from .compat import sha256
 from .records import Report
-from .wire import round_body, topic
+from .wire import REPORT_BYTES, round_body, topic
 
 LABEL = b"heatveil-seal-v1"
 WIDTH = 8  # bytes of a number
+# Of a payload at the most: 64 bytes are for the rest of a frame, which a gateway must still read.
+NUMBERS = (REPORT_BYTES - 64 - hpke.EXTRA - 2) // WIDTH
 IDENTITY = 10  # parts of a `keys.Identity`; a `keys.Allowed` has more
 NOT_ALLOWED = (
     "central-not-allowed: it asks for a report without noise of its own, sealed to the gateway, "
@@ -104,6 +106,16 @@ class Sealer:
         why = self._of.objection(round)
         if why:
             return why
+        # What seals must not fail after the answer is paid for.
+        if min(round.grid.shape) < 1:
+            return "its grid of %d x %d cells has none" % tuple(round.grid.shape)
+        if self._of.numbers(round) > NUMBERS:
+            return "its reports of %d numbers are longer than the %d that a gateway reads" % (
+                self._of.numbers(round),
+                NUMBERS,
+            )
+        if crypto.low_order(round.key):
+            return "its public key is of low order, and what is sealed to that is open to all"
         return disk_limits.objection(limits, round.guarantee, *self._of.epsilon(round))
 
     def cost(self, limits, round):
@@ -139,19 +151,24 @@ class Sealer:
         return guarded
 
     def veil(self, round, reading, fresh):
-        """Return the payload of what was read, [] of nothing: private until it is `sealed`."""
+        """Return the bytes of what was read, those of [] for nothing: private till `sealed`.
+
+        Nothing that was read may keep a frame back, so whatever fails with it counts as nothing.
+        """
+        count = self._of.numbers(round)
         try:
-            return self._of.report(round, reading, None) if reading.values else []
-        except (ValueError, TypeError):  # it read no place
-            return []
+            payload = self._of.report(round, reading, None) if reading.values else []
+            return packed(payload, count)
+        except Exception:
+            return packed([], count)
 
     def sealed(self, round, report, fresh):
-        """Return a Report with its payload sealed, by a key pair that no other one gets."""
+        """Return a Report with its bytes sealed, by a key pair that no other one gets."""
         who = self._identity
         info, aad = bound(round, who.site, who.name, report.epoch, report.seq)
-        plain = packed(report.payload, self._of.numbers(round))
-        payload = hpke.seal(fresh, round.key, who.seal_key, who.key_id, info, aad, plain)
-        return Report(report.round, report.sender, report.epoch, report.seq, payload)
+        secrets = who.seal_key, who.key_id
+        sealed = hpke.seal(fresh, round.key, *secrets, info, aad, report.payload)
+        return Report(report.round, report.sender, report.epoch, report.seq, sealed)
 
     def said(self):
         """Return what the device's `meta` says otherwise than a thermometer's."""

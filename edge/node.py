@@ -52,6 +52,7 @@ class Node:
             from .disk_half import half  # what no thermometer needs
 
             self._half, self._like = half(mechanism, identity, step, follower, tables)
+        self._seals = hasattr(self._half, "sealed")
         self._round = self._name = self._frame = None  # of the last answer
         # Of the last charge: the Round, till it is answered (its short name can be forged); when.
         self._paid = self._paid_ms = None
@@ -102,6 +103,8 @@ class Node:
             self.faults += 1
             count = self.identity.sensors if self._half is veil else 2
             self.refusal = "the sensor did not give %d whole numbers" % count
+            if self._seals:  # which it does whatever the sensor gave
+                self.refusal = "its report could not be sealed"
             return None
         self._round, self._name, self._frame, self._paid = round, name, frame, None
         self.faults = 0
@@ -161,7 +164,9 @@ class Node:
         """Pay for an answer; return nothing, or why it cannot be paid for."""
         cost = self._half.cost(self._budget.limits, round)
         try:
-            return "" if self._budget.charge(cost, round.number) else EXHAUSTED
+            # To whom it is sealed is in its Round: under another key it would be told twice.
+            once = self._seals
+            return "" if self._budget.charge(cost, round.number, once) else EXHAUSTED
         except Exception as fault:
             return self._fail(fault)
 
@@ -172,8 +177,7 @@ class Node:
 
     def _fresh(self, round, name, read):
         half = self._half
-        seals = hasattr(half, "sealed")
-        if seals:
+        if self._seals:
             read = half.guarded(read)
         params, self._like = half.params_of(round), half.like(round)
         noise = self.ahead.take(half, *self._like)
@@ -182,7 +186,7 @@ class Node:
             values = self._follower.less(values, params.exponent)
         payload = half.veil(round, Reading(self.identity.sensor, values), noise)
         report = Report(name, self.identity.name, self._budget.epoch, self.ahead.seq, payload)
-        if seals:
+        if self._seals:
             report = half.sealed(round, report, noise)
         where = wire.topic(self.identity.site, self.identity.name, "data")
         return wire.pack_report(report, self.identity.mac_key, where, half.bits(round))

@@ -27,6 +27,7 @@ VERSION = 1
 MAC_BYTES = 16
 KEY_BYTES = 32  # of a public key
 ROUND_BYTES = 1024  # the longest message that a device reads: memory is short there
+REPORT_BYTES = 16384  # the longest that a gateway reads
 
 
 # What a hostile message can cause beside a Fault, on a board with little memory.

@@ -6,9 +6,8 @@ How the messages look is said in `wire`, `tightening` and `receipts`.
 from .. import cbor
 from ..limits import FIELDS, objection
 from ..records import Report
+from ..wire import REPORT_BYTES as REPORT_BYTES
 from ..wire import VERSION, fault, opened, round_body, signed
-
-REPORT_BYTES = 16384  # the longest that a gateway reads
 
 
 def map_topic(site, mechanism):

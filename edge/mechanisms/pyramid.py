@@ -29,6 +29,7 @@ from ..records import Release, whole
 
 NAME = "pyramid"
 DEEPEST = 12  # levels of 4096 squares a side
+BITS = 31  # of parts at the most: what a message holds
 
 Params = namedtuple("Params", ("units", "points", "kept", "first", "num", "den", "weights"))
 
@@ -45,6 +46,7 @@ def params_of(round):
         or not all([type(n) is int for n in given])
         or min(p.units, p.points, p.kept, p.num, p.den) < 1
         or min(p.weights) < 1
+        or p.units >> BITS
         or not 0 <= p.first <= p.first + len(p.weights) - 1 <= depth(round.grid) <= DEEPEST
     ):
         raise ValueError(

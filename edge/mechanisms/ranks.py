@@ -50,11 +50,10 @@ def objection(round):
     if len(round.params) != 6 or min(round.params) < 1:
         return "its params are %s and must be six numbers from 1" % list(round.params)
     params = Params(*round.params)
-    if params.axes > 3 or params.order * params.axes > BITS or params.points >= 1 << 16:
-        return "it has %d axes of order %d and %d points; at most 3, %d bits and 65535" % (
+    if params.axes > 3 or params.order * params.axes > BITS:
+        return "it has %d axes of order %d; at most 3, and %d bits" % (
             params.axes,
             params.order,
-            params.points,
             BITS,
         )
     if max(round.grid.shape) > 1 << params.order:

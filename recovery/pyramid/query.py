@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
+from edge.central import NUMBERS
 from edge.mechanisms.pyramid import DEEPEST, depth
 from edge.records import Grid
 
@@ -21,12 +22,13 @@ ESTIMATORS = ("auto", "sparse", "dense", "tree")
 # Above it a promise is empty, below it noise has no scale that whole numbers hold.
 EPSILON_MAX, EPSILON_MIN = 64, Fraction(1, 10**6)
 PAPER_USERS, PAPER_KEPT = 200, 20  # n and w of the paper's experiments
-_UNITS_MAX, _PLACES_MAX, _KEPT_MAX = 1 << 30, 1 << 12, 1 << 20
+PLACES_MAX = (NUMBERS - 1) // 2  # a sealed report holds these, with their parts
+_UNITS_MAX, _KEPT_MAX = 1 << 30, 1 << 20
 _HIGHEST = {
     "readings": 1000,
     "users": 10**9,
     "units": _UNITS_MAX,
-    "places": _PLACES_MAX,
+    "places": PLACES_MAX,
     "kept": _KEPT_MAX,
 }
 _DENSE_LEVEL = 6  # 64 squares a side, for which a flow program takes a fifth of a second
@@ -92,7 +94,7 @@ class Query:
     )
     places: int = field(
         default=1,
-        metadata=described("Squares that one device may name at most.", low=1, high=_PLACES_MAX),
+        metadata=described("Squares that one device may name at most.", low=1, high=PLACES_MAX),
     )
     outside: Literal["clamp", "refuse"] = field(
         default="clamp",

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from edge.central import NUMBERS
 from edge.records import Grid
 
 from ..fields import described
@@ -17,6 +18,7 @@ EPSILON_MAX, EPSILON_MIN = 16, Fraction(1, 10000)
 CELLS_MAX = 1 << 20  # a map of 1024 x 1024
 USERS_MAX = 1 << 30
 USERS = 10_000  # that are planned for where nobody says how many
+POINTS_MAX = NUMBERS - 1  # of one user: what a sealed report holds beside the sensor
 ORDERS = {1: 16, 2: 15, 3: 10}  # of the curve, by axes: places of at most 31 bits
 
 
@@ -49,7 +51,7 @@ class Query:
     points: int = field(
         default=1,
         metadata=described(
-            "Points of one user in one release, all protected together.", low=1, high=65535
+            "Points of one user in one release, all protected together.", low=1, high=POINTS_MAX
         ),
     )
     readings: int = 1  # releases, which share epsilon evenly
@@ -94,7 +96,7 @@ class Query:
                 self.users is None or _counts(self.users, USERS_MAX),
                 f"left out or a whole number from 1 to {USERS_MAX}",
             ),
-            ("points", _counts(self.points, (1 << 16) - 1), "a whole number from 1 to 65535"),
+            ("points", _counts(self.points, POINTS_MAX), f"a whole number from 1 to {POINTS_MAX}"),
             ("readings", _counts(self.readings, 1 << 20), "a whole number from 1 to 1048576"),
             (
                 "axes",

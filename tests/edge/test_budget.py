@@ -125,6 +125,16 @@ def test_no_number_is_answered_more_often_than_is_counted() -> None:
     assert max(answers.values()) <= BEHIND
 
 
+def test_a_number_that_is_for_once_is_written_also_within_a_lease() -> None:
+    """Whatever was paid for ahead: a Round of central trust has another key when it comes again."""
+    slots = enrolled()
+    budget = started(slots, 8)
+    assert budget.charge(40, 1)
+    assert budget.charge(40, 3, once=True)
+
+    assert started(slots).round == 3
+
+
 @pytest.mark.parametrize("far", range(1, 2 * BEHIND + 1))
 def test_no_number_is_answered_once_more_from_any_distance(far: int) -> None:
     """The first answer of a start is on the medium at once, so each asks the least that is left.

@@ -41,13 +41,17 @@ def message(round: object) -> bytes:
     return bytes(post.pack_round(round, SITE_KEY, TOPIC))
 
 
-def node(allowed: str = "tally", mechanism: str = "tally") -> tuple[Node, Budget]:
-    slots = Ram()
-    provision(slots, rootkeys.state_key(ROOT), rootkeys.first_chain(ROOT), LIMITS)
+def node(
+    allowed: str = "tally", mechanism: str = "tally", slots: Ram | None = None, **own: str
+) -> tuple[Node, Budget]:
+    """Return a device, new or started again from its slots, and its budget."""
+    if slots is None:
+        slots = Ram()
+        provision(slots, rootkeys.state_key(ROOT), rootkeys.first_chain(ROOT), LIMITS)
     budget = Budget(slots, rootkeys.state_key(ROOT))
     budget.boot()
     who = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 7, central=allowed)
-    return Node(who, budget, mechanism=mechanism), budget
+    return Node(who._replace(**own), budget, mechanism=mechanism), budget
 
 
 def payload(frame: bytes | None, plan: SealedRound, private: bytes = PRIVATE) -> list[int]:
@@ -88,14 +92,37 @@ def test_the_cipher_is_that_of_another_implementation(
             crypto.unseal(key, nonce, bad, aad)
 
 
-LOW = {"zero": bytes(32), "one": b"\1" + bytes(31), "p": (2**255 - 19).to_bytes(32, "little")}
+P = 2**255 - 19
+EIGHTH = 325606250916557431795983626356110631294008115727848805560023387167927233504
+OTHER = 39382357235489614581723060781553021112529911719440698176882885853963445705823
+LOW = {
+    name: number.to_bytes(32, "little")
+    for name, number in {
+        "zero": 0,
+        "one": 1,
+        "less-one": P - 1,
+        "p": P,
+        "p-and-one": P + 1,
+        "of-order-8": EIGHTH,
+        "its-other": OTHER,
+    }.items()
+}
 
 
 @pytest.mark.parametrize("point", LOW.values(), ids=LOW)
 def test_a_point_of_low_order_is_refused(point: bytes) -> None:
-    """What everybody's secret makes of it is the same, and would be the key."""
+    """What everybody's secret makes of it is the same, and would be the key.
+
+    A device sees it before it pays. The list is that of RFC 7748, Section 7, and Bernstein's.
+    """
     with pytest.raises(ValueError, match="low order"):
         crypto.x25519(PRIVATE, point)
+    assert crypto.low_order(point)
+    assert not crypto.low_order(PUBLIC)
+    device, budget = node()
+    assert device.answer(message(sealed_round(key=point)), lambda grid: (0, 0)) is None
+    assert "low order" in device.refusal
+    assert budget.spent == 0
 
 
 def test_a_message_is_the_rfcs() -> None:
@@ -166,6 +193,86 @@ def test_every_frame_of_a_round_has_one_length() -> None:
     assert [payload(frame, plan) for frame in frames] == [[7, 0], [7, 19], [7, 15], []]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [ZeroDivisionError(), MemoryError(), [7, 1 << 63], [7, 0, 0], None],
+    ids=["fault", "memory", "too-large", "too-many", "none"],
+)
+def test_whatever_fails_with_what_was_read_a_frame_goes_out(
+    told: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is paid for, and a frame that is missing would tell of the place."""
+
+    def report(*_: object) -> object:
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    plan = sealed_round()
+    right = node()[0].answer(message(plan), lambda grid: (0, 0))
+    monkeypatch.setattr(tally, "report", report)
+    frame = node()[0].answer(message(plan), lambda grid: (0, 0))
+
+    assert payload(frame, plan) == []
+    assert len(frame or b"") == len(right or b"")
+
+
+def test_what_fails_in_sealing_is_not_said_of_the_sensor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would look for it there; and of the sensor nothing is ever said."""
+
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    device, _ = node()
+    monkeypatch.setattr(hpke, "seal", full)
+
+    assert device.answer(message(sealed_round()), lambda grid: (0, 0)) is None
+    assert device.refusal == "its report could not be sealed"
+
+
+def lost_place(grid: object) -> tuple[int, int]:
+    """Raise as a receiver without a fix does."""
+    raise OSError
+
+
+LINE = (4, 1, 1, 4, 2)  # of ranks; the points of a user follow
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "shape", "params", "why"),
+    [
+        ("ranks", (8, 8), (*LINE, 2032), ""),
+        ("ranks", (8, 8), (*LINE, 2033), "a gateway reads"),
+        ("ranks", (8, 8), (*LINE, 1 << 62), "a gateway reads"),
+        ("ranks", (0, 8), (*LINE, 1), "0 x 8 cells"),
+        ("pyramid", (8, 8), (1024, 1016, 4, 0, 1, 1, 1), ""),
+        ("pyramid", (8, 8), (1024, 1017, 4, 0, 1, 1, 1), "a gateway reads"),
+        ("pyramid", (8, 8), (1 << 31, 1, 4, 0, 1, 1, 1), "params"),
+        ("pyramid", (8, 0), (1024, 1, 4, 0, 1, 1, 1), "8 x 0 cells"),
+    ],
+)
+def test_what_could_not_be_sealed_is_refused_before_it_is_paid(
+    mechanism: str,
+    shape: tuple[int, int],
+    params: tuple[int, ...],
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a frame goes out or not by what was read; and the longest is one that gateways read."""
+    monkeypatch.undo()  # the device's own table
+    plan = sealed_round(mechanism=mechanism, grid=Grid(shape, 0), params=params)
+    signed = post.pack_round(plan, SITE_KEY, wire.round_topic("lab", mechanism))
+    frames, spent = [], []
+    for read in (lambda grid: (3, 4), lost_place):
+        device, budget = node(mechanism, mechanism)
+        frames.append(len(device.answer(signed, read) or b""))
+        spent.append(budget.spent)
+        assert why in device.refusal
+
+    assert [*map(bool, frames), *map(bool, spent)] == [not why] * 4
+    assert frames[0] == frames[1] <= post.REPORT_BYTES
+
+
 def test_no_two_messages_share_a_key() -> None:
     """A second message under one stream would give away what both say."""
     device, _ = node()
@@ -215,21 +322,33 @@ def test_a_round_that_is_not_as_enrolled_costs_nothing(plan: object, why: str) -
 
 
 def test_no_number_is_answered_twice_with_another_key() -> None:
-    """A gateway that lost its store could else ask again, and have both data and noise twice."""
-    device, budget = node()
-    device.answer(message(sealed_round()), lambda grid: (0, 0))
-    spent = budget.spent
-    other = sealed_round(key=crypto.x25519(bytes(32), crypto.BASE))
+    """A gateway that lost its store could else ask again, and have both data and noise twice.
 
-    assert device.answer(message(other), lambda grid: (0, 0)) is None
-    assert "already answered" in device.refusal
-    assert budget.spent == spent
+    Nor after a power cut, which costs nothing here: each answer is written, and no lease.
+    """
+    slots, other = Ram(), crypto.x25519(bytes(32), crypto.BASE)
+    provision(slots, rootkeys.state_key(ROOT), rootkeys.first_chain(ROOT), LIMITS)
+    for number in (1, 2, 3):
+        device, budget = node(slots=slots)
+        assert device.answer(message(sealed_round(number)), lambda grid: (0, 0))
+        spent = budget.spent
+        assert spent == number * disk_limits.price(LIMITS, 1, 1)
+        for again, left in ((device, budget), node(slots=slots)):
+            refused = again.answer(message(sealed_round(number, key=other)), lambda grid: (0, 0))
+            assert refused is None
+            assert "already answered" in again.refusal
+            assert left.spent == spent
 
 
 def test_whoever_keeps_the_root_is_not_allowed_it() -> None:
     """The key of each message comes from a stream that a key holder repeats."""
     with pytest.raises(ValueError, match="root is kept"):
         rootkeys.identity("lab", "n", ROOT, SITE_KEY, 0, "keyholder", central="tally")
+    device, budget = node(mode="keyholder")  # by whatever file
+
+    assert device.answer(message(sealed_round()), lambda grid: (0, 0)) is None
+    assert "holds its root" in device.refusal
+    assert budget.spent == 0
 
 
 def test_keys_of_messages_come_from_the_stream_of_the_boot() -> None:

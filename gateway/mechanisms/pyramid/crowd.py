@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from edge.records import Reading, Release
 from physics.points import cells_of, read_points
+from recovery.pyramid.query import PLACES_MAX
 from recovery.pyramid.tree import tree
 
 from ...faults import OperatorFault
 from .. import places
 from ..worlds import EXAMPLES, Floats, Inputs
-
-_PLACES_MAX = 1 << 12  # of one user, in one report
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def _sized(query: Any, users: NDArray[np.int64]) -> Any:
     return replace(
         query,
         users=query.users or int(users[-1]) + 1,
-        places=max(query.places, min(most, _PLACES_MAX)),
+        places=max(query.places, min(most, PLACES_MAX)),
     )
 
 
