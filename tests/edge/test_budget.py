@@ -126,7 +126,7 @@ def test_no_number_is_answered_more_often_than_is_counted() -> None:
 
 
 def test_a_number_that_is_for_once_is_written_also_within_a_lease() -> None:
-    """Whatever was paid for ahead: a Round of central trust has another key when it comes again."""
+    """A lease may pay for it already; but when its number comes again it has another key."""
     slots = enrolled()
     budget = started(slots, 8)
     assert budget.charge(40, 1)
