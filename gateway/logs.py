@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from .faults import OperatorFault
-from .operate.lines import Pseudonyms, Repeats, without_secrets
+from .service.operate.lines import Pseudonyms, Repeats, without_secrets
 
 LEVELS = ("debug", "info", "warning", "error")
 VARIABLE = "HEATVEIL_LOG"

@@ -1,9 +1,9 @@
 """Who a broker lets in, as tests of its doors ask it."""
 
 from gateway.faults import LinkFault
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
 
 
 def may_come(pump: Pump, mqtt: Mqtt, site: str = "testsite") -> bool:

@@ -97,9 +97,9 @@ def _own(path: Path, mechanism: str | None) -> Own:
     Raises:
         OperatorFault: it cannot be served, or is another mechanism's.
     """
-    from .. import config
     from ..devices.enrol import enrol, limitsfile
     from ..mechanisms import of, serving
+    from ..settings import config
 
     deployment = config.load(path)
     asked, mechanism_of_file = config.query(deployment), of(deployment)

@@ -11,13 +11,13 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from .. import config
-from ..deployment import Deployment
 from ..devices.broker import certificates, dynamic, mosquitto
 from ..devices.broker.mosquitto import derive_session
 from ..devices.enrol import enrol
 from ..faults import OperatorFault
-from ..operating import Mqtt
+from ..settings import config
+from ..settings.deployment import Deployment
+from ..settings.operating import Mqtt
 
 # The files of a broker: none is overwritten, and all that are missing are made, or none.
 

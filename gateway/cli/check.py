@@ -14,21 +14,20 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from .. import config, roomfile
-from ..deployment import Deployment
 from ..devices.enrol.check import check_together
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
 from ..faults import OperatorFault
-from ..ledger import price
 from ..mechanisms import first_round, of, serving
-from ..mqtt import access
-from ..mqtt.pump import Pump
-from ..mqtt.service import Link
-from ..operating import Mqtt
-from ..storage import files
-from ..storage.looking import MADE
-from ..terms import check_budget, check_terms, terms, unit_of
+from ..service.ledger import check_budget, check_terms, price, terms, unit_of
+from ..service.mqtt import access
+from ..service.mqtt.pump import Pump
+from ..service.mqtt.service import Link
+from ..settings import config, roomfile
+from ..settings.deployment import Deployment
+from ..settings.operating import Mqtt
+from ..store import sqlite
+from ..store.reader import MADE
 from . import check_files
 from .check_files import Finding, days_left, fault, judged, note, ok
 
@@ -108,7 +107,7 @@ def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
     if deployment.store.postgresql is None:
         yield from _room(deployment, database)
         if not database.exists():
-            if (saved := files.rescued(database)) is not None:
+            if (saved := sqlite.rescued(database)) is not None:
                 yield fault(
                     "store",
                     f"{database} is not there, and {saved} holds what a gateway saved when it was "

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from cryptography import x509
 
-from ..deployment import Deployment
 from ..devices.broker import dynamic, mosquitto
 from ..devices.broker.dynamic import differ, has_role
 from ..devices.broker.mosquitto import list_device_rights
@@ -16,6 +15,7 @@ from ..devices.enrol import enrol, limitsfile
 from ..devices.enrol.check import find_exposed
 from ..devices.enrol.enrol import Devices, Secrets
 from ..faults import OperatorFault
+from ..settings.deployment import Deployment
 from .devices import UNFINISHED
 
 # What `heatveil check` found: one line, `ok`, `note` for what may be meant, or `FAULT`.

@@ -7,10 +7,10 @@ from typing import Any
 
 from recovery.estimators.table import ESTIMATORS
 
-from .. import config
-from ..deployment import Deployment
 from ..faults import OperatorFault
 from ..mechanisms import TABLE, USUAL
+from ..settings import config
+from ..settings.deployment import Deployment
 
 _KEY = re.compile(r"^(?:# )?([a-z0-9_]+) = .*?\s# +(.*)$")
 _MORE = re.compile(r"^#\s{8,}(.*)$")  # a comment that goes on in the next line

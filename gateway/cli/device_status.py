@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
-from .. import config
-from ..deployment import Deployment
 from ..devices.broker.doors import Doors, open_doors
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import LinkFault, OperatorFault
-from ..storage import standing
-from ..storage.looking import looking
-from ..storage.places import place_of
-from ..storage.reader import Reader
-from ..storage.store import Store
+from ..settings import config
+from ..settings.deployment import Deployment
+from ..store import upkeep
+from ..store.places import place_of
+from ..store.reader import Reader, looking
+from ..store.store import Store
 
 Say = Callable[[str], None]
 STRANGER = (
@@ -71,7 +70,7 @@ def listed(path: Path, say: Say) -> None:
             heard = {(row.name, row.key_id_hex): row for row in reader.devices()}
         engine = looking(place_of(deployment))
         with engine.connect() as connection:
-            shut_out = standing.shut_out(connection)
+            shut_out = upkeep.shut_out(connection)
         engine.dispose()
     for name, device in sorted(devices.by_name.items(), key=lambda one: one[1].place):
         row, (first, count) = heard.get((name, device.key_id.hex())), device.place

@@ -13,22 +13,21 @@ from typing import Any, NamedTuple
 from edge.limits import NANO
 from edge.slots import COUNT
 
-from .. import config
-from ..deployment import Deployment
 from ..devices.broker.doors import Doors
 from ..devices.broker.mosquitto import derive_session
 from ..devices.enrol import budgets, enrol, keycount, limitsfile
 from ..devices.enrol.enrol import Device, Devices, Newcomer, Secret, Secrets
 from ..devices.kit.siting import derive_settings
 from ..faults import OperatorFault
-from ..ledger import Charge, price
 from ..mechanisms import first_limits, first_round, of, serving
-from ..rounds import Place
-from ..storage.alone import held
-from ..storage.places import place_of
-from ..storage.reader import Reader
-from ..storage.store import Store
-from ..terms import check_budget, check_terms, terms, unit_of
+from ..service.ledger import Charge, check_budget, check_terms, price, terms, unit_of
+from ..service.rounds import Place
+from ..settings import config
+from ..settings.deployment import Deployment
+from ..store.alone import held
+from ..store.places import place_of
+from ..store.reader import Reader
+from ..store.store import Store
 from .device_status import at_broker, has_store, known, let_in, meant_by
 from .fleet import STATE
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from edge.limits import Limits
 
-from .. import config
 from ..devices.enrol import enrol
 from ..devices.enrol.enrol import Device, Devices
 from ..devices.kit import boards, interpreter, link, modules, selftest, state
@@ -26,6 +25,7 @@ from ..devices.kit.needs import (
 )
 from ..faults import OperatorFault
 from ..mechanisms import named, of
+from ..settings import config
 
 # Says what a board will need: days of battery, memory, flash, bytes; and how it is known.
 
@@ -62,8 +62,8 @@ def of_deployment(path: Path, sensor: str | None) -> tuple[dict[str, Any], int]:
     Raises:
         OperatorFault: the file cannot be read, or no device can serve it, or not with that.
     """
-    from .. import config
     from ..mechanisms import first_limits
+    from ..settings import config
 
     deployment = config.load(path)
     tells = of(deployment).reads == "place"

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple, TextIO
 from edge import cbor, wire
 from recovery.maps.guarantee import sentences
 
-from .. import config as deployments
-from ..deployment import Deployment
 from ..faults import OperatorFault, suggestion
-from ..ledger import Ledger, price
 from ..mechanisms import Mechanism, first_round, of, serving
 from ..mechanisms.record import Exported
-from ..storage import files
-from ..storage.places import place_of
-from ..storage.records import RoundRow
+from ..service.ledger import Ledger, price
+from ..settings import config as deployments
+from ..settings.deployment import Deployment
+from ..store import sqlite
+from ..store.places import place_of
+from ..store.reader import RoundRow
 from .store import reading
 
 # A copy of a store, made while its gateway runs: `heatveil backup`.
@@ -42,7 +42,7 @@ def backup(config: Path, out: Path, say: Callable[[str], None]) -> None:
             f"there is no store at {place} yet, so there is nothing to be copied. Start heatveil "
             "serve first, or mend [site] database in the deployment file"
         )
-    files.backup(place, out)
+    sqlite.backup(place, out)
     say(
         f"{out}: {out.stat().st_size:,} bytes, checked. Only where the store itself is lost, stop "
         f"the gateway, move {place} away with the -wal and -shm beside it, and put this in its "

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import config, logs
-from ..deployment import Deployment
+from .. import logs
 from ..devices.enrol import budgets, enrol, keycount, limitsfile
 from ..devices.fleet import children, crowd, micropython, spool
 from ..devices.fleet.children import Machines
@@ -22,6 +21,8 @@ from ..faults import OperatorFault
 from ..mechanisms import first_limits, first_round, of, serving
 from ..mechanisms.worlds import Seen as Seen
 from ..mechanisms.worlds import Stand
+from ..settings import config
+from ..settings.deployment import Deployment
 from .serve import on_signal
 
 # What a fleet shows while it runs: who comes, what goes out, and what became of it.

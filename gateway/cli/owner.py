@@ -8,7 +8,7 @@ from typing import Any
 
 from edge.host.rootkeys import mac_key
 
-from .. import config, logs
+from .. import logs
 from ..devices.enrol import limitsfile
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.enrol.limitsfile import Given
@@ -20,6 +20,7 @@ from ..devices.owner.unveiling import Numbers, Opening, Stored, open_source
 from ..faults import OperatorFault, suggestion
 from ..mechanisms import first_limits, serving
 from ..output import Stage, stages
+from ..settings import config
 
 # Which boots of the devices were heard, as the gateway's database has it.
 #

@@ -14,11 +14,11 @@ from edge.records import Report
 from recovery.maps.heatmap import Heatmap, to_npz
 
 from .. import mechanisms
-from ..certainty import told
 from ..mechanisms import Mechanism
 from ..mechanisms.scores import Watch, data_free, scores
 from ..mechanisms.worlds import Inputs, Numbers, Played, Told
 from ..output import Stage, Writer, as_json, check_places, write_all
+from ..service.telling import told
 from .recover import as_public
 
 

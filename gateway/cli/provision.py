@@ -8,8 +8,6 @@ from typing import Any
 
 from edge.limits import NANO
 
-from .. import config
-from ..deployment import Deployment
 from ..devices.broker.mosquitto import derive_session
 from ..devices.enrol import enrol, keyfile, limitsfile
 from ..devices.enrol.enrol import HOLDS
@@ -29,7 +27,9 @@ from ..devices.kit.provisioning import Kit
 from ..devices.kit.start import start
 from ..faults import OperatorFault
 from ..mechanisms import first_limits, first_round, of
-from ..terms import unit_of
+from ..service.ledger import unit_of
+from ..settings import config
+from ..settings.deployment import Deployment
 from .device_status import known
 from .devices import Change, unfinished
 

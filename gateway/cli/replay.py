@@ -14,19 +14,19 @@ from edge import wire
 from edge.entropy import sealed
 from edge.records import Release
 
-from .. import config as deployments
-from ..deployment import Deployment
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault
-from ..intake.door import Door
-from ..intake.judge import judge
-from ..intake.outcomes import Key, Known, Who, digest
-from ..ledger import paid_at_release, price
 from ..mechanisms import MECHANISMS, named, serving
-from ..mqtt.connection import Message
-from ..rounds import OpenRound
-from ..steps import folded
-from ..storage.reader import Reader
+from ..service.intake.door import Door
+from ..service.intake.judge import judge
+from ..service.intake.outcomes import Key, Known, Who, digest
+from ..service.ledger import paid_at_release, price
+from ..service.mqtt.connection import Message
+from ..service.rounds import OpenRound
+from ..service.steps import folded
+from ..settings import config as deployments
+from ..settings.deployment import Deployment
+from ..store.reader import Reader
 from .store import reading
 
 # What a gateway would have made of recorded messages: real door, judge and mechanism, no I/O.

@@ -17,29 +17,30 @@ import structlog
 
 from recovery.maps.guarantee import from_json
 
-from .. import config, logs, telling
-from ..deployment import Deployment
+from .. import logs
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault, ReplacedFault
-from ..intake import batches
 from ..mechanisms import of, of_query, serving
 from ..mechanisms.flags import refused
 from ..mechanisms.scores import SEEDED
-from ..operate.guard import Guard
-from ..operate.health import PARTS, Health
-from ..operate.metrics import Metrics
-from ..operate.quarantine import Quarantine, guard_of
-from ..operate.reloading import Reloading, reread
-from ..operate.systemd import Supervised
-from ..serving import Service
-from ..storage.places import place_of
-from ..storage.reader import Reader
-from ..storage.store import Store
-from ..telling import Event
+from ..service import telling
+from ..service.intake import writer
+from ..service.operate.health import PARTS, Health
+from ..service.operate.metrics import Metrics
+from ..service.operate.quarantine import Guard, Quarantine, guard_of
+from ..service.operate.reloading import Reloading, reread
+from ..service.operate.systemd import Supervised
+from ..service.serving import Service
+from ..service.telling import Event
+from ..service.workers.roll import unique_name
+from ..service.workers.worker import Worker
+from ..settings import config
+from ..settings.deployment import Deployment
+from ..store.places import place_of
+from ..store.reader import Reader
+from ..store.store import Store
 from ..web import access
 from ..web.server import Page
-from ..workers.roll import unique_name
-from ..workers.worker import Worker
 from .store import reading
 
 # What ends a command that runs on, and what makes it read its files again: signals.
@@ -227,7 +228,7 @@ def serve(path: Path, rounds: int | None, say: Callable[[str], None]) -> None:
         service.identity.on_loss(over.set)
         page.attach(reader=reader)
         manager.moving = service.moving
-        batches.seldom()
+        writer.seldom()
         say(f"live page: {page.url}")
         if rounds is not None:  # who waits for them must not wait for a broker that never comes
             service.wait_connected()
@@ -395,7 +396,7 @@ def work(path: Path, name: str | None, port: int | None, say: Callable[[str], No
             f"working for site {deployment.site.name}, in {deployment.workers.partitions} parts, "
             "until Ctrl-C; SIGHUP has the devices loaded again"
         )
-        batches.seldom()
+        writer.seldom()
         store.identity.on_loss(over.set)
         over.wait()
         store.identity.check()

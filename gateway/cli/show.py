@@ -15,12 +15,13 @@ from edge.records import Release
 from recovery.maps.guarantee import from_json
 from recovery.maps.heatmap import Heatmap, Unresolved, to_npz
 
-from .. import certainty, config
-from ..deployment import Deployment
 from ..faults import OperatorFault
 from ..mechanisms import Mechanism, first_round, of
 from ..output import Writer, check_places, write_all
 from ..output import as_json as written_as_json
+from ..service import telling
+from ..settings import config
+from ..settings.deployment import Deployment
 from .store import reading
 
 # A map in the letters of a terminal: darker where more of the warmth is.
@@ -147,7 +148,7 @@ def drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
         body["why"],
         body["estimator"],
         body["chosen"],
-        *certainty.heard(body),
+        *telling.heard(body),
         None if body.get("sd") is None else np.array(body["sd"], dtype=np.float64),
     )
 

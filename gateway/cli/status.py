@@ -17,17 +17,16 @@ from urllib.parse import urlsplit
 
 from recovery.maps.guarantee import ratio_text
 
-from .. import asking, config
-from ..currency import Unit
-from ..deployment import Deployment
 from ..devices.enrol.enrol import load_devices
 from ..faults import OperatorFault
-from ..ledger import Ledger, price
 from ..mechanisms import first_round, serving
-from ..storage.alone import alone
-from ..storage.places import place_of
-from ..storage.store import Store
-from ..terms import terms, unit_of
+from ..service import asking
+from ..service.ledger import Ledger, Unit, price, terms, unit_of
+from ..settings import config
+from ..settings.deployment import Deployment
+from ..store.alone import alone
+from ..store.places import place_of
+from ..store.store import Store
 from ..web.access import read as read_token
 from .store import reading
 

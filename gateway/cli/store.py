@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..deployment import Deployment
-from ..storage import opening
-from ..storage.looking import looking
-from ..storage.places import place_of
-from ..storage.reader import Reader
+from ..settings.deployment import Deployment
+from ..store import opening
+from ..store.places import place_of
+from ..store.reader import Reader, looking
 
 
 @contextmanager

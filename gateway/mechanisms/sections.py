@@ -14,7 +14,7 @@ from pydantic import Field, create_model, model_validator
 from recovery.noise import Ratio
 
 from ..faults import OperatorFault
-from ..fields import Count, RatioField, Section
+from ..settings.fields import Count, RatioField, Section
 from . import TABLE, Mechanism, named
 
 # What [privacy] says of every query that has such a field.

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..currency import RHO, Unit
+from ..service.ledger import RHO, Unit
 
 
 class Part(Struct):

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, Struct
 
-from ..currency import Unit
-from ..terms import unit_in
+from ..service.ledger import Unit, unit_in
 from . import answers, requests
 from .parts import Parts
 from .probes import standing

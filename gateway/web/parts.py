@@ -14,8 +14,8 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..faults import OperatorFault
-from ..operate.health import Health
-from ..operate.metrics import Counted, Metrics
+from ..service.operate.health import Health
+from ..service.operate.metrics import Counted, Metrics
 from .feed import Feed
 from .requests import BUSY, STORE
 

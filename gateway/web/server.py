@@ -18,8 +18,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from ..faults import OperatorFault
 from ..loopback import is_loopback
-from ..operate.health import Health
-from ..operate.metrics import Metrics
+from ..service.operate.health import Health
+from ..service.operate.metrics import Metrics
 from .access import Door, network_of
 from .app import application, probing
 from .feed import MOST as VIEWERS

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from edge.entropy import Tape
-from gateway import config
 from gateway.mechanisms import named, play
 from gateway.mechanisms.thermal.demo import corridor_of, two_people
 from gateway.mechanisms.thermal.world import Room
+from gateway.settings import config
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
 

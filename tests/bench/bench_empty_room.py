@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from empty_days import HEAD, Round, calm, drawn, living, releases, row, score, wrong
 
-from gateway import config
 from gateway.lab.simulate.rooms import room_of
+from gateway.settings import config
 from recovery.thermal import vacancy
 from recovery.thermal.vacancy import Belief, Empty
 

@@ -33,9 +33,9 @@ def asker(port: int, keys: Path, sensors: int) -> None:
     from edge.host import post
     from edge.records import Grid, Guarantee, Round
     from gateway.devices.enrol import enrol
-    from gateway.mqtt.pump import Pump
-    from gateway.mqtt.service import Link
-    from gateway.operating import Mqtt
+    from gateway.service.mqtt.pump import Pump
+    from gateway.service.mqtt.service import Link
+    from gateway.settings.operating import Mqtt
 
     devices, taken = enrol.load_devices(keys, SITE), set()
 
@@ -71,7 +71,7 @@ class Site:
         from edge.limits import Limits
         from gateway.devices.broker.embedded import find_free_port
         from gateway.devices.enrol import enrol
-        from gateway.operating import Mqtt
+        from gateway.settings.operating import Mqtt
 
         self.folder, self.devices, self.port = folder, devices, find_free_port()
         self.limits = Limits(1, GRAINS, 1, 10_000, 10**9, 0)

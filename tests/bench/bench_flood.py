@@ -75,13 +75,12 @@ def run(seconds: float, guarded: bool) -> dict[str, Any]:
     from edge.records import Report
     from gateway.devices.broker.control import Control
     from gateway.devices.enrol import enrol
-    from gateway.intake.writer import Intake
-    from gateway.mqtt.pump import Pump
-    from gateway.mqtt.service import Link
-    from gateway.operate.guard import Guard
-    from gateway.operate.quarantine import Quarantine
-    from gateway.operating import Guard as Settings
-    from gateway.storage.store import Store
+    from gateway.service.intake.writer import Intake
+    from gateway.service.mqtt.pump import Pump
+    from gateway.service.mqtt.service import Link
+    from gateway.service.operate.quarantine import Guard, Quarantine
+    from gateway.settings.operating import Guard as Settings
+    from gateway.store.store import Store
 
     made = enrol.enrol_fleet("flood", HONEST + 1)
     known, names = (
@@ -216,7 +215,7 @@ def _secret(name: str) -> str:
 
 
 def _as(folder: Path, port: int, name: str) -> Any:
-    from gateway.operating import Mqtt
+    from gateway.settings.operating import Mqtt
 
     file = folder / f"{name}.password"
     file.write_text(_secret(name))

@@ -41,14 +41,14 @@ class Memory:
 
     def known(self, keys: Any, answers: Any) -> Any:
         """Return what came before."""
-        from gateway.intake.outcomes import Known
+        from gateway.service.intake.outcomes import Known
 
         seen = {key: self.seen[key] for key in keys if key in self.seen}
         return Known(seen, {}, self.pairs.intersection(answers))
 
     def keep(self, verdict: Any) -> None:
         """Remember a verdict."""
-        from gateway.intake.outcomes import digest
+        from gateway.service.intake.outcomes import digest
 
         for rows, counts in ((verdict.kept, True), (verdict.heard, False)):
             for one in rows:
@@ -65,12 +65,12 @@ def run(payloads: int, seed: int) -> Found:
     from edge import wire
     from edge.records import Grid, Guarantee, Report, Round
     from gateway.devices.enrol import enrol
-    from gateway.intake import doubts
-    from gateway.intake.door import Door
-    from gateway.intake.judge import judge
-    from gateway.intake.outcomes import KINDS
-    from gateway.mqtt.connection import Message
-    from gateway.rounds import OpenRound
+    from gateway.service.intake import doubts
+    from gateway.service.intake.door import Door
+    from gateway.service.intake.judge import judge
+    from gateway.service.intake.outcomes import KINDS
+    from gateway.service.mqtt.connection import Message
+    from gateway.service.rounds import OpenRound
 
     world = random.Random(seed)
     known = enrol.derive_devices(enrol.enrol_fleet(SITE, DEVICES, fresh=world.randbytes).secrets)

@@ -153,9 +153,9 @@ def main() -> None:
     words.add_argument("--rate", type=int, default=500)
     asked = words.parse_args()
     from gateway.devices.broker.embedded import find_free_port, run_broker
-    from gateway.mqtt.pump import Pump
-    from gateway.mqtt.service import Link
-    from gateway.operating import Mqtt
+    from gateway.service.mqtt.pump import Pump
+    from gateway.service.mqtt.service import Link
+    from gateway.settings.operating import Mqtt
 
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -184,7 +184,12 @@ def main() -> None:
         told("  CPU of it", gateway.cpu_s(), 0.7, "s")
         gateway.wait(lambda: (gateway.asked("/api/map") or {}).get("number") == 2, "maps")
         told("memory of the gateway, two rounds of 50", memory_mb(gateway.process.pid), 96, "MB")
-        told("memory of its solver, two maps of 80 cells", memory_mb(gateway.solver()), 220, "MB")
+        told(
+            "memory of its solver, two maps of 80 cells",
+            memory_mb(gateway.service.solver()),
+            220,
+            "MB",
+        )
         fleet.kill()
         with closing(sqlite3.connect(config.with_name("heatveil.sqlite"))) as store:
             answers = store.execute("SELECT device, frame FROM reports").fetchall()

@@ -49,10 +49,10 @@ def run(
     import fleet
 
     from gateway.devices.broker import embedded
-    from gateway.mqtt.pump import Pump
-    from gateway.mqtt.service import Link
-    from gateway.operating import Mqtt
-    from gateway.storage.store import Store
+    from gateway.service.mqtt.pump import Pump
+    from gateway.service.mqtt.service import Link
+    from gateway.settings.operating import Mqtt
+    from gateway.store.store import Store
 
     name = f"bench{workers}{'k' if kill else ''}"
     subprocess.run([*_client("createdb", postgres), name], check=True)
@@ -116,9 +116,9 @@ def _round(store: Any, link: Any, known: Any, number: int, victim: Any) -> float
 
     from edge import wire
     from edge.host import post
-    from gateway.intake.outcomes import Asked
-    from gateway.storage import tallies
-    from gateway.workers import folds, rounds
+    from gateway.service.intake.outcomes import Asked
+    from gateway.service.workers import folds, rounds
+    from gateway.store import message_rows
 
     plan, name = fleet.plan(number), _name(number)
     topic = wire.round_topic(fleet.SITE, "thermal")
@@ -139,7 +139,7 @@ def _round(store: Any, link: Any, known: Any, number: int, victim: Any) -> float
     waited_s = time.monotonic() - killed_s
     with store.engine.begin() as connection:
         rounds.close(connection, name)
-        sums, reports = tallies.summed(connection, name)
+        sums, reports = message_rows.summed(connection, name)
     if reports != count or len(sums) != count:
         print(f"  round {number}: {reports} of {count} reports, {len(sums)} sensors")
     store.close_round(name, [], reports)
@@ -150,7 +150,7 @@ def _settled(store: Any, workers: int) -> None:
     """Wait until all parts are somebody's, in equal shares, and have had time to subscribe."""
     from sqlalchemy import select
 
-    from gateway.storage.schema import leases
+    from gateway.store.schema import leases
 
     while True:
         with store.engine.connect() as connection:

@@ -15,7 +15,7 @@ from gateway.lab.simulate.day import Living, lately, lived, read_day
 from gateway.lab.simulate.rooms import seen_by
 from gateway.lab.simulate.run import ask
 from gateway.mechanisms.thermal import vacant
-from gateway.roomfile import Vacancy
+from gateway.settings.roomfile import Vacancy
 from physics.rooms.day import Day, day
 from physics.rooms.records import Course, Room
 from recovery.distance import earth_movers

@@ -24,7 +24,10 @@ def solvers(gateway: Child) -> list[int]:
     for place in Path("/proc").iterdir():
         with suppress(OSError, ValueError, IndexError):
             parent = int((place / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            if parent == gateway.pid and b"gateway.solver" in (place / "cmdline").read_bytes():
+            if (
+                parent == gateway.pid
+                and b"gateway.service.solver" in (place / "cmdline").read_bytes()
+            ):
                 found.append(int(place.name))
     return found
 

@@ -19,12 +19,12 @@ from harness.truth import ask, sound
 from harness.web import get, told
 
 from edge import wire
-from gateway import config
 from gateway.faults import ForgottenFault, ReplacedFault
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.storage import files
-from gateway.storage.store import Store
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings import config
+from gateway.store import sqlite
+from gateway.store.store import Store
 from tests import processes
 from tests.waiting import eventually
 
@@ -201,7 +201,7 @@ def taken_away(site: Stage, how: str, *switches: str) -> Child:
     elif how == "log deleted":
         Path(f"{site.database}-wal").unlink()
     elif how == "written over":
-        files.backup(site.database, copy := site.database.with_name("copy"))
+        sqlite.backup(site.database, copy := site.database.with_name("copy"))
         with site.database.open("r+b") as out:
             out.write(copy.read_bytes().ljust(site.database.stat().st_size, b"\0"))
     else:
@@ -273,7 +273,7 @@ def put_back(site: Stage, proof: str, *switches: str) -> tuple[Child, int]:
     gateway, edges = site.gateway(*switches), site.edges()
     assert eventually(lambda: site.released() >= 1)
     copy = site.database.with_name("copy.sqlite")
-    files.backup(site.database, copy)
+    sqlite.backup(site.database, copy)
     assert eventually(lambda: site.released() >= 2)
     edges.stop()
     assert eventually(lambda: site.opened() > site.released())  # nobody answers it any more

@@ -20,9 +20,9 @@ from edge.records import Report
 from gateway.devices.broker import embedded, mosquitto
 from gateway.devices.enrol.check import WIDEST, check_widths
 from gateway.faults import OperatorFault
-from gateway.mqtt.pump import Pump, Rider
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt.pump import Pump, Rider
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
 from tests.waiting import eventually
 
 Staged = Callable[..., Stage]

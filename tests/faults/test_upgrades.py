@@ -14,9 +14,9 @@ from harness.sizes import FULL, takes_long
 from harness.truth import ask, sound
 from sqlalchemy import create_engine, insert
 
-from gateway.storage.migrations.versions import schema_4
-from gateway.storage.schema import SCHEMA
-from gateway.storage.store import Store
+from gateway.store.migrations.versions import schema_4
+from gateway.store.schema import SCHEMA
+from gateway.store.store import Store
 from tests import processes
 
 # Opens a store, and dies at the n-th statement of the migration.
@@ -24,7 +24,7 @@ DIES = """
 import os, signal, sys
 from pathlib import Path
 from sqlalchemy import Engine, event
-from gateway.storage import migrations, opening, sqlite
+from gateway.store import migrations, opening, sqlite
 
 left = int(sys.argv[2])
 if sys.argv[3] == "bare":

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from edge.limits import Limits
-from gateway import config
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
+from gateway.settings import config
 
 BROKEN = {
     "empty.csv": b"",

@@ -18,14 +18,14 @@ from empty_days import (
     wrong,
 )
 
-from gateway import config
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.enrol.granting import granted
 from gateway.devices.fleet.crowd import Crowd
 from gateway.lab.simulate.day import Thermometers
 from gateway.lab.simulate.rooms import room_of
-from gateway.operating import Mqtt
-from gateway.serving import Service
+from gateway.service.serving import Service
+from gateway.settings import config
+from gateway.settings.operating import Mqtt
 from physics.fleet import Fleet
 from physics.instruments.chain import complete
 from physics.rooms.vacant import DAY_S
@@ -125,7 +125,7 @@ def test_a_day_with_somebody_and_a_day_with_nobody_through_broker_and_solver(
     world = np.random.default_rng(2)
     people, nobody = living(wrong(room_of(tmp_path / "room.toml"), world), MOMENTS_S, world)
     days = Days(path, (people, nobody), MOMENTS_S)
-    monkeypatch.setattr("gateway.storage.store.time", SimpleNamespace(time=days.time))
+    monkeypatch.setattr("gateway.store.store.time", SimpleNamespace(time=days.time))
 
     days.run(3)
     days.run(3)

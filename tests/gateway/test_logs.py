@@ -13,10 +13,10 @@ import pytest
 
 from edge import wire
 from gateway.devices.broker.embedded import find_free_port
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
-from gateway.storage.reader import Reader
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
+from gateway.store.reader import Reader
 from tests import processes, sites
 
 SCRIPT = """

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import typer.main
 
-from gateway import cli, config
+from gateway import cli
+from gateway.settings import config
 
-PAGE = (Path(config.__file__).parent / "README.md").read_text("utf-8")
+PAGE = (Path(config.__file__).parents[1] / "README.md").read_text("utf-8")
 
 
 def commands() -> dict[str, list[str]]:
@@ -86,6 +87,6 @@ def test_links_within_the_page_lead_to_a_heading() -> None:
 
 def test_files_that_the_page_names_are_there() -> None:
     """Units, dashboards and compositions are found where it says."""
-    root = Path(config.__file__).parents[1]
+    root = Path(config.__file__).parents[2]
     for name in re.findall(r"gateway/deploy/[\w.@-]+\w", PAGE):
         assert (root / name).exists(), name

@@ -17,18 +17,18 @@ from typing import Any, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 
-from gateway import config
 from gateway.cli import broker
 from gateway.devices.broker import certificates, dynamic, mosquitto
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.broker.mosquitto import Right
 from gateway.devices.enrol import enrol
 from gateway.faults import LinkFault
-from gateway.mqtt import access
-from gateway.mqtt.connection import Message
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt import access
+from gateway.service.mqtt.connection import Message
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings import config
+from gateway.settings.operating import Mqtt
 from tests import processes
 
 SITE = "lab"

@@ -106,7 +106,7 @@ def test_only_the_service_knows_mqtt() -> None:
         if any(name.partition(".")[0] == "paho" for name in imports(path.read_text()))
     }
 
-    assert knowing == {"gateway/mqtt/service.py"}
+    assert knowing == {"gateway/service/mqtt/service.py"}
     assert "paho.mqtt.client" in imports("from paho.mqtt import client")
 
 

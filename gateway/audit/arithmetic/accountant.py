@@ -22,7 +22,7 @@ from recovery.noise.gaussian import (
     zcdp_rho,
 )
 
-from ...ledger import Charge, Ledger
+from ...service.ledger import Charge, Ledger
 from ..claim import Claim, Effort, at_most, true
 
 # The accountant's numbers by another path: eighty digits, series and bisection, no libraries.

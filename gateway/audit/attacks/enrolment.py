@@ -14,11 +14,11 @@ from edge.entropy import Tape
 from edge.host import rootkeys
 from edge.node import Node
 
-from ... import config
 from ...cli import fleet
 from ...devices.enrol import budgets, enrol, keycount
 from ...faults import OperatorFault
 from ...mechanisms import Mechanism, serving
+from ...settings import config
 from ..arithmetic import accountant
 from ..bench import Device, message, replaced
 from ..claim import Claim, Effort, at_most, true

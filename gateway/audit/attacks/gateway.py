@@ -15,14 +15,14 @@ from typing import Any
 from edge import wire
 
 from ...faults import OperatorFault
-from ...intake.genuine import Arrival, authenticate
-from ...intake.judge import judge
-from ...intake.outcomes import Asked, DeadLetter
-from ...ledger import Ledger, price
 from ...mechanisms import serving
-from ...mqtt.connection import Message
-from ...rounds import OpenRound, Place
-from ...storage.store import Store
+from ...service.intake.genuine import Arrival, authenticate
+from ...service.intake.judge import judge
+from ...service.intake.outcomes import Asked, DeadLetter
+from ...service.ledger import Ledger, price
+from ...service.mqtt.connection import Message
+from ...service.rounds import OpenRound, Place
+from ...store.store import Store
 from ..bench import SITE, SITE_KEY, Device, message, plans
 from ..claim import Claim, Effort, at_most, true
 

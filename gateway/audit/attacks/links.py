@@ -23,10 +23,10 @@ from structlog.testing import capture_logs
 from edge import tls
 
 from ...devices.broker import certificates, dynamic, mosquitto
-from ...mqtt import access
-from ...mqtt.pump import Pump
-from ...mqtt.service import Link
-from ...operating import Mqtt
+from ...service.mqtt import access
+from ...service.mqtt.pump import Pump
+from ...service.mqtt.service import Link
+from ...settings.operating import Mqtt
 from ..claim import Claim, Effort, at_most, true
 
 # What a broker of one's own is told: no strangers, no clear text, each under its own name.

@@ -16,7 +16,7 @@ from edge.slots import Ram
 from edge.wire import round_topic, topic
 
 from ...devices.enrol.enrol import Device
-from ...sealing import opened
+from ...service.sealing import opened
 from ..bench import SITE, SITE_KEY, replaced
 from ..claim import Claim, Effort, at_most, true
 

@@ -18,8 +18,8 @@ from edge import entropy
 from edge.budget import Lost
 from edge.limits import objection
 
-from ...ledger import price
-from ...mqtt.connection import Message
+from ...service.ledger import price
+from ...service.mqtt.connection import Message
 from ..bench import Device, asked_of, listening, message, plans, replaced
 from ..claim import Claim, Effort, at_most, true
 from .gateway import House, topic_of

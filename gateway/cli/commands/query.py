@@ -164,8 +164,8 @@ def calibrate(
         query = asked_for(chosen, settings or (), **given)
     else:
         flags.check_file(context, file, queries.given(context))
-        from ...config import load
-        from ...config import query as query_of
+        from ...settings.config import load
+        from ...settings.config import query as query_of
 
         loaded = load(file)
         query, every_s = query_of(loaded), loaded.rounds.every_s

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import structlog
 
 from ...faults import LinkFault, OperatorFault
-from ...mqtt.connection import Message
-from ...mqtt.pump import Pump
-from ...mqtt.service import Link
-from ...operating import Mqtt
+from ...service.mqtt.connection import Message
+from ...service.mqtt.pump import Pump
+from ...service.mqtt.service import Link
+from ...settings.operating import Mqtt
 from .dynamic import Command
 from .mosquitto import CONTROL
 

@@ -17,10 +17,10 @@ from typing import Any, Protocol
 from edge import wire
 
 from ...faults import LinkFault, OperatorFault
-from ...mqtt import access
-from ...mqtt.pump import Pump
-from ...mqtt.service import Link
-from ...operating import Mqtt
+from ...service.mqtt import access
+from ...service.mqtt.pump import Pump
+from ...service.mqtt.service import Link
+from ...settings.operating import Mqtt
 from . import control, dynamic, mosquitto
 from .control import Control, Silence
 from .dynamic import describe_stranger, is_device

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...loopback import is_loopback
-from ...mqtt import access
+from ...service.mqtt import access
 
 CONTROL = "$CONTROL/dynamic-security/v1"
 

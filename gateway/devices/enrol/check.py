@@ -10,10 +10,10 @@ import structlog
 
 from edge.host import post
 
-from ... import config
-from ...deployment import Deployment
 from ...faults import OperatorFault
 from ...mechanisms import of, serving
+from ...settings import config
+from ...settings.deployment import Deployment
 from . import limitsfile
 from .enrol import Devices, check_fleet
 from .granting import check_pace

@@ -15,9 +15,9 @@ from edge import keys
 from edge.host import rootkeys
 
 from ...faults import OperatorFault, text_of
-from ...ledger import paid_at_release
-from ...operating import Mqtt
-from ...rounds import Place
+from ...service.ledger import paid_at_release
+from ...service.rounds import Place
+from ...settings.operating import Mqtt
 from . import keyfile
 from .keyfile import Row, parse_key
 

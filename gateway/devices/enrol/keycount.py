@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...faults import OperatorFault
-from ...rounds import Place
+from ...service.rounds import Place
 from . import keyfile
 from .enrol import Devices
 

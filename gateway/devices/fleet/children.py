@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import structlog
 
 from ...faults import LinkFault, OperatorFault
-from ...mqtt import access
-from ...operating import Mqtt
+from ...service.mqtt import access
+from ...settings.operating import Mqtt
 from .crowd import await_arrivals
 from .spool import FLASH_BYTES, Counts, add_counts, move_to_spill, name_spill
 

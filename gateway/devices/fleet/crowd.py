@@ -23,9 +23,9 @@ from edge import tls, wire
 from edge.pause import Pauses
 
 from ...faults import LinkFault, OperatorFault
-from ...mqtt import access
-from ...mqtt.connection import TWICE, Session
-from ...operating import Mqtt
+from ...service.mqtt import access
+from ...service.mqtt.connection import TWICE, Session
+from ...settings.operating import Mqtt
 from ..enrol.budgets import WRITERS
 from .member import Hall, Line, Member
 from .spool import Counts, Shelf, Spool, add_counts, keep_in_memory

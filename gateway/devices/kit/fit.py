@@ -21,10 +21,10 @@ from edge.board import drivers
 from edge.records import SealedRound
 from edge.wire import KEY_BYTES
 
-from ...deployment import Deployment
 from ...faults import OperatorFault
-from ...ledger import paid_at_release
 from ...loopback import is_loopback
+from ...service.ledger import paid_at_release
+from ...settings.deployment import Deployment
 from ..bundle import parts
 from . import interpreter, modules, state
 from .boardfile import Held

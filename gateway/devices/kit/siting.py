@@ -19,9 +19,9 @@ from edge.board import config, drivers, places
 from edge.board.sensors import plane
 from edge.records import Grid
 
-from ...deployment import Deployment
 from ...faults import OperatorFault
 from ...mechanisms import of
+from ...settings.deployment import Deployment
 from .boardfile import Held
 
 AXIS_M = 6378137.0  # a, of WGS 84

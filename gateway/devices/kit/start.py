@@ -21,16 +21,16 @@ from edge import wire
 from edge.host import post
 from edge.keys import Identity
 
-from ...deployment import Deployment
 from ...faults import LinkFault, OperatorFault
-from ...mqtt.connection import Message
-from ...mqtt.pump import Pump
-from ...mqtt.service import Link
-from ...operating import Mqtt
-from ...storage.dead import EVIDENCE_BYTES
-from ...storage.looking import looking
-from ...storage.places import place_of
-from ...storage.schema import refused, reports
+from ...service.mqtt.connection import Message
+from ...service.mqtt.pump import Pump
+from ...service.mqtt.service import Link
+from ...settings.deployment import Deployment
+from ...settings.operating import Mqtt
+from ...store.message_rows import EVIDENCE_BYTES
+from ...store.places import place_of
+from ...store.reader import looking
+from ...store.schema import refused, reports
 from . import boards, link
 from .boards import Board
 

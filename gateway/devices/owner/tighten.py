@@ -9,10 +9,10 @@ from edge import tightening, wire
 from edge.host import post
 
 from ...faults import LinkFault
-from ...mqtt.connection import Message
-from ...mqtt.pump import Pump
-from ...mqtt.service import Link
-from ...operating import Mqtt
+from ...service.mqtt.connection import Message
+from ...service.mqtt.pump import Pump
+from ...service.mqtt.service import Link
+from ...settings.operating import Mqtt
 from ..enrol.enrol import Devices
 
 SENT_S = 5.0  # for the broker to have taken what was published

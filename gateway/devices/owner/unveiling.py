@@ -23,7 +23,7 @@ from edge import entropy, thermal, wire
 from edge.host import post
 
 from ...faults import OperatorFault
-from ...storage.schema import SCHEMA
+from ...store.schema import SCHEMA
 from ..enrol.enrol import Devices
 from .readings import CLAMPED, CUT, LeftOut, Row
 

@@ -14,8 +14,8 @@ from .. import usual
 from ..record import Payload
 
 if TYPE_CHECKING:
-    from ...deployment import Deployment
-    from ...storage.tallies import Sum
+    from ...settings.deployment import Deployment
+    from ...store.message_rows import Sum
 
 
 def query_of(deployment: "Deployment") -> Query:

@@ -11,7 +11,7 @@ from .. import usual
 from ..record import Payload, Tail
 
 if TYPE_CHECKING:
-    from ...deployment import Deployment
+    from ...settings.deployment import Deployment
 
 
 def query_of(deployment: "Deployment") -> Query:

@@ -30,20 +30,21 @@ from physics.scenes import Scene, random_sources
 from recovery.thermal import Query
 from recovery.thermal.query import cell_m
 
-from ... import config, logs
-from ...certainty import heard as certainty
+from ... import logs
 from ...cli.serve import on_signal, shown
-from ...deployment import Deployment
 from ...devices.broker.embedded import run_broker
 from ...devices.enrol import budgets, enrol
 from ...devices.enrol.granting import granted
 from ...devices.fleet.crowd import Crowd
-from ...operate.health import PARTS, Health
 from ...output import check_places, make_folder, write_all
-from ...serving import Service
-from ...storage.places import place_of
-from ...storage.reader import Reader
-from ...telling import Event
+from ...service.operate.health import PARTS, Health
+from ...service.serving import Service
+from ...service.telling import Event
+from ...service.telling import heard as certainty
+from ...settings import config
+from ...settings.deployment import Deployment
+from ...store.places import place_of
+from ...store.reader import Reader
 from ...web.server import Page
 from ..flags import ratio
 from ..scores import SEEDED, data_free, scores

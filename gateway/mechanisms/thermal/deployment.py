@@ -13,12 +13,12 @@ from recovery.thermal.guarantee import KEYS
 from recovery.thermal.query import cell_m
 
 from ...devices.enrol import granting
-from ...roomfile import response_of
+from ...settings.roomfile import response_of
 from ..record import Payload
 
 if TYPE_CHECKING:
-    from ...deployment import Deployment
-    from ...storage.tallies import Sum
+    from ...settings.deployment import Deployment
+    from ...store.message_rows import Sum
 
 
 def query_of(deployment: "Deployment") -> Query:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from edge.records import Release
 from recovery.thermal.vacancy import Belief, Empty, faded, judged, unlearnt
 
-from ...outdoors import outdoors
-from ...roomfile import Cleared, Vacancy
+from ...settings.roomfile import Cleared, Vacancy
+from .outdoors import outdoors
 
 Floats = NDArray[np.float64]
 

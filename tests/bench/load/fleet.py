@@ -15,7 +15,7 @@ START = 1  # the first round's number
 def devices(count: int, cells: int = 1) -> Any:
     """Return the gateway's half of so many devices, of so many sensors each."""
     from gateway.devices.enrol.enrol import Device, Devices
-    from gateway.rounds import Place
+    from gateway.service.rounds import Place
 
     by_name = {}
     for index in range(count):

@@ -47,16 +47,16 @@ def main() -> None:
 
     from edge import wire
     from edge.host import post
-    from gateway.intake import batches
-    from gateway.intake.writer import Intake
-    from gateway.mqtt.pump import Pump
-    from gateway.mqtt.service import Link
-    from gateway.operate.guard import Guard
-    from gateway.operate.metrics import Metrics
-    from gateway.operating import Guard as Limits
-    from gateway.operating import Mqtt
-    from gateway.rounds import OpenRound
-    from gateway.storage.store import Store
+    from gateway.service.intake import writer
+    from gateway.service.intake.writer import Intake
+    from gateway.service.mqtt.pump import Pump
+    from gateway.service.mqtt.service import Link
+    from gateway.service.operate.metrics import Metrics
+    from gateway.service.operate.quarantine import Guard
+    from gateway.service.rounds import OpenRound
+    from gateway.settings.operating import Guard as Limits
+    from gateway.settings.operating import Mqtt
+    from gateway.store.store import Store
 
     class EveryRound(OpenRound):
         """A round that takes every answer, for those that waited at the broker are of many."""
@@ -83,7 +83,7 @@ def main() -> None:
     rounds = 0
     if way == "outage":  # the session is there, and we are not
         link.close()
-    batches.seldom()  # as `heatveil serve` does
+    writer.seldom()  # as `heatveil serve` does
     print("ready", flush=True)
     sys.stdin.readline()
     began, began_s, early = cpu(), time.monotonic(), 0.0

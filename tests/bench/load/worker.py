@@ -15,7 +15,7 @@ def deployment(asked: dict[str, Any]) -> Any:
     """Return the deployment that all workers of the bench are of."""
     import fleet
 
-    from gateway.deployment import Deployment
+    from gateway.settings.deployment import Deployment
 
     return Deployment(
         site={"name": fleet.SITE},
@@ -34,10 +34,10 @@ def main() -> None:
     import fleet
 
     from gateway import logs
-    from gateway.operate.metrics import Metrics
-    from gateway.storage.store import Store
-    from gateway.workers.roll import unique_name
-    from gateway.workers.worker import Worker
+    from gateway.service.operate.metrics import Metrics
+    from gateway.service.workers.roll import unique_name
+    from gateway.service.workers.worker import Worker
+    from gateway.store.store import Store
 
     logs.to_stderr()
     asked: dict[str, Any] = json.loads(sys.argv[1])

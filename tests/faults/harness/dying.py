@@ -12,7 +12,7 @@ def dying(step: str, when: str) -> Callable[[], None]:
     """Return what makes the gateway die right before a step of the store, or right after."""
 
     def switch() -> None:
-        from gateway.storage.store import Store
+        from gateway.store.store import Store
 
         do = getattr(Store, step)
 
@@ -32,8 +32,8 @@ def publishing_first() -> None:
     """A map is published, and written down afterwards, if there is an afterwards."""
     import time
 
-    from gateway.outbox import Outbox
-    from gateway.storage.store import Store
+    from gateway.service.outbox import Outbox
+    from gateway.store.store import Store
 
     made: list[Any] = []
     begin, keep = Outbox.__init__, Store.keep_map

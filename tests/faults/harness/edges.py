@@ -20,12 +20,13 @@ from typing import Any, ClassVar
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edge import cbor, talking, wire
-from gateway import config, logs
+from gateway import logs
 from gateway.cli.serve import on_signal
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import spool
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.member import Line
+from gateway.settings import config
 from harness.faking import mend_sleep
 from physics.fleet import Member
 

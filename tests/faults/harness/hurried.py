@@ -33,10 +33,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from edge import receipts, thermal, wire
 from edge.records import Report
 from gateway.devices.enrol import enrol
-from gateway.mqtt.connection import Message
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt.connection import Message
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
 from harness import truth
 
 

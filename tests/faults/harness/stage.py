@@ -8,10 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from gateway import config
 from gateway.cli import fleet
-from gateway.ledger import price
 from gateway.mechanisms import named
+from gateway.service.ledger import price
+from gateway.settings import config
 from tests.waiting import eventually
 
 from . import truth

@@ -13,7 +13,7 @@ from .dying import dying, publishing_first
 
 def early_ack() -> None:
     """The broker is told that a message is safe before anybody has stored it."""
-    from gateway.intake import writer
+    from gateway.service.intake import writer
 
     put = writer.Intake.put
 
@@ -26,7 +26,7 @@ def early_ack() -> None:
 
 def slow_store(seconds: float = 0.3) -> None:
     """No defence: a disk that takes its time, so that a kill finds something half done."""
-    from gateway.storage import store
+    from gateway.store import store
 
     keep = store.Store.keep
 
@@ -47,7 +47,7 @@ def gated() -> None:
     import sys
     from pathlib import Path
 
-    from gateway.storage import store
+    from gateway.store import store
 
     keep, gate = store.Store.keep, Path(sys.argv[1]).with_name("gate")
 
@@ -61,21 +61,21 @@ def gated() -> None:
 
 def undurable() -> None:
     """What PostgreSQL calls committed is what its own file calls so."""
-    from gateway.storage import postgres
+    from gateway.store import postgres
 
     postgres.DURABLE = "SELECT 1"
 
 
 def impatient() -> None:
     """A store that does not answer is asked once, and never again."""
-    from gateway.intake import writer
+    from gateway.service.intake import writer
 
     writer.patiently = lambda _stopping, do, *args, **words: do(*args, **words)  # type: ignore[assignment]
 
 
 def untagged() -> None:
     """An acknowledgement goes out whatever connection its message came over."""
-    from gateway.mqtt.service import Link
+    from gateway.service.mqtt.service import Link
 
     settle = Link.settle
 
@@ -88,28 +88,28 @@ def untagged() -> None:
 
 def short_keepalive() -> None:
     """Whoever is silent for two seconds is given up."""
-    from gateway.mqtt import service
+    from gateway.service.mqtt import service
 
     service.KEEPALIVE_S = 2
 
 
 def any_file() -> None:
     """Whatever became of the store's file, what was written to it is told as kept."""
-    from gateway.storage.identity import Identity
+    from gateway.store.identity import Identity
 
     Identity.check = lambda *_: None  # type: ignore[method-assign, assignment]
 
 
 def believing() -> None:
     """Whatever was asked that it does not know of, a ledger is taken for whole."""
-    from gateway.storage.store import Store
+    from gateway.store.store import Store
 
     Store.witness = lambda *_: None  # type: ignore[method-assign, assignment]
 
 
 def waits_for_broker() -> None:
     """The page is shown when the broker has answered, and not before."""
-    from gateway import serving
+    from gateway.service import serving
 
     begin = serving.Uplink.__init__
 
@@ -122,29 +122,29 @@ def waits_for_broker() -> None:
 
 def quick_chores() -> None:
     """No defence: what is done every few minutes is done every second."""
-    from gateway.operate import keeping
+    from gateway.service.operate import keeping
 
     keeping.WRITE_BACK_S = 1.0
 
 
 def no_checkpoint() -> None:
     """The log of the store is never truncated."""
-    from gateway.storage import store
+    from gateway.store import store
 
     store.Store.checkpoint = lambda *_: None  # type: ignore[method-assign, assignment]
 
 
 def forgetful() -> None:
     """What came before is not known again."""
-    from gateway.intake import doubts
-    from gateway.intake.outcomes import Known
+    from gateway.service.intake import doubts
+    from gateway.service.intake.outcomes import Known
 
     doubts.known = lambda *_: Known({}, {}, frozenset())
 
 
 def endless() -> None:
     """A round takes answers for ever."""
-    from gateway import rounds
+    from gateway.service import rounds
 
     refusal = rounds.OpenRound.refusal
     rounds.OpenRound.refusal = lambda self, report, now_s, *more: refusal(  # type: ignore[method-assign, assignment]
@@ -154,7 +154,7 @@ def endless() -> None:
 
 def fragile() -> None:
     """What is wrong with a message is everybody's fault, and ends the thread."""
-    from gateway.intake import writer
+    from gateway.service.intake import writer
 
     sift = writer.Door.sift
 
@@ -173,7 +173,7 @@ def fragile() -> None:
 
 def unverified() -> None:
     """Whatever MAC a message has, it is right."""
-    from gateway.intake import genuine
+    from gateway.service.intake import genuine
 
     genuine.genuine = lambda *_: True
 
@@ -182,8 +182,8 @@ def wall_clock() -> None:
     """The deadline of a round is by the clock on the wall."""
     from types import SimpleNamespace
 
-    from gateway import steps
-    from gateway.intake import writer
+    from gateway.service import steps
+    from gateway.service.intake import writer
 
     wall: Any = SimpleNamespace(monotonic=time.time, time=time.time, sleep=time.sleep)
     steps.time = writer.time = wall
@@ -202,7 +202,7 @@ def queueing() -> None:
 
 def told_once() -> None:
     """A broker is told what it is to retain, and never again."""
-    from gateway.outbox import Outbox
+    from gateway.service.outbox import Outbox
 
     switch = Outbox.switch
 
@@ -215,7 +215,7 @@ def told_once() -> None:
 
 def inline() -> None:
     """Maps are drawn where everything else is done, by something that hangs."""
-    from gateway import serving
+    from gateway.service import serving
 
     class Here:
         def __init__(self, *_: Any) -> None:

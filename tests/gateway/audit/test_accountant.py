@@ -14,9 +14,9 @@ from dp_accounting.rdp import rdp_privacy_accountant
 
 from edge import limits
 from edge.records import Guarantee
-from gateway import ledger
 from gateway.audit.arithmetic import accountant
 from gateway.audit.claim import Effort
+from gateway.service import ledger
 from recovery.noise import calibrate, gaussian
 
 GRID = [("0.1", "0.00001"), ("1", "0.00001"), ("1", "0.000000001"), ("8", "0.01")]

@@ -15,13 +15,14 @@ import pytest
 
 from edge.records import Release
 from edge.thermal import Params
-from gateway import asking, config, drawing
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol.enrol import load_devices
-from gateway.intake.outcomes import Again
-from gateway.ledger import Charge, price
-from gateway.operating import Mqtt
-from gateway.storage.store import Store
+from gateway.service import asking, drawing
+from gateway.service.intake.outcomes import Again
+from gateway.service.ledger import Charge, price
+from gateway.settings import config
+from gateway.settings.operating import Mqtt
+from gateway.store.store import Store
 from recovery import thermal
 from tests import processes, sites
 

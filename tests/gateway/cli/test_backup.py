@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from gateway.faults import OperatorFault
-from gateway.intake.outcomes import Kept
-from gateway.storage import files
-from gateway.storage.places import Database
-from gateway.storage.store import Store
+from gateway.service.intake.outcomes import Kept
+from gateway.store import sqlite
+from gateway.store.places import Database
+from gateway.store.store import Store
 
 SITE = """
 [site]
@@ -110,7 +110,7 @@ def test_a_backup_that_fails_leaves_nothing(
     Store(tmp_path / "heatveil.sqlite", "lab").close()
     before = sorted(one.name for one in tmp_path.iterdir())
     counts = iter(({"reports": 3}, {"reports": 2}))
-    monkeypatch.setattr(files, "_rows", lambda _connection: next(counts))
+    monkeypatch.setattr(sqlite, "_rows", lambda _connection: next(counts))
     said = heatveil("backup", "--config", site, "--out", out)
     assert said.status == 1
     assert "not whole" in said.err
@@ -124,7 +124,7 @@ def test_a_backup_that_fails_leaves_nothing(
 def test_postgresql_has_a_tool_of_its_own(tmp_path: Path) -> None:
     """A copy must be of one moment, and pg_dump makes such a one."""
     with pytest.raises(OperatorFault, match="Run pg_dump"):
-        files.backup(Database("host=db.example"), tmp_path / "copy")
+        sqlite.backup(Database("host=db.example"), tmp_path / "copy")
 
 
 def test_a_backup_is_for_nobody_else(site: Path, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_gateway_that_starts_while_its_store_is_copied_spoils_no_copy(
     """Nobody had it open, so it was read without a lock: what came meanwhile may be in by half."""
     path, out = tmp_path / "heatveil.sqlite", tmp_path / "copy.sqlite"
     Store(path, "lab").close()
-    real, started = files._rows, list[Store]()
+    real, started = sqlite._rows, list[Store]()
 
     def starting(connection: sqlite3.Connection) -> dict[str, int]:
         if not started:
@@ -150,11 +150,11 @@ def test_a_gateway_that_starts_while_its_store_is_copied_spoils_no_copy(
             started[0].keep(_batch(1))
         return real(connection)
 
-    monkeypatch.setattr(files, "_rows", starting)
+    monkeypatch.setattr(sqlite, "_rows", starting)
     with pytest.raises(OperatorFault, match="a gateway was started meanwhile"):
-        files.backup(path, out)
+        sqlite.backup(path, out)
     assert not out.exists()
-    files.backup(path, out)  # while it runs
+    sqlite.backup(path, out)  # while it runs
     started[0].close()
     with closing(sqlite3.connect(out)) as copy:
         assert copy.execute("SELECT count(*) FROM reports").fetchone() == (50,)

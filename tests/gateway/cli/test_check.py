@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from gateway import config, roomfile
 from gateway.cli import check_files
 from gateway.devices.broker import certificates
+from gateway.settings import config, roomfile
 from tests import processes
 
 Heatveil = Callable[..., Any]

@@ -9,10 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gateway import config
 from gateway.cli.config import all_explained, described
-from gateway.deployment import Deployment
 from gateway.faults import OperatorFault
+from gateway.settings import config
+from gateway.settings.deployment import Deployment
 
 Heatveil = Callable[..., Any]
 SAMPLE = tomllib.loads(config.sample())

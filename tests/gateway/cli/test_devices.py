@@ -16,20 +16,20 @@ import pytest
 from edge import budget, limits, slots, wire
 from edge.host.enrol import provision
 from edge.keys import Identity
-from gateway import config
-from gateway.asking import signed
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import enrol, limitsfile
 from gateway.devices.enrol.granting import granted
 from gateway.faults import OperatorFault
-from gateway.intake.outcomes import Again
-from gateway.ledger import Charge, price
 from gateway.mechanisms import named
-from gateway.mqtt import access
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.storage.store import Store
+from gateway.service.asking import signed
+from gateway.service.intake.outcomes import Again
+from gateway.service.ledger import Charge, price
+from gateway.service.mqtt import access
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings import config
+from gateway.store.store import Store
 from tests import processes
 from tests.links import may_come
 

@@ -16,10 +16,10 @@ from edge import wire
 from edge.host import post
 from gateway.cli import export
 from gateway.cli.export import kinds
-from gateway.intake.outcomes import Again, Asked, Kept
-from gateway.ledger import Charge, price
 from gateway.mechanisms import named
-from gateway.storage.store import Store
+from gateway.service.intake.outcomes import Again, Asked, Kept
+from gateway.service.ledger import Charge, price
+from gateway.store.store import Store
 
 SITE = """
 [site]

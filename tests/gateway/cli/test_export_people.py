@@ -12,13 +12,13 @@ import pytest
 from edge import wire
 from edge.host import post
 from edge.node import Node
-from gateway import config
 from gateway.cli.export import NAMES, kinds
 from gateway.devices.enrol import budgets, enrol
-from gateway.intake.outcomes import Asked, Kept
-from gateway.ledger import price
 from gateway.mechanisms import MECHANISMS, first_limits, first_round
-from gateway.storage.store import Store
+from gateway.service.intake.outcomes import Asked, Kept
+from gateway.service.ledger import price
+from gateway.settings import config
+from gateway.store.store import Store
 
 SITE = """
 [site]

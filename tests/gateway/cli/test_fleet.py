@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway import config
 from gateway.cli import fleet
-from gateway.mqtt.connection import Message
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
+from gateway.service.mqtt.connection import Message
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings import config
 from tests import processes
 from tests.waiting import eventually
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from edge.host import rootkeys
-from gateway import config
 from gateway.cli import fleet as gathering
 from gateway.cli import fleet as virtual
 from gateway.devices.enrol import enrol
 from gateway.devices.fleet import crowd
 from gateway.devices.fleet.spool import Counts
+from gateway.settings import config
 
 
 @pytest.fixture

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from edge import wire
-from gateway import config
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import enrol
 from gateway.faults import LinkFault
-from gateway.mqtt import access
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.storage.store import Store
+from gateway.service.mqtt import access
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings import config
+from gateway.store.store import Store
 from tests import processes
 
 MAIN = [sys.executable, "-c", "from gateway.cli import main; main()"]

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from gateway import config
-from gateway.operate.health import Health
-from gateway.storage.places import place_of
-from gateway.storage.reader import Reader
-from gateway.storage.store import Store
-from gateway.telling import shut_out
+from gateway.service.operate.health import Health
+from gateway.service.telling import shut_out
+from gateway.settings import config
+from gateway.store.places import place_of
+from gateway.store.reader import Reader
+from gateway.store.store import Store
 from gateway.web.server import Page
 
 Heatveil = Callable[..., Any]

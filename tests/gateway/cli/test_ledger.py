@@ -15,13 +15,14 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 from structlog.testing import capture_logs
 
-from gateway import asking, config
 from gateway.devices.enrol.enrol import load_devices
 from gateway.faults import ForgottenFault
-from gateway.intake.outcomes import Again
-from gateway.ledger import Charge, price
 from gateway.mechanisms import named
-from gateway.storage.store import Store
+from gateway.service import asking
+from gateway.service.intake.outcomes import Again
+from gateway.service.ledger import Charge, price
+from gateway.settings import config
+from gateway.store.store import Store
 
 Heatveil = Callable[..., Any]
 

@@ -18,15 +18,15 @@ from typing import Any
 
 import pytest
 
-from gateway import config
 from gateway.cli import serve
 from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import ReplacedFault
 from gateway.mechanisms import named
 from gateway.mechanisms.flags import query_of
 from gateway.mechanisms.thermal.query import first_round
-from gateway.operating import Mqtt
-from gateway.serving import Service
+from gateway.service.serving import Service
+from gateway.settings import config
+from gateway.settings.operating import Mqtt
 from gateway.web.feed import Feed
 from recovery.maps.guarantee import to_json
 from tests import processes, sites

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from edge.records import Grid, Guarantee
-from gateway import config
 from gateway.cli import serve, show
 from gateway.faults import OperatorFault
 from gateway.mechanisms import named
+from gateway.settings import config
 from recovery.maps.heatmap import Unresolved
 
 # `heatveil show`: its words, its letters and its files are of one map.

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway import config
 from gateway.cli.show import BARS, mosaic
+from gateway.settings import config
 from recovery.maps.heatmap import from_npz
 
 Heatveil = Callable[..., Any]

@@ -220,7 +220,7 @@ def test_the_environment_loads_with_the_sample(
     composition: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What compose.yaml sets is what the program knows, and goes together."""
-    from gateway import config
+    from gateway.settings import config
 
     for name, value in composition["x-site"].items():
         monkeypatch.setenv(name, value)

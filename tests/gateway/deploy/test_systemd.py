@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gateway import deploy
-from gateway.config import load, sample
 from gateway.faults import ReplacedFault
+from gateway.settings.config import load, sample
 from tests import processes
 
 HERE = Path(deploy.__file__).parent

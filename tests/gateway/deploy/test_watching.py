@@ -11,8 +11,8 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway import deploy
-from gateway.intake.outcomes import KINDS
-from gateway.operate.metrics import Metrics
+from gateway.service.intake.outcomes import KINDS
+from gateway.service.operate.metrics import Metrics
 from tests import processes
 
 HERE = Path(deploy.__file__).parent

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from edge.records import Grid
-from gateway import config
 from gateway.faults import OperatorFault
 from gateway.mechanisms import TABLE, first_limits, first_round, named, serving
-from gateway.terms import check_terms, terms
+from gateway.service.ledger import check_terms, terms
+from gateway.settings import config
 from recovery.disk.query import Query
 
 

@@ -14,12 +14,12 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 from playwright.sync_api import Page as Tab
 
-from gateway.intake.outcomes import Asked, DeadLetter, Kept
-from gateway.ledger import Charge, Ledger
-from gateway.operate.health import Health
-from gateway.operate.metrics import Metrics
-from gateway.storage.reader import Reader
-from gateway.storage.store import Store
+from gateway.service.intake.outcomes import Asked, DeadLetter, Kept
+from gateway.service.ledger import Charge, Ledger
+from gateway.service.operate.health import Health
+from gateway.service.operate.metrics import Metrics
+from gateway.store.reader import Reader
+from gateway.store.store import Store
 from gateway.web.server import Page
 
 FLAGS = [

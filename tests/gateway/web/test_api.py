@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.operate.health import Health
+from gateway.service.operate.health import Health
 from gateway.web.server import Page
 
 Ask = Callable[..., Any]

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from gateway.faults import OperatorFault
-from gateway.operate.health import Health
-from gateway.operate.metrics import Metrics
+from gateway.service.operate.health import Health
+from gateway.service.operate.metrics import Metrics
 from gateway.web import server
 from gateway.web.app import FILES
 from gateway.web.server import Page

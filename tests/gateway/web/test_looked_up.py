@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from gateway.terms import unit_in
+from gateway.service.ledger import unit_in
 from gateway.web.answers import Rho
 from gateway.web.server import Page
 

@@ -10,8 +10,8 @@ from playwright.sync_api import Page as Tab
 
 import gateway.web
 from gateway.mechanisms import named
-from gateway.operate.health import Health, health_event
-from gateway.telling import vocabulary
+from gateway.service.operate.health import Health, health_event
+from gateway.service.telling import vocabulary
 from gateway.web.server import Page
 
 Opened = Callable[..., Tab]

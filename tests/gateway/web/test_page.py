@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from gateway.mechanisms import named
-from gateway.telling import vocabulary
+from gateway.service.telling import vocabulary
 from gateway.web import server
 
 READY = {

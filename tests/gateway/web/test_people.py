@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 from gateway.mechanisms import named
-from gateway.telling import vocabulary
+from gateway.service.telling import vocabulary
 from gateway.web import server
 
 COLUMNS, ROWS, REACH = 6, 4, 1

@@ -14,9 +14,9 @@ import pytest
 
 from gateway.devices.broker import embedded
 from gateway.faults import OperatorFault
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
 from tests import processes
 
 

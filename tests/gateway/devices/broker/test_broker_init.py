@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from gateway import config
 from gateway.cli.broker import Files
 from gateway.devices.broker import certificates, mosquitto
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
+from gateway.settings import config
 from tests import processes
 
 SECRET = {"ca.key", "server.key", "passwords", "gateway.password"}

@@ -10,9 +10,9 @@ import pytest
 from gateway.devices.broker import control, dynamic
 from gateway.devices.broker.control import Control, Silence
 from gateway.faults import OperatorFault
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import KEEPALIVE_S, Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import KEEPALIVE_S, Link
+from gateway.settings.operating import Mqtt
 from tests.links import may_come
 from tests.waiting import eventually
 

@@ -22,9 +22,9 @@ from gateway.devices.broker.dynamic import differ
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.broker.mosquitto import list_device_rights
 from gateway.faults import OperatorFault
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
 from tests.links import may_come
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from gateway import config
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.control import Control, expect
 from gateway.devices.broker.doors import Resting
@@ -21,7 +20,8 @@ from gateway.devices.broker.dynamic import MARK, differ, has_role, is_device
 from gateway.devices.broker.mosquitto import CONTROL, derive_session, list_device_rights
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
-from gateway.mqtt.pump import Pump
+from gateway.service.mqtt.pump import Pump
+from gateway.settings import config
 from tests import processes
 from tests.links import may_come
 

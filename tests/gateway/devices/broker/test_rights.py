@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gateway import config
 from gateway.cli import broker
 from gateway.devices.broker import dynamic
 from gateway.devices.broker.embedded import find_free_port
@@ -23,10 +22,11 @@ from gateway.devices.broker.mosquitto import (
 )
 from gateway.devices.enrol import enrol
 from gateway.faults import LinkFault
-from gateway.mqtt import access
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt import access
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings import config
+from gateway.settings.operating import Mqtt
 from tests import processes
 from tests.waiting import eventually
 

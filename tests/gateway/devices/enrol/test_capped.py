@@ -9,7 +9,7 @@ from edge.limits import Limits
 from gateway.cli.devices import counted
 from gateway.devices.enrol.capped import capped, check_capped, remaining
 from gateway.faults import OperatorFault
-from gateway.ledger import Charge
+from gateway.service.ledger import Charge
 
 EPSILONS = [Fraction(7, 2), Fraction(1, 3), Fraction(7, 3), Fraction(997, 1000), Fraction(16)]
 EPSILONS += [Fraction(1, 997), Fraction(101, 7), Fraction(1, 1000)]

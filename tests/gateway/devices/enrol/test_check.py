@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway import config
-from gateway.deployment import Deployment
 from gateway.devices.enrol.check import find_exposed
+from gateway.settings import config
+from gateway.settings.deployment import Deployment
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from edge import limits
 from edge.host import rootkeys
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
-from gateway.operating import Mqtt
-from gateway.rounds import Place
+from gateway.service.rounds import Place
+from gateway.settings.operating import Mqtt
 
 Save = Callable[[enrol.Enrolment, Path], None]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from gateway import config
 from gateway.devices.enrol import enrol, keycount
 from gateway.faults import OperatorFault
-from gateway.rounds import Place
+from gateway.service.rounds import Place
+from gateway.settings import config
 from recovery.thermal.guarantee import KEYS
 from tests import sites
 

@@ -32,10 +32,10 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import children, micropython
 from gateway.devices.fleet.children import Machine, Machines, Order
 from gateway.faults import LinkFault, OperatorFault
-from gateway.mqtt.connection import Message
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt.connection import Message
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes
@@ -332,7 +332,8 @@ def test_one_that_is_shut_out_is_named_with_the_reason(
     who = [(secret.identity, None) for secret in made.secrets.devices]
     fleet = Fleet(who, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
     monkeypatch.setattr(
-        "gateway.mqtt.access.as_device", lambda broker, name, secret: doors.comes(name, secret)
+        "gateway.service.mqtt.access.as_device",
+        lambda broker, name, secret: doors.comes(name, secret),
     )
     passwords = {name: f"secret of {name}" for name in fleet.names} | {"node-2": "another"}
     with doors.run():

@@ -27,10 +27,10 @@ from gateway.devices.fleet import crowd, spool
 from gateway.devices.fleet.crowd import Crowd, Life
 from gateway.devices.fleet.member import Hall, Member
 from gateway.faults import LinkFault, OperatorFault
-from gateway.mqtt.connection import Message
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt.connection import Message
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes
@@ -73,7 +73,7 @@ from pathlib import Path
 import numpy as np
 from edge.slots import Files
 from gateway.devices.enrol import budgets, enrol
-from gateway.operating import Mqtt
+from gateway.settings.operating import Mqtt
 from gateway.devices.fleet import spool
 from gateway.devices.fleet.crowd import Crowd
 from physics.fleet import Fleet
@@ -234,7 +234,8 @@ def test_whom_the_broker_does_not_let_in_is_named_and_the_others_go_on(
         np.random.default_rng(1),
     )
     monkeypatch.setattr(
-        "gateway.mqtt.access.as_device", lambda broker, name, secret: doors.comes(name, secret)
+        "gateway.service.mqtt.access.as_device",
+        lambda broker, name, secret: doors.comes(name, secret),
     )
     passwords = {name: f"secret of {name}" for name in NAMES} | {"node-2": "another"}
     with doors.run(), Crowd(doors.comes("node-0"), fleet, passwords) as one:

@@ -19,10 +19,10 @@ from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd
 from gateway.devices.fleet.crowd import Crowd
 from gateway.faults import LinkFault
-from gateway.mqtt.connection import Message
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt.connection import Message
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests.waiting import eventually

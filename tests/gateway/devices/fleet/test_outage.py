@@ -20,10 +20,10 @@ from gateway.devices.fleet import children, micropython, spool
 from gateway.devices.fleet.children import Machines
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.spool import summarize
-from gateway.mqtt.connection import Message
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt.connection import Message
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes

@@ -14,15 +14,15 @@ import pytest
 
 from edge import wire
 from edge.host import rootkeys
-from gateway import config
-from gateway.deployment import Deployment
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.bundle import parts
 from gateway.devices.kit import link, start
 from gateway.devices.kit.connect import open_board
 from gateway.devices.kit.start import Frame, Listener
 from gateway.faults import OperatorFault
-from gateway.storage.store import Store
+from gateway.settings import config
+from gateway.settings.deployment import Deployment
+from gateway.store.store import Store
 from tests import processes
 from tests.gateway.devices.kit.conftest import Ran
 

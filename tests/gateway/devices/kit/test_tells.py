@@ -15,7 +15,6 @@ import pytest
 
 from edge import disk_limits, slots
 from edge.budget import Budget
-from gateway import config
 from gateway.cli.provision import kept, suited, would_be
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.bundle import parts
@@ -23,6 +22,7 @@ from gateway.devices.kit import selftest, selftest_place, settings, siting, stan
 from gateway.devices.kit.boards import BoardFault, list_files, read_file
 from gateway.devices.kit.standin import CONSOLE, StandIn
 from gateway.faults import OperatorFault
+from gateway.settings import config
 from tests import processes
 from tests.gateway.devices.kit.conftest import Ran
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gateway import config
 from gateway.cli.provision import kept, would_be
 from gateway.devices.bundle import parts
 from gateway.devices.kit import boards, provisioning, selftest, settings
 from gateway.devices.kit.provisioning import Kit
+from gateway.settings import config
 from tests.gateway.devices.kit.test_provisioning import Cut, Pulled, provisioned
 from tests.gateway.devices.kit.test_sensing import names
 

@@ -12,13 +12,13 @@ import pytest
 from edge import bulk, wire
 from edge.host import post, rootkeys
 from edge.node import Node
-from gateway import config
 from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.devices.enrol.granting import granted, worth
-from gateway.intake.outcomes import Asked, Kept
-from gateway.ledger import price
 from gateway.mechanisms.thermal.query import first_round
-from gateway.storage.store import Store
+from gateway.service.intake.outcomes import Asked, Kept
+from gateway.service.ledger import price
+from gateway.settings import config
+from gateway.store.store import Store
 from tests.gateway.devices.owner.conftest import Owned
 from tests.gateway.devices.owner.test_unveiling import rows, unveil
 

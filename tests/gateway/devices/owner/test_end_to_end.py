@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from gateway.devices.fleet.crowd import Crowd
-from gateway.operating import Mqtt
-from gateway.serving import Service
+from gateway.service.serving import Service
+from gateway.settings.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests import processes

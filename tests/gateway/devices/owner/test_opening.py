@@ -18,7 +18,7 @@ from gateway.devices.owner import unveiling
 from gateway.devices.owner.keyring import Chain, Ring
 from gateway.devices.owner.readings import CUT, Row
 from gateway.devices.owner.unveiling import Opening, Stored
-from gateway.rounds import Place
+from gateway.service.rounds import Place
 
 SITE, NAME, ROOT, SITE_KEY = "lab", "array-1", bytes(range(32)), bytes(32)
 PARAMS = thermal.Params(70, 8, -4000, 4000, 250_000, 1, 1)

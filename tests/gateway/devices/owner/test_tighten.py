@@ -19,10 +19,10 @@ from edge.limits import Limits
 from gateway.devices.enrol import limitsfile
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.owner.tighten import Answers
-from gateway.mqtt.connection import Message
-from gateway.mqtt.pump import Pump
-from gateway.mqtt.service import Link
-from gateway.operating import Mqtt
+from gateway.service.mqtt.connection import Message
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests.waiting import eventually

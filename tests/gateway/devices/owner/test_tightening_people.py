@@ -10,7 +10,6 @@ import pytest
 
 from edge import disk_limits, tightening, wire
 from edge.host import post
-from gateway import config
 from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.devices.enrol.capped import capped, tighter_cap
 from gateway.devices.enrol.check import check_together
@@ -18,7 +17,8 @@ from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.fleet.people import People
 from gateway.faults import OperatorFault
 from gateway.mechanisms import first_limits, first_round
-from gateway.operating import Mqtt
+from gateway.settings import config
+from gateway.settings.operating import Mqtt
 
 SITE = """
 [site]

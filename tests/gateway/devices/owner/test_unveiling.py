@@ -16,7 +16,7 @@ from edge.host import post
 from gateway.devices.owner import keyring, readings, unveiling
 from gateway.devices.owner.keyring import Boots, Chain
 from gateway.faults import OperatorFault
-from gateway.storage.opening import opened
+from gateway.store.opening import opened
 
 Heatveil = Callable[..., Any]
 

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway import config
 from gateway.cli.fleet import stand
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.enrol.granting import granted
 from gateway.devices.fleet.crowd import Crowd
 from gateway.lab.simulate.scene import Scene
 from gateway.mechanisms.worlds import Seen
-from gateway.operating import Mqtt
-from gateway.serving import Service
+from gateway.service.serving import Service
+from gateway.settings import config
+from gateway.settings.operating import Mqtt
 from recovery.maps.heatmap import Unresolved
 from tests import processes
 
@@ -78,7 +78,7 @@ def site(written: Callable[..., Path], mosquitto: Mqtt) -> Path:
 @pytest.mark.long
 def test_rounds_feel_a_room_as_it_lives(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From before Ada comes to hours later, in seconds; the devices recorded it empty."""
-    monkeypatch.setattr("gateway.serving.Solver", Unsolved)
+    monkeypatch.setattr("gateway.service.serving.Solver", Unsolved)
     deployment = config.load(site)
     query = config.query(deployment)
     world, room = np.random.default_rng(1), site.with_name("room.toml")

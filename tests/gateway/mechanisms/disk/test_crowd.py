@@ -10,15 +10,15 @@ import pytest
 from edge.disk import Table
 from edge.node import Node
 from edge.records import Grid
-from gateway import config
 from gateway.cli.fleet import stand
-from gateway.deployment import Deployment
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms import first_limits, named
 from gateway.mechanisms.flags import query_of
 from gateway.mechanisms.places import crowd_of, sides
 from gateway.mechanisms.worlds import Inputs, Seen
+from gateway.settings import config
+from gateway.settings.deployment import Deployment
 from recovery.disk import plan
 
 query = partial(query_of, named("disk"))

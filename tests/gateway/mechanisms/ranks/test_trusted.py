@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from edge.mechanisms import ranks
-from gateway import config, sealing
 from gateway.devices.broker.embedded import find_free_port
 from gateway.mechanisms import first_round
-from gateway.operating import Mqtt
-from gateway.storage.reader import Reader
+from gateway.service import sealing
+from gateway.settings import config
+from gateway.settings.operating import Mqtt
+from gateway.store.reader import Reader
 from tests import processes
 
 PROGRAM = Path(sys.executable).with_name("heatveil")

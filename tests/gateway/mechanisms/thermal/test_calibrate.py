@@ -13,9 +13,9 @@ import pytest
 from matplotlib.image import imread
 
 from edge.thermal import Params, bits
-from gateway import config
 from gateway.devices.enrol.granting import granted
 from gateway.mechanisms.thermal import calibrate_numbers
+from gateway.settings import config
 from recovery.thermal import plan
 
 Command = Callable[..., Any]

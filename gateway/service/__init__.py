@@ -1,0 +1,1 @@
+"""The service: rounds on a broker, from a message to a map."""

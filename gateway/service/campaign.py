@@ -1,0 +1,302 @@
+"""What lies between two rounds: the pause, the hours of the day, and what stands in the way.
+
+One round after another: plan, charge, ask, gather, release, draw, publish.
+
+What goes out is written first, together with its price, and published from the store by the
+`outbox`. A gateway that died in the middle finds the round in the store, pays nothing for it and
+takes the answers that are there: a device answers a round it knows with the bytes it sent before.
+
+When a round is paid for depends on where its noise is drawn: see `ledger.paid_at_release`.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import structlog
+
+from edge import wire
+from edge.records import Release
+
+from ..devices.enrol.enrol import Devices, check_central
+from ..faults import OperatorFault
+from ..mechanisms import named
+from ..settings import config
+from ..settings.deployment import Deployment
+from ..settings.operating import Rounds
+from ..store.patience import Stopped
+from ..store.store import Store
+from . import drawing, telling
+from .asking import met, signed, taken_back
+from .intake.outcomes import Asked
+from .intake.writer import Gatherer
+from .ledger import Charge, Ledger, paid_at_release, price, terms
+from .operate import schedule
+from .sealing import RoundKey
+from .steps import Outgoing, Steps
+
+GLANCE_S = 0.5  # how often what stands in the way is looked at
+
+
+class Pause:
+    """Knows when the last round opened, by a clock that nobody sets."""
+
+    def __init__(self, opened_s: float | None) -> None:
+        """Begin with the last round of all, whoever opened it.
+
+        Args:
+            opened_s: when, by the wall's clock; None for never. That clock alone outlives a
+                start: where it was set back meanwhile, the whole pause is kept once more.
+        """
+        self._opened_s: float | None = None
+        if opened_s is not None:
+            self._opened_s = time.monotonic() - max(time.time() - opened_s, 0)
+
+    def begin(self, out_s: float) -> None:
+        """Count from the moment at which the broker had a round, by the monotonic clock.
+
+        By that devices reckon when they may be asked again, however long it waited before.
+        """
+        self._opened_s = out_s
+
+    def wait_s(self, rounds: Rounds) -> float:
+        """Return after how long to ask again; 0 when a round may open now."""
+        rest_s = 0.0
+        if self._opened_s is not None:
+            rest_s = self._opened_s + rounds.every_s - time.monotonic()
+        left_s = schedule.wait_s(rest_s, rounds.hours, _wall())
+        return min(left_s, GLANCE_S)  # what is waited for may change meanwhile
+
+    def why(self, rounds: Rounds) -> str:
+        """Return why no round may open at this hour, or nothing."""
+        return schedule.refusal(rounds.hours, _wall())
+
+
+def _wall() -> datetime:
+    """Return what the clock on the wall shows here."""
+    return datetime.now().astimezone()
+
+
+class Changes:
+    """What is to change between two rounds; any thread asks, and nothing asked for is lost."""
+
+    def __init__(self) -> None:
+        self._asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def ask(self, change: Callable[[], None]) -> None:
+        """Have this called by whoever makes the changes."""
+        self._asked.put(change)
+
+    def made(self) -> bool:
+        """Make the changes, in the order of asking; return whether there were any."""
+        made = 0
+        with suppress(Empty):
+            while True:
+                self._asked.get_nowait()()
+                made += 1
+        return made > 0
+
+
+STOPPED = "it was stopped"
+UNANSWERED = (
+    "nobody has answered the round yet: it stays open, and when the next one is due it is asked "
+    "again with the same bytes, which costs nothing; after a few times it is given up for another"
+)
+ABANDONED = (
+    "the key of the open round is lost, as in a power cut: what devices reported to it opens for "
+    "nobody, nothing is released or charged of it, and another round is asked in its place"
+)
+AGAIN = 3  # times that a round is asked once more, while nobody has answered it
+STILL_S = 180.0  # what a solver may take to start and to compile, and more
+LINGER_S = 2.0  # for the broker to take the last map, where we end after it
+
+log = structlog.get_logger()
+
+
+@dataclass
+class Campaign:
+    """The rounds of one deployment, and what they need.
+
+    say hears how the part "rounds" is, hindrance says why no round may open now, or nothing.
+    """
+
+    deployment: Deployment
+    devices: Devices
+    store: Store
+    intake: Gatherer
+    solver: drawing.Drawer
+    outbox: Outgoing
+    tell: Callable[[telling.Event], None]
+    say: Callable[[str, bool, str], object] = lambda *_: None
+    hindrance: Callable[[], str] = lambda: ""
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        """Plan the first round, to know its price.
+
+        Raises:
+            OperatorFault: there is none, or its database holds another promise, or a smaller.
+        """
+        self._mechanism = named(self.deployment.rounds.mechanism)
+        self._query = config.query(self.deployment)
+        self._changes = Changes()
+        self.steps = Steps(
+            self.store, self.intake, self.solver, self.outbox, self.tell, self.stopping
+        )
+        try:
+            self._plan = self._mechanism.plan(self._query, [])
+        except ValueError as fault:
+            raise OperatorFault(f"no round can be planned: {fault}") from fault
+        self._price = price(self._plan.guarantee)
+        self._budget = self._price * self.deployment.privacy.readings
+        # What is due at the release; else it is charged before the round goes out.
+        self._due = Charge(self._price) if paid_at_release(self._plan.guarantee) else None
+        # The key of the open round, under central trust alone.
+        self._key = RoundKey(self.deployment) if self._due else None
+        check_central(self.devices, self._plan)
+        self.store.check(terms(self._plan.guarantee), self._budget)
+
+    def stop(self) -> None:
+        """Make `run` return soon. An open round stays open, for the next start."""
+        self.stopping.set()
+        self.solver.stop()
+
+    def between_rounds(self, change: Callable[[], None]) -> None:
+        """Have this called on the campaign's thread, before another round opens."""
+        self._changes.ask(change)
+
+    def changed(self) -> bool:
+        """Make the changes that were asked for; return whether there were any."""
+        return self._changes.made()
+
+    def renew(self, deployment: Deployment, devices: Devices) -> None:
+        """Go on with another deployment of the same promise; between rounds alone."""
+        self.deployment, self.devices = deployment, devices
+        self._query = config.query(deployment)
+
+    @property
+    def moving(self) -> bool:
+        """Whether the rounds' thread has shown itself lately; a map may take its time."""
+        allowed_s = STILL_S + 2 * self.deployment.rounds.solve_s
+        return time.monotonic() - self.steps.moved_s < allowed_s
+
+    def ledger(self) -> Ledger:
+        """Return the budget of this deployment and what was charged to it."""
+        return Ledger(self._budget, self.store.charges())
+
+    def run(self, rounds: int | None) -> str:
+        """Run this many rounds, or as many as may be; return the sentence why it ended."""
+        try:
+            why = self._run(rounds)
+        except Stopped:
+            return STOPPED
+        self.outbox.wait_empty(LINGER_S)  # what has not gone by then waits for the next start
+        return why
+
+    def _run(self, rounds: int | None) -> str:
+        releases: list[Any] = []
+        done, silent, resumed, kept = 0, 0, False, self.steps.kept
+        pause = Pause(kept(self.store.opened_s))
+        self._tell_ledger()
+        while planned := self._mechanism.plan(self._query, releases):
+            asked = self._asked(planned)
+            if stored := kept(self.store.release, asked.name):
+                if self._key is not None and self._key.fits(asked.plan):
+                    self._key.destroy()  # we died between the two
+                releases.append(Release(asked.plan, *stored))
+                continue
+            known = kept(self.store.opened_s, asked.name) is not None
+            if not resumed:
+                self._resume(releases, known)
+                resumed = True
+            if rounds is not None and done >= rounds:
+                return f"as many rounds as were asked for have been run: {done}"
+            if not self._may_open(pause, known and not silent, silent):
+                continue  # with what has changed
+            if self._key is not None and not known:
+                asked = signed(planned, asked.plan.number, self.devices, self._key.make())
+            paid, enrolled = self._due is None, len(self.devices.by_name)
+            if why := kept(
+                self.store.open_round, asked, self._budget, paid=paid, enrolled=enrolled
+            ):
+                return why
+            self._tell_ledger()
+            # Where nothing is paid before the release, to ask anew costs nothing either.
+            patient = paid and rounds is None and silent < AGAIN
+            gather_s = self.deployment.rounds.gather_s
+            closed = self.steps.gather(asked, self.devices, gather_s, patient=patient)
+            pause.begin(self.steps.out_s)
+            if closed is None:  # it is paid for: the same bytes are asked again, when it is time
+                silent += 1
+                log.warning(UNANSWERED, number=asked.plan.number, times=silent)
+                continue
+            silent = 0
+            given = self._mechanism, closed, self.devices, self._due, self._key
+            releases.append(self.steps.release(*given))
+            self._tell_ledger()
+            if releases[-1].reports:  # else there is nothing new to be drawn
+                self._draw(releases)
+            done += 1
+        if not resumed:
+            self._resume(releases, False)
+        return f"all {len(releases)} readings that the promise is for have been taken"
+
+    def _asked(self, planned: Any) -> Asked:
+        """Return a planned round as it is sent, or was before a start of ours.
+
+        A new one of central trust has its key, and with that its name, when it opens.
+        Under central trust a round whose key is lost is given up, for what devices reported to it
+        opens for nobody any more: another is asked in its place, which they pay for as well.
+        """
+        kept, name = self.steps.kept, wire.name_of(planned)
+        if self._key is not None and (message := kept(self.store.message_of, name)):
+            asked = met(message, planned.mechanism, self.devices)
+            if asked is None:
+                raise OperatorFault(
+                    "the store holds a round that was signed with another site key, and what "
+                    "devices sealed to that cannot be opened with ours. Name the devices file "
+                    "that the gateway had, under [site] devices"
+                )
+            if self._key.fits(asked.plan) or kept(self.store.release, asked.name):
+                return asked._replace(planned=name)
+            kept(self.store.abandon, asked.name)
+            log.warning(ABANDONED, number=asked.plan.number)
+        return signed(planned, kept(self.store.number_of, name), self.devices)
+
+    def _may_open(self, pause: Pause, known: bool, silent: int = 0) -> bool:
+        """Wait until a round may open; False when something has changed meanwhile.
+
+        Args:
+            known: the round was opened before a start of ours: it need not wait its turn.
+            silent: how often it was asked in vain: it waits until it is answered, or is due.
+        """
+        while True:
+            self.steps.glance()
+            if self.changed():
+                return False
+            rounds, why = self.deployment.rounds, self.hindrance()
+            soon = known or (silent and (open := self.intake.standing()) and open.reports)
+            wait_s = GLANCE_S if why else 0.0 if soon else pause.wait_s(rounds)
+            self.say("rounds", not why, f"no round opens: {why}" if why else pause.why(rounds))
+            if not wait_s:
+                return True
+            self.stopping.wait(wait_s)
+
+    def _resume(self, releases: list[Any], known: bool) -> None:
+        """Make good what a gateway that died may not have come to."""
+        if not known:  # no round is open: devices must not find a released one
+            self.steps.post(taken_back(self._mechanism.name, self.devices))
+            self.intake.begin()  # nor wait for hours: what comes now answers none, or is a flood
+        self._draw(releases)
+
+    def _draw(self, releases: list[Any]) -> None:
+        self.steps.draw(self._query, releases, self.devices, self.deployment)
+
+    def _tell_ledger(self) -> None:
+        ledger = self.steps.kept(self.ledger)
+        self.tell(telling.spent(ledger, self._price, self._plan))

@@ -1,0 +1,158 @@
+"""From releases to a map that is kept and waits to be published; or why there is no estimate."""
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from datetime import time as time_of_day
+from math import inf
+from typing import Any, NamedTuple, Protocol
+
+import structlog
+
+from edge.host import post
+from edge.records import Round
+from recovery.maps.heatmap import Heatmap, Unresolved
+
+from ..devices.enrol.enrol import Devices
+from ..settings.deployment import Deployment, Room
+from ..settings.roomfile import Cleared, Vacancy
+from ..store.store import Store
+from . import telling
+from .intake.outcomes import Letter
+from .operate.schedule import parsed
+
+log = structlog.get_logger()
+
+
+class Drawer(Protocol):
+    """Draws maps: a `Solver`."""
+
+    def recover(
+        self, mechanism: str, query: Any, releases: Sequence[Any], *vacant: Vacancy
+    ) -> Heatmap | Unresolved | Cleared | None: ...
+
+    def stop(self) -> None: ...
+
+
+class Turnout(NamedTuple):
+    """How many answered a round, of how many, how many came too late, how many it takes."""
+
+    used: int
+    enrolled: int
+    late: int
+    quorum: int
+
+
+class Drawn(NamedTuple):
+    """A map as it is kept and told, and the letter that carries it."""
+
+    body: str
+    event: telling.Event
+    letter: Letter
+    state: bytes | None = None  # of the empty room, for the next
+
+
+def vacancy_of(
+    deployment: Deployment,
+    devices: Devices,
+    store: Store,
+    told_s: Mapping[str, float],
+    name: bytes,
+) -> Vacancy | None:
+    """Return what the empty room is taken off a round by; None in a room without a file.
+
+    None too where levels follow the readings: what they have made of the room is private.
+
+    Args:
+        told_s: when devices say that their levels were recorded, by name.
+        name: of the round.
+    """
+    room, sensors = deployment.room, deployment.sensors
+    if room.plan is None or sensors.background == "following":
+        return None
+    clock = _clock(room, told_s)
+    levels: list[float | None] = [None] * math.prod(sensors.count)
+    for one in devices.by_name.values():
+        if (said_s := told_s.get(one.name)) is not None:
+            own = slice(one.place.sensor, one.place.sensor + one.place.sensors)
+            levels[own] = [clock(said_s)] * one.place.sensors
+    # A round may be asked again, hours after it was opened: devices read when they answer.
+    at_s = clock(store.answered_s(name) or store.opened_s(name) or time.time())
+    now = datetime.fromtimestamp(at_s).astimezone()
+    known = room.empty is not None and parsed(room.empty).has(now)
+    return Vacancy(room.plan, at_s, tuple(levels), known, room.weather, store.vacant())
+
+
+def _clock(room: Room, told_s: Mapping[str, float]) -> Callable[[float], float]:
+    """Return what gives the time in the room by the time here: another one in a virtual room."""
+    if room.begins is None or not told_s:
+        return lambda at_s: at_s
+    began_s = max(told_s.values())  # a virtual room begins with the level of its devices
+    day = datetime.fromtimestamp(began_s).astimezone().date()
+    begins_s = datetime.combine(day, time_of_day.fromisoformat(room.begins)).timestamp()
+    return lambda at_s: begins_s + room.speed * (at_s - began_s)
+
+
+def heard(releases: Sequence[Any]) -> Sequence[Any]:
+    """Return the releases of rounds that somebody answered: the others are no news."""
+    return [release for release in releases if release.reports]
+
+
+def drawn(
+    solver: Drawer,
+    site: str,
+    query: Any,
+    releases: Sequence[Any],
+    turnout: Turnout,
+    vacant: Vacancy | None = None,
+) -> Drawn | None:
+    """Return the map of all releases, the silent ones too; None when the solver was stopped.
+
+    Below the quorum there is none, and the reason is the result: a map of three sensors where
+    twelve were meant looks like one of twelve.
+    """
+    began_s, last = time.monotonic(), heard(releases)[-1].round
+    result = (
+        Unresolved(query.grid, last.guarantee, inf, inf, _few(turnout))
+        if turnout.used < turnout.quorum
+        else solver.recover(
+            last.mechanism, query, list(map(planned, releases)), *([vacant] if vacant else [])
+        )
+    )
+    if result is None:
+        return None
+    state, notes = None, tuple[str, ...]()
+    if isinstance(result, Cleared):
+        result, state, notes = result
+        for note in notes:
+            log.warning("the empty room is less sure", why=note)
+    event = telling.drawn(last.number, result, time.monotonic() - began_s) | {
+        "sensors_used": turnout.used,
+        "sensors_enrolled": turnout.enrolled,
+        "quorum": turnout.quorum,
+        "late": turnout.late,
+    }
+    if vacant is not None:
+        event["empty_room"] = list(notes)
+    return kept(site, last.mechanism, json.dumps(event))._replace(state=state)
+
+
+def kept(site: str, mechanism: str, body: str) -> Drawn:
+    """Return a map that was drawn before, to be published in the very bytes that it was then."""
+    letter = Letter(0, post.map_topic(site, mechanism), body.encode(), True)
+    return Drawn(body, json.loads(body), letter)
+
+
+def planned(release: Any) -> Any:
+    """Return a release as of the Round that was planned, without the key of what was asked."""
+    return release._replace(round=Round(*release.round[: len(Round._fields)]))
+
+
+def _few(turnout: Turnout) -> str:
+    came = "1 device" if turnout.used == 1 else f"{turnout.used} devices"
+    return (
+        f"{came} of {turnout.enrolled} answered and [rounds] quorum asks for {turnout.quorum}: a "
+        "map of fewer would say less than it seems to. See which are silent"
+    )

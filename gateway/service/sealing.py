@@ -1,0 +1,163 @@
+"""The key of a round of central trust: made when the round opens, destroyed when it is released.
+
+It lies in a file of its own, for its owner alone, and never in the store or beside it: so neither
+the database nor a copy of it opens a report, and once the file is gone nothing does. In /run, the
+usual place, it outlives a kill of the gateway; a power cut takes it, and the round is given up. On
+a disk it outlives both, and what it held may be found on the medium for a while.
+
+    make     a new key pair; the public key goes into the Round
+    unseal   what devices reported, in memory alone
+    destroy  after the release is stored, and before anything of it is published
+
+The gateway is trusted with what it unseals here. Its payloads go to the mechanism's `release` and
+nowhere else: no log, no row, no solver.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from edge import central, hpke, wire
+
+from ..devices.enrol.enrol import Device, Devices
+from ..faults import OperatorFault
+from ..settings.deployment import Deployment
+from ..store.places import place_of
+from .intake.outcomes import DeadLetter
+from .rounds import OpenRound
+
+KEY_BYTES = wire.KEY_BYTES
+PRIVATE = 0o600
+
+
+class RoundKey:
+    """The private key of the one round of a site that is open, in its file."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        """Find the file.
+
+        Raises:
+            OperatorFault: it cannot be kept there, or would lie with the store.
+        """
+        folder, place = deployment.store.round_keys, place_of(deployment)
+        if isinstance(place, Path) and _within(folder, place.parent):
+            raise OperatorFault(
+                f"round_keys under [store] is {folder}, in the folder of the database {place}; "
+                "the key of a round must lie elsewhere, or a copy of that folder opens what "
+                "devices reported. Name a folder under /run"
+            )
+        try:
+            folder.mkdir(0o700, parents=True, exist_ok=True)
+            usable = os.access(folder, os.W_OK | os.X_OK)
+        except OSError:
+            usable = False
+        if not usable:
+            raise OperatorFault(
+                f"round_keys under [store] is {folder}, which cannot be written; the key to which "
+                "devices seal what they report lies there while a round is open. Make the folder, "
+                "for this user alone, or name another: under /run it is gone with the power"
+            )
+        self._site, self._path = deployment.site.name, folder / f"{deployment.site.name}.roundkey"
+
+    def make(self) -> bytes:
+        """Return the public key of a new pair, whose private key is on the disk."""
+        self.destroy()
+        private = X25519PrivateKey.generate()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with open(os.open(self._path, flags, PRIVATE), "wb") as file:
+            file.write(private.private_bytes_raw())
+            file.flush()
+            os.fsync(file.fileno())
+        self._sync()
+        return private.public_key().public_bytes_raw()
+
+    def fits(self, round: Any) -> bool:
+        """Return whether the key that is here is that of a Round."""
+        private = self._private()
+        return private is not None and private.public_key().public_bytes_raw() == round.key
+
+    def destroy(self) -> None:
+        """Overwrite the key and remove it."""
+        with suppress(FileNotFoundError):
+            with self._path.open("r+b") as file:
+                file.write(bytes(KEY_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+            self._path.unlink()
+            self._sync()
+
+    def unseal(self, closed: OpenRound, devices: Devices) -> tuple[OpenRound, list[DeadLetter]]:
+        """Return a closed round with what its reports hold, and those that do not open."""
+        private, found, letters = self._private(), {}, []
+        for sender, report in closed.reports.items():
+            device = devices.by_name.get(sender)
+            payload = None
+            if private is not None and device is not None:
+                payload = opened(private, closed.plan, report, device, self._site)
+            own = closed.places[sender].sensor
+            if payload is None or (payload and (payload[0] != own or closed.wrong(payload))):
+                why = (
+                    f"what {sender} reported to round {closed.plan.number} does not open with the "
+                    "round's key and the device's, or is another device's: it is left out"
+                )
+                topic = wire.topic(self._site, sender, "data")
+                letters.append(DeadLetter(topic, why, report.payload, "sealed"))
+            else:
+                found[sender] = report._replace(payload=payload)
+        return replace(closed, reports=found), letters
+
+    def _private(self) -> X25519PrivateKey | None:
+        try:
+            with self._path.open("rb") as file:
+                if os.fstat(file.fileno()).st_mode & 0o077:
+                    raise OperatorFault(
+                        f"{self._path} can be read by others than its owner; with it they open "
+                        "what devices reported to the round that is open. Remove it: the round "
+                        "is then given up, and another is asked"
+                    )
+                held = file.read()
+        except FileNotFoundError:
+            return None
+        return X25519PrivateKey.from_private_bytes(held) if len(held) == KEY_BYTES else None
+
+    def _sync(self) -> None:
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+
+
+def opened(
+    private: X25519PrivateKey, plan: Any, report: Any, device: Device, site: str
+) -> list[int] | None:
+    """Return the payload in a sealed report, [] where its device had nothing to report, or None.
+
+    Source: RFC 9180, Section 5.1; the key schedule is the device's own, `edge.hpke`.
+    """
+    sealed: bytes = report.payload
+    info, aad = central.bound(plan, site, device.name, report.epoch, report.seq)
+    enc = sealed[: hpke.ENC]
+    try:
+        shared = private.exchange(X25519PublicKey.from_public_bytes(enc))
+        secrets = device.seal_key, device.key_id, info
+        key, nonce = hpke.schedule(shared, enc, plan.key, *secrets)
+        plain = ChaCha20Poly1305(key).decrypt(nonce, sealed[hpke.ENC :], aad)
+    except (InvalidTag, ValueError):  # ValueError: a public key of low order, or none
+        return None
+    return central.unpacked(plain)
+
+
+def sealed_bytes(plan: Any) -> int:
+    """Return how long a sealed report to a Round is; 0 where it has no key, and they are open."""
+    if not hasattr(plan, "key"):
+        return 0
+    return int(central.sealed_bytes(central.module_of(plan.mechanism).numbers(plan)))
+
+
+def _within(folder: Path, other: Path) -> bool:
+    return folder.resolve().is_relative_to(other.resolve())

@@ -1,0 +1,219 @@
+"""The steps of one round, asked to drawn: each is on the disk before anybody sees it."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+import structlog
+
+from edge import wire
+from edge.entropy import sealed
+from edge.records import Release
+
+from ..devices.enrol.enrol import Devices
+from ..mechanisms import Mechanism
+from ..settings.deployment import Deployment
+from ..store.patience import Stopped, patiently
+from ..store.store import Store
+from . import drawing, telling
+from .asking import opened, opening, taken_back
+from .intake.outcomes import Asked, Letter
+from .intake.writer import Gatherer
+from .ledger import Charge
+from .rounds import OpenRound
+from .sealing import RoundKey
+
+log = structlog.get_logger()
+
+GLANCE_S = 0.1  # how often a gathering looks whether it is to stop
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Outgoing(Protocol):
+    """Publishes what the store's outbox holds."""
+
+    def wake(self) -> None: ...
+
+    def wait_empty(self, patience_s: float) -> bool: ...
+
+
+@dataclass
+class Steps:
+    """What the steps of a round need; on the campaign's thread."""
+
+    store: Store
+    intake: Gatherer
+    solver: drawing.Drawer
+    outbox: Outgoing
+    tell: Callable[[telling.Event], None]
+    stopping: threading.Event = field(default_factory=threading.Event)
+    moved_s: float = field(default_factory=time.monotonic)  # when the thread last showed itself
+    out_s: float = 0.0  # when the broker had the round that was asked last
+    # When devices say that their levels were recorded, in seconds of the epoch, by name.
+    recorded_s: Mapping[str, float] = field(default_factory=dict)
+    late: int = 0  # reports that came after the end of the round that was gathered last
+
+    def post(self, letter: Letter) -> None:
+        """Publish something, as soon as may be."""
+        self.kept(self.store.post, [letter])
+        self.outbox.wake()
+
+    def gather(
+        self, asked: Asked, devices: Devices, gather_s: float, *, patient: bool = False
+    ) -> OpenRound | None:
+        """Ask a round that is written, and return it with its answers, closed.
+
+        Args:
+            patient: where nobody has answered, it stays retained and open, and None is returned.
+
+        Raises:
+            Stopped: the round stays retained and open, for the next start.
+        """
+        round = opened(asked, devices, self.kept(self.store.answers, asked.name), inf)
+        # It has no deadline before it is out: who cannot be asked is not late. And it is open
+        # before it is out: who answers at once would else answer no round.
+        standing = self.intake.standing()
+        if standing and (standing.name, standing.closes_s) == (asked.name, inf):
+            standing.places = round.places  # asked again, and its answers have not stopped coming
+        else:
+            self.intake.open(round)
+        self.post(opening(asked, devices))
+        while not self.outbox.wait_empty(GLANCE_S):
+            self.glance()
+        self.out_s = time.monotonic()
+        closes_s = self.out_s + gather_s
+        if standing := self.intake.standing():
+            self.tell(telling.asked(standing, gather_s))
+        while (left_s := closes_s - time.monotonic()) > 0:
+            if self.intake.wait_complete(min(GLANCE_S, left_s)):
+                break
+            self.glance()
+        self.glance()
+        if patient and not self.kept(self.store.answers, asked.name):
+            return None
+        closed = self.intake.close_round()
+        if closed is None:
+            raise Stopped
+        self.late = closed.late
+        return closed
+
+    def release(
+        self,
+        mechanism: Mechanism,
+        closed: OpenRound,
+        devices: Devices,
+        due: Charge | None,
+        key: RoundKey | None = None,
+    ) -> Release:
+        """Return the answers, folded, kept and paid for.
+
+        Args:
+            due: what is charged now, in the one transaction: see `ledger.paid_at_release`.
+            key: of a round of central trust; it is gone when this returns.
+
+        Raises:
+            OvertakenFault: another gateway has the round now.
+            Stopped: we are told to stop.
+        """
+        began_s = time.monotonic()
+        if key is not None:
+            release = self._unsealed(mechanism, closed, devices, key)
+        elif (release := closed.summed) is None:
+            release = folded(mechanism, closed, sealed(os.urandom(32)))
+        written = self.kept(
+            self.store.close_round,
+            closed.name,
+            release.values,
+            release.reports,
+            charge=due if key is None or release.reports else None,  # who answers can be seen
+            post=[taken_back(closed.plan.mechanism, devices)],
+            outcome="closed" if release.reports else "silent",
+            summed=None if closed.summed is None else len(closed.reports),
+        )
+        if not written:  # it was before: what is on the disk is what was seen
+            stored = self.kept(self.store.release, closed.name)
+            release = Release(closed.plan, *(stored or ()))
+        if key is not None:
+            key.destroy()
+        self.outbox.wake()
+        self.tell(telling.released(release, time.monotonic() - began_s, closed.late))
+        return release
+
+    def _unsealed(
+        self, mechanism: Mechanism, closed: OpenRound, devices: Devices, key: RoundKey
+    ) -> Release:
+        """Return sealed answers as one release, with the gateway's noise; the others are refused.
+
+        How many devices had nothing to report is in no number of it but by way of the noise.
+        """
+        found, letters = key.unseal(closed, devices)
+        if letters:
+            self.kept(self.store.keep, [], letters)
+            for letter in letters:
+                log.warning("a sealed report was refused", why=letter.why)
+        if not found.reports:
+            return Release(closed.plan, [], 0)
+        release = folded(mechanism, found, sealed(os.urandom(32)))
+        return release._replace(reports=len(found.reports))
+
+    def draw(
+        self,
+        query: Any,
+        releases: Sequence[Any],
+        devices: Devices,
+        deployment: Deployment,
+    ) -> None:
+        """Draw, keep and publish the map of all releases so far, once."""
+        if not (heard := drawing.heard(releases)):
+            return
+        last, site = heard[-1], devices.site
+        name = wire.name_of(last.round)
+        body, state = self.kept(self.store.map_of, name), None
+        found = drawing.kept(site, last.round.mechanism, body) if body else None
+        if found is None or found.event["status"] == "unresolved":  # another start may have luck
+            counts = last.reports, len(devices.by_name), self.late, deployment.rounds.quorum
+            given = deployment, devices, self.store, dict(self.recorded_s), name
+            asked, turnout = self.kept(drawing.vacancy_of, *given), drawing.Turnout(*counts)
+            found = drawing.drawn(self.solver, site, query, releases, turnout, asked)
+            if found is not None and found.state is not None and asked is not None:
+                state = asked.at_s, found.state
+        if found is None:
+            return  # stopped; the next start draws it
+        self.kept(self.store.keep_map, name, found.body, post=[found.letter], vacant=state)
+        self.outbox.wake()
+        self.tell(found.event)
+
+    def glance(self) -> None:
+        """Show that we live, and look whether we are to stop.
+
+        Raises:
+            Stopped: we are.
+        """
+        self.moved_s = time.monotonic()
+        if self.stopping.is_set():
+            raise Stopped
+
+    def kept(self, do: Callable[P, T], *args: P.args, **words: P.kwargs) -> T:
+        """Ask the store, and ask again while the disk will not.
+
+        Raises:
+            Stopped: we are to stop, and the disk still will not.
+        """
+
+        def attempt() -> T:
+            self.moved_s = time.monotonic()
+            return do(*args, **words)
+
+        return patiently(self.stopping, attempt)
+
+
+def folded(mechanism: Mechanism, closed: OpenRound, rng: Any) -> Release:
+    """Return the answers of a round as one release, in the order of their senders' names."""
+    payloads = [closed.reports[sender].payload for sender in sorted(closed.reports)]
+    release: Release = mechanism.release(closed.plan, payloads, rng)
+    return release

@@ -1,0 +1,299 @@
+"""How sure a map is, as the map topic and the page carry it: lists and numbers, no NaN.
+
+What the service says of itself: plain dicts that go to the page, the map topic, the log.
+
+Every one has a "kind" and values that JSON can write. Nothing in them has not passed the
+veil: noised whole numbers, maps made of them, counts and prices.
+
+Who hears of events: the log, the page, whoever else; and what was said last of each kind.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from recovery.maps.guarantee import to_json
+from recovery.maps.heatmap import Band, Credible, Heatmap, Unresolved, Verdict
+
+from ..mechanisms import Mechanism, of, serving
+from ..settings.deployment import Deployment
+from .intake.outcomes import Alarm, Who
+from .ledger import Ledger, unit_of
+from .rounds import OpenRound
+
+# Digits after the point: a millionth is less than anybody can be sure of, and a chance of
+# twenty digits for each of four thousand cells would double what the broker keeps.
+_DIGITS = 6
+_ONE = 10**_DIGITS
+
+
+def told(found: Heatmap) -> dict[str, Any]:
+    """Return what JSON can write of a map's estimator, its sd, and of how sure it is."""
+    credible, certified = found.credible, found.certified
+    event: dict[str, Any] = {"estimator": found.estimator, "chosen": found.why}
+    event["sd"] = None if found.sd is None else _rounded(found.sd)
+    event["certified"] = None if certified is None else _band(certified)
+    event["credible"] = None if credible is None else _credible(credible)
+    event["verdict"] = None if found.verdict is None else asdict(found.verdict)
+    return event
+
+
+def heard(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verdict | None]:
+    """Return what `told` was given, to a millionth; older maps have no verdict."""
+    credible, certified, verdict = event["credible"], event["certified"], event.get("verdict")
+    band = None if certified is None else _read(certified)
+    judged = None if verdict is None else Verdict(**verdict)
+    if credible is None:
+        return None, band, judged
+    error = credible["expected_error"]
+    return (
+        Credible(
+            credible["level"],
+            np.array(credible["present"]),
+            np.array(credible["numbers"]),
+            None if credible["band"] is None else _read(credible["band"]),
+            math.nan if error is None else error,
+        ),
+        band,
+        judged,
+    )
+
+
+def _credible(credible: Credible) -> dict[str, Any]:
+    error = credible.expected_error
+    return {
+        "level": credible.level,
+        "present": _rounded(credible.present),
+        "numbers": _rounded(credible.numbers),
+        "band": None if credible.band is None else _band(credible.band),
+        "expected_error": error if math.isfinite(error) else None,
+    }
+
+
+def _band(band: Band) -> dict[str, Any]:
+    """Return a band that is nowhere narrower, so that it holds what it held."""
+    low = np.maximum(np.floor(band.low * _ONE), 0) / _ONE
+    high = np.minimum(np.ceil(band.high * _ONE), _ONE) / _ONE
+    return {"level": band.level, "low": low.tolist(), "high": high.tolist()}
+
+
+def _rounded(chances: NDArray[np.float64]) -> Any:
+    return np.round(chances, _DIGITS).tolist()
+
+
+def _read(band: dict[str, Any]) -> Band:
+    return Band(band["level"], np.array(band["low"]), np.array(band["high"]))
+
+
+Event = dict[str, Any]
+
+SILENCE = (
+    "nobody answered the round, and it is paid for: the devices are off, or the broker does not "
+    "let them and us hear each other, or they refuse. They do when their limits were tightened "
+    "after this gateway started (start it again with the new file), when they were enrolled anew "
+    "or with other noise, and when they are asked sooner than they were enrolled for"
+)
+
+
+def ready(deployment: Deployment, enrolled: int) -> Event:
+    """The service is connected and about to ask."""
+    mechanism = of(deployment)
+    return {
+        "kind": "ready",
+        "site": deployment.site.name,
+        **vocabulary(mechanism),
+        "shape": list(deployment.room.cells),
+        "cell_mm": deployment.room.cell_mm,
+        "sensors": list(mechanism.sensors(deployment)),
+        "enrolled": enrolled,
+        "insecure": deployment.mqtt.insecure,
+    }
+
+
+def vocabulary(mechanism: Mechanism) -> Event:
+    """What a mechanism reads, and what the page calls things."""
+    who, of_all, page = mechanism.words.who, mechanism.words.of_all, mechanism.words.page
+    return {
+        "mechanism": mechanism.name,
+        "reads": mechanism.reads,
+        "words": {"who": who, "of_all": of_all, "page": dict(page)},
+    }
+
+
+def asked(round: OpenRound, gather_s: float) -> Event:
+    """A round went out."""
+    return {
+        "kind": "round",
+        "number": round.plan.number,
+        "name": round.name.hex(),
+        "enrolled": len(round.places),
+        "gather_s": gather_s,
+        "late": round.late,
+    }
+
+
+def came(round: OpenRound, refused: int) -> Event:
+    """So many have answered; refused counts dead letters since the start."""
+    return {
+        "kind": "reports",
+        "number": round.plan.number,
+        "came": len(round.reports),
+        "enrolled": len(round.places),
+        "refused": refused,
+        "late": round.late,
+    }
+
+
+def shut_out(devices: Mapping[str, tuple[str, float]]) -> Event:
+    """These devices are in quarantine: why, and since when by the wall's clock."""
+    return {
+        "kind": "quarantine",
+        "devices": [
+            {"device": device, "why": why, "since_s": since_s}
+            for device, (why, since_s) in sorted(devices.items())
+        ],
+    }
+
+
+def alarmed(alarms: Mapping[Who, tuple[str, int]]) -> Event:
+    """These devices have broken, or could break, their own noise; all that are known, each time.
+
+    Args:
+        alarms: of a device and its key, the latest reason and how often there was one.
+    """
+    return {
+        "kind": "alarm",
+        "alarms": [
+            {"device": device, "why": why, "times": times}
+            for (device, _), (why, times) in sorted(alarms.items())
+        ],
+    }
+
+
+def released(release: Any, seconds: float, late: int = 0) -> Event:
+    """A round was closed; values are whole numbers, noised, None where none came.
+
+    Args:
+        late: reports that came after its end, so far.
+    """
+    return {
+        "kind": "release",
+        "number": release.round.number,
+        "reports": release.reports,
+        "values": list(release.values),
+        "seconds": seconds,
+        "late": late,
+    }
+
+
+def drawn(number: int, result: Heatmap | Unresolved, seconds: float) -> Event:
+    """A map was drawn, or could not be; this is what the map topic carries."""
+    event = {
+        "kind": "map",
+        "number": number,
+        "guarantee": json.loads(to_json(result.guarantee)),
+        "seconds": seconds,
+    }
+    if isinstance(result, Heatmap):
+        found = {"status": "solved", "mass": result.mass.tolist(), "total": float(result.total)}
+        if result.nobody is not None:
+            found["nobody"] = result.nobody
+            if result.nobody > 0.5 and not result.total:
+                found |= {"status": "nobody", "mass": None}
+        return event | found | {"why": result.status} | told(result)
+    return event | {"status": "unresolved", "mass": None, "total": None, "why": result.why}
+
+
+def spent(ledger: Ledger, rho: Fraction, plan: Any) -> Event:
+    """How the ledger stands; rho is the price of one more such round.
+
+    Budget, spent and left are in rho. Where something else was promised, `unit` says so.
+    """
+    epsilon, delta = Fraction(*plan.guarantee.epsilon), plan.guarantee.delta
+    at, unit = serving(plan.mechanism).ledger_delta(plan), unit_of(plan.guarantee)
+    return {
+        "kind": "budget",
+        "budget": float(ledger.budget),
+        "spent": float(ledger.spent),
+        "left": float(ledger.left),
+        "epsilon": float(epsilon),
+        "epsilon_spent": ledger.epsilon(at, float(epsilon)),
+        "delta": None if delta is None else float(Fraction(*delta)),  # of a pure promise
+        "rounds_left": int(ledger.left / rho),
+        "unit": unit.name,
+        # Of a pure promise, by the ledger's own fractions; else nothing adds up to it.
+        "epsilon_left": float(unit.of(ledger.left)) if unit.is_epsilon else None,
+    }
+
+
+# What of an event is too long for a log, or shown elsewhere.
+DULL = {"guarantee", "kind", "alarms", "parts", "devices"}
+# What follows from readings: it is public, and still would make a log of years a log of people.
+TOLD = {"values", "mass", "sd", "total", "credible", "certified", "verdict"}
+RESULT = TOLD | {"why", "chosen"}  # of a map: with which chance nobody was there
+# Of a budget: what the promise is not told in.
+OTHER = {"rho": {"epsilon_left"}, "epsilon": {"budget", "spent", "left", "delta"}}
+
+log = structlog.get_logger()
+
+Listener = Callable[[Event], None]
+
+
+class Teller:
+    """Tells everybody; any thread may."""
+
+    def __init__(self, *listeners: Listener | None) -> None:
+        """Begin.
+
+        Args:
+            listeners: hear every event, on the thread that tells it; they must return at once.
+        """
+        self.last: dict[str, Event] = {}
+        self._listeners = [hear for hear in listeners if hear is not None]
+        self._alarms: dict[Who, tuple[str, int]] = {}
+
+    def listen(self, hear: Listener) -> None:
+        """Let another one hear what comes from now on."""
+        self._listeners.append(hear)
+
+    def tell(self, event: Event) -> None:
+        """Remember an event, log what it is, and pass it on."""
+        self.last[event["kind"]] = event
+        left = DULL | (RESULT if event["kind"] == "map" else TOLD)
+        if event["kind"] == "budget":
+            left = left | OTHER[event.get("unit", "rho")]
+        log.info(event["kind"], **{key: event[key] for key in event if key not in left})
+        if event["kind"] == "release" and not event["reports"]:
+            log.warning(SILENCE, number=event["number"])
+        for hear in self._listeners:
+            try:
+                hear(event)
+            except Exception:  # who listens must not stop who works
+                log.exception("a listener failed")
+
+    def progress(self, round: OpenRound | None, refused: int) -> None:
+        """Tell how a round stands."""
+        if round is not None:
+            self.tell(came(round, refused))
+
+    def begin(self, ready: Event, alarms: Mapping[Who, tuple[str, int]]) -> None:
+        """Tell what we are, and of devices that have needed a new key since before this start."""
+        self.tell(ready)
+        self._alarms = dict(alarms)
+        if alarms:
+            self.tell(alarmed(self._alarms))
+
+    def alarmed(self, raised: Sequence[Alarm]) -> None:
+        """Tell of devices that need a new key."""
+        for device, key_id, why in raised:
+            log.error("alarm", device=device, why=why)
+            _, times = self._alarms.get((device, key_id), ("", 0))
+            self._alarms[device, key_id] = why, times + 1
+        self.tell(alarmed(self._alarms))

@@ -1,0 +1,204 @@
+"""A round over all parts, as rows: opened, counted, closed, summed; each in one transaction.
+
+The leader closes a round by writing its row; a worker that commits reports holds the row against
+that until its commit is done. So a report is either in before the close, and in its sum, or the
+worker hears that the round is over and judges again. A part of a worker sees the store fenced:
+whose lease has passed to another commits nothing more.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Engine, exists, func, select, update
+
+from edge import cbor, wire
+
+from ...store import leases, message_rows, round_rows
+from ...store.leases import NOW_S, Lease
+from ...store.schema import refused, releases, reports, rounds
+from ...store.store import Store
+from ..intake.outcomes import Kept
+from ..rounds import OpenRound
+from .folds import Fold, combined
+
+
+class RoundOver(Exception):
+    """The round was closed after a batch was judged and before it was written."""
+
+
+class Standing(NamedTuple):
+    """The round that was asked last."""
+
+    name: bytes
+    mechanism: str
+    message: bytes
+    closed_s: float | None  # None while reports count
+
+
+def last(connection: Any) -> Standing | None:
+    """Return the round that was asked last, or None before the first."""
+    columns = rounds.c.name, rounds.c.mechanism, rounds.c.message, rounds.c.closed_s
+    row = connection.execute(select(*columns).order_by(rounds.c.number.desc()).limit(1)).first()
+    return None if row is None else Standing(*row)
+
+
+def hold_open(connection: Any, names: Iterable[bytes]) -> None:
+    """Keep these rounds from being closed until this transaction ends.
+
+    Raises:
+        RoundOver: one is closed already.
+    """
+    held = select(rounds.c.closed_s).where(rounds.c.name.in_(list(names)))
+    rows = connection.scalars(held.with_for_update(read=True)).all()
+    if any(closed_s is not None for closed_s in rows):
+        raise RoundOver
+
+
+def close(connection: Any, name: bytes) -> None:
+    """Let no report count any more; waits for commits that are under way."""
+    open_now = rounds.c.name == name, rounds.c.closed_s.is_(None)
+    connection.execute(update(rounds).where(*open_now).values(closed_s=NOW_S))
+
+
+def open_again(connection: Any, name: bytes) -> None:
+    """Let reports count again, in a round that its leader left before the release was kept."""
+    released = exists().where(releases.c.round == name)
+    again = update(rounds).where(rounds.c.name == name, ~released)
+    connection.execute(again.values(closed_s=None))
+
+
+def answered_by(connection: Any, name: bytes) -> list[str]:
+    """Return the devices whose reports count in a round."""
+    return list(connection.scalars(select(reports.c.device).where(reports.c.round == name)))
+
+
+def counted(connection: Any, name: bytes) -> int:
+    """Return how many reports count in a round."""
+    wanted = select(func.count()).select_from(reports).where(reports.c.round == name)
+    return int(connection.scalar(wanted) or 0)
+
+
+class PartStore(Store):
+    """What a part keeps, as long as its lease is ours; on the engine of another store."""
+
+    def __init__(self, store: Store, lease: Lease, fold: Fold, idle_s: float) -> None:
+        """Share the engine of a store, which stays the caller's to close.
+
+        Args:
+            idle_s: how long the database bears with a transaction that says nothing.
+        """
+        self.place, self._engine, self._reads = store.place, store._engine, store._reads
+        self.identity = store.identity
+        self._lease, self._fold, self._idle_s = lease, fold, idle_s
+
+    def standing(self) -> Standing | None:
+        """Return the round that was asked last, open or closed."""
+        with self._reads.connect() as connection:
+            return last(connection)
+
+    def answered_by(self, name: bytes) -> list[str]:
+        """Return the devices, of whatever part, whose reports count in a round."""
+        with self._reads.connect() as connection:
+            return answered_by(connection, name)
+
+    def _before(self, connection: Any, kept: Sequence[Kept]) -> None:
+        """Hold our lease and the round; add what counts to its sums.
+
+        Raises:
+            LeaseLost: another worker has the part.
+            RoundOver: what was to count came too late.
+        """
+        leases.hold(connection, self._lease, self._idle_s)
+        answers: dict[bytes, list[list[int]]] = defaultdict(list)
+        for report in kept:
+            answers[report.round].append(payload_of(report.frame))
+        if answers:
+            hold_open(connection, answers)
+        for name, payloads in answers.items():
+            sums = combined(self._fold, payloads)
+            message_rows.add(connection, name, self._lease.part, sums, len(payloads))
+
+
+def payload_of(frame: bytes) -> list[int]:
+    """Return the payload of a frame that has been found genuine."""
+    body = cbor.decode(frame[: -wire.MAC_BYTES])
+    return [body[5], *body[4]]
+
+
+class Refusals(NamedTuple):
+    """How many messages did not count, and how many of them were late for the last round."""
+
+    refused: int
+    late: int
+
+
+class Summed(NamedTuple):
+    """What a closed round has come to."""
+
+    release: Any
+    devices: Sequence[str]  # whose reports count
+
+
+def opened(engine: Engine, name: bytes, fold: Fold) -> None:
+    """Let the reports of a round count.
+
+    Those that came while there was one gateway, with no parts, have no sums yet: they are made.
+    """
+    with engine.begin() as connection:
+        round_rows.lock(connection)  # or a release that is written now would not be seen
+        open_again(connection, name)  # and hold its row: nothing is committed meanwhile
+        message_rows.forget(connection)
+        _made_good(connection, name, fold)
+
+
+def count_answers(engine: Engine, name: bytes) -> int:
+    """Return how many reports of a round have been committed."""
+    with engine.connect() as connection:
+        return message_rows.came(connection, name)
+
+
+def last_refused(engine: Engine) -> int:
+    """Return the number of the newest dead letter.
+
+    By numbers and not by times, for each row has the clock of the machine that wrote it.
+    """
+    with engine.connect() as connection:
+        return int(connection.scalar(select(func.max(refused.c.id))) or 0)
+
+
+def refusals(engine: Engine, began: int, opened: int) -> Refusals:
+    """Return how many messages did not count.
+
+    Args:
+        began, opened: `last_refused` when the gateway began, and when the round was opened.
+    """
+    late = func.count().filter(refused.c.kind == "late", refused.c.id > opened)
+    with engine.connect() as connection:
+        found = select(func.count(), late).where(refused.c.id > began)
+        return Refusals(*connection.execute(found).one())
+
+
+def senders(engine: Engine, name: bytes) -> list[str]:
+    """Return the devices whose reports count in a round."""
+    with engine.connect() as connection:
+        return answered_by(connection, name)
+
+
+def close_and_sum(engine: Engine, round: OpenRound, fold: Fold) -> Summed:
+    """Close a round and return its release; every commit is in it, or hears that it is over."""
+    with engine.begin() as connection:
+        close(connection, round.name)
+        _made_good(connection, round.name, fold)
+        release = fold.release(round.plan, *message_rows.summed(connection, round.name))
+        devices = answered_by(connection, round.name)
+        return Summed(release, devices)
+
+
+def _made_good(connection: Any, name: bytes, fold: Fold) -> None:
+    """Where the sums are not of all reports of a round, make them anew."""
+    if counted(connection, name) != message_rows.came(connection, name):
+        message_rows.forget(connection, name)
+        frames = connection.scalars(select(reports.c.frame).where(reports.c.round == name))
+        payloads = [payload_of(frame) for frame in frames]
+        message_rows.add(connection, name, 0, combined(fold, payloads), len(payloads))

@@ -1,0 +1,1 @@
+"""The settings of a deployment: its file, its fields, its room."""

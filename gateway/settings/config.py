@@ -1,0 +1,173 @@
+"""Variables of the environment that stand above the deployment file, and those that nobody knows.
+
+A misspelled variable would be passed over in silence, and a gateway would run with the file's
+broker or promise while its operator believes in another.
+
+The deployment file: read, checked whole before anything starts, and turned into a query.
+
+TOML. An unknown key is refused with the nearest name, a bad value with the place, the value
+and the need. Environment variables such as HEATVEIL_MQTT__HOST stand above the file.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_settings import SettingsError
+
+from ..faults import OperatorFault, suggestion
+from ..mechanisms import USUAL, named, of, sections
+from .deployment import Deployment
+from .roomfile import filled
+
+PREFIX, BETWEEN = "HEATVEIL_", "__"
+Environment = Mapping[str, str]
+
+
+def check(model: type[BaseModel], environment: Environment = os.environ) -> None:
+    """Check that every variable of ours that names a table names one that there is.
+
+    Raises:
+        OperatorFault: it does not, or puts one _ between table and key.
+    """
+    tables = [name.upper() for name in model.model_fields]
+    for given in sorted(environment):
+        name = given.upper()
+        if not name.startswith(PREFIX):
+            continue
+        table, between, _ = name.removeprefix(PREFIX).partition(BETWEEN)
+        if between and table not in tables:
+            raise OperatorFault(
+                f"the environment has {given} but {table} is no table of a deployment file, so "
+                f"nobody would heed it; {suggestion(table, tables)} Mend it, or unset it"
+            )
+        if not between and (meant := _meant(table, tables)):
+            raise OperatorFault(
+                f"the environment has {given} but two _ stand between a table and its key, so "
+                f"nobody would heed it. Name it {meant}, or unset it"
+            )
+
+
+def told(place: Sequence[str], environment: Environment = os.environ) -> str | None:
+    """Return the variable from which the value at this place comes, or None: from the file.
+
+    >>> told(["mqtt", "port"], {"HEATVEIL_MQTT__PORT": "x"})
+    'HEATVEIL_MQTT__PORT'
+    >>> told(["mqtt", "port"], {"HEATVEIL_MQTT__HOST": "x"})
+    """
+    wanted = [PREFIX + BETWEEN.join(place[:depth]).upper() for depth in (2, 1)]
+    return next((given for given in environment if given.upper() in wanted), None)
+
+
+def _meant(name: str, tables: Iterable[str]) -> str | None:
+    for table in tables:
+        if name.startswith(f"{table}_"):
+            return f"{PREFIX}{table}{BETWEEN}{name.removeprefix(f'{table}_')}"
+    return None
+
+
+__all__ = ["Deployment", "load", "query", "sample"]
+
+
+def sample(mechanism: str = USUAL) -> str:
+    """Return a deployment file with every key explained; it loads as it stands.
+
+    Raises:
+        OperatorFault: there is no such mechanism.
+    """
+    whole = (Path(__file__).parents[1] / "sample.toml").read_text("utf-8")  # the usual one's
+    if (chosen := named(mechanism)).name == USUAL:
+        return whole
+    return sections.sample(chosen) + whole[whole.index("[mqtt]") :]
+
+
+def load(path: str | Path) -> Deployment:
+    """Return the deployment in a file; relative paths in it count from the file's folder.
+
+    Raises:
+        OperatorFault: there is no such file, it is not TOML, or something in it is wrong.
+    """
+    path = Path(path)
+    try:
+        given = tomllib.loads(path.read_text("utf-8"))
+    except OSError as fault:
+        raise OperatorFault(
+            f"the deployment file {path} cannot be read ({fault.strerror}); nothing can start "
+            f"without it. Mend the path, or begin with: heatveil config --sample > {path.name}"
+        ) from fault
+    except ValueError as fault:  # a file that is not TOML, or not UTF-8
+        raise OperatorFault(
+            f"the deployment file {path} cannot be read ({fault}); it must be TOML in UTF-8, and "
+            "nothing can start without it. Mend it there; heatveil config --sample prints one "
+            "that is right"
+        ) from fault
+    check(Deployment)
+    try:
+        deployment = Deployment(**filled(given, path.resolve().parent))
+    except ValidationError as faults:
+        said = "; ".join(_said(fault) for fault in faults.errors())
+        raise OperatorFault(
+            f"in {path}, {said}{'' if said.endswith('?') else '.'} Nothing was started, so that "
+            "no promise rests on a guess: mend the file"
+        ) from faults
+    except SettingsError as fault:  # a table as a whole, which would have to be JSON
+        raise OperatorFault(
+            f"the environment has a table that cannot be read ({fault}); a table as a whole would "
+            "have to be JSON, and a guess would be another promise. Set single keys, such as "
+            "HEATVEIL_MQTT__HOST"
+        ) from fault
+    return _anchored(deployment, path.resolve().parent)
+
+
+def query(deployment: Deployment) -> Any:
+    """Return what the analyst asks of this deployment, in its mechanism's own words.
+
+    Raises:
+        OperatorFault: the values are each well formed, but the mechanism cannot serve them.
+    """
+    try:
+        return of(deployment).query_of(deployment)
+    except ValueError as fault:
+        raise OperatorFault(f"the deployment cannot be served: {fault}") from fault
+
+
+def _anchored(deployment: Deployment, folder: Path) -> Deployment:
+    """Return the deployment with every path absolute."""
+    changed: dict[str, Any] = {}
+    for name in ("site", "room", "mqtt", "store", "page"):
+        section = getattr(deployment, name)
+        paths = {key: folder / value for key, value in section if isinstance(value, Path)}
+        changed[name] = section.model_copy(update=paths)
+    return deployment.model_copy(update=changed)
+
+
+def _said(fault: Any) -> str:
+    """Return one fault of pydantic's as a clause: the place, the value, the need."""
+    keys = [str(part) for part in fault["loc"]]
+    if not keys:  # of the deployment as a whole, and it names its places itself
+        return str(fault["msg"]).removeprefix("Value error, ")
+    place = f"[{keys[0]}] {' '.join(keys[1:])}".strip()
+    if variable := told(keys):
+        place += f" (from the environment: {variable})"
+    if fault["type"] == "extra_forbidden":
+        model: Any = Deployment
+        for key in keys[:-1]:
+            model = model.model_fields[key].annotation
+        return f"{place} is not a name known here; {suggestion(keys[-1], model.model_fields)}"
+    if fault["type"] == "missing" and keys[-1].isdigit():
+        return (
+            f"[{keys[0]}] {keys[1]} has too few values: it ends before number {int(keys[-1]) + 1}"
+        )
+    if fault["type"] == "missing":
+        return f"{place} is missing and has no value to fall back on"
+    if fault["type"] == "model_type":
+        return f"{place} is {fault['input']!r} but must be a table of names and values"
+    need = fault["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    if fault["type"] == "tuple_type":
+        need = "it should be values in brackets, such as [1, 2], without quotes"
+    if fault["type"] == "string_pattern_mismatch":
+        need = "it should be 1 to 32 letters, digits, - or _, a level of a topic"
+    return f"{place} is {fault['input']!r}: {need}" if len(keys) > 1 else f"{place}: {need}"

@@ -1,0 +1,204 @@
+"""A deployment in a room that has a file: what the file says is not said again, nor otherwise.
+
+The simulator's packages are loaded here, where such a file is named, and nowhere else: who has
+none does not pay for them.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recovery.maps.heatmap import Heatmap, Unresolved
+
+from ..faults import OperatorFault
+
+# What a room file says, so that the deployment file must not; the rest may only agree.
+_SAID = (
+    ("room", ("cells", "length_m", "walls", "furniture")),
+    ("heat", ("spread_m2", "spread_max_m2")),
+    ("sensors", ("count", "adc_step", "drift_sd")),
+    ("rounds", ("calibration",)),
+)
+
+
+class Vacancy(NamedTuple):
+    """What must be known of a round in a room with a file, to take the empty room off it."""
+
+    plan: Path
+    at_s: float  # when it was answered, of the epoch
+    recorded_s: tuple[float | None, ...]  # of each sensor, when its level was; None for unknown
+    known: bool  # everybody knows that nobody is there at that hour
+    weather: Path | None
+    state: bytes | None  # what the last map left
+
+
+class Cleared(NamedTuple):
+    """What came of it."""
+
+    found: Heatmap | Unresolved
+    state: bytes  # for the next
+    notes: tuple[str, ...]  # what is not as it should be, a clause each
+
+
+def filled(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return what a deployment file says, with what its room file says where it names one.
+
+    Args:
+        folder: that relative paths count from.
+
+    Raises:
+        OperatorFault: the room file is wrong, or the two speak of the same thing.
+    """
+    room = given.get("room")
+    if not isinstance(room, dict) or not isinstance(room.get("plan"), str):
+        return dict(given)
+    path = folder / room["plan"]
+    for table, keys in _SAID:
+        for key in keys:
+            if key in given.get(table, {}):
+                raise OperatorFault(
+                    f"[{table}] {key} stands beside [room] plan, but the room file {path} says "
+                    "it: two rooms cannot both be meant, and noise for the wrong one hides "
+                    f"nothing. Remove {key}, or remove plan"
+                )
+    made = {name: dict(table) for name, table in given.items() if isinstance(table, dict)}
+    for name, found in _read(path).items():
+        for key, said in found.items():
+            if (own := made.get(name, {}).get(key, said)) != said:
+                raise OperatorFault(
+                    f"[{name}] {key} is {own} and the room file {path} says {said}; the noise is "
+                    "made for that of one of them, and would not hide the other. Remove it here, "
+                    "or change it in the room file"
+                )
+        made[name] = {**made.get(name, {}), **found}
+    made["room"]["plan"] = str(path)
+    return {**given, **made}
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    """Return what a room file says, as the tables of a deployment file."""
+    from physics.instruments.presets import named
+    from physics.rooms.model import grid
+
+    room = _room(path, _stamp(path))
+    steps = {named(one.kind).step for one in room.thermometers}
+    if len(steps) != 1 or room.arrays:
+        raise OperatorFault(
+            f"room {path} has {len(room.thermometers)} kinds of thermometers with {len(steps)} "
+            f"different steps, and {len(room.arrays)} arrays, but must have thermometers of one "
+            "step and no arrays: noise is laid out in whole steps of one converter. Keep one "
+            "kind"
+        )
+    cells = grid(room)
+    found: dict[str, dict[str, Any]] = {
+        "room": {"cells": cells.shape, "length_m": cells.shape[0] * cells.cell_mm / 1000},
+        "heat": {"spread_m2": None},
+        "sensors": {"count": (sum(len(one.places_m) for one in room.thermometers), 1)},
+    }
+    (step,) = steps
+    if step is not None:
+        found["sensors"]["adc_step"] = step.as_integer_ratio()
+    if room.privacy is not None:
+        people, power_w = room.privacy.people_max, room.privacy.power_max_w
+        found["heat"] |= {"sources_max": people, "intensity_max": power_w}
+    return found
+
+
+def drawing(path: Path) -> str:
+    """Return how the room of a file differs from its plan, on which everything rests."""
+    from physics.rooms.plan import redrawn
+
+    found = redrawn(_room(path, _stamp(path)))
+    told = "; ".join(found) or "no edge had to be moved"
+    return f"walls, doors and furniture of {path} are drawn in steps of 25 mm: {told}"
+
+
+def doors_move(path: Path) -> bool:
+    """Return whether a door of the file moves in its day, of which a bound says nothing."""
+    from physics.rooms.respond import constant
+
+    return len(constant(_room(path, _stamp(path)))) > 1
+
+
+def response_of(path: Path, protect_distance_m: float | None) -> Any:
+    """Return the response of the room in a file; once worked out it is kept while we run.
+
+    What proves its bound is found once, and kept beside the room file: the noise is then the same
+    on another machine too, and devices that were enrolled for it answer.
+
+    Raises:
+        ValueError: the room has none.
+    """
+    return _response(path, _stamp(path), protect_distance_m)
+
+
+@lru_cache(maxsize=4)
+def _response(path: Path, stamp: tuple[int, int], protect_distance_m: float | None) -> Any:
+    from physics.rooms.respond import respond
+
+    room = _room(path, stamp)
+    return respond(
+        room,
+        protect_distance_m or room.cell_mm / 1000,
+        through_walls=room.privacy is None or room.privacy.through_walls,
+        kept=_Beside(path),
+    )
+
+
+class _Beside:
+    """Certificates beside the room file that they are of, by the digest of the response."""
+
+    def __init__(self, room: Path) -> None:
+        self._room = room
+
+    def get(self, digest: str) -> bytes | None:
+        """Return what was kept, None if there is no such file."""
+        try:
+            return self._path(digest).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as fault:
+            raise OperatorFault(
+                f"the certificate {self._path(digest)} cannot be read ({fault.strerror}), and "
+                "without it the noise may be another than devices were enrolled for. Let it be "
+                "read, or remove it: another is made"
+            ) from fault
+
+    def keep(self, digest: str, raw: bytes) -> None:
+        """Keep this; where nothing can be written it is looked for again at the next start."""
+        path = self._path(digest)
+        beside = path.with_name(f"{path.name}.{os.getpid()}")
+        try:
+            beside.write_bytes(raw)
+            os.replace(beside, path)
+        except OSError:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+
+    def _path(self, digest: str) -> Path:
+        return self._room.with_suffix(f".{digest}.bound")
+
+
+@lru_cache(maxsize=4)
+def _room(path: Path, stamp: tuple[int, int]) -> Any:
+    from physics.rooms.read import read
+
+    try:
+        return read(path)
+    except ValueError as fault:
+        raise OperatorFault(str(fault)) from fault
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Return what changes when a file does."""
+    try:
+        found = path.stat()
+    except OSError as fault:
+        raise OperatorFault(
+            f"the room file {path} cannot be read ({fault.strerror}), but the noise rests on it. "
+            "Correct [room] plan; relative paths count from the deployment file's folder"
+        ) from fault
+    return found.st_mtime_ns, found.st_size

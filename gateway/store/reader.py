@@ -1,0 +1,325 @@
+"""What people are shown of a store, row by row; times are in seconds of the epoch.
+
+A store opened to be read only: nothing is made, nothing is changed, nobody is kept waiting.
+
+The store read by people: beside a gateway that runs, and never in its way.
+
+Each question is a short transaction of its own, on a connection that cannot write: who reads long
+would keep SQLite's log from being emptied.
+"""
+
+import json
+import sqlite3
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlalchemy import Engine, create_engine, event, func, inspect, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from ..faults import OperatorFault
+from ..service.ledger import Ledger
+from . import postgres, round_rows
+from .opening import unusable
+from .places import Database, Place
+from .schema import (
+    SCHEMA,
+    about,
+    alarms,
+    charges,
+    heard,
+    maps,
+    newest,
+    quarantine,
+    refused,
+    releases,
+    reports,
+    rounds,
+)
+from .sqlite import address
+
+
+class RoundRow(NamedTuple):
+    """A round: when it was open, who answered, what it cost."""
+
+    number: int
+    name_hex: str
+    mechanism: str
+    opened_s: float
+    closed_s: float | None
+    reports: int | None  # None while it is open
+    enrolled: int | None  # None where it was not kept
+    rho: Fraction
+    outcome: str  # open, closed, or why it ended otherwise
+
+
+class ChargeRow(NamedTuple):
+    """A charge; number is None for an answer to a round that is not in the store."""
+
+    id: int
+    number: int | None
+    device: str  # empty: the whole fleet was asked
+    rho: Fraction
+    at_s: float
+
+
+class DeviceRow(NamedTuple):
+    """A device under one of its keys, as far as it was ever heard of."""
+
+    name: str
+    key_id_hex: str
+    epoch: int
+    seq: int
+    reports: int  # that count
+    last_s: float | None  # of the last that counts
+    alarm: str | None
+    quarantine: str | None
+
+
+class RefusedRow(NamedTuple):
+    """A dead letter, without its bytes."""
+
+    id: int
+    at_s: float
+    topic: str
+    kind: str
+    why: str
+    size: int
+
+
+class Gap(NamedTuple):
+    """Numbers that a device used in one boot, and that never came."""
+
+    epoch: int
+    first: int
+    last: int
+
+
+class AnswerRow(NamedTuple):
+    """A report that counts, as the bytes that came."""
+
+    device: str
+    key_id: bytes
+    epoch: int
+    seq: int
+    frame: bytes
+    taken_s: float
+
+
+MADE = "heatveil serve makes it"
+
+
+def looking(place: Place) -> Engine:
+    """Return an engine that only reads, on a store that is there.
+
+    Raises:
+        OperatorFault: it is not there, is no store, or of another heatveil's schema.
+    """
+    if isinstance(place, Path) and not place.exists():
+        raise _unmade(f"at {place}", "[site] database")
+    engine = _file(place) if isinstance(place, Path) else postgres.engine(place, read_only=True)
+    try:
+        with engine.connect() as connection:
+            if isinstance(place, Database) and not inspect(connection).get_table_names():
+                raise _unmade(str(place), "[store] postgresql")
+            found = connection.scalar(select(about.c.schema))
+    except OperatorFault:
+        engine.dispose()
+        raise
+    except SQLAlchemyError as fault:
+        engine.dispose()
+        raise unusable(place, fault) from fault
+    if found != SCHEMA:
+        engine.dispose()
+        older = found is None or found < SCHEMA
+        way = "heatveil serve brings it up to date at its start" if older else "Use that heatveil"
+        raise OperatorFault(
+            f"the database {place} holds schema {found}, and this heatveil reads schema {SCHEMA}: "
+            f"it would misread what was spent. {way}"
+        )
+    return engine
+
+
+def _unmade(place: str, key: str) -> OperatorFault:
+    return OperatorFault(
+        f"there is no store {place} yet, so there is nothing to be read; {MADE}. Start that "
+        f"first, or mend {key} in the deployment file"
+    )
+
+
+def _file(path: Path) -> Engine:
+    def connected() -> Any:
+        return sqlite3.connect(address(path), uri=True, timeout=5, check_same_thread=False)
+
+    engine = create_engine(
+        "sqlite://", creator=connected, poolclass=NullPool, hide_parameters=True
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None
+        connection.execute("PRAGMA query_only=ON")
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+LIMIT = 100
+
+
+class Reader:
+    """A store that is only read."""
+
+    def __init__(self, place: Place) -> None:
+        """Open a store that is there.
+
+        Raises:
+            OperatorFault: it is not there, is no store, or of another heatveil's schema.
+        """
+        self._engine, self._place = looking(place), place
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._engine.dispose()
+
+    def forgotten(self) -> OperatorFault | None:
+        """Return why no gateway goes on with this store, where it lacks what was found since."""
+        with self._engine.connect() as connection:
+            return round_rows.fault(connection, self._place)
+
+    def rounds(self, limit: int = LIMIT, before: int | None = None) -> list[RoundRow]:
+        """Return rounds, newest first, with numbers below `before`."""
+        wanted = _ROUNDS if before is None else _ROUNDS.where(rounds.c.number < before)
+        return [_round(row) for row in self._all(wanted.limit(limit))]
+
+    def round(self, number: int) -> RoundRow | None:
+        """Return one round, or None."""
+        found = self._all(_ROUNDS.where(rounds.c.number == number))
+        return _round(found[0]) if found else None
+
+    def message(self, number: int) -> bytes | None:
+        """Return the signed bytes that asked a round, or None."""
+        found = self._all(select(rounds.c.message).where(rounds.c.number == number))
+        return found[0][0] if found else None
+
+    def answers(self, number: int) -> list[AnswerRow]:
+        """Return the reports that count in a round, by device."""
+        columns = (reports.c[name] for name in AnswerRow._fields)
+        wanted = select(*columns).join(rounds, rounds.c.name == reports.c.round)
+        wanted = wanted.where(rounds.c.number == number).order_by(reports.c.device)
+        return [AnswerRow(*row) for row in self._all(wanted)]
+
+    def release(self, number: int) -> list[int | None] | None:
+        """Return the folded answers of a closed round, or None."""
+        wanted = select(releases.c["values"]).join(rounds, rounds.c.name == releases.c.round)
+        found = self._all(wanted.where(rounds.c.number == number))
+        return json.loads(found[0][0]) if found else None
+
+    def map(self, number: int | None = None) -> dict[str, Any] | None:
+        """Return the map of a round as it was published, of the newest that has one, or None."""
+        wanted = _MAPS if number is None else _MAPS.where(rounds.c.number == number)
+        found = self._all(wanted.limit(1))
+        return json.loads(found[0][0]) if found else None
+
+    def maps(self, limit: int = LIMIT, before: int | None = None) -> list[str]:
+        """Return maps as published, newest first, of rounds with numbers below `before`."""
+        wanted = _MAPS if before is None else _MAPS.where(rounds.c.number < before)
+        return [row[0] for row in self._all(wanted.limit(limit))]
+
+    def charges(self, limit: int = LIMIT, before: int | None = None) -> list[ChargeRow]:
+        """Return charges, newest first, with ids below `before`."""
+        row = charges.c
+        wanted = select(row.id, rounds.c.number, row.device, row.rho, row.at_s)
+        wanted = wanted.outerjoin(rounds, rounds.c.name == row.round).order_by(row.id.desc())
+        if before is not None:
+            wanted = wanted.where(row.id < before)
+        return [
+            ChargeRow(one.id, one.number, one.device, Fraction(one.rho), one.at_s)
+            for one in self._all(wanted.limit(limit))
+        ]
+
+    def ledger(self, budget: Fraction) -> Ledger:
+        """Return everything that was charged, against this budget."""
+        with self._engine.connect() as connection:
+            return Ledger(budget, round_rows.charged(connection))
+
+    def promise(self) -> tuple[str | None, Fraction | None]:
+        """Return what all charges are the price of, and the least budget that was promised."""
+        with self._engine.connect() as connection:
+            return round_rows.promise(connection), round_rows.budget(connection)
+
+    def devices(self) -> list[DeviceRow]:
+        """Return every device that was ever heard of, under each of its keys, by name."""
+        who = (alarms.c.device == newest.c.device) & (alarms.c.key_id == newest.c.key_id)
+        wanted = select(newest, alarms.c.why, quarantine.c.why.label("shut")).outerjoin(
+            alarms, who
+        )
+        wanted = wanted.outerjoin(quarantine, quarantine.c.device == newest.c.device)
+        return [
+            DeviceRow(
+                one.device,
+                one.key_id.hex(),
+                one.epoch,
+                one.seq,
+                one.reports,
+                one.last_s,
+                one.why,
+                one.shut,
+            )
+            for one in self._all(wanted.order_by(newest.c.device, newest.c.key_id))
+        ]
+
+    def refused(self, limit: int = LIMIT, before: int | None = None) -> list[RefusedRow]:
+        """Return dead letters, newest first, with ids below `before`."""
+        wanted = select(*(refused.c[name] for name in RefusedRow._fields))
+        if before is not None:
+            wanted = wanted.where(refused.c.id < before)
+        rows = self._all(wanted.order_by(refused.c.id.desc()).limit(limit))
+        return [RefusedRow(*row) for row in rows]
+
+    def refused_kinds(self) -> dict[str, int]:
+        """Return how many dead letters of each kind are kept."""
+        wanted = select(refused.c.kind, func.count()).group_by(refused.c.kind)
+        return {row[0]: row[1] for row in self._all(wanted.order_by(refused.c.kind))}
+
+    def refused_topics(self) -> dict[tuple[str, str], int]:
+        """Return how many dead letters of each topic and kind are kept."""
+        what = refused.c.topic, refused.c.kind
+        return {(a, b): n for a, b, n in self._all(select(*what, func.count()).group_by(*what))}
+
+    def gaps(self, name: str, limit: int = LIMIT) -> list[Gap]:
+        """Return the numbers of a device that never came, newest first, between those that did."""
+        came = [select(t.c.key_id, t.c.epoch, t.c.seq).filter_by(device=name) for t in _CAME]
+        one = came[0].union(came[1]).subquery().c
+        last = func.lag(one.seq).over(partition_by=(one.key_id, one.epoch), order_by=one.seq)
+        two = select(one.epoch, one.seq, last.label("last")).subquery().c
+        wanted = select(two.epoch, two["last"] + 1, two.seq - 1).where(two.seq > two["last"] + 1)
+        newest_first = wanted.order_by(two.epoch.desc(), two.seq.desc()).limit(limit)
+        return [Gap(*row) for row in self._all(newest_first)]
+
+    def _all(self, wanted: Any) -> list[Any]:
+        with self._engine.connect() as connection:
+            return list(connection.execute(wanted))
+
+
+_CAME = (reports, heard)
+_COUNT = releases.c.reports.label("answers")
+_MAPS = select(maps.c.body).join(rounds, rounds.c.name == maps.c.round)
+_MAPS = _MAPS.order_by(rounds.c.number.desc())
+_ROUNDS = (
+    select(rounds, _COUNT)
+    .outerjoin(releases, releases.c.round == rounds.c.name)
+    .order_by(rounds.c.number.desc())
+)
+
+
+def _round(row: Any) -> RoundRow:
+    rho, outcome = Fraction(row.rho or 0), row.outcome or "open"
+    name, times = row.name.hex(), (row.opened_s, row.closed_s)
+    return RoundRow(
+        row.number, name, row.mechanism, *times, row.answers, row.enrolled, rho, outcome
+    )

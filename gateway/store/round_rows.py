@@ -1,0 +1,224 @@
+"""The rows of what was charged: statements, on a connection that the store gives.
+
+The rows of rounds: statements, on a connection that the store gives.
+
+The rows of rounds that were asked and that the ledger does not know: statements.
+
+An older copy of a store lacks rounds that people have paid for. Whoever meets one of them, signed
+with the site's key, has its row written with the outcome FOUND, and as long as there is such a
+row nothing is asked: over every start. Charged to this ledger it is LOST, and known from then on.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from sqlalchemy import delete, func, insert, or_, select, update
+
+from ..faults import ForgottenFault
+from ..service.intake.outcomes import Again, Asked, digest
+from ..service.ledger import Charge, check_budget, check_terms, unit_in
+from .message_rows import insert_many
+from .places import Place
+from .schema import about, charges, maps, releases, reports, rounds, vacant
+
+
+def lock(connection: Any) -> None:
+    """Let nobody else charge until this transaction ends.
+
+    SQLite has one writer at a time as it is, and leaves the lock out.
+    """
+    connection.execute(select(about.c.schema).with_for_update())
+
+
+def charge(connection: Any, name: bytes, one: Charge, now_s: float, answer: bytes = b"") -> None:
+    """Charge a round, or one answer to it."""
+    row = {"device": one.device, "rho": str(one.rho), "at_s": now_s, "answer": answer}
+    connection.execute(insert(charges).values(round=name, **row))
+
+
+def charge_again(connection: Any, extra: Sequence[Again], now_s: float) -> None:
+    """Charge second answers; the same bytes once, however often they are delivered."""
+    rows = [(name, one.device, digest(frame), str(one.rho), now_s) for name, one, frame in extra]
+    columns = ("round", "device", "answer", "rho", "at_s")
+    insert_many(connection, charges, columns, rows, "ON CONFLICT DO NOTHING")
+
+
+def charged(connection: Any) -> tuple[Charge, ...]:
+    """Return everything that was charged, oldest first."""
+    rows = connection.execute(select(charges.c.rho, charges.c.device).order_by(charges.c.id))
+    return tuple(Charge(Fraction(rho), device) for rho, device in rows)
+
+
+def prices(connection: Any, names: Iterable[bytes]) -> dict[bytes, Fraction]:
+    """Return what an answer to these rounds costs; rounds that we never asked are left out."""
+    wanted = select(charges.c.round, charges.c.rho).where(charges.c.device == "")
+    rows = connection.execute(wanted.where(charges.c.round.in_(list(names))))
+    return {row[0]: Fraction(row[1]) for row in rows}
+
+
+def promise(connection: Any) -> str | None:
+    """Return the terms of all charges, as `terms.terms` wrote them; None before the first."""
+    found: str | None = connection.scalar(select(about.c.promise))
+    return found
+
+
+def budget(connection: Any) -> Fraction | None:
+    """Return the least budget that was ever promised here; None before the first charge."""
+    found = connection.scalar(select(about.c.budget))
+    return None if found is None else Fraction(found)
+
+
+def check(connection: Any, terms: str, most: Fraction) -> None:
+    """Check that a charge under these terms, within this budget, may be added to the others.
+
+    Raises:
+        OperatorFault: it may not.
+    """
+    check_terms(promise(connection), terms)
+    check_budget(budget(connection), most, unit_in(terms))
+
+
+def hold_to(connection: Any, terms: str, budget: Fraction) -> None:
+    """Let all charges from now on be under these terms, and within this budget."""
+    connection.execute(update(about).values(promise=terms, budget=str(budget)))
+
+
+# In one statement: between two, another leader's may come.
+NEWER = "ON CONFLICT (round) DO UPDATE SET body = excluded.body, at_s = excluded.at_s"
+LATER = "ON CONFLICT (id) DO UPDATE SET at_s = excluded.at_s, state = excluded.state"
+
+Vacant = tuple[float, bytes]  # when the round was asked, and the state
+
+
+def number_of(connection: Any, planned: bytes) -> int:
+    """Return the number that a planned round was sent under, or the next that is free."""
+    sent = connection.scalar(select(rounds.c.number).where(rounds.c.planned == planned))
+    return sent or 1 + (connection.scalar(select(func.max(rounds.c.number))) or 0)
+
+
+def known(connection: Any, name: bytes) -> bool:
+    """Return whether a round was opened before."""
+    return connection.scalar(select(rounds.c.name).where(rounds.c.name == name)) is not None
+
+
+def write(connection: Any, asked: Asked, enrolled: int | None, now_s: float) -> None:
+    """Write a round that opens now."""
+    planned, name, plan, message, rho = asked
+    row = {"number": plan.number, "mechanism": plan.mechanism, "opened_s": now_s}
+    row |= {"planned": planned, "name": name, "message": message, "rho": str(rho)}
+    connection.execute(insert(rounds).values(row | {"enrolled": enrolled}))
+
+
+def owed(connection: Any) -> Fraction:
+    """Return what the open rounds cost that are charged when they close."""
+    paid = select(charges.c.round).where(charges.c.device == "")
+    wanted = select(rounds.c.rho).where(rounds.c.closed_s.is_(None), rounds.c.name.not_in(paid))
+    return sum((Fraction(rho or 0) for rho in connection.scalars(wanted)), Fraction(0))
+
+
+def close(
+    connection: Any,
+    name: bytes,
+    values: Sequence[int | None],
+    count: int,
+    outcome: str,
+    now_s: float,
+) -> bool:
+    """Write the release of a round; return False, and write nothing, where there is one."""
+    columns = ("round", "values", "reports", "at_s")
+    row = (name, json.dumps(list(values)), count, now_s)
+    if not insert_many(connection, releases, columns, [row], "ON CONFLICT DO NOTHING"):
+        return False
+    ended = update(rounds).where(rounds.c.name == name)
+    connection.execute(ended.values(closed_s=now_s, outcome=outcome))
+    return True
+
+
+def abandon(connection: Any, name: bytes, now_s: float) -> None:
+    """Write that a round was given up; what was planned may be asked anew, as another."""
+    ended = update(rounds).where(rounds.c.name == name)
+    connection.execute(ended.values(closed_s=now_s, outcome="abandoned", planned=name))
+
+
+def is_open(connection: Any, name: bytes) -> bool:
+    """Return whether reports may count in a round."""
+    wanted = select(rounds.c.name).where(rounds.c.name == name, rounds.c.closed_s.is_(None))
+    return connection.scalar(wanted) is not None
+
+
+def answered(connection: Any, name: bytes) -> int:
+    """Return how many devices' reports count in a round."""
+    wanted = select(func.count(reports.c.device.distinct())).where(reports.c.round == name)
+    return int(connection.scalar(wanted) or 0)
+
+
+def released(connection: Any, name: bytes) -> tuple[list[int | None], int] | None:
+    """Return (values, reports) of a closed round, or None."""
+    wanted = select(releases.c["values"], releases.c.reports).where(releases.c.round == name)
+    row = connection.execute(wanted).first()
+    return None if row is None else (json.loads(row[0]), row[1])
+
+
+def draw(
+    connection: Any, name: bytes, body: str, now_s: float, left: Vacant | None = None
+) -> None:
+    """Write the map of a round, and the empty room that it left; a later one replaces it."""
+    insert_many(connection, maps, ("round", "body", "at_s"), [(name, body, now_s)], NEWER)
+    if left is not None:
+        insert_many(connection, vacant, ("id", "at_s", "state"), [(1, *left)], LATER)
+
+
+FOUND, LOST = "found", "lost"
+_KNOWN = or_(rounds.c.outcome.is_(None), rounds.c.outcome != FOUND)
+
+
+class Lack(NamedTuple):
+    """What a ledger lacks: rounds up to the greatest that was found."""
+
+    last: int  # the greatest number that it knows
+    found: Mapping[int, tuple[str, bytes]]  # mechanism and signed Round of those that were found
+
+
+def knows(connection: Any, name: bytes) -> bool:
+    """Return whether a round is in the ledger: asked from this store, or charged to it since."""
+    there = connection.scalar(select(rounds.c.name).where(rounds.c.name == name, _KNOWN))
+    return there is not None or name in prices(connection, [name])
+
+
+def lack(connection: Any) -> Lack | None:
+    """Return what the ledger lacks, as far as it was found out; None where it lacks nothing."""
+    wanted = select(rounds.c.number, rounds.c.mechanism, rounds.c.message)
+    rows = connection.execute(wanted.where(rounds.c.outcome == FOUND)).all()
+    if not rows:
+        return None
+    last = connection.scalar(select(func.max(rounds.c.number)).where(_KNOWN)) or 0
+    return Lack(last, {row.number: (row.mechanism, row.message) for row in rows})
+
+
+def fault(connection: Any, place: Place, found: str = "") -> ForgottenFault | None:
+    """Return what to raise where the ledger lacks something that anybody has found.
+
+    Args:
+        found: how, as the beginning of a sentence.
+    """
+    if (lacks := lack(connection)) is None:
+        return None
+    number = max(lacks.found)
+    found = found or f"round {number} was found to be asked with this site's key"
+    return ForgottenFault(place, found, lacks.last, number)
+
+
+def note(connection: Any, asked: Asked, now_s: float, outcome: str = FOUND) -> None:
+    """Write the row of a round that was found, under its number, or the next where it is taken."""
+    was = rounds.c.name == asked.name, rounds.c.outcome == FOUND
+    connection.execute(delete(rounds).where(*was))
+    taken = connection.scalar(select(rounds.c.name).where(rounds.c.number == asked.plan.number))
+    last = connection.scalar(select(func.max(rounds.c.number))) or 0
+    number = asked.plan.number if taken is None else last + 1
+    row = {"number": number, "mechanism": asked.plan.mechanism, "message": asked.message}
+    row |= {"opened_s": now_s, "closed_s": now_s, "outcome": outcome, "name": asked.name}
+    # No plan of ours is to find it: what comes next is asked under a number of its own.
+    row |= {"planned": digest(b"lost" + asked.name)[:4], "rho": str(asked.rho)}
+    connection.execute(insert(rounds).values(row))

@@ -1,0 +1,212 @@
+"""The store's file as a file: how much room there is, its log, a copy of it.
+
+SQLite, made to keep its promises.
+"""
+
+import os
+import sqlite3
+import stat
+import uuid
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import structlog
+from sqlalchemy import Engine, create_engine, event
+
+from ..faults import OperatorFault
+from .places import Place
+
+ENDS = ("", "-wal", "-shm")  # of the names of a store's files
+
+log = structlog.get_logger()
+
+
+def free_bytes(path: Path) -> int | None:
+    """Return how many bytes may still be written beside a file, or None where nobody knows."""
+    try:
+        found = os.statvfs(path.resolve().parent)
+    except OSError:
+        return None
+    return found.f_bavail * found.f_frsize
+
+
+def keep_private(path: Path) -> None:
+    """Let nobody but its owner read a store: which device spoke when, and what was refused.
+
+    SQLite gives the files beside it the mode of the file itself, so that one is made first.
+
+    Raises:
+        OSError: it cannot be made, or is not ours to change.
+    """
+    with suppress(FileExistsError):  # one that is there is not opened: SQLite's locks would go
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    for end in ENDS:
+        beside = path.with_name(path.name + end)
+        with suppress(FileNotFoundError):
+            if (mode := stat.S_IMODE(beside.stat().st_mode)) & 0o077:
+                beside.chmod(0o600)
+                log.warning(
+                    "others on this machine could read the store; no longer",
+                    file=str(beside),
+                    mode=f"{mode:04o}",
+                )
+
+
+def checkpoint(engine: Engine) -> bool:
+    """Empty the log of SQLite; return whether it is empty."""
+    borrowed = engine.raw_connection()  # it must not be in a transaction
+    try:
+        cursor = borrowed.cursor()
+        cursor.execute("PRAGMA busy_timeout=1000")
+        try:
+            busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        finally:
+            cursor.execute("PRAGMA busy_timeout=2000")
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        borrowed.close()
+    return not busy
+
+
+def address(path: Path) -> str:
+    """Return the address under which SQLite opens a file for reading and leaves nothing beside it.
+
+    Without a log beside it nobody has it open, and SQLite would make one, which then belongs to
+    whoever reads and keeps the gateway out; told that nobody writes, it does not.
+    """
+    log = path.with_name(path.name + "-wal")
+    return path.resolve().as_uri() + ("?mode=ro" if log.exists() else "?mode=ro&immutable=1")
+
+
+def backup(place: Place, out: Path, *, again: bool = False) -> None:
+    """Write a copy of the store, as it is at one moment, to a file that must not be there.
+
+    Args:
+        again: it may be there, and is replaced at once by a copy that is whole.
+
+    Raises:
+        OperatorFault: it is there, cannot be written, or the store is not SQLite's.
+    """
+    if not isinstance(place, Path):
+        raise OperatorFault(
+            "the store is a database of PostgreSQL's, which heatveil does not copy: a copy must "
+            "be of one moment, and PostgreSQL's own tool makes such a one. Run pg_dump on it"
+        )
+    taken = OperatorFault(
+        f"{out} is there already and is not written over, for it may be the only good copy. "
+        "Name another file, or remove that one"
+    )
+    if out.exists() and not again:
+        raise taken
+    beside = out.with_name(f".{out.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        _copied(place, beside)
+        if again:
+            os.replace(beside, out)
+        else:
+            os.link(beside, out)  # unlike a rename it never takes the place of another file
+        _flushed(out.resolve().parent)
+    except FileExistsError as fault:
+        raise taken from fault
+    except (OSError, sqlite3.Error) as fault:
+        raise OperatorFault(
+            f"the store {place} cannot be copied to {out} ({fault}); nothing is left there, for "
+            "half a copy would be worse than none. Mend the folder, or name another"
+        ) from fault
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def rescued(path: Path) -> Path | None:
+    """Return the newest file that a gateway saved when the store at this path was taken away."""
+    found = path.parent.glob(f"{path.name}.rescued*")
+    return max(found, key=lambda one: one.stat().st_mtime, default=None)
+
+
+def rescue(source: sqlite3.Connection, out: Path) -> None:
+    """Write what a connection holds open, though its path may lead elsewhere, to a new file.
+
+    Raises:
+        OSError: it is there already, or cannot be written.
+        sqlite3.Error: what was read is not whole; no file is left.
+    """
+    try:
+        _written(source, out)
+    except sqlite3.Error:
+        out.unlink(missing_ok=True)
+        raise
+
+
+def _copied(place: Path, beside: Path) -> None:
+    """Write the copy, and see that it is whole: SQLite's own check, and as many rows."""
+    where, began = address(place), place.stat()
+    with closing(sqlite3.connect(where, uri=True, timeout=10, isolation_level=None)) as source:
+        _written(source, beside)
+    ended = place.stat()
+    same = (began.st_mtime_ns, began.st_size) == (ended.st_mtime_ns, ended.st_size)
+    if where.endswith("immutable=1") and not (same and address(place) == where):
+        raise sqlite3.DatabaseError("a gateway was started meanwhile; try again")
+
+
+def _written(source: sqlite3.Connection, out: Path) -> None:
+    os.close(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    source.execute("BEGIN")  # the copy and the count are of this one moment
+    try:
+        rows = _rows(source)
+        with closing(sqlite3.connect(out)) as copy:
+            source.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")  # one file, wherever it is carried
+            copy.execute("PRAGMA user_version=0")  # the mark is the running gateway's
+            said = copy.execute("PRAGMA integrity_check").fetchone()[0]
+            found = _rows(copy)
+    finally:
+        source.execute("ROLLBACK")
+    if said != "ok" or found != rows:
+        raise sqlite3.DatabaseError(f"the copy is not whole: {said}")
+    _flushed(out)
+
+
+def _rows(connection: sqlite3.Connection) -> dict[str, int]:
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    counts = ((name, f'SELECT count(*) FROM "{name}"') for (name,) in names)
+    return {name: connection.execute(count).fetchone()[0] for name, count in counts}
+
+
+def _flushed(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def engine(path: Path) -> Engine:
+    """Return an engine on a file; nothing is opened yet."""
+    # What a statement carried must not end up in a log with its error.
+    engine = create_engine(f"sqlite:///{path}", hide_parameters=True)
+    _hold_to_promises(engine)
+    return engine
+
+
+def _hold_to_promises(engine: Engine) -> None:
+    """Make commits survive a power cut, and transactions really be transactions.
+
+    Left to itself Python's sqlite3 opens transactions late and not at all for CREATE
+    TABLE, so a failure half way leaves half a schema behind. We send BEGIN ourselves:
+    IMMEDIATE for writers, so that what was read under it still holds when it is written.
+    """
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA busy_timeout=2000")
+        connection.execute("PRAGMA journal_size_limit=8388608")  # after a reader held it open
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Any) -> None:
+        reading = connection.get_execution_options().get("reading", False)
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

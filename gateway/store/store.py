@@ -1,0 +1,334 @@
+"""What the gateway asks its store: what was opened, what came, what is known of a batch.
+
+What the gateway remembers: a SQLite file, or PostgreSQL, that survives kill -9 and power cuts.
+
+A method is a transaction. What a method has returned from is on the disk.
+"""
+
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Engine, func, select
+
+from ..faults import OvertakenFault, ReplacedFault
+from ..service.intake.outcomes import (
+    Again,
+    Alarm,
+    Asked,
+    DeadLetter,
+    Heard,
+    Kept,
+    Key,
+    Known,
+    Letter,
+    Who,
+)
+from ..service.ledger import Charge, Ledger, terms, unit_of
+from ..settings.deployment import Deployment
+from . import message_rows, round_rows
+from . import round_rows as rows
+from . import upkeep as outbox
+from .opening import opened
+from .places import Place, place_of
+from .round_rows import Vacant
+from .schema import maps, reports, rounds, vacant
+from .upkeep import Upkeep
+
+
+class Recall:
+    """The half of a store that only reads; each method sees one moment."""
+
+    _reads: Engine
+
+    def number_of(self, planned: bytes) -> int:
+        """Return the number that a planned round was sent under, or the next that is free.
+
+        They only go up, whatever plans there have been: a device refuses a number it has passed.
+        """
+        with self._reads.connect() as connection:
+            return rows.number_of(connection, planned)
+
+    def message_of(self, planned: bytes) -> bytes | None:
+        """Return the bytes in which a planned round was asked; None where it never was."""
+        with self._reads.connect() as connection:
+            wanted = select(rounds.c.message).where(rounds.c.planned == planned)
+            return connection.scalar(wanted)
+
+    def opened_s(self, name: bytes | None = None) -> float | None:
+        """Return when a round was first asked, or the last of all; None when it never was."""
+        wanted = select(func.max(rounds.c.opened_s))
+        with self._reads.connect() as connection:
+            return connection.scalar(wanted if name is None else wanted.filter_by(name=name))
+
+    def answered_s(self, name: bytes) -> float | None:
+        """Return when the first report that counts in a round came; None before there is one."""
+        with self._reads.connect() as connection:
+            wanted = select(func.min(reports.c.taken_s)).where(reports.c.round == name)
+            return connection.scalar(wanted)
+
+    def known(self, keys: Sequence[Key], answers: Sequence[tuple[bytes, str]]) -> Known:
+        """Return what is in the store of a batch: its keys, and the (round, device) it answers."""
+        with self._reads.connect() as connection:
+            prices = round_rows.prices(connection, {name for name, _ in answers})
+            seen = message_rows.seen(connection, keys)
+            return Known(seen, prices, message_rows.answered(connection, answers))
+
+    def answers(self, name: bytes) -> list[tuple[str, bytes]]:
+        """Return (device, frame) of every report that counts in a round."""
+        wanted = select(reports.c.device, reports.c.frame).where(reports.c.round == name)
+        with self._reads.connect() as connection:
+            return [(row[0], row[1]) for row in connection.execute(wanted.order_by("device"))]
+
+    def newest(self) -> dict[Who, tuple[int, int]]:
+        """Return the greatest (epoch, seq) that each device has used, under each of its keys."""
+        with self._reads.connect() as connection:
+            return message_rows.greatest(connection)
+
+    def alarms(self) -> dict[Who, tuple[str, int]]:
+        """Return why devices need a new key, and how often that was found."""
+        with self._reads.connect() as connection:
+            return message_rows.raised_alarms(connection)
+
+    def release(self, name: bytes) -> tuple[list[int | None], int] | None:
+        """Return (values, reports) of a closed round, or None when it is not closed."""
+        with self._reads.connect() as connection:
+            return rows.released(connection, name)
+
+    def map_of(self, name: bytes) -> str | None:
+        """Return the map of a round as it was published, or None."""
+        with self._reads.connect() as connection:
+            return connection.scalar(select(maps.c.body).where(maps.c.round == name))
+
+    def vacant(self) -> bytes | None:
+        """Return the empty room as the last map left it, None before there is one."""
+        with self._reads.connect() as connection:
+            return connection.scalar(select(vacant.c.state))
+
+    def charges(self) -> tuple[Charge, ...]:
+        """Return everything that was charged, oldest first."""
+        with self._reads.connect() as connection:
+            return round_rows.charged(connection)
+
+    def refused(self, limit: int = 100) -> list[DeadLetter]:
+        """Return the newest dead letters, newest first."""
+        with self._reads.connect() as connection:
+            return message_rows.newest_letters(connection, limit)
+
+
+class Store(Recall, Upkeep):
+    """An open store. Not to be shared between processes that write, but for workers' parts."""
+
+    _charges = 0  # that were there when a round was last charged: they never become fewer
+
+    def __init__(self, place: Place, site: str) -> None:
+        """Open the store of a site, or make it.
+
+        Every method that writes may raise a `ReplacedFault`: see `identity`.
+
+        Raises:
+            OperatorFault: see `opening.opened`.
+        """
+        self.place = place
+        self._engine, self._reads, self.identity = opened(place, site)
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> "Store":
+        """Return the store that a deployment names.
+
+        Raises:
+            OperatorFault: see `opening.opened`.
+        """
+        return cls(place_of(deployment), deployment.site.name)
+
+    @property
+    def engine(self) -> Engine:
+        """What writes; for rows that are no batch, as those of workers are."""
+        return self._engine
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._engine.dispose()
+
+    def check(self, promised: str, budget: Fraction) -> None:
+        """Hold a promise against what was promised here before; a smaller one is kept.
+
+        Nothing is kept before the first charge, for nobody has been promised anything by then.
+
+        Args:
+            promised: as `terms.terms` writes it.
+
+        Raises:
+            OperatorFault: it is another promise, or a larger one; or rounds are missing here.
+        """
+        with self._reads.connect() as connection:
+            self._check_whole(connection)
+            round_rows.check(connection, promised, budget)
+            least = round_rows.budget(connection)
+        if least is not None and budget < least:
+            with self._engine.begin() as connection:
+                round_rows.hold_to(connection, promised, budget)
+
+    def open_round(
+        self, asked: Asked, budget: Fraction, *, paid: bool = True, enrolled: int | None = None
+    ) -> str:
+        """Charge a round and keep its bytes; return why it must not be opened, or nothing.
+
+        A round that is in the store already was charged then and is not charged again: the
+        devices answer it with the same bytes.
+
+        Args:
+            paid: False where the gateway draws the noise: nothing is told before the round
+                closes, and it is charged then. What it will cost is held back until then.
+            enrolled: how many devices are asked.
+
+        Raises:
+            OperatorFault: what was charged before is the price of another promise, or was
+                promised to stay within less; or rounds are missing here, which others found out.
+        """
+        now_s, promised = time.time(), terms(asked.plan.guarantee)
+        with self._engine.begin() as connection:
+            round_rows.lock(connection)
+            self._check_whole(connection)
+            round_rows.check(connection, promised, budget)
+            if rows.known(connection, asked.name):
+                return ""
+            held, charged = Charge(rows.owed(connection)), round_rows.charged(connection)
+            if len(charged) < self._charges:
+                raise ReplacedFault(
+                    f"the ledger in {self.place} has {len(charged)} charges, and had "
+                    f"{self._charges}: an older one was put in its place"
+                )
+            self._charges = len(charged)
+            ledger = Ledger(budget, charged).charged([held])
+            unit = unit_of(asked.plan.guarantee)
+            if why := ledger.refusal(asked.plan.number, asked.rho, unit):
+                return why
+            rows.write(connection, asked, enrolled, now_s)
+            if paid:
+                round_rows.charge(connection, asked.name, Charge(asked.rho), now_s)
+            round_rows.hold_to(connection, promised, budget)
+        return ""
+
+    def witness(self, asked: Asked, found: str) -> None:
+        """Hold the ledger against a round that was asked with the site's key.
+
+        Args:
+            found: where it was found, as the beginning of a sentence.
+
+        Raises:
+            ForgottenFault: the ledger does not know it; from then on whatever writes here, too.
+        """
+        with self._engine.begin() as connection:
+            round_rows.lock(connection)
+            if round_rows.knows(connection, asked.name):
+                return
+            round_rows.note(connection, asked, time.time())
+            fault = round_rows.fault(connection, self.place, found)
+        if fault is not None:
+            self.identity.condemn(fault)
+
+    def _check_whole(self, connection: Any) -> None:
+        if fault := round_rows.fault(connection, self.place):
+            raise fault
+
+    def lack(self) -> round_rows.Lack | None:
+        """Return what the ledger lacks, as far as it was found out, or None."""
+        with self._reads.connect() as connection:
+            return round_rows.lack(connection)
+
+    def charge_lost(self, lost: Sequence[Asked], promised: str, budget: Fraction) -> None:
+        """Have rounds charged that the ledger lacks, which may be more than the budget holds.
+
+        Args:
+            lost: of one whose rho is nought only the number is used up.
+            promised, budget: of the deployment, as for `check`.
+        """
+        now_s = time.time()
+        with self._engine.begin() as connection:
+            round_rows.lock(connection)
+            round_rows.check(connection, promised, budget)
+            for one in lost:
+                round_rows.note(connection, one, now_s, round_rows.LOST)
+                if one.rho:
+                    round_rows.charge(connection, one.name, Charge(one.rho), now_s)
+                    round_rows.hold_to(connection, promised, budget)
+
+    def keep(
+        self,
+        kept: Sequence[Kept],
+        letters: Sequence[DeadLetter] = (),
+        extra: Sequence[Again] = (),
+        more: Sequence[Heard] = (),
+        alarms: Sequence[Alarm] = (),
+    ) -> None:
+        """Keep a batch: what counts, dead letters, charges for second answers, the rest.
+
+        Args:
+            more: genuine messages that do not count.
+        """
+        now_s = time.time()
+        with self._engine.begin() as connection:
+            self._before(connection, kept)
+            message_rows.keep(connection, kept, more, now_s)
+            message_rows.refuse(connection, letters, now_s)
+            round_rows.charge_again(connection, extra, now_s)
+            message_rows.raise_alarms(connection, alarms, now_s)
+
+    def _before(self, connection: Any, kept: Sequence[Kept]) -> None:
+        """Do what must be done in the transaction that keeps a batch: a part's store does."""
+
+    def close_round(
+        self,
+        name: bytes,
+        values: Sequence[int | None],
+        count: int,
+        *,
+        charge: Charge | None = None,
+        post: Sequence[Letter] = (),
+        outcome: str = "closed",
+        summed: int | None = None,
+    ) -> bool:
+        """Keep the release of a round, what it cost, and what is to be published of it.
+
+        All of it or nothing; where a round was closed before, nothing, and False is returned:
+        what stands is what was published.
+
+        Args:
+            charge: for a round that was opened with paid=False.
+            summed: of how many devices the reports were added up, by workers; the round was
+                closed for it.
+
+        Raises:
+            OvertakenFault: another gateway has opened the round again since it was summed; it is
+                that one's to release.
+        """
+        now_s = time.time()
+        with self._engine.begin() as connection:
+            round_rows.lock(connection)
+            if summed is not None and (
+                rows.is_open(connection, name) or rows.answered(connection, name) != summed
+            ):
+                raise OvertakenFault
+            if not rows.close(connection, name, values, count, outcome, now_s):
+                return False
+            if charge is not None:
+                round_rows.charge(connection, name, charge, now_s)
+            outbox.post(connection, post, now_s)
+        return True
+
+    def abandon(self, name: bytes) -> None:
+        """Give up a round that nothing was released of, and never will be: it costs nothing."""
+        with self._engine.begin() as connection:
+            round_rows.lock(connection)
+            rows.abandon(connection, name, time.time())
+
+    def keep_map(
+        self, name: bytes, body: str, post: Sequence[Letter] = (), vacant: Vacant | None = None
+    ) -> None:
+        """Keep a round's map, what is to be published of it, and the empty room that it left."""
+        now_s = time.time()
+        with self._engine.begin() as connection:
+            rows.draw(connection, name, body, now_s, vacant)
+            outbox.post(connection, post, now_s)

@@ -1,0 +1,143 @@
+"""What is known of the empty room beside its file: the weather, levels, hours, a virtual clock."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.devices.enrol import enrol
+from gateway.faults import OperatorFault
+from gateway.mechanisms.thermal.outdoors import outdoors
+from gateway.service.drawing import vacancy_of
+from gateway.service.uplink import level_s
+from gateway.settings import config
+from gateway.settings.deployment import Deployment
+from gateway.settings.roomfile import Vacancy
+from tests.gateway.lab.simulate.conftest import ROOM
+
+HOUR_S = 3600.0
+NINE_S = datetime(2026, 1, 12, 9).astimezone().timestamp()
+
+
+def test_weather_is_straight_between_readings_and_unknown_in_gaps(tmp_path: Path) -> None:
+    """What is no number is no reading; a header and half a line are passed over."""
+    path = tmp_path / "weather.csv"
+    path.write_text(
+        "time,celsius\n0,1.0\n3600,3.0\n2000,nan\n1970-01-01T02:00:00+00:00,5.0\n7300,inf\n"
+        "30000,9.0\n31000,"
+    )
+    at, notes = outdoors(path, 0.0, 10 * HOUR_S)
+
+    assert [at(second) for second in (0, 1800, 7200)] == [1.0, 2.0, 5.0]
+    assert at(9000) is None  # five hours to the next
+    assert at(30000 + 2 * HOUR_S) == 9.0
+    assert at(30000 + 4 * HOUR_S) is None
+    assert len(notes) == 1
+    assert "weather.csv tells nothing of" in notes[0]
+    assert outdoors(path, 0.0, 7200.0)[1] == []
+
+
+def test_a_weather_file_that_is_not_there_is_told_and_stops_nothing(tmp_path: Path) -> None:
+    """The room file's own weather is its prior."""
+    at, notes = outdoors(tmp_path / "none.csv", 0.0, 1.0)
+
+    assert at(0.0) is None
+    assert "none.csv cannot be read" in notes[0]
+    assert outdoors(None, 0.0, 1.0)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "at_s"),
+    [
+        ({"recorded_ms": 1_700_000_000_500}, 1_700_000_000.5),
+        ({"recorded_ms": True}, None),
+        ({"recorded_ms": -5}, None),
+        ({"recorded_ms": 1e12}, None),
+        ({"recorded_ms": 1 << 60}, None),
+        ({"other": 1}, None),
+        ([1, 2], None),
+    ],
+)
+def test_a_device_says_when_its_level_was_recorded_or_nothing(
+    said: Any, at_s: float | None
+) -> None:
+    """Its `meta` is not signed, so nothing in it may do more harm than to a map."""
+    assert level_s(json.dumps(said).encode()) == at_s
+
+
+@pytest.mark.parametrize("junk", [b"", b"{", b"[" * 4000, b"\xff", b" " * 5000 + b"{}"])
+def test_meta_that_is_junk_says_nothing(junk: bytes) -> None:
+    assert level_s(junk) is None
+
+
+class Kept:
+    """A store with one round in it."""
+
+    def opened_s(self, name: bytes) -> float:
+        return NINE_S - 5 * HOUR_S  # it was asked again
+
+    def answered_s(self, name: bytes) -> float:
+        return NINE_S
+
+    def vacant(self) -> bytes:
+        return b"state"
+
+
+def deployment(folder: Path, room: str = "", sensors: str = "background_k = 6.0") -> Deployment:
+    """Return a deployment in the small room."""
+    (folder / "room.toml").write_text(ROOM)
+    path = folder / "site.toml"
+    path.write_text(
+        f'[site]\nname = "lab"\n[room]\nplan = "room.toml"\n{room}\n[heat]\n[sensors]\n{sensors}\n'
+        '[privacy]\nepsilon = "8/1"\ndelta = "1/100000"\nprotect_distance_m = 0.5\nreadings = 3\n'
+    )
+    return config.load(path)
+
+
+def asked(made: Deployment, told_s: Mapping[str, float] = {}) -> Vacancy | None:
+    devices = enrol.derive_devices(enrol.enrol_fleet("lab", 12).secrets)
+    return vacancy_of(made, devices, Kept(), told_s, b"name")  # type: ignore[arg-type]
+
+
+def test_levels_and_hours_are_those_of_the_sensors_and_of_the_clock_here(tmp_path: Path) -> None:
+    """Each device has its own level; of the others nothing is known."""
+    found = asked(deployment(tmp_path), {"node-03": NINE_S - 60, "stranger": 1.0})
+
+    assert found is not None
+    assert found.recorded_s == (*[None] * 3, NINE_S - 60, *[None] * 8)
+    assert found.at_s == NINE_S
+    assert not found.known
+    assert found.state == b"state"
+    night = asked(deployment(tmp_path, 'empty = "20:00-10:00"\nweather = "w.csv"'))
+    assert night is not None
+    assert night.known
+    assert night.weather == tmp_path / "w.csv"
+
+
+def test_a_virtual_room_has_a_clock_of_its_own(tmp_path: Path) -> None:
+    """It begins when its devices recorded their level, and a minute is an hour there."""
+    made = deployment(tmp_path, 'begins = "07:00"\nspeed = 60')
+    names = [*enrol.derive_devices(enrol.enrol_fleet("lab", 12).secrets).by_name]
+    found = asked(made, dict.fromkeys(names, NINE_S - 180))
+
+    assert found is not None
+    assert found.at_s == NINE_S - 2 * HOUR_S + 3 * HOUR_S
+    assert set(found.recorded_s) == {NINE_S - 2 * HOUR_S}
+
+
+def test_nothing_is_taken_from_a_level_that_follows(tmp_path: Path) -> None:
+    """What it has made of the room depends on who was there."""
+    follows = 'background_k = 6.0\nbackground = "following"\nslew = "1/100"'
+    assert asked(deployment(tmp_path, sensors=follows)) is None
+
+
+@pytest.mark.parametrize("key", ['weather = "w.csv"', 'empty = "20:00-06:00"', "speed = 2.0"])
+def test_what_a_room_without_a_file_has_no_use_for_is_refused(tmp_path: Path, key: str) -> None:
+    """It would do nothing unnoticed."""
+    path = tmp_path / "site.toml"
+    path.write_text(config.sample().replace("cells = 80", f"cells = 80\n{key}"))
+    with pytest.raises(OperatorFault, match="stands beside no plan"):
+        config.load(path)

@@ -1,0 +1,295 @@
+"""What goes to Home Assistant, when, and that all of it can be taken back."""
+
+import json
+import queue
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion
+
+from gateway.devices.broker import mosquitto
+from gateway.devices.broker.embedded import find_free_port
+from gateway.service.homeassistant.announcer import Announcer
+from gateway.settings.deployment import Deployment
+from tests import processes
+
+CONFIG = "homeassistant/device/heatveil_lab/config"
+STATE, HEALTH, AVAILABLE = (f"heatveil/1/lab/ha/{x}" for x in ("state", "health", "availability"))
+MAP = {
+    "kind": "map",
+    "number": 7,
+    "seconds": 0.5,
+    "mass": [[0.1, 0.2, 0.6, 0.1]],
+    "credible": {"numbers": [0.1, 0.7, 0.2], "expected_error": 0.41234},
+    "verdict": {"level": "fits", "why": ""},
+    "sensors_used": 5,
+}
+ASKED = {"kind": "round", "number": 7, "enrolled": 5}
+BUDGET = {"kind": "budget", "rounds_left": 17}
+RELEASE = {"kind": "release", "number": 7, "reports": 4, "values": [31337], "seconds": 0.1}
+
+
+def sick(ready: bool = False) -> dict[str, Any]:
+    """Return what the service says of its health."""
+    part = {"ok": ready, "why": "" if ready else "nobody answers"}
+    return {"kind": "health", "ready": ready, "parts": {"broker": part, "store": {"ok": True}}}
+
+
+class Broker:
+    """Keeps what is retained, as a broker does."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.retained: dict[str, bytes] = {}
+
+    def publish(self, topic: str, payload: bytes, retain: bool) -> None:
+        """Take a message."""
+        assert retain
+        self.sent.append(topic)
+        self.retained.pop(topic, None)
+        if payload:
+            self.retained[topic] = payload
+
+    def value(self, topic: str) -> Any:
+        """Return what is retained on a topic."""
+        return json.loads(self.retained[topic])
+
+
+@pytest.fixture
+def broker() -> Broker:
+    """Return a broker without a network."""
+    return Broker()
+
+
+@pytest.fixture
+def make(tmp_path: Path, broker: Broker) -> Callable[..., Announcer]:
+    """Return the maker of an announcer, with these words under [homeassistant]."""
+
+    def announcer(**words: Any) -> Announcer:
+        found = Deployment(
+            site={"name": "lab", "database": tmp_path / "heatveil.sqlite"},
+            room={"cells": 4, "length_m": 4.0},
+            heat={"spread_m2": 1.0},
+            sensors={"count": 5},
+            privacy={"epsilon": "8/1", "delta": "1/100000"},
+            homeassistant={"enabled": True} | words,
+        )
+        return Announcer(found, broker.publish)
+
+    return announcer
+
+
+def test_a_map_is_told_in_metres_and_per_cent(
+    make: Callable[..., Announcer], broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third of four cells of a metre is warmest: 2.5 m, with 60 % of it all."""
+    announcer = make()
+    announcer.online()
+    now_s = time.monotonic()
+    for event, passed_s in (ASKED, 0), (RELEASE, 30), (MAP, 30.72), (BUDGET, 31):
+        monkeypatch.setattr("time.monotonic", lambda s=now_s + passed_s: s)
+        announcer.event(event)
+    found = broker.value(STATE)
+
+    assert found.pop("drawn").endswith("+00:00")  # a moment without a zone is refused there
+    assert found == {
+        "x": 2.5,
+        "y": None,
+        "share": 60,
+        "sources": 1,
+        "error": 0.41,
+        "contradicted": "OFF",
+        "round": 7,
+        "sensors": 5,
+        "rounds_left": 17,
+        "lag": 30.7,
+    }
+
+
+def test_a_round_without_a_map_shows_nothing_old(
+    make: Callable[..., Announcer], broker: Broker
+) -> None:
+    """What was warm an hour ago must not stand beside the new round's number."""
+    announcer = make()
+    announcer.event(MAP)
+    announcer.event({"kind": "map", "number": 8, "seconds": 1, "mass": None, "credible": None})
+    found = broker.value(STATE)
+
+    assert found["round"] == 8
+    assert [found[name] for name in ("x", "share", "sources", "error")] == [None] * 4
+
+
+def test_nothing_a_device_said_and_no_device_s_name_is_passed_on(
+    make: Callable[..., Announcer], broker: Broker
+) -> None:
+    """Events hold values and names, for pages that are allowed to show them."""
+    announcer = make()
+    alarm = {"kind": "alarm", "alarms": [{"device": "node-3", "why": "went back", "times": 1}]}
+    shut_out = {"kind": "quarantine", "devices": [{"device": "node-4", "why": "x", "since_s": 1}]}
+    for event in (RELEASE, alarm, shut_out, sick(), MAP | {"devices": ["node-5"]}):
+        announcer.event(event)
+    said = b"".join(broker.retained.values())
+
+    assert b"node" not in said
+    assert b"31337" not in said
+
+
+def test_health_does_not_make_an_old_result_look_new(
+    make: Callable[..., Announcer], broker: Broker
+) -> None:
+    """Every message on its topic begins the time of `expire_after` anew."""
+    announcer = make(expire_s=60)
+    announcer.event(MAP)
+    broker.sent.clear()
+    for ready in (False, True, True):
+        announcer.event(sick(ready))
+
+    assert broker.sent == [HEALTH, HEALTH]
+    assert broker.value(HEALTH) == {"problem": "OFF", "parts": {}}
+
+
+def test_a_result_that_has_expired_is_not_sent_again(
+    make: Callable[..., Announcer], broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Home Assistant, started again, would show it as new."""
+    announcer = make(expire_s=60)
+    announcer.event(MAP)
+    broker.sent.clear()
+    announcer.heard("homeassistant/status", b"online")
+    assert STATE in broker.sent
+    broker.sent.clear()
+    now_s = time.monotonic()
+    monkeypatch.setattr("time.monotonic", lambda: now_s + 61)
+    announcer.heard("homeassistant/status", b"online")
+
+    assert CONFIG in broker.sent
+    assert STATE not in broker.sent
+
+
+def test_only_a_greeting_makes_it_say_all_again(
+    make: Callable[..., Announcer], broker: Broker
+) -> None:
+    """Another prefix does not move the topic on which Home Assistant says that it is back."""
+    announcer = make(prefix="ha")
+    assert announcer.births == ("ha/status", "homeassistant/status")
+    for topic, payload in (("ha/status", b"offline"), ("other", b"online")):
+        announcer.heard(topic, payload)
+    assert broker.sent == []
+    announcer.heard("ha/status", b"online")
+
+    assert "ha/device/heatveil_lab/config" in broker.sent
+
+
+def test_what_is_disabled_is_taken_back_and_nothing_more_is_said(
+    make: Callable[..., Announcer], broker: Broker
+) -> None:
+    """Otherwise the entities stay "unavailable" in somebody's dashboard for ever."""
+    first = make()
+    first.online()
+    first.event(MAP)
+    assert set(broker.retained) == {CONFIG, STATE, AVAILABLE}
+    second = make(enabled=False)
+    second.online()
+    second.event(MAP)
+    second.offline()
+
+    assert broker.retained == {}
+    assert second.births == ()
+    broker.sent.clear()
+    make(enabled=False).online()
+    assert broker.sent == []
+
+
+def test_another_prefix_takes_the_old_announcement_back(
+    make: Callable[..., Announcer], broker: Broker
+) -> None:
+    """One site must not be two devices."""
+    make().online()
+    make(prefix="ha").online()
+
+    assert [one for one in broker.retained if one.endswith("config")] == [
+        "ha/device/heatveil_lab/config"
+    ]
+
+
+def test_a_site_is_removed_whole(make: Callable[..., Announcer], broker: Broker) -> None:
+    """An empty retained message is how Home Assistant is told that a device is gone."""
+    announcer = make()
+    announcer.online()
+    announcer.event(MAP)
+    announcer.event(sick())
+    announcer.remove()
+
+    assert broker.retained == {}
+
+
+@contextmanager
+def client(port: int, name: str, *filters: str) -> Iterator[tuple[Client, Any]]:
+    """Connect somebody; gives what came to him as (topic, payload, retained)."""
+    came: Any = queue.Queue()
+    one = Client(CallbackAPIVersion.VERSION2, clean_session=True)
+    one.username_pw_set(name, "word")
+    one.on_message = lambda _c, _d, m: came.put((m.topic, m.payload, m.retain))
+    one.on_subscribe = lambda *_: came.put("subscribed")
+    one.connect("127.0.0.1", port)
+    one.loop_start()
+    one.subscribe([(one_filter, 1) for one_filter in filters] or "heatveil/none")
+    assert came.get(timeout=30) == "subscribed"
+    yield one, came
+    one.disconnect()
+    one.loop_stop()
+
+
+def test_on_a_broker_home_assistant_sees_it_and_no_device_can_forge_it(
+    make: Callable[..., Announcer],
+    need: Callable[[str], str],
+    answers: Callable[[int], None],
+    tmp_path: Path,
+) -> None:
+    """With the access list that `heatveil broker init` writes, and two more for Home Assistant."""
+    names = ["gateway", "node-0", "homeassistant"]
+    rules = mosquitto.render_access("lab", "gateway", ["node-0"]) + (
+        "user homeassistant\ntopic read homeassistant/#\ntopic read heatveil/1/lab/ha/#\n"
+    )
+    (tmp_path / "acl").write_text(rules)
+    salts = [bytes(mosquitto.SALT_BYTES)] * 3
+    (tmp_path / "passwords").write_text(
+        mosquitto.render_passwords(dict.fromkeys(names, "word"), salts)
+    )
+    port = find_free_port()
+    (tmp_path / "mosquitto.conf").write_text(
+        f"listener {port} 127.0.0.1\nacl_file {tmp_path}/acl\npassword_file {tmp_path}/passwords\n"
+        "user root\n"
+    )
+    command = [need("mosquitto"), "-c", tmp_path / "mosquitto.conf"]
+    with processes.Child(command, stderr=subprocess.DEVNULL) as child:
+        answers(port)
+        with client(port, "gateway") as (gateway, _), client(port, "node-0") as (device, _):
+            announcer = make()
+            announcer._publish = lambda *sent: gateway.publish(sent[0], sent[1], 1, sent[2])
+            announcer.online()
+            announcer.event(MAP)
+            for topic in (STATE, CONFIG, AVAILABLE):
+                device.publish(topic, b"forged", 1, True).wait_for_publish(5)
+            gateway.publish("heatveil/1/lab/ha/last", b"1", 1, True).wait_for_publish(5)
+            wanted = "homeassistant/#", "heatveil/1/lab/ha/#"
+            with client(port, "homeassistant", *wanted) as (_, came):
+                found = dict([came.get(timeout=30)[:2] for _ in range(4)])
+            announcer.remove()
+            gateway.publish("heatveil/1/lab/ha/last", b"2", 1, True).wait_for_publish(5)
+            with client(port, "homeassistant", *wanted) as (_, came):
+                left = came.get(timeout=30)[:2]
+                empty = came.empty()
+        child.terminate()
+
+    assert set(found) == {CONFIG, STATE, AVAILABLE, "heatveil/1/lab/ha/last"}
+    assert json.loads(found[CONFIG])["device"]["identifiers"] == ["heatveil_lab"]
+    assert json.loads(found[STATE])["x"] == 2.5
+    assert found[AVAILABLE] == b"online"
+    assert (left, empty) == (("heatveil/1/lab/ha/last", b"2"), True)

@@ -1,0 +1,98 @@
+"""Who is held to account for a message: the device on whose topic it came, and nobody else."""
+
+from typing import Any
+
+import pytest
+
+from edge import wire
+from gateway.service.intake.door import Door
+from gateway.service.mqtt.connection import Message
+
+SITE, NAME = "testsite", "node-1"
+
+
+class Guard:
+    """Notes who is asked about, and lets pass whom it is told to."""
+
+    def __init__(self, shut: str = "") -> None:
+        self.asked: list[str] = []
+        self.told: list[str] = []
+        self.shut = shut
+
+    def passes(self, device: str, size: int, now_s: float) -> bool:
+        self.asked.append(device)
+        return device != self.shut or not self.shut
+
+    def forged(self, device: str, now_s: float) -> None:
+        self.told.append(device)
+
+    def blocked(self, device: str) -> str:
+        return "it was shut out" if device == self.shut else ""
+
+
+def message(payload: bytes, topic: str = wire.topic(SITE, NAME, "data")) -> Message:
+    return Message(topic, payload, (1, 1))
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        f"heatveil/1/elsewhere/{NAME}/data",
+        f"heatveil/1/{SITE}/{NAME}/state",
+        f"heatveil/1/{SITE}/x/{NAME}/data",
+        f"/{NAME}/",
+        f"heatveil/1/{SITE}/{NAME}\u0000/data",
+    ],
+)
+def test_a_device_is_not_charged_with_what_is_said_where_it_does_not_speak(
+    home: Any, topic: str
+) -> None:
+    """Else who may write anywhere near could have it shut out."""
+    guard = Guard()
+
+    found = Door(home.devices, guard).sift([message(b"x" * 60, topic)] * 50, 1.0)
+
+    assert len(found.letters) == 50
+    assert {one.kind for one in found.letters} <= {"topic", "unknown"}
+    assert NAME not in guard.asked
+    assert guard.told == []
+
+
+def test_what_a_broker_retained_is_no_report(home: Any) -> None:
+    """Else it is heard again at each start, for as long as the broker keeps it."""
+    good = message(home.answer(NAME, home.round()))
+    guard = Guard()
+
+    found = Door(home.devices, guard).sift([good._replace(retained=True), good], 1.0)
+
+    assert [one.kind for one in found.letters] == ["retained"]
+    assert [one.message for one in found.arrivals] == [good]
+    assert guard.told == []  # whoever may write there may have retained it
+
+
+def test_what_is_no_frame_of_its_own_is_told_to_the_guard(home: Any) -> None:
+    """The control: on its own topic each of these counts against it, and a good one does not."""
+    plan, guard = home.round(), Guard()
+    good = home.answer(NAME, plan)
+    bad = [b"", b"x" * 60, good[:-1], bytes(20_000), good[:-1] + bytes([good[-1] ^ 1])]
+
+    found = Door(home.devices, guard).sift([message(one) for one in [*bad, good]], 1.0)
+
+    assert guard.asked == [NAME] * 6
+    assert guard.told == [NAME] * 5
+    assert [one.message.payload for one in found.arrivals] == [good]
+    kinds = [one.kind for one in found.letters]
+    assert kinds == ["garbled", "forged", "forged", "oversized", "forged"]
+
+
+def test_a_flood_has_one_row_a_minute_and_every_message_of_it_is_counted(home: Any) -> None:
+    """Rows for each would be what the flood is for."""
+    door, frames = Door(home.devices, Guard(NAME)), [message(b"x" * 60)] * 1000
+    first, second = door.sift(frames, 10.0), door.sift(frames, 20.0)
+    later = door.sift(frames, 71.0)
+
+    for found, rows in ((first, 1), (second, 0), (later, 1)):
+        assert len(found.letters) == rows
+        assert found.unheard == {"quarantined": 1000 - rows}
+        assert found.arrivals == []
+    assert "it was shut out" in first.letters[0].why

@@ -1,0 +1,303 @@
+"""What becomes of messages, one by one: the list of bad ones that the house must survive."""
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from edge import wire
+from gateway.service.intake.genuine import Arrival, authenticate
+from gateway.service.intake.judge import Verdict, judge
+from gateway.service.intake.outcomes import Alarm, DeadLetter, Known, Receipt, digest
+from gateway.service.mqtt.connection import Message
+from gateway.service.rounds import OpenRound
+
+SITE = "testsite"
+NOTHING = Known({}, {}, frozenset())
+
+
+def opened(home: Any, plan: Any) -> OpenRound:
+    places = {name: device.place for name, device in home.devices.by_name.items()}
+    return OpenRound(plan, wire.name_of(plan), 100.0, places)
+
+
+def message(name: str, frame: bytes) -> Message:
+    return Message(wire.topic(SITE, name, "data"), frame, (1, 1))
+
+
+def arrival(home: Any, name: str, frame: bytes) -> Arrival:
+    found = authenticate(message(name, frame), home.devices)
+    assert isinstance(found, Arrival)
+    return found
+
+
+def test_a_genuine_frame_is_the_report_that_the_device_made(home: Any) -> None:
+    """The plain case, from the device's own code to the gateway's."""
+    plan = home.round()
+
+    found = arrival(home, "node-2", home.answer("node-2", plan))
+
+    assert found.key == ("node-2", home.devices.by_name["node-2"].key_id, 1, 1)
+    assert found.report.round == wire.name_of(plan)
+    assert found.report.payload[0] == 2
+
+
+def test_nothing_that_is_not_genuine_gets_past_the_door(home: Any) -> None:
+    """Forged, cut short, copied from another device, and a thousand random mutations."""
+    frame = home.answer("node-0", home.round())
+    world = random.Random(1)
+    mutants = [frame[:-1], frame[:3], b"", frame + b"\0", b"\xff" * 70_000]
+    for _ in range(1000):
+        at, bit = world.randrange(len(frame)), 1 << world.randrange(8)
+        mutants.append(frame[:at] + bytes([frame[at] ^ bit]) + frame[at + 1 :])
+
+    for mutant in mutants:
+        found = authenticate(message("node-0", mutant), home.devices)
+        assert isinstance(found, DeadLetter)
+        assert "not a frame of node-0" in found.why
+    copied = authenticate(message("node-1", frame), home.devices)
+    assert isinstance(copied, DeadLetter)
+
+
+@pytest.mark.parametrize(
+    ("topic", "word"),
+    [
+        ("heatveil/1/testsite/stranger/data", "not enrolled"),
+        ("heatveil/1/elsewhere/node-0/data", "speaks there"),
+        ("heatveil/1/testsite/node-0/json", "speaks there"),
+        ("heatveil/2/testsite/node-0/data", "speaks there"),
+        ("data", "speaks there"),
+        ("", "speaks there"),
+    ],
+)
+def test_a_message_from_nowhere_is_a_dead_letter(home: Any, topic: str, word: str) -> None:
+    """Whoever may publish on the broker may publish anything anywhere."""
+    frame = home.answer("node-0", home.round())
+
+    found = authenticate(Message(topic, frame, (1, 1)), home.devices)
+
+    assert isinstance(found, DeadLetter)
+    assert word in found.why
+
+
+def judged(home: Any, plan: Any, arrivals: list[Arrival], **known: Any) -> Verdict:
+    values = {"newest": {}, "known": NOTHING, "now_s": 1.0, **known}
+    return judge(arrivals, opened(home, plan), **values)
+
+
+def test_a_frame_that_comes_again_is_absorbed_and_receipted_again(home: Any) -> None:
+    """The broker and the device send again until they know; that must have no effect."""
+    plan = home.round()
+    first = arrival(home, "node-0", home.answer("node-0", plan))
+
+    in_one_batch = judged(home, plan, [first, first])
+    stored = NOTHING._replace(seen={first.key: {digest(first.message.payload): True}})
+    later = judged(home, plan, [first], known=stored)
+
+    assert len(in_one_batch.kept) == 1
+    assert in_one_batch.receipts == in_one_batch.again == [Receipt("node-0", 1, 1, True)]
+    assert later.kept == []
+    assert later.letters == []
+    assert len(later.again) == 1
+
+
+def test_other_bytes_under_the_same_numbers_are_kept_as_evidence(home: Any) -> None:
+    """Two readings under one noise: the worst a device can do, so it must be seen."""
+    plan = home.round()
+    first = arrival(home, "node-0", home.answer("node-0", plan))
+    double = home.fresh("node-0", epoch=1).answer(home.message(plan), lambda _: [2000])
+    second = arrival(home, "node-0", double)
+    assert second.key == first.key
+    assert second.message.payload != first.message.payload
+
+    verdict = judged(home, plan, [first, second, second])
+
+    assert [kept.frame for kept in verdict.kept] == [first.message.payload]
+    assert "other bytes" in verdict.letters[0].why
+    assert verdict.letters[0].frame == second.message.payload
+    assert verdict.receipts[1:] == verdict.again == [Receipt("node-0", 1, 1, False)]
+    assert [(again.charge.device, again.frame) for again in verdict.extra] == [
+        ("node-0", second.message.payload)
+    ]
+    assert verdict.alarms == [Alarm(*second.who, verdict.letters[0].why)]
+
+
+def test_a_device_whose_memory_was_set_back_is_refused(home: Any) -> None:
+    """An old flash image would draw old noise again."""
+    plan = home.round()
+    frame = home.answer("node-0", plan)
+
+    late = arrival(home, "node-0", frame)
+    verdict = judged(home, plan, [late], newest={late.who: (2, 1)})
+
+    assert verdict.kept == []
+    assert "set back" in verdict.letters[0].why
+    assert verdict.newest == {}  # it stays where it was
+    assert verdict.alarms == [Alarm(*late.who, verdict.letters[0].why)]
+    assert [heard.frame for heard in verdict.heard] == [frame]
+
+
+def test_a_second_answer_is_refused_and_charged(home: Any) -> None:
+    """A device that was restarted answers the round again, with fresh noise."""
+    plan = home.round()
+    first = arrival(home, "node-0", home.answer("node-0", plan))
+    again = home.fresh("node-0", epoch=2).answer(home.message(plan), lambda _: [1000])
+
+    verdict = judged(home, plan, [first, arrival(home, "node-0", again)])
+
+    assert len(verdict.kept) == 1
+    assert [charge.device for _, charge, _ in verdict.extra] == ["node-0"]
+    assert verdict.extra[0][1].rho.as_integer_ratio() == plan.guarantee.rho
+
+
+@pytest.mark.parametrize("open_number", [2, None])
+def test_a_second_answer_to_an_older_round_is_charged_at_that_rounds_price(
+    home: Any, open_number: int | None
+) -> None:
+    """A fleet that was restarted answers what a broker plays back, whatever is open now."""
+    plan = home.round(1, rho=(1, 30))
+    frame = home.fresh("node-0", epoch=2).answer(home.message(plan), lambda _: [1000])
+    again, name = arrival(home, "node-0", frame), wire.name_of(plan)
+    known = Known({}, {name: Fraction(1, 30)}, frozenset({(name, "node-0")}))
+    now = opened(home, home.round(open_number)) if open_number else None
+
+    verdict = judge([again], now, {again.who: (1, 1)}, known, 1.0)
+    first = judge([again], now, {}, known._replace(answered=frozenset()), 1.0)
+
+    assert verdict.kept == []
+    assert verdict.extra == [(name, (Fraction(1, 30), "node-0"), frame)]
+    assert first.extra == []  # late, but the round's own price covers one answer
+
+
+def test_a_late_answer_and_one_to_another_round_are_refused(home: Any) -> None:
+    """Never silently: both get a reason and a receipt, so that the device can let go."""
+    plan = home.round()
+    answer = [arrival(home, "node-0", home.answer("node-0", plan))]
+    late = judged(home, plan, answer, now_s=100.5)
+    other = judged(home, home.round(2), answer)
+    none = judge(answer, None, {}, NOTHING, 1.0)
+
+    assert "closed 0.5 s ago" in late.letters[0].why
+    assert "it answers round" in other.letters[0].why
+    assert "no round is open" in none.letters[0].why
+    for verdict in (late, other, none):
+        assert verdict.kept == []
+        assert not verdict.receipts[0].taken
+        assert verdict.alarms == []
+        assert verdict.newest == {answer[0].who: (1, 1)}
+        assert [heard.frame for heard in verdict.heard] == [answer[0].message.payload]
+
+
+def test_what_was_refused_and_comes_again_is_absorbed_too(home: Any) -> None:
+    """After a kill the broker hands it over again, behind newer ones: that is no alarm."""
+    plan = home.round()
+    first = arrival(home, "node-0", home.answer("node-0", plan))
+    refused = NOTHING._replace(seen={first.key: {digest(first.message.payload): False}})
+
+    verdict = judged(home, plan, [first], known=refused, newest={first.who: (1, 2)})
+
+    assert verdict.again == [Receipt("node-0", 1, 1, False)]
+    assert (verdict.letters, verdict.alarms, verdict.heard, verdict.kept) == ([], [], [], [])
+
+
+def test_other_bytes_than_a_refused_message_had_are_an_alarm(home: Any) -> None:
+    """Whether the first one counted makes no difference to the noise they share."""
+    plan = home.round()
+    frame = home.fresh("node-0", epoch=1).answer(home.message(plan), lambda _: [2000])
+    second = arrival(home, "node-0", frame)
+    name = wire.name_of(plan)
+    known = Known(
+        {second.key: {digest(b"what came late"): False}},
+        {name: Fraction(1, 50)},
+        frozenset({(name, "node-0")}),
+    )
+
+    verdict = judge([second], None, {second.who: (1, 1)}, known, 1.0)
+
+    assert "other bytes" in verdict.alarms[0].why
+    assert len(verdict.extra) == 1
+
+
+def test_used_numbers_under_another_round_are_charged_at_its_price(home: Any) -> None:
+    """One noise for two rounds gives their difference away: the second one has told more."""
+    first, second = home.round(1, rho=(1, 30)), home.round(2, rho=(1, 20))
+    used = arrival(home, "node-0", home.answer("node-0", first))
+    double = home.fresh("node-0", epoch=1).answer(home.message(second), lambda _: [2000])
+    again = arrival(home, "node-0", double)
+    assert again.key == used.key
+    stored = NOTHING._replace(seen={used.key: {digest(used.message.payload): True}})
+
+    verdict = judge([again], opened(home, second), {used.who: (1, 1)}, stored, 1.0)
+
+    assert [one.charge.rho for one in verdict.extra] == [Fraction(1, 20)]
+    assert len(verdict.alarms) == 1
+
+
+def test_two_late_answers_to_one_round_are_charged_once_more(home: Any) -> None:
+    """The round's price covers one of them, in one batch as well as in two."""
+    plan = home.round()
+    first = arrival(home, "node-0", home.answer("node-0", plan))
+    frame = home.fresh("node-0", epoch=2).answer(home.message(plan), lambda _: [2000])
+    second = arrival(home, "node-0", frame)
+
+    verdict = judged(home, plan, [first, second], now_s=100.5)
+
+    assert verdict.kept == []
+    assert [again.frame for again in verdict.extra] == [frame]
+
+
+def test_a_device_with_a_new_key_is_a_new_one(home: Any) -> None:
+    """Its boots count from one again; what its old key has used up is another noise."""
+    plan = home.round()
+    first = arrival(home, "node-0", home.answer("node-0", plan))
+    old = {("node-0", b"old!"): (9, 9)}
+
+    verdict = judged(home, plan, [first], newest=old)
+
+    assert len(verdict.kept) == 1
+    assert verdict.newest == {first.who: (1, 1)}  # and its old key stays where it was
+
+
+def test_numbers_that_were_used_and_forgotten_are_refused(home: Any) -> None:
+    """Digests are kept for a while; without one nobody can say whether the bytes are the same."""
+    plan = home.round()
+    first = arrival(home, "node-0", home.answer("node-0", plan))
+
+    verdict = judged(home, plan, [first], newest={first.who: (1, 1)})
+
+    assert verdict.kept == []
+    assert len(verdict.alarms) == 1
+
+
+@pytest.mark.parametrize(
+    ("last", "missing"),
+    [((1, 1), 0), ((1, 0), 0), ((0, 7), 0), (None, 0)],
+)
+def test_numbers_that_follow_leave_no_gap(
+    home: Any, last: tuple[int, int] | None, missing: int
+) -> None:
+    """A new boot begins with one, and a device that we never heard of may be anywhere."""
+    plan = home.round()
+    node = home.nodes["node-0"]
+    if last == (1, 1):
+        node.answer(home.message(home.round(9)), lambda _: [1])
+    first = arrival(home, "node-0", home.answer("node-0", home.round(10)))
+
+    verdict = judged(home, plan, [first], newest={first.who: last} if last else {})
+
+    assert verdict.missing == missing
+
+
+def test_skipped_numbers_are_counted_as_a_gap_and_refuse_nothing(home: Any) -> None:
+    """A spool that was overwritten: it is to be seen, and nobody is asked for it again."""
+    for number in range(2, 6):
+        home.answer("node-0", home.round(number))
+    fifth = arrival(home, "node-0", home.answer("node-0", home.round(7)))
+    assert fifth.report.seq == 5
+
+    same_boot = judged(home, home.round(7), [fifth], newest={fifth.who: (1, 2)})
+    next_boot = judged(home, home.round(7), [fifth], newest={fifth.who: (0, 9)})
+
+    assert (same_boot.missing, next_boot.missing) == (2, 4)
+    assert len(same_boot.kept) == len(next_boot.kept) == 1

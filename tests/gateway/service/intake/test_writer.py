@@ -1,0 +1,363 @@
+"""The writer's order (commit, receipt, acknowledge), and what it does when the disk will not."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
+
+from edge import wire
+from edge.host import post
+from gateway.service.intake.writer import Intake
+from gateway.service.mqtt.connection import Message
+from gateway.service.rounds import OpenRound
+from gateway.store import patience
+from gateway.store.store import Store
+
+SITE = "testsite"
+
+
+class Diary:
+    """Stands for link and store: writes down who did what, in order."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[str, Any]] = []
+
+    def settle(self, receipts: Any, messages: Any) -> None:
+        self.entries += [("receipt", receipt) for receipt in receipts]
+        self.entries += [("ack", message.token[1]) for message in messages]
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
+        self.entries.append(("receipt", (topic, payload)))
+
+    def wait(self, kind: str, count: int) -> None:
+        """Return once there are so many entries of a kind."""
+        until_s = time.monotonic() + 30  # a loaded machine flushes slowly
+        while sum(entry[0] == kind for entry in self.entries) < count:
+            assert time.monotonic() < until_s, self.entries
+            time.sleep(0.005)
+
+
+class Desk:
+    """An intake over a real store, with a diary for a link, and a round that is open."""
+
+    def __init__(self, home: Any, path: Path) -> None:
+        self.home, self.diary = home, Diary()
+        self.store = Store(path, SITE)
+        self.plan = home.round()
+        self.alarms: list[Any] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Start an intake, or start it again."""
+        devices = self.home.devices
+        self.intake = Intake(self.store, devices, lambda *_: None, self.alarms.extend)
+
+    def open(self) -> None:
+        places = {name: device.place for name, device in self.home.devices.by_name.items()}
+        name = wire.name_of(self.plan)
+        self.intake.open(OpenRound(self.plan, name, time.monotonic() + 60, places))
+
+    def bring(self, name: str, frame: bytes, packet: int = 1) -> None:
+        message = Message(wire.topic(SITE, name, "data"), frame, (1, packet))
+        self.intake.put(self.diary, message)
+
+    def receipt(self, name: str, taken: bool) -> tuple[str, bytes]:
+        """Return where and with which bytes a device's first message is receipted."""
+        topic, key = wire.topic(SITE, name, "receipt"), self.home.devices.by_name[name].config_key
+        return topic, bytes(post.pack_receipt(1, 1, taken, key, topic))
+
+    def answers(self) -> list[str]:
+        return [device for device, _ in self.store.answers(wire.name_of(self.plan))]
+
+
+@pytest.fixture
+def desk(home: Any, tmp_path: Path) -> Iterator[Desk]:
+    """Return a desk, cleared away afterwards."""
+    desk = Desk(home, tmp_path / "heatveil.sqlite")
+    yield desk
+    desk.intake.stop()
+    desk.store.close()
+
+
+def watched(desk: Desk, monkeypatch: pytest.MonkeyPatch, before: Callable[[Any], None]) -> None:
+    """Let `before` see every batch, then keep it and write that down."""
+    keep = desk.store.keep
+
+    def seen(kept: Any, *rest: Any) -> None:
+        before(kept)
+        keep(kept, *rest)
+        desk.diary.entries.append(("commit", len(kept)))
+
+    monkeypatch.setattr(desk.store, "keep", seen)
+
+
+def test_a_message_is_receipted_after_its_commit_and_let_go_after_that(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In any other order a kill between two steps would lose a reading."""
+    watched(desk, monkeypatch, lambda _: None)
+    desk.open()
+    desk.bring("node-0", desk.home.answer("node-0", desk.plan))
+    desk.diary.wait("ack", 1)
+
+    assert desk.diary.entries == [
+        ("commit", 1),
+        ("receipt", desk.receipt("node-0", taken=True)),
+        ("ack", 1),
+    ]
+
+
+def test_poison_among_good_messages_stops_none_of_them(desk: Desk) -> None:
+    """Forged, foreign and random bytes are refused with a reason, and are let go of too."""
+    desk.open()
+    good = {name: desk.home.answer(name, desk.plan) for name in desk.home.nodes}
+    for packet, (name, frame) in enumerate(good.items()):
+        desk.bring(name, frame[:-1] + bytes([frame[-1] ^ 1]), packet)
+        desk.bring("stranger", b"\xff" * 300, 10 + packet)
+        desk.bring(name, b"", 20 + packet)
+        desk.bring(name, frame, 30 + packet)
+    desk.diary.wait("ack", 16)
+
+    assert desk.answers() == sorted(good)
+    assert len(desk.store.refused()) == 12
+    assert all(letter.why for letter in desk.store.refused())
+    assert desk.intake.wait_complete(0)
+
+
+def test_a_locked_store_is_tried_again_until_it_takes_the_batch(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A backup holds the file, the disk is full: nothing is acknowledged meanwhile."""
+    monkeypatch.setattr(patience, "AGAIN_S", 0.02)
+    tries = []
+    left = [3]
+
+    def locked(kept: Any) -> None:
+        tries.append(len(kept))
+        if left[0]:
+            left[0] -= 1
+            raise OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
+
+    watched(desk, monkeypatch, locked)
+    desk.open()
+    desk.bring("node-1", desk.home.answer("node-1", desk.plan))
+    desk.diary.wait("ack", 1)
+
+    assert tries == [1, 1, 1, 1]
+    assert desk.answers() == ["node-1"]
+    assert desk.store.refused() == []
+
+
+def test_nobody_waits_for_a_locked_store_but_its_batch(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile a round must close, and a gateway must stop, without waiting for the disk."""
+    monkeypatch.setattr(patience, "AGAIN_S", 5.0)
+    tried = threading.Event()
+
+    def locked(kept: Any) -> None:
+        tried.set()
+        raise OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
+
+    watched(desk, monkeypatch, locked)
+    desk.open()
+    desk.bring("node-1", desk.home.answer("node-1", desk.plan))
+    assert tried.wait(30)
+    closed: list[Any] = []
+    closer = threading.Thread(target=lambda: closed.append(desk.intake.close_round()))
+    closer.start()
+    closer.join(1)
+    in_time = list(closed)
+    began_s = time.monotonic()
+    desk.intake.stop()
+    closer.join()
+
+    assert len(in_time) == 1
+    assert not in_time[0].reports
+    assert time.monotonic() - began_s < 4  # of the five between two tries
+    assert desk.diary.entries == []  # not acknowledged: the broker keeps it
+
+
+@pytest.mark.long
+def test_a_store_that_refuses_even_the_dead_letter_does_not_end_the_writer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread would be gone, and the gateway would look alive and take nothing any more."""
+    keep, left = desk.store.keep, [3]
+
+    def broken(*rows: Any) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise IntegrityError("INSERT", {}, sqlite3.IntegrityError("constraint failed"))
+        keep(*rows)
+
+    monkeypatch.setattr(desk.store, "keep", broken)
+    desk.open()
+    desk.bring("node-0", desk.home.answer("node-0", desk.plan), 1)
+    until_s = time.monotonic() + 60
+    while left[0] and time.monotonic() < until_s:
+        time.sleep(0.005)
+    desk.bring("node-1", desk.home.answer("node-1", desk.plan), 2)
+    desk.diary.wait("ack", 1)
+
+    assert desk.answers() == ["node-1"]
+    assert [what for kind, what in desk.diary.entries if kind == "ack"] == [2]
+
+
+def test_a_disk_that_is_broken_is_waited_for_like_one_that_is_full(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no message's fault: refusing them one by one would lose them all."""
+    monkeypatch.setattr(patience, "AGAIN_S", 0.02)
+    left = [3]
+
+    def malformed(kept: Any) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise DatabaseError("INSERT", {}, sqlite3.DatabaseError("disk image is malformed"))
+
+    watched(desk, monkeypatch, malformed)
+    desk.open()
+    desk.bring("node-1", desk.home.answer("node-1", desk.plan))
+    desk.diary.wait("ack", 1)
+
+    assert desk.answers() == ["node-1"]
+    assert desk.store.refused() == []
+
+
+def test_what_numbers_were_used_is_known_after_a_restart(desk: Desk) -> None:
+    """Forgotten with the process, a device that was set back would be taken at its word."""
+    desk.open()
+    frame = desk.home.fresh("node-0", epoch=2).answer(
+        desk.home.message(desk.plan), lambda _: [1000]
+    )
+    desk.bring("node-0", bytes(frame))
+    desk.diary.wait("ack", 1)
+    desk.intake.stop()
+    desk.begin()
+    plan = desk.home.round(2)
+    back = desk.home.fresh("node-0", epoch=1).answer(desk.home.message(plan), lambda _: [1000])
+    desk.plan = plan
+    desk.open()
+    desk.bring("node-0", bytes(back))
+    desk.diary.wait("ack", 2)
+    desk.intake.stop()  # what comes after the acknowledgement has been done by then
+
+    assert desk.answers() == []
+    assert [(alarm.device, "set back" in alarm.why) for alarm in desk.alarms] == [("node-0", True)]
+
+
+def test_the_same_bytes_again_are_no_alarm_after_a_restart(desk: Desk) -> None:
+    """A broker hands over what we had not acknowledged, whatever became of it."""
+    frames = [desk.home.answer("node-0", desk.plan), desk.home.answer("node-1", desk.plan)]
+    desk.intake.begin()  # no round is open: they are refused, and their numbers are used up
+    for turn in range(2):
+        for number, frame in enumerate(frames):
+            desk.bring(f"node-{number}", frame)
+        desk.diary.wait("ack", 2 * turn + 2)
+        desk.intake.stop()
+        desk.begin()
+        desk.intake.begin()
+
+    receipts = [what for kind, what in desk.diary.entries if kind == "receipt"]
+    assert receipts == [desk.receipt(f"node-{number}", taken=False) for number in (0, 1)] * 2
+    assert len(desk.store.refused()) == 2
+    assert desk.alarms == []
+
+
+@pytest.mark.long
+def test_one_message_that_cannot_be_stored_does_not_take_the_others_with_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the database objects to, it is one message's fault; the others count."""
+
+    def poisoned(kept: Any) -> None:
+        if any(report.device == "node-2" for report in kept):
+            raise OverflowError("Python int too large to convert to SQLite INTEGER")
+
+    watched(desk, monkeypatch, poisoned)
+    for packet, name in enumerate(desk.home.nodes):
+        desk.bring(name, desk.home.answer(name, desk.plan), packet)
+    desk.open()
+    desk.diary.wait("ack", 4)
+
+    assert desk.answers() == ["node-0", "node-1", "node-3"]
+    assert [letter.why for letter in desk.store.refused()] == [
+        "it could not be stored: OverflowError"
+    ]
+
+
+def test_what_comes_before_the_round_is_found_waits_for_it(desk: Desk) -> None:
+    """After a restart the broker is faster than we are: its answers must not be refused."""
+    desk.bring("node-0", desk.home.answer("node-0", desk.plan))
+    time.sleep(0.1)
+    assert desk.diary.entries == []
+
+    desk.open()
+    desk.diary.wait("ack", 1)
+
+    assert desk.answers() == ["node-0"]
+
+
+def test_stopping_before_anything_was_begun_leaves_all_to_the_broker(desk: Desk) -> None:
+    """Not acknowledged, so it comes again at the next start."""
+    desk.bring("node-0", desk.home.answer("node-0", desk.plan))
+
+    desk.intake.stop()
+
+    assert desk.diary.entries == []
+
+
+def test_stopping_commits_what_has_come(desk: Desk) -> None:
+    """A polite end loses no time at the next start."""
+    desk.open()
+    for packet, name in enumerate(desk.home.nodes):
+        desk.bring(name, desk.home.answer(name, desk.plan), packet)
+
+    desk.intake.stop()
+
+    assert len(desk.answers()) == 4
+
+
+def test_a_closed_round_holds_exactly_what_is_in_the_store(desk: Desk) -> None:
+    """What comes while it closes is either in both or late in both."""
+    desk.open()
+    names = list(desk.home.nodes)
+    frames = {name: desk.home.answer(name, desk.plan) for name in names}
+    feeder = threading.Thread(target=lambda: [desk.bring(n, frames[n]) for n in names])
+    feeder.start()
+    closed = desk.intake.close_round()
+    feeder.join()
+    desk.diary.wait("ack", 4)
+
+    assert closed is not None
+    assert sorted(closed.reports) == desk.answers()
+    assert len(desk.answers()) + len(desk.store.refused()) == 4
+
+
+@pytest.mark.long
+def test_a_store_that_cannot_even_say_what_it_has_does_not_end_the_writer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a batch made fail is asked for once more, and that may fail as well."""
+    keep, newest, left = desk.store.keep, desk.store.newest, [1, 1]
+
+    def failing(at: int, do: Any, *rows: Any) -> Any:
+        if left[at]:
+            left[at] -= 1
+            raise IntegrityError("SELECT", {}, sqlite3.IntegrityError("constraint failed"))
+        return do(*rows)
+
+    monkeypatch.setattr(desk.store, "keep", lambda *rows: failing(0, keep, *rows))
+    monkeypatch.setattr(desk.store, "newest", lambda: failing(1, newest))
+    desk.open()
+    desk.bring("node-0", desk.home.answer("node-0", desk.plan), 1)
+    desk.diary.wait("ack", 1)
+
+    assert left == [0, 0]
+    assert desk.answers() == ["node-0"]

@@ -1,0 +1,167 @@
+"""What stands between the gateway and a stranger: a verified broker, a page on loopback only."""
+
+import ssl
+import warnings
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge import thermal, wire
+from edge.host import post
+from gateway.devices.broker import certificates
+from gateway.devices.enrol import budgets, enrol
+from gateway.devices.enrol.granting import granted
+from gateway.mechanisms.thermal.world import Room, Still, fleet_in, scene_of
+from gateway.service.mqtt import access
+from gateway.settings import config
+from gateway.settings.operating import Mqtt
+from recovery.thermal import plan
+
+# A certificate that signs itself; its key was never kept.
+AUTHORITY = """\
+-----BEGIN CERTIFICATE-----
+MIIBjjCCATOgAwIBAgIUW9zOw5VtRWEnj7RCe7Qo6upNTpcwCgYIKoZIzj0EAwIw
+GzEZMBcGA1UEAwwQYSB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjExMDMzNTlaGA8y
+MTI2MTAyODEwMzM1OVowGzEZMBcGA1UEAwwQYSB0ZXN0IGF1dGhvcml0eTBZMBMG
+ByqGSM49AgEGCCqGSM49AwEHA0IABFy2XpQF81MMGXkxjAZdUBjGkp4xRFZCS5gr
+PkEfEoQ3JzZU9ZfIvnQhmJG2Ja9Cs9YtqrKn1VlSI4BQk7YUK0ejUzBRMB0GA1Ud
+DgQWBBSgj55+lhyuezmCMqrDF1g7OWPB/zAfBgNVHSMEGDAWgBSgj55+lhyuezmC
+MqrDF1g7OWPB/zAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0kAMEYCIQDa
+FPETbm3jBCSql0rds0ZPYp0Rm5iwONurF0T7HIxKSgIhAKa1WJMilNdfB0Djh7Q8
+kBpumUlwvRkmkcqdV7WWCqDS
+-----END CERTIFICATE-----
+"""
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> config.Deployment:
+    """Return the sample deployment."""
+    path = tmp_path / "gateway.toml"
+    path.write_text(config.sample())
+    return config.load(path)
+
+
+def test_a_broker_is_verified_by_certificate_and_by_name(tmp_path: Path) -> None:
+    """Without both, whoever sits on the line is the broker."""
+    ca_file = tmp_path / "ca.pem"
+    ca_file.write_text(AUTHORITY)
+    context = access.tls(Mqtt(ca_file=ca_file))
+
+    assert context is not None
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+
+
+def test_the_page_listens_on_this_machine_alone_unless_told(deployment) -> None:
+    """Who opens it to a building decides so."""
+    assert deployment.page.host == "127.0.0.1"
+    assert deployment.mqtt.host == "127.0.0.1"
+
+
+def test_virtual_devices_answer_with_no_less_noise_than_was_planned(deployment) -> None:
+    """Their limits are the deployment's own noise; a forged Round cannot go below them."""
+    query, world = config.query(deployment), np.random.default_rng(0)
+    room = Room(query, scene_of(query, None, 2, world), world)
+    made, place = enrol.enrol_fleet("lab", 50), budgets.keep_in_memory()
+    budgets.provision(made, granted(query, 3600.0), place)
+    fleet, site_key = fleet_in(room, budgets.boot(made.secrets, place).devices), made.secrets[1]
+    planned = plan(query, [])
+    weaker = thermal.Params(*planned.params)._replace(variance=planned.params[4] - 1)
+    topic = wire.round_topic("lab", "thermal")
+    forged = post.pack_round(planned._replace(params=tuple(weaker)), site_key, topic)
+    name = fleet.names[0]
+
+    assert fleet.answer(name, forged) is None
+    assert "less noise than this device's limit" in fleet.refusal(name)
+    assert fleet.answer(name, post.pack_round(planned, site_key, topic)) is not None
+
+
+def test_a_virtual_fleet_is_empty_while_the_gateway_learns_the_room(deployment) -> None:
+    """Else who stands there is learnt as the room, and no map has him."""
+    query, world = config.query(deployment), np.random.default_rng(0)
+    query = replace(query, background="gateway", background_k=1.0, empty_readings=2, readings=4)
+    made, place = enrol.enrol_fleet("lab", 50), budgets.keep_in_memory()
+    budgets.provision(made, granted(query, 3600.0), place)
+    still = Still(Room(query, scene_of(query, None, 2, world), world))
+    fleet = still.fleet(budgets.boot(made.secrets, place).devices)
+    round = plan(query, [])
+    params = thermal.Params(*round.params)
+    seen = [max(max(fleet.read(name, params)) for name in fleet.names) for _ in range(3)]
+
+    assert seen[:2] == [0, 0]
+    assert seen[2] > 0
+    played = [  # and `heatveil play` counts by the Round's number
+        max(max(reading.values) for reading in still.room.readings(round._replace(number=number)))
+        for number in (1, 2, 3)
+    ]
+    assert played == seen
+    with still.living(fleet) as said:
+        assert "nobody is there yet in the first 2 readings" in said
+    with Still(replace(still.room, query=config.query(deployment))).living(fleet) as said:
+        assert said == ""
+
+
+def test_we_speak_no_tls_below_12_whatever_this_machine_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that speaks 1.1 alone is refused where the system's own settings would take it."""
+    made = certificates.make_authority("test", datetime.now(UTC))
+    shown = certificates.make_server(["127.0.0.1"], made, datetime.now(UTC))
+    for name, held in (("ca.pem", made.certificate), ("s.pem", shown.certificate)):
+        (tmp_path / name).write_bytes(held)
+    (tmp_path / "s.key").write_bytes(shown.key)
+    create = ssl.create_default_context
+
+    def lax(**words: Any) -> ssl.SSLContext:
+        context = create(**words)
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        return context
+
+    def speaks(context: ssl.SSLContext) -> str | None:
+        """Return which version is agreed upon with a broker that knows 1.1 alone."""
+        serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        serving.set_ciphers("ALL:@SECLEVEL=0")
+        serving.minimum_version = serving.maximum_version = ssl.TLSVersion.TLSv1_1
+        serving.load_cert_chain(tmp_path / "s.pem", tmp_path / "s.key")
+        heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
+        theirs = serving.wrap_bio(said, heard, server_side=True)
+        ours = ssl.SSLContext.wrap_bio(context, heard, said, server_hostname="127.0.0.1")
+        for _ in range(6):
+            for one in (ours, theirs):
+                try:
+                    one.do_handshake()
+                except ssl.SSLWantReadError:
+                    pass
+                except ssl.SSLError:
+                    return None
+        return ours.version()
+
+    monkeypatch.setattr(ssl, "create_default_context", lax)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        ours = access.tls(Mqtt(ca_file=tmp_path / "ca.pem"))
+        assert ours is not None
+        assert speaks(lax(cafile=tmp_path / "ca.pem")) == "TLSv1.1", "the negative control"
+        assert speaks(ours) is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (ssl.SSLEOFError(8, "EOF occurred in violation of protocol"), True),
+        (ConnectionResetError(104, "Connection reset by peer"), True),
+        (BrokenPipeError(32, "Broken pipe"), True),  # it let go before our last word was out
+        (ConnectionRefusedError(111, "Connection refused"), False),  # nobody is there at all
+        (TimeoutError(110, "timed out"), False),
+    ],
+)
+def test_who_speaks_no_tls_is_told_apart_from_who_is_not_there(fault: OSError, said: bool) -> None:
+    """By chance one of three faults shows: each must say what TLS is for, and the two ways."""
+    found = access.distrust(Mqtt(), fault)
+
+    assert ("ca_file" in found and "insecure = true" in found) == said

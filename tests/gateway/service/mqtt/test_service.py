@@ -1,0 +1,268 @@
+"""Links to a real broker: nothing acknowledged is lost, and trouble is said in one line."""
+
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog.testing
+
+from gateway.devices.broker import embedded
+from gateway.faults import LinkFault
+from gateway.service.mqtt.connection import Message, Session
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import TWICE, Link
+from gateway.settings.operating import Mqtt
+
+
+@pytest.fixture
+def pump() -> Iterator[Pump]:
+    """Return a pump for one test."""
+    with Pump() as pump:
+        yield pump
+
+
+class Taker:
+    """Keeps what comes, and acknowledges it when it is told to."""
+
+    def __init__(self, *, acknowledge: bool = True) -> None:
+        self.came: queue.Queue[tuple[Link, Message]] = queue.Queue()
+        self.acknowledge = acknowledge
+
+    def __call__(self, link: Link, message: Message) -> None:
+        if self.acknowledge:
+            link.ack(message)
+        self.came.put((link, message))
+
+    def payloads(self, count: int) -> list[bytes]:
+        """Return so many payloads, in the order they came."""
+        return [self.came.get(timeout=30)[1].payload for _ in range(count)]
+
+    def nothing_more(self, wait_s: float = 0.3) -> bool:
+        """True when nothing else comes."""
+        try:
+            self.came.get(timeout=wait_s)
+        except queue.Empty:
+            return True
+        return False
+
+
+def test_what_was_not_acknowledged_comes_again_after_a_restart(
+    mosquitto: Mqtt, pump: Pump
+) -> None:
+    """A gateway that dies between taking and committing must get the message again."""
+    sender = Link(mosquitto, "again-sender", pump).wait()
+    first = Taker(acknowledge=False)
+    link = Link(mosquitto, "again", pump, subscribe=["again"], on_message=first).wait()
+    for number in range(3):
+        sender.publish("again", b"%d" % number)
+    assert first.payloads(3) == [b"0", b"1", b"2"]
+    link.close()
+
+    second = Taker()
+    link = Link(mosquitto, "again", pump, subscribe=["again"], on_message=second).wait()
+    assert second.payloads(3) == [b"0", b"1", b"2"]
+    link.close()
+    third = Taker()
+    link = Link(mosquitto, "again", pump, subscribe=["again"], on_message=third).wait()
+
+    assert third.nothing_more()
+    link.close()
+    sender.close()
+
+
+def test_a_whole_window_that_waited_does_not_hide_that_we_are_subscribed(
+    mosquitto: Mqtt, pump: Pump
+) -> None:
+    """Nothing is let go before a gateway is at work, and it is not before it is subscribed."""
+    narrow, held = mosquitto.model_copy(update={"window": 5}), Taker(acknowledge=False)
+    words: Any = {"subscribe": ["window"], "on_message": held}
+    Link(narrow, "window", pump, **words).wait().close()
+    sender = Link(mosquitto, "window-sender", pump).wait()
+    for _ in range(9):
+        sender.publish("window", b"waits")
+    assert sender.sent(30)
+
+    link = Link(narrow, "window", pump, **words).wait()
+
+    assert held.payloads(5) == [b"waits"] * 5
+    assert held.nothing_more()
+    link.close()
+    sender.close()
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+def test_what_the_broker_retained_is_told_from_what_comes(
+    mosquitto: Mqtt, pump: Pump, version: Any
+) -> None:
+    """By the flag of the packet, which a broker sets for whoever subscribes later alone."""
+    own, name = mosquitto.model_copy(update={"version": version}), f"retained-{version}"
+    sender, taker = Link(own, f"{name}-sender", pump).wait(), Taker()
+    links = []
+    for number in range(2):
+        link = Link(own, f"{name}-{number}", pump, subscribe=[name], on_message=taker).wait()
+        if number == 0:
+            sender.publish(name, b"kept", retain=True)
+        links.append(link)
+        assert taker.came.get(timeout=30)[1].retained is (number == 1)
+    for link in (*links, sender):
+        link.close()
+
+
+def test_an_acknowledgement_from_an_older_connection_is_dropped(
+    mosquitto: Mqtt, pump: Pump
+) -> None:
+    """Packet numbers are used again: it would let go of a message that nobody has seen."""
+    sender = Link(mosquitto, "tagged-sender", pump).wait()
+    taker = Taker(acknowledge=False)
+    link = Link(mosquitto, "tagged", pump, subscribe=["tagged"], on_message=taker).wait()
+    sender.publish("tagged", b"x")
+    _, old = taker.came.get(timeout=30)
+    link._client.socket().shutdown(2)
+    _, new = taker.came.get(timeout=30)
+
+    assert old.token[0] + 1 == new.token[0]
+    link.ack(old)
+    sender.publish("tagged", b"y")
+    taker.came.get(timeout=30)  # by then the broker has heard what we said before
+    link.close()
+    after = Taker()
+    link = Link(mosquitto, "tagged", pump, subscribe=["tagged"], on_message=after).wait()
+
+    assert after.payloads(2) == [b"x", b"y"]
+    link.close()
+    sender.close()
+
+
+@pytest.mark.long
+def test_a_name_that_somebody_else_uses_is_suspected_once(mosquitto: Mqtt, pump: Pump) -> None:
+    """A broker throws off the one when the other comes, and nothing else says why."""
+    with structlog.testing.capture_logs() as logs:
+        both = [Link(mosquitto, "twin", pump, subscribe=["twin"]) for _ in range(2)]
+        until_s = time.monotonic() + 60
+        while time.monotonic() < until_s and not any(one["event"] == TWICE for one in logs):
+            time.sleep(0.05)
+        for link in both:
+            link.close()
+
+    suspected = [one for one in logs if one["event"] == TWICE]
+    assert 1 <= len(suspected) <= len(both)
+
+
+@pytest.mark.parametrize(
+    ("lost_s", "told"),
+    [
+        ([0, 2, 4.9, 5, 6], [False, False, True, False, False]),
+        ([0, 3, 6, 9, 12], [False] * 5),  # a bad network, and no twin
+        ([0, 3, 6, 6.5, 7], [False, False, False, True, False]),
+    ],
+)
+def test_losses_are_counted_by_connections(lost_s: list[float], told: list[bool]) -> None:
+    """An attempt in vain is no loss, however often the broker is asked while it is away."""
+    session, found = Session("here", "twin"), []
+    for at_s in lost_s:
+        session.connection += 1
+        found.append(session.down(at_s))
+        assert not session.down(at_s)
+
+    assert found == told
+
+
+def test_fifty_devices_connect_and_speak_within_a_second_on_one_thread(
+    mosquitto: Mqtt, pump: Pump
+) -> None:
+    """A demonstration has at least that many, and its first map is due in five seconds."""
+    threads = threading.active_count()
+    taker = Taker()
+    gateway = Link(mosquitto, "fifty", pump, subscribe=["fifty/+"], on_message=taker).wait()
+    links = [Link(mosquitto, f"fifty-{n}", pump) for n in range(50)]
+    for number, link in enumerate(links):
+        link.wait()
+        link.publish(f"fifty/{number}", b"%d" % number)
+    came = taker.payloads(50)
+
+    assert sorted(came) == sorted(b"%d" % n for n in range(50))
+    assert threading.active_count() == threads
+    for link in [*links, gateway]:
+        link.close()
+
+
+def test_a_lost_device_leaves_its_last_will_and_a_polite_one_does_not(
+    mosquitto: Mqtt, pump: Pump
+) -> None:
+    """The state topic tells asleep from dead."""
+    taker = Taker()
+    watcher = Link(mosquitto, "watcher", pump, subscribe=["state/+"], on_message=taker).wait()
+    polite = Link(mosquitto, "polite", pump, will=("state/polite", b"lost")).wait()
+    lost = Link(mosquitto, "lost", pump, will=("state/lost", b"lost")).wait()
+    polite.close()
+    pump.remove(lost._rider)
+    lost._client.socket().close()
+
+    assert taker.came.get(timeout=30)[1].topic == "state/lost"
+    assert taker.nothing_more()
+    watcher.close()
+
+
+def test_what_was_published_while_the_broker_was_away_arrives_later(pump: Pump) -> None:
+    """A link keeps its messages and comes back by itself; nobody has to restart anything."""
+    taker = Taker()
+    with embedded.run_broker() as address:
+        at = Mqtt(host=address.host, port=address.port, insecure=True)
+        link = Link(at, "returns", pump, subscribe=["returns"], on_message=taker).wait()
+        port = address.port
+    link.publish("returns", b"kept")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedded, "find_free_port", lambda: port)
+        with embedded.run_broker():
+            assert taker.payloads(1) == [b"kept"]
+            link.close()
+
+
+def test_no_broker_is_one_clear_line(pump: Pump) -> None:
+    """Where it was looked for, why it matters, and what to do."""
+    at = Mqtt(host="127.0.0.1", port=embedded.find_free_port(), insecure=True)
+    with pytest.raises(LinkFault) as caught:
+        Link(at, "nobody", pump).wait(patience_s=0.5)
+
+    said = str(caught.value)
+    assert f"no MQTT broker at 127.0.0.1:{at.port} (Connection refused)" in said
+    assert "[mqtt]" in said
+    assert "\n" not in said
+
+
+def test_a_broker_that_will_not_have_us_is_another_clear_line(
+    pump: Pump, tmp_path: object
+) -> None:
+    """A wrong password must not look like a missing broker."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            embedded,
+            "CONFIGURATION",
+            embedded.CONFIGURATION.replace("anonymous true", "anonymous false"),
+        )
+        with embedded.run_broker("mosquitto") as address, pytest.raises(LinkFault) as caught:
+            Link(
+                Mqtt(host=address.host, port=address.port, insecure=True), "unwelcome", pump
+            ).wait()
+
+    assert "will not have unwelcome (Not authorized)" in str(caught.value)
+
+
+@pytest.mark.parametrize("acknowledge", [True, False])
+def test_a_window_holds_for_messages_at_qos_0_and_moves_on(
+    mosquitto: Mqtt, pump: Pump, acknowledge: bool
+) -> None:
+    """Who lets go of them makes room, as for others; the control lets go of none."""
+    own, name = mosquitto.model_copy(update={"window": 20}), f"window-{acknowledge}"
+    sender, taker = Link(mosquitto, f"{name}-sender", pump).wait(), Taker(acknowledge=acknowledge)
+    link = Link(own, name, pump, subscribe=[name], on_message=taker).wait()
+    sender.settle([(name, b"%d" % number) for number in range(50)], ())
+    count = 50 if acknowledge else 21  # one more than the window: see `_create_socket`
+
+    assert taker.payloads(count) == [b"%d" % number for number in range(count)]
+    assert taker.nothing_more()
+    link.close()
+    sender.close()

@@ -1,0 +1,75 @@
+"""Chores are done at their own pace, one failing stops no other, and none outlives its gateway."""
+
+import threading
+import time
+from itertools import pairwise
+
+import pytest
+import structlog.testing
+
+from gateway.service.operate.keeping import Chore, Chores
+
+
+def test_each_is_done_at_once_and_then_at_its_own_pace() -> None:
+    """A quick one is not slowed by a slow one, nor the slow one done too often."""
+    quick, slow, enough = [], [], threading.Event()
+
+    def often() -> None:
+        quick.append(time.monotonic())
+        if len(quick) == 5:
+            enough.set()
+
+    with Chores(Chore(0.05, often), Chore(3600, lambda: slow.append(1))):
+        assert enough.wait(10)
+
+    assert slow == [1]
+    assert all(later - earlier > 0.03 for earlier, later in pairwise(quick))
+
+
+def test_one_that_fails_is_told_of_and_tried_again_beside_the_others() -> None:
+    """Forgetting old readings must not stop the taking of new ones; and it is never silent."""
+    tries, others, enough = [], [], threading.Event()
+
+    def failing() -> None:
+        tries.append(1)
+        raise RuntimeError("a path that holds a secret")
+
+    def other() -> None:
+        others.append(1)
+        if len(others) == 3:
+            enough.set()
+
+    both = Chore(0.02, failing), Chore(0.02, other)
+    with structlog.testing.capture_logs() as logs, Chores(*both) as chores:
+        assert enough.wait(10)
+        assert chores._thread.is_alive()
+
+    assert len(tries) >= 2
+    assert logs[0]["event"] == "a chore failed"
+    assert (logs[0]["chore"], logs[0]["why"]) == ("failing", "RuntimeError")
+    assert "secret" not in str(logs)
+
+
+def test_the_end_waits_for_the_chore_under_way_and_begins_no_other() -> None:
+    """A store is closed after this: nobody may still be writing to it."""
+    begun, done = threading.Event(), []
+
+    def long() -> None:
+        begun.set()
+        time.sleep(0.2)
+        done.append("long")
+
+    chores = Chores(Chore(3600, long), Chore(3600, lambda: done.append("next")))
+    with chores:
+        assert begun.wait(10)
+
+    assert done == ["long"]
+    assert not chores._thread.is_alive()
+
+
+@pytest.mark.parametrize("chores", [(), (Chore(3600, lambda: None),)])
+def test_one_that_never_began_or_has_nothing_to_do_ends(chores: tuple[Chore, ...]) -> None:
+    """A start that failed half way takes apart what it has made."""
+    Chores(*chores).close()
+    with Chores(*chores):
+        pass

@@ -1,0 +1,250 @@
+"""Who is guilty is thrown off a real broker, stays off, and comes back when freed."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.devices.broker import control
+from gateway.devices.broker.control import Control
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import KEEPALIVE_S, Link
+from gateway.service.operate.quarantine import FLOOD, Guard, Quarantine
+from gateway.settings.operating import Guard as Settings
+from gateway.settings.operating import Mqtt
+from gateway.store.store import Store
+from tests.links import may_come
+from tests.waiting import eventually
+
+NAMES = [f"node-{number}" for number in range(4)]
+LIMITS = Settings(messages_per_s=20, burst=50, forged=5)
+
+
+class Ward:
+    """A quarantine with its guard and its store, that can be started again."""
+
+    def __init__(self, folder: Path, pump: Pump, mqtt: Mqtt | None, **words: Any) -> None:
+        self.store = Store(folder / "heatveil.sqlite", "testsite")
+        self.guard = Guard(LIMITS, NAMES)
+        self.events: list[dict[str, Any]] = []
+        self.control = None if mqtt is None else Control(mqtt, "ward", pump)
+        self.quarantine = Quarantine(
+            self.store, self.control, self.guard, self.events.append, **words
+        )
+
+    def flood(self, name: str) -> None:
+        now_s = time.monotonic()
+        for _ in range(LIMITS.burst + 1):
+            self.guard.passes(name, 100, now_s)
+
+    def close(self) -> None:
+        self.quarantine.close()
+        if self.control is not None:
+            self.control.close()
+        self.store.close()
+
+
+@pytest.fixture
+def pump() -> Iterator[Pump]:
+    """Return a pump for one test."""
+    with Pump() as pump:
+        yield pump
+
+
+@pytest.fixture
+def wards(tmp_path: Path, pump: Pump) -> Iterator[Callable[..., Ward]]:
+    """Return what starts a ward; each ends with the test, if not before."""
+    made: list[Ward] = []
+
+    def ward(mqtt: Mqtt | None, **words: Any) -> Ward:
+        made.append(Ward(tmp_path, pump, mqtt, **words))
+        return made[-1]
+
+    yield ward
+    for one in made:
+        one.close()
+
+
+def test_a_flood_is_cut_off_at_the_broker_kept_and_told(
+    doors: Any, pump: Pump, wards: Callable[..., Ward]
+) -> None:
+    """Its connection is lost with the verdict; the neighbour stays."""
+    with doors.run():
+        ward = wards(doors.comes("gateway"))
+        assert eventually(lambda: ward.control and ward.control.up)
+        lost: list[float] = []
+        still: list[bool] = []
+        guilty = Link(
+            doors.comes("node-1"),
+            "node-1",
+            pump,
+            on_state=lambda up, _: None if up else lost.append(time.perf_counter()),
+        ).wait()
+        other = Link(
+            doors.comes("node-2"), "node-2", pump, on_state=lambda up, _: still.append(up)
+        ).wait()
+        time.sleep(0.1)
+        began = time.perf_counter()
+        ward.flood("node-1")
+        assert eventually(lambda: lost)
+        assert lost[0] - began < KEEPALIVE_S / 2  # so it is not for want of a sign of life
+        assert eventually(lambda: "node-1" in ward.store.quarantined())
+        assert eventually(lambda: ward.events and ward.events[-1]["devices"])
+        (row,) = ward.events[-1]["devices"]
+        assert (row["device"], row["why"]) == ("node-1", FLOOD)
+        assert abs(row["since_s"] - time.time()) < 60
+        assert not may_come(pump, doors.comes("node-1"))
+        assert still == [True]
+        guilty.close()
+        other.close()
+
+
+def test_it_survives_a_restart_and_is_over_when_the_store_says_so(
+    doors: Any, pump: Pump, wards: Callable[..., Ward]
+) -> None:
+    """Another process may free a device there: it is let in within seconds."""
+    with doors.run():
+        first = wards(doors.comes("gateway"))
+        assert eventually(lambda: first.control and first.control.up)
+        first.flood("node-1")
+        assert eventually(lambda: "node-1" in first.store.quarantined())
+        first.close()
+        assert not may_come(pump, doors.comes("node-1"))
+        again = wards(doors.comes("gateway"))
+        assert again.guard.blocked("node-1") == FLOOD
+        assert not again.guard.passes("node-1", 1, 1.0)
+        again.store.free("node-1")
+        assert eventually(lambda: again.guard.passes("node-1", 1, 1.0))
+        assert eventually(lambda: may_come(pump, doors.comes("node-1")))
+        assert eventually(lambda: again.events[-1]["devices"] == [])
+
+
+@pytest.mark.long
+def test_what_the_broker_missed_it_is_told_when_it_is_back(
+    doors: Any, pump: Pump, wards: Callable[..., Ward]
+) -> None:
+    """A verdict while it is away, and a pardon while it is away."""
+    ward = wards(doors.comes("gateway"))
+    ward.flood("node-1")
+    ward.flood("node-2")
+    assert eventually(lambda: len(ward.store.quarantined()) == 2)
+    with doors.run():
+        assert eventually(lambda: not may_come(pump, doors.comes("node-1")), 15)
+        assert eventually(lambda: not may_come(pump, doors.comes("node-2")))
+    ward.store.free("node-2")
+    assert eventually(lambda: not ward.guard.blocked("node-2"))
+    with doors.run():
+        assert eventually(lambda: may_come(pump, doors.comes("node-2")), 15)
+        assert not may_come(pump, doors.comes("node-1"))
+
+
+@pytest.mark.long
+def test_whom_the_operator_shut_out_at_the_broker_stays_out(
+    doors: Any, pump: Pump, wards: Callable[..., Ward]
+) -> None:
+    """It has not our mark, so it is not ours to let in."""
+    with doors.run():
+        gate = Control(doors.comes("gateway"), "operator", pump).wait()
+        control.expect(gate.ask([{"command": "disableClient", "username": "node-3"}]))
+        ward = wards(doors.comes("gateway"))
+        ward.flood("node-1")
+        assert eventually(lambda: gate.clients()["node-1"].get("disabled"))
+        assert eventually(lambda: "node-1" in ward.store.quarantined())
+        ward.store.free("node-1")
+        assert eventually(lambda: not gate.clients()["node-1"].get("disabled"))
+        assert gate.clients()["node-3"]["disabled"]
+        gate.close()
+
+
+@pytest.mark.long
+def test_time_sets_free_where_it_is_to(wards: Callable[..., Ward]) -> None:
+    """After so many minutes, and not before; without a broker too."""
+    ward = wards(None, minutes=0.01)  # 0.6 s
+    ward.flood("node-1")
+    assert eventually(lambda: "node-1" in ward.store.quarantined())
+    began = time.monotonic()
+    assert eventually(lambda: not ward.guard.blocked("node-1"), 10)
+    assert time.monotonic() - began > 0.4
+    assert ward.store.quarantined() == {}
+
+
+def test_a_device_is_shut_by_hand(wards: Callable[..., Ward]) -> None:
+    """With the operator's reason."""
+    ward = wards(None)
+    ward.quarantine.shut("node-3", "stolen")
+    assert not ward.guard.passes("node-3", 1, 1.0)
+    assert eventually(lambda: ward.store.quarantined().get("node-3", ("",))[0] == "stolen")
+
+
+@pytest.mark.long
+def test_a_broker_without_dynamic_security_is_no_trouble(
+    mosquitto: Mqtt, wards: Callable[..., Ward], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guard refuses, the store knows, and it is said once."""
+    monkeypatch.setattr(control, "PATIENCE_S", 0.2)
+    ward = wards(mosquitto.model_copy(update={"username": "gateway"}))
+    assert eventually(lambda: ward.control and ward.control.up)
+    ward.flood("node-1")
+    assert eventually(lambda: "node-1" in ward.store.quarantined())
+    assert not ward.guard.passes("node-1", 1, 1.0)
+
+
+def test_a_disk_that_will_not_is_asked_again(
+    wards: Callable[..., Ward], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The device is not listened to meanwhile, and is written down when there is room."""
+    monkeypatch.setattr("gateway.service.operate.quarantine.LOOK_S", 0.05)
+    ward = wards(None)
+    keep, tries = ward.store.quarantine, []
+
+    def full(name: str, why: str) -> None:
+        tries.append(name)
+        if len(tries) < 3:
+            raise OSError(28, "No space left on device")
+        keep(name, why)
+
+    monkeypatch.setattr(ward.store, "quarantine", full)
+    ward.flood("node-1")
+    assert eventually(lambda: "node-1" in ward.store.quarantined())
+    assert tries == ["node-1"] * 3
+    assert ward.guard.blocked("node-1")
+
+
+class Wall:
+    """A store whose clock somebody has set; it notes how often it was looked into."""
+
+    def __init__(self, since_s: float) -> None:
+        self.rows, self.looks = {"node-1": ("it floods", since_s)}, 0
+
+    def quarantine(self, name: str, why: str) -> None:
+        self.rows[name] = why, time.time()
+
+    def free(self, name: str) -> None:
+        self.rows.pop(name, None)
+
+    def quarantined(self) -> dict[str, tuple[str, float]]:
+        self.looks += 1
+        return dict(self.rows)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("off_s", [-1e6, 0.0, 1e6], ids=["set on", "right", "set back"])
+def test_no_clock_that_is_set_lets_a_device_back_early(off_s: float) -> None:
+    """Ten minutes are ten minutes of a clock that nobody can set; then it comes back all the same.
+
+    A wall's clock that was set back says that it was shut out in the future, one that was set on
+    that it was shut out days ago.
+    """
+    wall, guard, now_s = Wall(time.time() + off_s), Guard(LIMITS, NAMES), [50.0]
+    with Quarantine(wall, None, guard, [].append, minutes=10, clock=lambda: now_s[0]) as one:
+        for passed_s in (0.0, 599.0):
+            now_s[0] = 50.0 + passed_s
+            looks = wall.looks
+            one._woken.set()
+            assert eventually(lambda looks=looks: wall.looks > looks + 1, 10)
+            assert guard.blocked("node-1")
+        now_s[0] = 650.0
+        assert eventually(lambda: not guard.blocked("node-1"), 10)
+    assert wall.rows == {}

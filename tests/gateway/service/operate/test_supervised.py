@@ -1,0 +1,211 @@
+"""A service manager learns when we are ready, how we are, and when we are dead but for a shell."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.devices.broker.embedded import find_free_port
+from gateway.service.operate.systemd import Notifier, Supervised
+from tests import processes
+
+
+class Told(Notifier):
+    """Remembers what is told instead of telling it."""
+
+    def __init__(self, watchdog_s: float | None = None) -> None:
+        super().__init__({})
+        self.watchdog_s = watchdog_s
+        self.said: list[str] = []
+
+    def _say(self, *fields: str) -> bool:
+        self.said.append(fields[0])
+        return True
+
+
+def health(broker: bool, why: str = "nobody answers") -> dict[str, Any]:
+    """Return what the service tells."""
+    parts = {
+        "store": {"ok": True, "why": ""},
+        "broker": {"ok": broker, "why": "" if broker else why},
+    }
+    return {"kind": "health", "ready": broker, "parts": parts}
+
+
+@pytest.fixture
+def vital() -> Iterator[Any]:
+    """Return the starter of a thread that a gateway cannot do without."""
+    over = threading.Event()
+    threads = []
+
+    def start() -> threading.Event:
+        own = threading.Event()
+        threads.append(threading.Thread(target=own.wait, name="intake", daemon=True))
+        threads[-1].start()
+        return own
+
+    yield start
+    over.set()
+
+
+def test_a_gateway_that_stands_still_is_not_said_to_live() -> None:
+    """A thread that hangs is as bad as one that died: the manager starts us anew."""
+    notify = Told(watchdog_s=0.01)
+    manager, moves = Supervised(notify), [True]
+    manager.moving = lambda: moves[0]
+    with manager:
+        until_s = time.monotonic() + 60
+        while "WATCHDOG=1" not in notify.said and time.monotonic() < until_s:
+            time.sleep(0.01)
+        assert "WATCHDOG=1" in notify.said
+        moves[0] = False
+        time.sleep(0.1)
+        before = len(notify.said)
+        time.sleep(0.2)
+        assert len(notify.said) == before
+
+
+def test_ready_is_told_once_and_not_before_the_broker_has_us() -> None:
+    """Zigbee2MQTT shows as active while it is connected to nothing; its users asked why."""
+    told = Told()
+    supervised = Supervised(told)
+    for event in (health(False), {"kind": "round"}, health(True), health(False), health(True)):
+        supervised.hear(event)
+
+    assert told.said.count("READY=1") == 1
+    assert told.said[0] == "STATUS=broker: nobody answers"
+    assert told.said.index("READY=1") == 2
+
+
+def test_a_reload_ends_with_ready_and_only_where_it_was() -> None:
+    """`systemctl reload` waits for the second."""
+    told = Told()
+    supervised = Supervised(told)
+    supervised.reloading()
+    supervised.reloaded()
+    assert told.said == ["RELOADING=1"]
+    supervised.hear(health(True))
+    supervised.reloading()
+    supervised.reloaded()
+
+    assert told.said[-2:] == ["RELOADING=1", "READY=1"]
+
+
+def test_signs_of_life_come_until_a_vital_thread_dies(vital: Any) -> None:
+    """A gateway whose writer has died looks well from outside, and takes nothing more."""
+    told, end = Told(0.02), vital()
+    with Supervised(told) as supervised:
+        supervised.hear(health(True))
+        time.sleep(0.2)
+        alive = told.said.count("WATCHDOG=1")
+        end.set()
+        time.sleep(0.1)
+        told.said.clear()
+        time.sleep(0.2)
+        dead = told.said.count("WATCHDOG=1")
+
+    assert alive >= 3
+    assert dead == 0
+
+
+def test_the_end_is_told_once_and_ends_the_thread() -> None:
+    """Then the manager gives us the time that we were promised."""
+    told = Told(10)
+    with Supervised(told):
+        pass
+
+    assert told.said == ["STOPPING=1"]
+    assert "watchdog" not in [one.name for one in threading.enumerate()]
+
+
+def test_without_a_manager_nothing_is_started() -> None:
+    """On a terminal there is nobody to tell."""
+    with Supervised(Notifier({})) as supervised:
+        supervised.hear(health(True))
+        names = [one.name for one in threading.enumerate()]
+
+    assert "watchdog" not in names
+
+
+SITE = """
+[site]
+name = "managed"
+[room]
+cells = 20
+length_m = 10.0
+[heat]
+spread_m2 = 1.0
+[sensors]
+count = 3
+[privacy]
+epsilon = "8/1"
+delta = "1/100000"
+[rounds]
+gather_s = 60
+[mqtt]
+port = {port}
+insecure = true
+[page]
+port = {page}
+"""
+
+
+@pytest.mark.long
+def test_the_service_tells_systemd_the_truth(
+    tmp_path: Path,
+    heatveil: Callable[..., Any],
+    need: Callable[[str], str],
+    answers: Callable[[int], None],
+) -> None:
+    """`heatveil serve` as a Type=notify unit: started before its broker, alive, stopped."""
+    port, site = find_free_port(), tmp_path / "site.toml"
+    site.write_text(SITE.format(port=port, page=find_free_port()))
+    assert heatveil("enrol", "--config", site).status == 0
+    (tmp_path / "m.conf").write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+    said: list[str] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, ExitStack() as stack:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(20)
+
+        def hear(until: str) -> None:
+            while not said or not said[-1].startswith(until):
+                said.append(manager.recv(4096).decode())
+
+        environment = os.environ | {
+            "NOTIFY_SOCKET": str(tmp_path / "notify"),
+            "WATCHDOG_USEC": "400000",
+        }
+        serve = processes.Child(
+            [Path(sys.executable).with_name("heatveil"), "serve", "--config", site],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        stack.callback(serve.communicate)
+        stack.callback(serve.kill)
+        hear("STATUS=broker")
+        assert "READY=1" not in said
+        broker = processes.Child(
+            [need("mosquitto"), "-c", tmp_path / "m.conf"], stderr=subprocess.DEVNULL
+        )
+        stack.callback(broker.wait)
+        stack.callback(broker.terminate)
+        answers(port)
+        hear("READY=1")
+        hear("WATCHDOG=1")
+        hear("WATCHDOG=1")
+        serve.send_signal(signal.SIGTERM)
+        hear("STOPPING=1")
+        assert serve.wait(30) == 0
+
+    assert said.count("READY=1") == said.count("STOPPING=1") == 1

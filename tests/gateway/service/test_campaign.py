@@ -1,0 +1,460 @@
+"""Round after round without a broker: what is written before what is said, on a bad disk too.
+
+Devices answer at once, in this process. Every entry of the diary says what a stranger could see
+at that moment, and what was on the disk by then.
+"""
+
+import itertools
+import json
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from edge import wire
+from edge.node import Node
+from gateway.devices.enrol import budgets, enrol
+from gateway.devices.enrol.granting import granted
+from gateway.faults import OperatorFault
+from gateway.mechanisms import named
+from gateway.service import campaign, telling
+from gateway.service.campaign import Campaign, Pause
+from gateway.service.intake.writer import Intake
+from gateway.service.mqtt.connection import Message
+from gateway.service.outbox import Outbox
+from gateway.settings import config
+from gateway.settings.deployment import Deployment
+from gateway.store import patience
+from gateway.store.store import Store
+from tests.waiting import eventually
+
+SITE, SENSORS = "stage", 6
+
+
+class Entry(NamedTuple):
+    """What happened, and what the store held by then."""
+
+    kind: str  # "publish", or the kind of an event
+    what: Any
+    retain: bool
+    at_s: float
+    charges: int
+    released: int
+    drawn: str | None
+
+
+class Stage:
+    """A campaign whose devices answer at once, unless they are told not to."""
+
+    def __init__(self, folder: Path, **rounds: Any) -> None:
+        self.deployment = Deployment(
+            site={"name": SITE, "database": folder / "heatveil.sqlite"},
+            room={"cells": 12},
+            heat={"spread_m2": 0.05},
+            sensors={"count": SENSORS},
+            privacy={"epsilon": "10/1", "delta": "1/100000", "readings": 2},
+            rounds={"gather_s": 60, "every_s": 0, **rounds},
+        )
+        query = config.query(self.deployment)
+        made, place = enrol.enrol_fleet(SITE, SENSORS), budgets.keep_in_memory()
+        budgets.provision(made, granted(query, 0), place)
+        self.devices = enrol.derive_devices(made.secrets)
+        started = budgets.boot(made.secrets, place).devices
+        self.nodes = {who.name: Node(who, budget) for who, budget in started}
+        self.diary: list[Entry] = []
+        self.answering = True
+        self.drawn_of: list[list[int]] = []  # how many had answered each round of a map
+        self.store = Store(self.deployment.site.database, SITE)
+        self.intake = Intake(self.store, self.devices, lambda *_: None, lambda _: None)
+        self.outbox = Outbox(self.store, self.publish, open=True)
+        self.parts: dict[str, tuple[bool, str]] = {}
+        self.hindrance = ""
+        self.campaign = self.again()
+
+    def again(self, deployment: Deployment | None = None) -> Campaign:
+        """Return a campaign as another start would begin it."""
+        needs: list[Any] = [self.store, self.intake, self, self.outbox, self.tell, self.say]
+        return Campaign(
+            deployment or self.deployment, self.devices, *needs, lambda: self.hindrance
+        )
+
+    def say(self, part: str, ok: bool, why: str) -> None:
+        """Note how a part is."""
+        self.parts[part] = ok, why
+
+    def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
+        """Draw the map in this process: a campaign's solver."""
+        self.drawn_of.append([release.reports for release in releases])
+        return named(mechanism).recover(query, releases)
+
+    def stop(self) -> None:
+        """Nothing is being drawn elsewhere."""
+
+    def settle(self, receipts: Any, messages: Any) -> None:
+        """The devices hear of it and the broker may forget it: what brings messages."""
+
+    def publish(
+        self,
+        topic: str,
+        payload: bytes,
+        *,
+        retain: bool = False,
+        on_sent: Callable[[], None] | None = None,
+    ) -> None:
+        """Note what goes out, and let the devices hear it."""
+        if topic.endswith("/receipt"):
+            return
+        self.note("publish", (topic, payload), retain)
+        if on_sent is not None:
+            on_sent()
+        if self.answering and payload and "/round/" in topic:
+            for name, node in self.nodes.items():
+                frame = node.answer(payload, lambda _: [100])
+                assert frame, node.refusal
+                message = Message(wire.topic(SITE, name, "data"), bytes(frame), (1, 1))
+                self.intake.put(self, message)
+
+    def tell(self, event: telling.Event) -> None:
+        """Note what is told."""
+        self.note(event["kind"], event, False)
+
+    def note(self, kind: str, what: Any, retain: bool) -> None:
+        connection = sqlite3.connect(self.deployment.site.database)
+        (charges,) = connection.execute("SELECT count(*) FROM charges").fetchone()
+        (released,) = connection.execute("SELECT count(*) FROM releases").fetchone()
+        drawn = connection.execute("SELECT body FROM maps ORDER BY at_s DESC").fetchone()
+        connection.close()
+        last = None if drawn is None else str(drawn[0])
+        at_s = time.monotonic()
+        self.diary.append(Entry(kind, what, retain, at_s, charges, released, last))
+
+    def of(self, kind: str, part: str = "") -> list[Entry]:
+        """Return the entries of a kind; of what was published, on topics with this part."""
+        return [
+            entry
+            for entry in self.diary
+            if entry.kind == kind and (kind != "publish" or part in entry.what[0])
+        ]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Callable[..., Stage]]:
+    """Return the maker of a stage, cleared away afterwards."""
+    made: list[Stage] = []
+
+    def make(**rounds: Any) -> Stage:
+        made.append(Stage(tmp_path, **rounds))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.outbox.close()
+        one.intake.stop()
+        one.store.close()
+
+
+def test_everything_is_written_before_it_is_said(stage: Callable[..., Stage]) -> None:
+    """A charge before its round, a release before anybody sees it, a map before its topic.
+
+    In any other order a kill between the two would give one thing away that the disk knows
+    nothing of, and the next start another.
+    """
+    on = stage()
+    assert "all 2 readings" in on.campaign.run(None)
+    rounds = [entry for entry in on.of("publish", "/round/") if entry.what[1]]
+
+    assert [entry.charges for entry in rounds] == [1, 2]
+    assert [entry.released for entry in on.of("release")] == [1, 2]
+    for entry in [*on.of("publish", "/map/"), *on.of("map")]:
+        body = entry.what[1] if entry.kind == "publish" else json.dumps(entry.what).encode()
+        assert entry.drawn is not None
+        assert entry.drawn.encode() == body
+    assert len(on.of("map")) == 2
+
+
+def test_a_round_is_retained_while_it_is_open_and_taken_back_after(
+    stage: Callable[..., Stage],
+) -> None:
+    """A device that wakes late must find what is asked, and nothing that is not."""
+    on = stage()
+    on.campaign.run(1)
+    rounds = on.of("publish", "/round/")
+
+    assert all(entry.retain for entry in rounds)
+    assert [bool(entry.what[1]) for entry in rounds] == [False, True, False]
+    assert all(entry.retain for entry in on.of("publish", "/map/"))
+
+
+def test_rounds_keep_their_distance(stage: Callable[..., Stage]) -> None:
+    """A promise that is spent in a second instead of a day is a day without a map."""
+    on = stage(every_s=0.6)
+    on.campaign.run(2)
+    opened = [entry.at_s for entry in on.of("round")]
+
+    assert 0.5 < opened[1] - opened[0] < 5
+
+
+def test_a_round_is_open_before_anybody_is_asked(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who answers at once, while our disk takes its time, must not be told that no round is open.
+
+    The answer would be paid for, and never come again.
+    """
+    on = stage()
+    real = on.store.answers
+
+    def slow(name: bytes) -> Any:
+        time.sleep(0.3)
+        return real(name)
+
+    monkeypatch.setattr(on.store, "answers", slow)
+    on.campaign.run(None)
+
+    assert [entry.what["reports"] for entry in on.of("release")] == [SENSORS, SENSORS]
+    assert on.store.refused() == []
+
+
+WRITES = ("open_round", "close_round", "keep_map", "post", "posted")
+READS = ("release", "opened_s", "number_of", "answers", "charges", "map_of", "letters")
+
+
+def locked() -> OperationalError:
+    return OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
+
+
+@pytest.mark.parametrize("method", WRITES + READS)
+@pytest.mark.parametrize("fault", [locked, None])
+def test_a_disk_that_will_not_is_asked_again(
+    stage: Callable[..., Stage],
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    fault: Callable[[], Exception] | None,
+) -> None:
+    """A backup holds the file, or it is full: wait, and go on as if nothing had been."""
+    monkeypatch.setattr(patience, "AGAIN_S", 0.005)
+    on, left = stage(), [3]
+    real = getattr(on.store, method)
+    broken = DatabaseError("SELECT", {}, sqlite3.DatabaseError("disk image is malformed"))
+
+    def failing(*args: Any, **words: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise fault() if fault else broken
+        return real(*args, **words)
+
+    monkeypatch.setattr(on.store, method, failing)
+
+    assert "all 2 readings" in on.campaign.run(None)
+    assert left == [0]
+    assert len(real.__self__.charges()) == 2
+    assert len(on.of("map")) == 2
+
+
+@pytest.mark.long
+def test_a_backup_that_really_holds_the_file_is_waited_for(
+    stage: Callable[..., Stage], tmp_path: Path
+) -> None:
+    """SQLite's own lock, longer than its own patience of two seconds, in the middle of a run."""
+    on = stage()
+    holder = sqlite3.connect(
+        tmp_path / "heatveil.sqlite", isolation_level=None, check_same_thread=False
+    )
+    holder.execute("BEGIN IMMEDIATE")
+    threading.Timer(3, lambda: holder.execute("COMMIT")).start()
+    began_s = time.monotonic()
+
+    assert "as many rounds" in on.campaign.run(1)
+    assert time.monotonic() - began_s > 2.9
+    assert on.of("release")[0].what["reports"] == SENSORS
+    holder.close()
+
+
+@pytest.mark.parametrize("method", WRITES)
+def test_who_waits_for_the_disk_can_be_stopped(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """SIGTERM during a backup ends the gateway politely, and what is not written is not said."""
+    on = stage()
+
+    def failing(*_: Any, **__: Any) -> Any:
+        raise locked()
+
+    monkeypatch.setattr(on.store, method, failing)
+    ended: list[str] = []
+    runner = threading.Thread(target=lambda: ended.append(on.campaign.run(None)), daemon=True)
+    runner.start()
+    time.sleep(0.5)
+    on.campaign.stop()
+    runner.join(30)
+
+    assert ended == [campaign.STOPPED]
+    told = {"close_round": "release", "keep_map": "map"}.get(method, "round")
+    assert on.of(told) == []
+
+
+def test_a_fault_of_our_own_is_not_waited_out(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To try again for ever would hide it."""
+    on = stage()
+
+    def failing(*_: Any, **__: Any) -> Any:
+        raise TypeError("a mistake")
+
+    monkeypatch.setattr(on.store, "close_round", failing)
+    with pytest.raises(TypeError, match="a mistake"):
+        on.campaign.run(None)
+
+
+def test_a_round_that_nobody_answers_is_no_news(stage: Callable[..., Stage]) -> None:
+    """A map drawn again from the same answers, under a new number, would look like news."""
+    on = stage(gather_s=0.2)
+    on.answering = False
+    on.campaign.run(1)
+    assert on.of("release")[-1].what["reports"] == 0
+    assert on.of("map") == on.of("publish", "/map/") == []
+    on.answering = True
+    on.campaign.run(1)
+
+    assert [entry.what["number"] for entry in on.of("map")] == [2]
+    assert on.of("map")[-1].drawn is not None
+    assert len(on.store.charges()) == 2
+    assert on.drawn_of == [[0, SENSORS]]  # it counts where the first rounds are of an empty room
+
+
+def test_a_round_that_nobody_answered_is_asked_again_and_paid_for_once(
+    stage: Callable[..., Stage],
+) -> None:
+    """With the same bytes: whoever has answered it says the same, and everybody else for once."""
+    on = stage(gather_s=0.1)
+    on.answering = False
+    thread = threading.Thread(target=on.campaign.run, args=(None,))
+    thread.start()
+    assert eventually(lambda: len(on.of("round")) >= 2)
+    assert len(on.store.charges()) == 1
+    on.answering = True
+    thread.join(30)
+    asked = {entry.what[1] for entry in on.of("publish", "/round/") if entry.what[1]}
+
+    assert [entry.what["reports"] for entry in on.of("release")] == [SENSORS, SENSORS]
+    assert len(asked) == len(on.store.charges()) == 2
+
+
+def test_what_is_answered_while_a_silent_round_waits_its_turn_counts(
+    stage: Callable[..., Stage],
+) -> None:
+    """It stays open all the while: an answer that was late would be heard, and lost for ever."""
+    on = stage(gather_s=0.1, every_s=60)
+    on.answering = False
+    thread = threading.Thread(target=on.campaign.run, args=(None,))
+    thread.start()
+    assert eventually(lambda: len(on.of("round")) == 1)
+    (asked,) = [entry.what for entry in on.of("publish", "/round/") if entry.what[1]]
+    time.sleep(0.2)  # it has been given up for now
+    on.answering = True
+    on.publish(*asked, retain=True)  # as a device wakes that was asleep
+
+    assert eventually(lambda: len(on.of("release")) == 1)
+    assert on.of("release")[0].what["reports"] == SENSORS
+    on.campaign.stop()
+    thread.join(30)
+    assert len(on.store.charges()) == 1
+
+
+def test_a_round_that_no_device_answers_any_more_is_given_up(
+    stage: Callable[..., Stage],
+) -> None:
+    """Devices that paid for it and lost their answer with the power refuse it for ever."""
+    on = stage(gather_s=0.05)
+    on.answering = False
+    thread = threading.Thread(target=on.campaign.run, args=(None,))
+    thread.start()
+    assert eventually(lambda: len(on.of("release")) == 1)
+    on.answering = True
+    thread.join(30)
+
+    assert len(on.of("round")) == campaign.AGAIN + 2
+    assert [entry.what["reports"] for entry in on.of("release")] == [0, SENSORS]
+
+
+def test_after_a_silent_round_the_map_of_the_last_answers_stands(
+    stage: Callable[..., Stage],
+) -> None:
+    """Over a start too: what is published again is what those who answered gave."""
+    on = stage(gather_s=0.2)
+    on.campaign.run(1)
+    on.answering = False
+    on.campaign.run(1)
+    on.campaign.run(None)
+
+    assert [entry.what["reports"] for entry in on.of("release")] == [SENSORS, 0]
+    assert {entry.what["number"] for entry in on.of("map")} == {1}
+
+
+def test_another_promise_on_the_same_database_does_not_start(
+    stage: Callable[..., Stage], tmp_path: Path
+) -> None:
+    """Half a metre yesterday and five today: their prices together are the price of nothing."""
+    on = stage()
+    on.campaign.run(1)
+    other = on.deployment.model_copy(
+        update={"heat": on.deployment.heat.model_copy(update={"spread_m2": 0.06})}
+    )
+    with pytest.raises(
+        OperatorFault, match=r"at least 0\.06, and not .* 0\.05;.*\[site\] database"
+    ):
+        on.again(other)
+
+    more = on.deployment.privacy.model_copy(update={"readings": 9})
+    with pytest.raises(OperatorFault, match=r"was promised.*in a new folder"):
+        on.again(on.deployment.model_copy(update={"privacy": more}))
+
+    less = on.deployment.privacy.model_copy(update={"epsilon": (9, 1)})
+    same = on.deployment.model_copy(update={"privacy": less})
+    on.again(same)
+
+
+def test_no_change_is_lost_at_whatever_moment_it_is_asked_for(stage: Callable[..., Stage]) -> None:
+    """Two reloads, the second while the first is taken: it may be the one that shuts a thief out.
+
+    The second is asked for before each line in turn that the rounds' thread comes to.
+    """
+    on = stage().campaign
+    moments = 0
+    while True:
+        done: list[str] = []
+        lines = itertools.count()
+
+        def second(done: list[str] = done) -> None:
+            done.append("second")
+
+        def each(frame: Any, event: str, _: Any, lines: Any = lines) -> Any:
+            if event == "line" and next(lines) == moments:  # noqa: B023
+                on.between_rounds(second)
+            return each
+
+        def only(frame: Any, _event: str, _: Any) -> Any:
+            return each if frame.f_code.co_filename == campaign.__file__ else None
+
+        on.between_rounds(lambda done=done: done.append("first"))  # type: ignore[misc]
+        before = sys.gettrace()
+        sys.settrace(only)
+        try:
+            while not on._may_open(Pause(None), known=True):
+                pass
+        finally:
+            sys.settrace(before)
+        if next(lines) <= moments:
+            break
+        while not on._may_open(Pause(None), known=True):
+            pass
+        assert done[-1:] == ["second"], moments
+        moments += 1
+    assert moments > 5

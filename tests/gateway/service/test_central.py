@@ -1,0 +1,655 @@
+"""Central trust at the gateway: one release, one charge and one key, whenever it is killed.
+
+The mechanism is the tests' own (`tests/tally.py`): its noise is from sealed entropy, so every draw
+differs, and a second draw of one round would show. Devices are real, and outlive the gateway.
+"""
+
+import contextlib
+import json
+import logging
+import shutil
+import sqlite3
+import threading
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import count
+from math import inf
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from structlog.testing import capture_logs
+
+from edge import central, disk_limits, wire
+from edge.budget import Budget
+from edge.host import post, rootkeys
+from edge.host.enrol import provision
+from edge.node import Node
+from edge.records import Report
+from edge.slots import Ram
+from gateway import mechanisms
+from gateway.cli import export
+from gateway.devices.enrol import enrol
+from gateway.faults import OperatorFault
+from gateway.mechanisms import Verbs
+from gateway.mechanisms.record import Exported
+from gateway.service import asking, campaign, sealing, steps
+from gateway.service.campaign import Campaign
+from gateway.service.intake.genuine import Arrival, authenticate
+from gateway.service.intake.outcomes import Kept
+from gateway.service.intake.writer import Intake
+from gateway.service.mqtt.connection import Message
+from gateway.service.operate.metrics import Metrics
+from gateway.service.outbox import Outbox
+from gateway.service.rounds import OpenRound
+from gateway.settings.deployment import Deployment
+from gateway.store import sqlite
+from gateway.store.reader import Reader
+from gateway.store.store import Store
+from gateway.web.operations import OPERATIONS
+from gateway.web.server import Page
+from recovery.maps.heatmap import Heatmap
+from tests import tally
+
+SITE, ROUNDS, DEVICES = "central", 40, 3
+# Where the devices are; on a grid this wide the cell is 123456789, which nothing else here is.
+SHAPE, CELL = (1 << 27, 1), 123456789
+
+
+class Killed(BaseException):
+    """The process ended here: nothing that comes after it is done."""
+
+
+def plan(query: Any, releases: Any) -> Any:
+    """Return the next round of as many as there are, under central trust."""
+    if len(releases) == ROUNDS:
+        return None
+    return tally.a_round(len(releases) + 1, SHAPE)
+
+
+def release(round: Any, payloads: Any, rng: Any) -> Any:
+    """Return how many are in the cell, with noise of scale 100: two draws hardly ever agree."""
+    here = sum(payload == [payload[0], CELL] for payload in payloads)
+    noisy = tally.release(tally.a_round(1, (1, 1))._replace(params=(1, 100)), [], rng)
+    return noisy._replace(round=round, values=[here + noisy.values[0]], reports=len(payloads))
+
+
+def recover(query: Any, releases: Any) -> Any:
+    """Return a map that shows the last value, as its total."""
+    columns, rows = query.grid.shape
+    mass = np.full((rows, columns), 1 / (rows * columns))
+    total = float(abs(releases[-1].values[0]))
+    return Heatmap(query.grid, mass, releases[-1].round.guarantee, total, "optimal")
+
+
+PLANTED = Verbs("tally", plan, lambda *_: [], release, recover)
+
+
+class Fleet:
+    """Devices that go on while gateways die, and the keys of both halves."""
+
+    def __init__(self, allowed: str = "tally") -> None:
+        self.made = enrol.enrol_fleet(SITE, DEVICES, central=allowed)
+        self.devices = enrol.derive_devices(self.made.secrets)
+        self.nodes = [self._node(who) for who, _ in self.made.secrets.devices]
+
+    def _node(self, who: Any) -> Node:
+        slots, root = Ram(), self.made.roots[who.name]
+        limits = disk_limits.enrolled(1, 1, 2 * ROUNDS)
+        provision(slots, who.state_key, rootkeys.first_chain(root), limits)
+        budget = Budget(slots, who.state_key)
+        budget.boot()
+        return Node(who, budget, mechanism="tally")
+
+    def frames(self, plan: Any, read: Callable[[Any], Any] = lambda _: (CELL, 0)) -> list[Message]:
+        """Return what devices answer to a Round, as it comes off the wire."""
+        message = post.pack_round(
+            plan, self.devices.site_key, wire.round_topic(SITE, plan.mechanism)
+        )
+        answers = {one.identity.name: one.answer(message, read) for one in self.nodes}
+        return [
+            Message(wire.topic(SITE, name, "data"), frame, (0, 0))
+            for name, frame in answers.items()
+            if frame
+        ]
+
+    def take(self, round: OpenRound, store: Store) -> None:
+        """Store the devices' answers, as the intake does."""
+        for message in self.frames(round.plan):
+            one = authenticate(message, self.devices)
+            assert isinstance(one, Arrival)
+            if round.refusal(one.report, 0.0) is None:
+                who = one.report.sender, one.report.epoch, one.report.seq
+                store.keep([Kept(*who, one.report.round, message.payload, one.key_id)])
+                round.settle({one.report.sender: one.report})
+
+
+class Gathering:
+    """Has devices answer at once."""
+
+    _round: OpenRound | None = None
+
+    def __init__(self, fleet: Fleet, store: Store) -> None:
+        self._fleet, self._store = fleet, store
+
+    def open(self, round: OpenRound) -> None:
+        self._round = round
+
+    def begin(self) -> None: ...
+
+    def wait_complete(self, patience_s: float) -> bool:
+        assert self._round is not None
+        self._fleet.take(self._round, self._store)
+        return True
+
+    def close_round(self) -> OpenRound | None:
+        return self._round
+
+    def standing(self) -> OpenRound | None:
+        return self._round
+
+    def stop(self) -> None: ...
+
+
+Dies = Callable[[str], None]
+
+
+class Process:
+    """One life of a gateway on the store, that ends at the wanted call of the wanted step."""
+
+    def __init__(
+        self, home: Path, fleet: Fleet, dies: Dies, published: dict[int, set[bytes]] | None = None
+    ):
+        self.dies, self.fleet, self.dead = dies, fleet, False
+        self.published = defaultdict(set) if published is None else published
+        home.joinpath("store").mkdir(exist_ok=True)
+        self.place = home / "store" / "heatveil.sqlite"
+        self.store = Store(self.place, SITE)
+        for step in ("open_round", "keep", "close_round", "keep_map", "post"):
+            setattr(self.store, step, self.mortal(step, getattr(self.store, step)))
+        self.deployment = Deployment(
+            site={"name": SITE, "database": self.place},
+            room={"cells": 12},
+            heat={"spread_m2": 0.05},
+            sensors={"count": DEVICES},
+            privacy={"epsilon": "10/1", "delta": "1/100000", "readings": ROUNDS},
+            rounds={"every_s": 0},
+            store={"round_keys": home / "run"},
+        )
+        self.outbox = Outbox(self.store, self.publish, open=True)
+
+    def mortal(self, step: str, do: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a step that may be killed before it or after it."""
+
+        def done(*args: Any, **words: Any) -> Any:
+            self.dies(f"before {step}")
+            found = do(*args, **words)
+            self.dies(f"after {step}")
+            return found
+
+        return done
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False, on_sent: Any) -> None:
+        """Note what a stranger sees; the process may die before the broker says that it has it."""
+        if "/map/" in topic:
+            event = json.loads(payload)
+            self.published[event["number"]].add(payload)
+        try:
+            self.dies("in publish")
+        except Killed:
+            self.dead = True  # published, and nobody ever hears of it
+        if not self.dead:
+            on_sent()
+
+    def wake(self) -> None:
+        """Say that something was written: the campaign's outbox."""
+        self.outbox.wake()
+
+    def wait_empty(self, patience_s: float) -> bool:
+        """Wait for the broker, unless the process has died meanwhile."""
+        empty = self.outbox.wait_empty(min(patience_s, 0.1))
+        if self.dead:
+            raise Killed("in publish")
+        return empty
+
+    def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
+        return recover(query, releases)
+
+    def stop(self) -> None: ...
+
+    def live(self, rounds: int | None = None) -> str:
+        """Run until the end, or until death; return why it ended."""
+        gathering = Gathering(self.fleet, self.store)
+        needs: list[Any] = [self.store, gathering, self, self, lambda _: None]
+        try:
+            running = Campaign(self.deployment, self.fleet.devices, *needs)
+            if running._key is not None:
+                for step in ("make", "destroy"):
+                    setattr(running._key, step, self.mortal(step, getattr(running._key, step)))
+            return running.run(rounds)
+        except Killed as death:
+            return f"killed {death}"
+        finally:
+            self.outbox._open = False  # who has died publishes nothing more
+            self.outbox.close()
+            self.store.close()
+
+
+@pytest.fixture(autouse=True)
+def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let gateway and devices know the tests' own mechanism."""
+    monkeypatch.setattr(central, "module_of", {"tally": tally}.get)
+    monkeypatch.setattr(campaign, "named", lambda _: PLANTED)
+    places = mechanisms.named("disk")
+    mine = replace(places.serving, payload_fault=lambda plan: lambda payload: "", fold=None)
+    monkeypatch.setattr(asking, "serving", lambda _: mine)
+    monkeypatch.setattr("gateway.service.telling.serving", lambda _: mine)
+    monkeypatch.setattr(campaign, "LINGER_S", 0.3)
+    monkeypatch.setattr("gateway.service.outbox.END_S", 0.02)
+
+
+def never(where: str) -> None:
+    """Let a process live."""
+
+
+def at(wanted: str) -> Dies:
+    """Return what kills a process when it comes to a step."""
+
+    def dies(where: str) -> None:
+        if where == wanted:
+            raise Killed(where)
+
+    return dies
+
+
+def charged(home: Path) -> tuple[Fraction, ...]:
+    store = Store(home / "store" / "heatveil.sqlite", SITE)
+    found = tuple(one.rho for one in store.charges())
+    store.close()
+    return found
+
+
+def rows(home: Path, query: str) -> list[Any]:
+    with sqlite3.connect(home / "store" / "heatveil.sqlite") as connection:
+        return connection.execute(query).fetchall()
+
+
+def key_of(home: Path) -> Path:
+    return home / "run" / f"{SITE}.roundkey"
+
+
+def lives(home: Path, every: int) -> tuple[dict[int, set[bytes]], int]:
+    """Run lives until the promise is spent; return what was seen, and how many were killed.
+
+    Args:
+        every: a life dies at its so manieth chance, and each later one at the next.
+    """
+    published: dict[int, set[bytes]] = defaultdict(set)
+    fleet, kills, lock = Fleet(), 0, threading.Lock()
+    while True:
+        left = 1 + kills % every
+
+        def dies(where: str) -> None:
+            nonlocal left
+            with lock:
+                left -= 1
+                if left == 0:
+                    raise Killed(where)
+
+        why = Process(home, fleet, dies, published).live()
+        if not why.startswith("killed") and left > 0:
+            return published, kills
+        kills += 1
+        assert kills < 2000
+
+
+@pytest.mark.long
+def test_two_hundred_deaths_between_draw_store_and_publish_show_one_noise(tmp_path: Path) -> None:
+    """Every place at which it can die, many times over: one payload a round, and one charge."""
+    published, kills = lives(tmp_path, 17)
+
+    assert kills >= 200
+    assert len(charged(tmp_path)) == ROUNDS
+    assert {number: len(seen) for number, seen in published.items()} == dict.fromkeys(
+        range(1, ROUNDS + 1), 1
+    )
+    assert not key_of(tmp_path).exists()
+
+
+@pytest.mark.long
+def test_who_publishes_first_and_stores_then_shows_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: a death between the two shows the fault where there is one."""
+    real, turn = steps.Steps.release, count()
+
+    def hasty(self: Any, mechanism: Any, closed: Any, *rest: Any) -> Any:
+        drawn = mechanism.release(closed.plan, [], steps.sealed(steps.os.urandom(32)))
+        shown = {"number": closed.plan.number, "values": drawn.values}
+        self.outbox.publish("a/map/b", json.dumps(shown).encode(), on_sent=lambda: None)
+        if next(turn) % 2 == 0:  # by chance alone it may not come on a busy machine
+            raise Killed("between publish and store")
+        return real(self, mechanism, closed, *rest)
+
+    monkeypatch.setattr(steps.Steps, "release", hasty)
+    published, _ = lives(tmp_path, 11)
+    noises = [
+        {json.loads(body)["values"][0] for body in seen if "values" in json.loads(body)}
+        for seen in published.values()
+    ]
+
+    assert max(map(len, noises)) > 1
+
+
+STEPS = [
+    *("after make", "after open_round", "after keep", "before close_round"),
+    *("after close_round", "before destroy", "after destroy"),
+]
+
+
+@pytest.mark.parametrize("where", STEPS)
+def test_killed_anywhere_the_round_goes_on_and_is_charged_once(tmp_path: Path, where: str) -> None:
+    """From the key's birth to its end: same Round, same answers, one release, one charge."""
+    fleet, died = Fleet(), []
+
+    def once(step: str) -> None:
+        if step == where and key_of(tmp_path).exists() >= (where != "after destroy") and not died:
+            died.append(step)
+            raise Killed(step)
+
+    published: dict[int, set[bytes]] = defaultdict(set)
+    assert Process(tmp_path, fleet, once, published).live(1) == f"killed {where}"
+    Process(tmp_path, fleet, never, published).live(1 if not charged(tmp_path) else 0)
+
+    assert charged(tmp_path) == (Fraction(1, 2),)
+    assert rows(tmp_path, "SELECT number, outcome FROM rounds") == [(1, "closed")]
+    assert {number: len(seen) for number, seen in published.items()} == {1: 1}
+    assert not key_of(tmp_path).exists()
+    assert {one._budget.round for one in fleet.nodes} == {1}
+
+
+def test_a_round_whose_key_is_lost_is_given_up_and_costs_no_charge(tmp_path: Path) -> None:
+    """A power cut takes what is in /run: nobody opens its reports, and another round is asked."""
+    fleet = Fleet()
+    assert Process(tmp_path, fleet, at("before close_round")).live() == "killed before close_round"
+    assert charged(tmp_path) == ()
+    key_of(tmp_path).unlink()
+    Process(tmp_path, fleet, never).live(1)
+
+    assert rows(tmp_path, "SELECT number, outcome FROM rounds ORDER BY number") == [
+        (1, "abandoned"),
+        (2, "closed"),
+    ]
+    assert charged(tmp_path) == (Fraction(1, 2),)
+
+
+def test_a_restored_backup_opens_nothing_and_gives_no_budget_back(tmp_path: Path) -> None:
+    """Of before the release: its reports stay shut, and each number is answered and paid once."""
+    fleet, backup = Fleet(), tmp_path / "backup"
+    Process(tmp_path, fleet, at("before close_round")).live()
+    shutil.copytree(tmp_path / "store", backup)
+    Process(tmp_path, fleet, never).live(1)
+    shutil.rmtree(tmp_path / "store")
+    shutil.copytree(backup, tmp_path / "store")
+    Process(tmp_path, fleet, never).live(2)
+
+    # Round 1 is given up, for its key is gone.
+    outcomes = rows(tmp_path, "SELECT number, outcome FROM rounds ORDER BY number")
+    assert outcomes == [(1, "abandoned"), (2, "closed"), (3, "closed")]
+    spent = {one._budget.spent for one in fleet.nodes}
+    assert spent == {3 * disk_limits.price(disk_limits.enrolled(1, 1, 1), 1, 1)}
+
+
+def test_a_store_begun_anew_is_answered_by_nobody(tmp_path: Path) -> None:
+    """What it forgot, devices have not: with another key under the old number they say nothing."""
+    fleet = Fleet()
+    Process(tmp_path, fleet, never).live(2)
+    shutil.rmtree(tmp_path / "store")
+    Process(tmp_path, fleet, never).live(2)
+
+    assert rows(tmp_path, "SELECT outcome FROM rounds") == [("silent",), ("silent",)]
+    assert charged(tmp_path) == ()  # who answers can be seen; nothing else was told
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> tuple[Fleet, sealing.RoundKey, Callable[[int], OpenRound]]:
+    """Return devices, the key of a round, and what opens rounds under new keys."""
+    fleet = Fleet()
+    key = sealing.RoundKey(Process(tmp_path, fleet, never).deployment)
+
+    def a_round(number: int) -> OpenRound:
+        asked = asking.signed(tally.a_round(number, SHAPE), number, fleet.devices, key.make())
+        return asking.opened(asked, fleet.devices, [], inf)
+
+    return fleet, key, a_round
+
+
+Opened = tuple[Fleet, sealing.RoundKey, Callable[[int], OpenRound]]
+
+
+def reports(fleet: Fleet, round: OpenRound, **how: Any) -> dict[str, Report]:
+    found = [authenticate(one, fleet.devices) for one in fleet.frames(round.plan, **how)]
+    return {one.report.sender: one.report for one in found if isinstance(one, Arrival)}
+
+
+def test_who_could_not_read_counts_as_an_answer(opened: Opened) -> None:
+    """That a device had no place is private: it is an empty payload, and one of the answers."""
+    fleet, key, a_round = opened
+    round = a_round(1)
+    round.settle(reports(fleet, round, read=lambda _: 1 // 0))
+    found, letters = key.unseal(round, fleet.devices)
+
+    assert [one.payload for one in found.reports.values()] == [[]] * DEVICES
+    assert letters == []
+    assert all(isinstance(one.payload, bytes) for one in round.reports.values())
+
+
+def wrong_round(fleet: Fleet, a_round: Callable[[int], OpenRound]) -> tuple[OpenRound, Any]:
+    """Sealed to the key of the round before."""
+    first = a_round(1)
+    old = reports(fleet, first)
+    return a_round(2), old
+
+
+def wrong_device(fleet: Fleet, a_round: Callable[[int], OpenRound]) -> tuple[OpenRound, Any]:
+    """Sealed by another device."""
+    round = a_round(1)
+    names, told = sorted(fleet.devices.by_name), reports(fleet, round)
+    turned = names[1:] + names[:1]
+    return round, {
+        name: told[other]._replace(sender=name) for name, other in zip(names, turned, strict=True)
+    }
+
+
+def wrong_bit(fleet: Fleet, a_round: Callable[[int], OpenRound]) -> tuple[OpenRound, Any]:
+    """Changed on the way by whoever has the device's MAC key."""
+    round = a_round(1)
+    return round, {
+        name: one._replace(payload=one.payload[:-1] + bytes([one.payload[-1] ^ 1]))
+        for name, one in reports(fleet, round).items()
+    }
+
+
+def wrong_counter(fleet: Fleet, a_round: Callable[[int], OpenRound]) -> tuple[OpenRound, Any]:
+    """Under another number of the same device."""
+    round = a_round(1)
+    return round, {
+        name: one._replace(seq=one.seq + 1) for name, one in reports(fleet, round).items()
+    }
+
+
+@pytest.mark.parametrize("bad", [wrong_round, wrong_device, wrong_bit, wrong_counter])
+def test_what_is_sealed_for_something_else_is_refused_by_name(opened: Opened, bad: Any) -> None:
+    """It opens for this device, this round and this number, or is left out with its reason."""
+    fleet, key, a_round = opened
+    round, told = bad(fleet, a_round)
+    round.settle(told)
+    found, letters = key.unseal(round, fleet.devices)
+
+    assert found.reports == {}
+    assert {one.kind for one in letters} == {"sealed"}
+    assert all(any(name in one.why for one in letters) for name in fleet.devices.by_name)
+
+
+@pytest.mark.parametrize(("cut", "sealed"), [(slice(None, -1), 66), (slice(None), 0)])
+def test_a_report_of_another_length_is_refused_as_it_comes(
+    opened: Opened, cut: slice, sealed: int
+) -> None:
+    """One length a round; and a round whose reports are open takes none that is sealed."""
+    fleet, _, a_round = opened
+    round = a_round(1)
+    one = reports(fleet, round)["node-0"]
+    assert round.refusal(one, 0.0) is None
+    round.sealed = round.sealed if sealed else 0
+    refused = round.refusal(one._replace(payload=one.payload[cut]), 0.0)
+
+    assert refused is not None
+    assert refused.kind == "sealed"
+
+
+def test_an_open_report_to_a_sealed_round_is_refused(opened: Opened) -> None:
+    """A device that does not seal would else have told everybody, and be thanked for it."""
+    fleet, _, a_round = opened
+    round = a_round(1)
+    told = reports(fleet, round)["node-0"]._replace(payload=[0, CELL])
+
+    assert getattr(round.refusal(told, 0.0), "kind", "") == "sealed"
+
+
+def test_the_key_is_its_owners_alone_and_gone_after_use(opened: Opened) -> None:
+    """A new round ends the one before, and what is destroyed is overwritten first."""
+    _, key, a_round = opened
+    path = key._path
+    first = a_round(1)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert key.fits(first.plan)
+    second = a_round(2)
+    assert (key.fits(first.plan), key.fits(second.plan)) == (False, True)
+    with path.open("rb") as held:
+        key.destroy()
+        assert held.read() == bytes(32)
+    assert not path.exists()
+    path.write_bytes(bytes(32))
+    path.chmod(0o644)
+    with pytest.raises(OperatorFault, match="can be read by others"):
+        key.fits(second.plan)
+
+
+def test_a_key_beside_the_store_or_nowhere_is_refused_at_the_start(tmp_path: Path) -> None:
+    """A backup of the store's folder would hold both."""
+    whole = Process(tmp_path, Fleet(), never).deployment
+
+    def at_place(folder: Path) -> Deployment:
+        return whole.model_copy(
+            update={"store": whole.store.model_copy(update={"round_keys": folder})}
+        )
+
+    (tmp_path / "file").write_text("")
+    for folder, why in (
+        (tmp_path / "store", "in the folder of the database"),
+        (tmp_path / "store" / "keys", "in the folder of the database"),
+        (tmp_path / "file" / "keys", "cannot be written"),
+    ):
+        with pytest.raises(OperatorFault, match=why):
+            sealing.RoundKey(at_place(folder))
+
+
+def test_a_fleet_that_was_not_enrolled_for_it_is_not_asked(tmp_path: Path) -> None:
+    """Every round would be refused; the gateway says so before it opens one."""
+    with pytest.raises(OperatorFault, match="--central tally"):
+        Process(tmp_path, Fleet(allowed=""), never).live()
+
+
+def test_the_gateway_opens_what_the_rfc_sealed() -> None:
+    """RFC 9180, A.2.2: our key schedule and cryptography's curve and cipher, on its numbers."""
+    private = X25519PrivateKey.from_private_bytes(
+        bytes.fromhex("77d114e0212be51cb1d76fa99dd41cfd4d0166b08caa09074430a6c59ef17879")
+    )
+
+    assert private.public_key().public_bytes_raw().hex() == (
+        "13640af826b722fc04feaa4de2f28fbd5ecc03623b317834e7ff4120dbe73062"
+    )
+
+
+class Live(Intake):
+    """An intake to which devices answer as soon as a round is open."""
+
+    fleet: Fleet
+
+    def open(self, round: OpenRound) -> None:
+        super().open(round)
+        for message in self.fleet.frames(round.plan):
+            self.put(SimpleNamespace(publish=print, settle=lambda *_: None), message)
+
+
+def forms(number: int) -> list[bytes]:
+    """Return how a number may stand in a log, a file or a table."""
+    big, little = number.to_bytes(4, "big"), number.to_bytes(4, "little")
+    texts = str(number).encode(), f"{number:,}".encode(), big.hex().encode(), little.hex().encode()
+    return [big, little, b64encode(big)[:5], b64encode(little)[:5], *texts]
+
+
+def fetch(address: str) -> bytes:
+    """Return what a page answers."""
+    with contextlib.suppress(urllib.error.HTTPError), urllib.request.urlopen(address) as answer:
+        return bytes(answer.read())
+    return b""
+
+
+def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cell, in whatever form; but it is in what the round's key opens, or nothing is shown."""
+    fleet, events, metrics = Fleet(), [], Metrics()
+    process, seen = Process(tmp_path, fleet, never), []
+    unseal = sealing.RoundKey.unseal
+
+    def unsealed(*given: Any) -> Any:
+        found = unseal(*given)
+        seen.append(repr(found).encode())
+        return found
+
+    monkeypatch.setattr(sealing.RoundKey, "unseal", unsealed)
+    caplog.set_level(logging.DEBUG)
+    told: Any = process.store, fleet.devices, lambda *_: None, lambda *_: None
+    with capture_logs() as logs:
+        intake = Live(*told, metrics=metrics)
+        intake.fleet = fleet
+        needs: Any = process.store, intake, process, process, events.append
+        Campaign(process.deployment, fleet.devices, *needs).run(1)
+        intake.stop()
+    sqlite.backup(process.place, tmp_path / "backup")
+    whole = Exported({}, lambda _: lambda *said: [said], {}, lambda _: lambda said: [said], {})
+    given = Reader(process.place), export.Span(None, None, SITE)
+    exported = [*export.messages(*given), *export.ledger(*given), *export.maps(False, *given)]
+    exported += [*export.reports(whole, *given), *export.releases(whole, *given)]
+    with Page("127.0.0.1", 0, reader=given[0], metrics=metrics) as page:
+        for event in events:
+            page.feed.put(event)
+        paths = [f"api/v1{one.path}" for one in OPERATIONS] + ["metrics", "api/state", "api/map"]
+        answers = [fetch(page.url + path.format(number=1, name="node-0")) for path in paths]
+    given[0].close()
+    process.outbox.close()
+    process.store.close()
+    places = {
+        "log": repr([logs, caplog.records, caplog.text]).encode(),
+        "events": repr(events).encode(),
+        "metrics": metrics.text(),
+        "export": repr(exported).encode(),
+        "api": b"".join(answers),
+        "map": repr(process.published).encode(),
+        "store": b"".join(one.read_bytes() for one in process.place.parent.iterdir()),
+        "backup": (tmp_path / "backup").read_bytes(),
+    }
+
+    assert [name for name, held in places.items() if any(one in held for one in forms(CELL))] == []
+    assert all(places.values())
+    assert any(one in seen[0] for one in forms(CELL))

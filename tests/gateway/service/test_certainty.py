@@ -1,0 +1,136 @@
+"""How sure a map is, through JSON and back: nothing is lost but digits, and nothing is NaN."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edge.records import Grid, Guarantee
+from gateway.cli.serve import drawn as on_terminal
+from gateway.cli.show import drawn as shown
+from gateway.devices.broker import embedded
+from gateway.mechanisms.thermal.words import sure_facts
+from gateway.service import telling
+from gateway.service.telling import heard, told
+from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
+
+PROMISE = Guarantee((1, 1), (1, 100_000), (1, 50), "one", "local", "a day", "presence")
+RISING = np.array([1 / 3, 2 / 3, 1.0])
+BAND = Band(0.9, RISING / 3, RISING)
+SURE = Credible(0.8, np.array([[0.1, 0.2, 0.7]]), np.array([0.25, 0.75]), BAND, 0.125)
+MAP = Heatmap(
+    Grid((3, 1), 0),
+    np.array([[0.25, 0.25, 0.5]]),
+    PROMISE,
+    2.0,
+    "optimal",
+    "posterior",
+    "it can",
+    SURE,
+    BAND,
+    Verdict("fits"),
+)
+DOUBTED = replace(
+    MAP, credible=None, certified=None, verdict=Verdict("assumptions", "it cannot be")
+)
+
+
+def carried(found: Heatmap) -> dict[str, Any]:
+    """Return the map's event as a browser reads it: JSON knows no NaN."""
+    event: dict[str, Any] = json.loads(json.dumps(telling.drawn(1, found, 0.1), allow_nan=False))
+    return event
+
+
+def test_what_is_told_is_heard() -> None:
+    """Estimator, reason, chances and both bands."""
+    event = carried(MAP)
+    credible, certified, verdict = heard(event)
+
+    assert verdict == MAP.verdict
+    assert (event["estimator"], event["chosen"]) == ("posterior", "it can")
+    assert credible is not None
+    assert certified is not None
+    assert (credible.level, credible.expected_error, certified.level) == (0.8, 0.125, 0.9)
+    assert credible.present.tolist() == SURE.present.tolist()
+    assert credible.numbers.tolist() == SURE.numbers.tolist()
+    assert credible.band is not None
+    assert np.abs(credible.band.low - BAND.low).max() <= 1e-6
+
+
+def test_rounding_never_makes_a_band_narrower() -> None:
+    """A bound that holds for nine readings of ten must hold for the same nine afterwards."""
+    _, certified, _ = heard(carried(MAP))
+
+    assert certified is not None
+    assert (certified.low <= BAND.low).all()
+    assert (certified.high >= BAND.high).all()
+    assert certified.high.max() == 1
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        replace(MAP, credible=None, certified=None),
+        replace(MAP, credible=replace(SURE, band=None, expected_error=float("nan"))),
+    ],
+)
+def test_what_is_not_known_is_null(found: Heatmap) -> None:
+    """An estimator without an opinion, and one in a plane that computed no error."""
+    credible, certified, _ = heard(carried(found))
+
+    assert (credible is None, certified is None) == (
+        found.credible is None,
+        found.certified is None,
+    )
+    assert credible is None or (credible.band is None and np.isnan(credible.expected_error))
+
+
+def test_a_contradiction_is_told_and_no_error_with_it() -> None:
+    """What the broker keeps, and what `show` makes of it; a map from before had no verdict."""
+    event = carried(DOUBTED)
+    older = {name: part for name, part in event.items() if name != "verdict"}
+
+    assert event["verdict"] == {"level": "assumptions", "why": "it cannot be"}
+    assert event["credible"] is None
+    assert heard(event) == (None, None, DOUBTED.verdict)
+    assert heard(older) == (None, None, None)
+    assert [fact.sentence for fact in sure_facts(DOUBTED)][1:] == [
+        "Do not trust this map: it cannot be."
+    ]
+    with pytest.raises(ValueError, match="says how sure it is"):
+        replace(DOUBTED, credible=SURE)
+
+
+def test_the_largest_map_is_far_below_what_a_broker_takes() -> None:
+    """64 by 64 cells are the most whose chances are weighed; each number at its longest."""
+    world = np.random.default_rng(1)
+    mass = world.random((64, 64))
+    sure = replace(SURE, present=world.random((64, 64)), band=None)
+    found = replace(MAP, grid=Grid((64, 64), 0), mass=mass / mass.sum(), credible=sure)
+    said = len(json.dumps(telling.drawn(1, replace(found, certified=None), 0.1)))
+    alone = len(json.dumps(telling.drawn(1, replace(found, credible=None, certified=None), 0.1)))
+    limit = int(embedded.CONFIGURATION.split("message_size_limit ")[1].split()[0])
+
+    assert told(found)["estimator"] == "posterior"
+    assert said < limit / 20
+    assert said < 1.5 * alone
+
+
+def test_nobody_is_an_answer_of_its_own_wherever_a_map_is_told() -> None:
+    """It is neither a map nor the want of one; and a map of somebody has the chance too."""
+    even = np.full((1, 3), 1 / 3)
+    found = Heatmap(
+        MAP.grid, even, PROMISE, 0.0, "nobody is there: with chance 0.980", nobody=0.98
+    )
+    event = carried(found)
+
+    assert (event["status"], event["mass"], event["nobody"]) == ("nobody", None, 0.98)
+    assert on_terminal(event) == f"map of round {event['number']}: {found.status}"
+    again = shown(event, SimpleNamespace(grid=MAP.grid))
+    assert isinstance(again, Heatmap)
+    assert (again.total, again.nobody, again.status) == (0.0, 0.98, found.status)
+    there = carried(replace(MAP, nobody=0.25))
+    assert (there["status"], there["nobody"]) == ("solved", 0.25)

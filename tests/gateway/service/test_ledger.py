@@ -1,0 +1,100 @@
+"""The ledger adds exactly, counts the most talkative device, and says no in time."""
+
+from fractions import Fraction
+
+import pytest
+
+from edge.records import Guarantee
+from gateway.service.ledger import RHO, Charge, Ledger, price, pure, unit_in, unit_of
+
+PROMISE = Guarantee((1, 1), (1, 1000), (3, 175), "one source moves", "local", "a day", "presence")
+
+
+def test_prices_that_no_float_can_hold_add_up_exactly() -> None:
+    """A thousand roundings would let one round too many through, or one too few."""
+    third = Charge(Fraction(1, 3_000_000_019))
+    ledger = Ledger(1000 * third.rho, (third,) * 999)
+
+    assert ledger.left == third.rho
+    assert ledger.refusal(1000, third.rho) == ""
+    assert ledger.charged([third]).left == 0
+    assert ledger.charged([third]).refusal(1001, third.rho)
+
+
+def test_extra_answers_count_for_the_most_talkative_device_alone() -> None:
+    """A pair of places is seen by all sensors together, each by its own number of answers."""
+    rho = Fraction(1, 10)
+    extra = [Charge(rho, "north"), Charge(rho, "north"), Charge(rho, "south")]
+    ledger = Ledger(Fraction(1), (Charge(rho), *extra))
+
+    assert ledger.spent == 3 * rho
+
+
+def test_the_refusal_says_what_was_asked_what_is_left_and_what_to_do() -> None:
+    """Whoever reads it must be able to act on it."""
+    ledger = Ledger(Fraction(1, 2), (Charge(Fraction(1, 4)),))
+
+    why = ledger.refusal(118, Fraction(1, 3))
+
+    for part in ("round 118", "0.3333", "0.25 left", "0.5", "in a new folder"):
+        assert part in why
+
+
+def test_a_pure_promise_is_refused_in_its_own_unit() -> None:
+    """Ten answers of 7/10, six of them given: epsilon 2.8 is left, by adding, of each device."""
+    each = Fraction(7, 10) ** 2 / 2
+    ledger = Ledger(10 * each, (Charge(each),) * 6)
+
+    why = ledger.refusal(7, 5 * each, pure(each))
+
+    said = (
+        "round 7 asks for epsilon 3.5, but each device has 2.8 left of its 7 and it is not opened"
+    )
+    assert why.startswith(said)
+    assert "Ask for epsilon 2.8 or less" in why
+    assert "rho" not in why
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(7, 2), Fraction(1, 1000), Fraction(27, 4879)])
+@pytest.mark.parametrize("answers", [1, 3, 1000])
+def test_epsilons_of_answers_are_added_exactly(epsilon: Fraction, answers: int) -> None:
+    """So many rounds of half a square of rho are so many times the epsilon: by hand."""
+    promise = PROMISE._replace(epsilon=(7, 2), rho=(epsilon**2 / 2).as_integer_ratio(), delta=None)
+    unit = unit_of(promise)
+
+    assert unit.of(answers * price(promise)) == answers * epsilon
+    assert unit.name == "epsilon"
+
+
+def test_what_is_no_pure_promise_stays_in_rho() -> None:
+    """With a delta; or of a price that no epsilon has; or of which nothing is known."""
+    assert unit_of(PROMISE) == RHO
+    assert unit_of(PROMISE._replace(delta=None, rho=(1, 3))) == RHO
+    assert unit_in(None) == unit_in('{"delta": [1, 100000]}') == RHO
+
+
+def test_a_price_comes_from_rho_or_from_a_pure_epsilon() -> None:
+    """Both add up; an epsilon with a delta does not, so it is no price."""
+    assert price(PROMISE) == Fraction(3, 175)
+    assert price(PROMISE._replace(rho=None, delta=None, epsilon=(1, 2))) == Fraction(1, 8)
+    with pytest.raises(ValueError, match="needs a rho"):
+        price(PROMISE._replace(rho=None))
+
+
+def test_epsilon_so_far_is_never_more_than_promised_within_the_budget() -> None:
+    """The exact curve of the Gaussian is below what rho alone implies; beyond it nothing is."""
+    ledger = Ledger(Fraction(1, 32), (Charge(Fraction(1, 32)),))
+    over = ledger.charged([Charge(Fraction(1, 1000))])
+
+    assert ledger.epsilon(1e-5, promised=1.0) == 1.0
+    assert over.epsilon(1e-5, promised=1.0) > 1.0
+    assert Ledger(Fraction(1)).epsilon(1e-5, promised=1.0) == 0.0
+
+
+def test_a_smaller_budget_makes_no_round_dearer() -> None:
+    """Four rounds of a pure 1/2 gave away 2, whatever the budget was lowered to afterwards."""
+    each = Fraction(1, 8)
+    ledger = Ledger(2 * each, (Charge(4 * each),))
+
+    assert ledger.epsilon(None, promised=2.0, whole=4 * each) == 2.0
+    assert ledger.epsilon(None, promised=1.0) == 2.0

@@ -1,0 +1,484 @@
+"""The whole gateway over a real broker: rounds, restarts, budgets, and nothing left behind."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import structlog.testing
+
+from edge import wire
+from edge.host import post
+from edge.records import Report
+from gateway.devices.broker import embedded
+from gateway.devices.enrol import budgets, enrol
+from gateway.devices.enrol.granting import granted
+from gateway.devices.fleet.crowd import Crowd
+from gateway.faults import LinkFault, OperatorFault
+from gateway.mechanisms import named
+from gateway.service import telling
+from gateway.service.mqtt.connection import Message
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.service.serving import Service
+from gateway.settings import config
+from gateway.settings.deployment import Deployment
+from gateway.settings.operating import Mqtt
+from physics.fleet import Fleet
+from physics.kernel import forward
+from physics.sensors import PointSensors
+from tests.waiting import eventually
+
+SENSORS = 12
+PLACES = np.arange(1, SENSORS + 1) / SENSORS
+
+
+class Room:
+    """A site on the broker with twelve thermometers and one source of warmth."""
+
+    def __init__(self, mqtt: Mqtt, folder: Path, site: str) -> None:
+        self.mqtt, self.folder, self.site = mqtt, folder, site
+        self.made, self.place = enrol.enrol_fleet(site, SENSORS), budgets.keep_in_memory()
+        self.devices = enrol.derive_devices(self.made.secrets)
+        # Of what its rounds need, ten times as much and no pace: what the gateway does is tested.
+        limits = granted(config.query(self.deployment()), 0.0)
+        ample = limits._replace(budget=10 * limits.budget)
+        budgets.provision(self.made, ample, self.place)
+        self.events: list[dict[str, Any]] = []
+        self.truth = forward(np.array([0.4]), PLACES, 0.05)[:, 0]
+
+    def deployment(self, **changes: Any) -> Deployment:
+        """Return the deployment, with these sections changed."""
+        sections: dict[str, Any] = {
+            "site": {"name": self.site, "database": self.folder / "heatveil.sqlite"},
+            "room": {"cells": 24},
+            "heat": {"spread_m2": 0.05},
+            "sensors": {"count": SENSORS},
+            "privacy": {"epsilon": "10/1", "delta": "1/100000", "readings": 2},
+            "rounds": {"gather_s": 10, "every_s": 0},
+            "mqtt": self.mqtt,
+        }
+        for name, section in changes.items():
+            sections[name] = {**sections[name], **section}
+        return Deployment(**sections)
+
+    def fleet(self) -> Fleet:
+        """Return the devices, freshly started."""
+        started = budgets.boot(self.made.secrets, self.place).devices
+        fleet = Fleet(started, PointSensors(PLACES, 0.0, None), np.random.default_rng(1))
+        fleet.show(self.truth)
+        return fleet
+
+    def nodes(self, fleet: Any = None) -> Crowd:
+        """Return the devices on the broker."""
+        return Crowd(self.mqtt, fleet or self.fleet())
+
+    def service(self, **changes: Any) -> Service:
+        """Return the gateway; what it tells is added to `events`."""
+        return Service(self.deployment(**changes), self.devices, on_event=self.events.append)
+
+    def told(self, kind: str) -> list[dict[str, Any]]:
+        """Return the events of a kind, in order."""
+        return [event for event in self.events if event["kind"] == kind]
+
+    @contextmanager
+    def listener(self, leaf: str) -> Iterator[list[tuple[str, bytes]]]:
+        """Hear everything below a topic of the site, what is retained first."""
+        heard: list[tuple[str, bytes]] = []
+
+        def take(link: Link, message: Message) -> None:
+            link.ack(message)
+            heard.append((message.topic, message.payload))
+
+        topic = f"heatveil/1/{self.site}/{leaf}"
+        name = f"listener-{self.site}-{time.monotonic_ns()}"
+        with Pump("listener") as pump:
+            link = Link(self.mqtt, name, pump, subscribe=[topic], on_message=take).wait()
+            yield heard
+            link.close()
+
+
+@pytest.fixture
+def room(mosquitto: Mqtt, tmp_path: Path, request: pytest.FixtureRequest) -> Room:
+    """Return a room whose site no other test has."""
+    return Room(mosquitto, tmp_path, f"site-{abs(hash(request.node.name)) % 10**9}")
+
+
+class Here:
+    """Draws maps in this process: the worker's second of start is not what most tests are for."""
+
+    def __init__(self, limit_s: float, on_state: Any = None) -> None:
+        pass
+
+    def __enter__(self) -> "Here":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+    def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
+        return named(mechanism).recover(query, releases)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let services draw their maps in this process."""
+    monkeypatch.setattr("gateway.service.serving.Solver", Here)
+
+
+@pytest.mark.long
+def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
+    """The whole pipeline: every sensor answers, the map is retained, the budget is spent."""
+    with room.service() as service, room.nodes():
+        why = service.run()
+        ledger = service.ledger()
+
+    assert "all 2 readings" in why
+    assert room.told("ready")[0]["insecure"] is True  # the page says so
+    assert [event["reports"] for event in room.told("release")] == [SENSORS, SENSORS]
+    assert ledger.spent == ledger.budget
+    maps = room.told("map")
+    assert [event["status"] for event in maps] == ["solved", "solved"]
+    assert np.shape(maps[-1]["mass"]) == (1, 24)
+    assert sum(maps[-1]["mass"][0]) == pytest.approx(1)
+    assert room.told("budget")[-1]["epsilon_spent"] == pytest.approx(10, rel=1e-3)
+    with room.listener("map/thermal") as retained:
+        assert eventually(lambda: retained)
+        assert json.loads(retained[0][1]) == maps[-1]
+    with room.listener("round/thermal") as retained:
+        time.sleep(0.2)
+        assert retained == []  # nothing is asked any more
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("here")
+def test_rounds_run_over_the_fallback_broker_too(tmp_path: Path) -> None:
+    """`heatveil demo` on a machine without mosquitto."""
+    with embedded.run_broker("amqtt") as at:
+        room = Room(Mqtt(host=at.host, port=at.port, insecure=True), tmp_path, "fallback")
+        with room.service() as service, room.nodes():
+            service.run()
+
+    assert [event["reports"] for event in room.told("release")] == [SENSORS, SENSORS]
+    assert len(room.told("map")) == 2
+
+
+@pytest.mark.usefixtures("here")
+def test_a_silent_sensor_costs_the_round_its_deadline_and_no_more(room: Room) -> None:
+    """The round closes without it, and the map is drawn from the others."""
+    fleet = room.fleet()
+
+    class Deaf:
+        names = fleet.names[1:]
+        member, read = fleet.member, fleet.read
+
+    began_s = time.monotonic()
+    with room.service(rounds={"gather_s": 0.7}) as service, room.nodes(Deaf()):
+        service.run(rounds=1)
+
+    assert 0.7 < time.monotonic() - began_s < 30
+    (release,) = room.told("release")
+    assert release["reports"] == SENSORS - 1
+    assert release["values"][0] is None
+    assert None not in release["values"][1:]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_round_without_answers_is_a_warning_that_names_causes(room: Room) -> None:
+    """It was paid for: whoever looks at the log must not have to guess what became of it."""
+    with structlog.testing.capture_logs() as logs, room.service(rounds={"gather_s": 0.2}) as on:
+        on.run(rounds=1)
+    (warned,) = [one for one in logs if one["event"] == telling.SILENCE]
+
+    assert warned["log_level"] == "warning"
+    assert "tightened" in warned["event"]
+    assert room.told("map") == []
+
+
+@pytest.mark.usefixtures("here")
+def test_an_interrupted_round_goes_on_after_a_restart_and_is_charged_once(room: Room) -> None:
+    """What was asked is asked again with the same bytes; what had come has come."""
+    fleet = room.fleet()
+
+    class Half:
+        names = fleet.names[:5]
+        member, read = fleet.member, fleet.read
+
+    with room.service() as service, room.nodes(Half()):
+        runner = threading.Thread(target=service.run)
+        runner.start()
+        assert eventually(lambda: room.told("reports") and room.told("reports")[-1]["came"] == 5)
+        charged = service.ledger().charges
+        service.stop()
+        runner.join(30)
+        assert room.told("done")[-1]["why"] == "it was stopped"
+        assert room.told("release") == []
+
+    class Others:
+        names = fleet.names[5:]
+        member, read = fleet.member, fleet.read
+
+    with room.service() as service, room.nodes(Others()):
+        service.run(rounds=1)
+
+        assert service.ledger().charges == charged
+    assert [event["name"] for event in room.told("round")] == [room.told("round")[0]["name"]] * 2
+    assert room.told("release")[0]["reports"] == SENSORS
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("here")
+def test_what_was_released_is_not_asked_again(room: Room) -> None:
+    """A restart after the last round draws from the store: no device is asked, nothing spent."""
+    with room.service() as service, room.nodes():
+        service.run()
+        spent = service.ledger().spent
+    before, room.events = room.events, []
+    with room.service() as service:
+        why = service.run()
+
+        assert service.ledger().spent == spent
+    assert "all 2 readings" in why
+    assert room.told("round") == []
+    (again,) = room.told("map")
+    last = [event for event in before if event["kind"] == "map"][-1]
+    assert again | {"seconds": 0} == last | {"seconds": 0}
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("here")
+def test_a_restart_does_not_shorten_the_pause_between_rounds(room: Room) -> None:
+    """Three polite restarts must not ask three rounds in as many seconds."""
+    with room.service(rounds={"every_s": 3600}) as service, room.nodes():
+        service.run(rounds=1)
+        charged = service.ledger().charges
+    with room.service(rounds={"every_s": 3600}) as service, room.nodes():
+        runner = threading.Thread(target=service.run)
+        runner.start()
+        time.sleep(0.7)
+        assert service.ledger().charges == charged
+        service.stop()
+        runner.join(30)
+    assert room.told("done")[-1]["why"] == "it was stopped"
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("here")
+def test_a_round_that_outlived_its_release_is_taken_back_at_the_next_start(room: Room) -> None:
+    """The gateway died between the release and the broker: devices would answer it again."""
+    topic = wire.round_topic(room.site, "thermal")
+    with room.service() as service, room.nodes():
+        service.run()
+    with Pump("stale") as pump:
+        stale = Link(room.mqtt, f"stale-{room.site}", pump).wait()
+        stale.publish(topic, b"a released round", retain=True)
+        time.sleep(0.3)
+        stale.close()
+    with room.listener("round/thermal") as before:
+        assert eventually(lambda: before)
+    with room.service() as service:
+        service.run()
+        time.sleep(0.3)
+    with room.listener("round/thermal") as retained:
+        time.sleep(0.3)
+        assert retained == []
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("here")
+def test_a_spent_budget_refuses_a_round_that_another_plan_would_ask(room: Room) -> None:
+    """Fewer and dearer readings, the same promise and people: the budget of the room is one."""
+    with room.service() as service, room.nodes():
+        service.run()
+    with room.service(privacy={"readings": 1, "epsilon": "9/1"}) as service:
+        why = service.run()
+
+        assert len(service.ledger().charges) == 2
+    assert "round 3 asks for rho" in why  # numbers go on: devices refuse those they passed
+    assert "a new promise" in why
+    assert room.told("round")[-1]["number"] == 2
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("here")
+def test_a_promise_is_not_made_larger_on_the_ledger_of_the_first(room: Room) -> None:
+    """Asking for more is a new promise; for less it is the same, and is kept from then on."""
+    with room.service() as service, room.nodes():
+        service.run(rounds=1)
+    for privacy in ({"epsilon": "11/1"}, {"readings": 3}):
+        with pytest.raises(OperatorFault, match=r"would spend rho .* was promised"):
+            room.service(privacy=privacy)
+    with room.service(privacy={"epsilon": "9/1"}):
+        pass
+    with pytest.raises(OperatorFault, match="in a new folder"):
+        room.service()
+
+
+@pytest.mark.usefixtures("here")
+def test_another_promise_is_not_begun_on_the_ledger_of_the_first(room: Room) -> None:
+    """Larger cells protect a larger step: their prices do not add up with those of small ones."""
+    with room.service() as service, room.nodes():
+        service.run(rounds=1)
+    threads = set(threading.enumerate())
+    with pytest.raises(OperatorFault, match=r"1/12 of the room, and not .*1/24"):
+        room.service(room={"cells": 12})
+
+    assert set(threading.enumerate()) == threads
+    assert len(room.told("round")) == 1
+
+
+@pytest.mark.usefixtures("here")
+def test_bad_messages_during_a_round_stop_nothing(room: Room) -> None:
+    """Anybody on the broker may send anything; the round gets its twelve answers."""
+    with room.service() as service, Pump("bad") as pump:
+        bad = Link(room.mqtt, f"bad-{room.site}", pump).wait()
+        for number in range(50):
+            bad.publish(wire.topic(room.site, f"node-{number:02}", "data"), b"\xff" * number)
+        with room.nodes():
+            service.run(rounds=1)
+        bad.close()
+        assert eventually(lambda: service.state()["reports"]["refused"] >= 50)
+
+    assert room.told("release")[0]["reports"] == SENSORS
+
+
+@pytest.mark.usefixtures("here")
+def test_a_device_that_comes_back_from_its_past_is_an_alarm_until_it_has_a_new_key(
+    room: Room,
+) -> None:
+    """Told at once, and told again at every start: a restart at night must not bury it."""
+    name, device = next(iter(room.devices.by_name.items()))
+    topic = wire.topic(room.site, name, "data")
+
+    def frame(epoch: int, key: bytes) -> bytes:
+        report = Report(b"none", name, epoch, 1, [0, 5])
+        return bytes(wire.pack_report(report, key, topic, 32))
+
+    with room.service() as service, Pump("past") as pump:
+        service._intake.begin()
+        past = Link(room.mqtt, f"past-{room.site}", pump).wait()
+        past.publish(topic, frame(7, device.mac_key))
+        past.publish(topic, frame(3, device.mac_key))
+        assert eventually(lambda: room.told("alarm"))
+        past.close()
+    (alarm,) = room.told("alarm")
+    room.events = []
+    with room.service():
+        again = room.told("alarm")
+    room.events, key = [], bytes(32)
+    renewed = device._replace(key_id=b"new!", mac_key=key)
+    room.devices = room.devices._replace(by_name={**room.devices.by_name, name: renewed})
+    with room.service() as service, Pump("new") as pump:
+        service._intake.begin()
+        new = Link(room.mqtt, f"new-{room.site}", pump).wait()
+        new.publish(topic, frame(1, key))
+        assert eventually(
+            lambda: room.told("reports") or service._intake._newest.get((name, b"new!"))
+        )
+        new.close()
+
+    assert [(one["device"], one["times"]) for one in alarm["alarms"]] == [(name, 1)]
+    assert "3.1 after 7.1" in alarm["alarms"][0]["why"]
+    assert again == [alarm]
+    assert room.told("alarm") == []
+
+
+@pytest.mark.usefixtures("here")
+def test_every_device_says_who_it_is_and_how_it_is(room: Room) -> None:
+    """Retained, for whoever comes later; and nothing in it that was measured."""
+    with room.service() as service, room.nodes():
+        service.run(rounds=1)
+        with room.listener("+/meta") as metas:
+            assert eventually(lambda: len(metas) == SENSORS)
+    with room.listener("+/state") as states:
+        assert eventually(lambda: len(states) == SENSORS)
+
+    assert {payload for _, payload in states} == {b"disconnected"}
+    assert all(json.loads(payload)["unit"] == "K" for _, payload in metas)
+
+
+def test_an_answer_without_a_receipt_is_sent_again_with_the_same_bytes(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that lost its memory must not cost a reading, nor a device its noise."""
+    monkeypatch.setattr("edge.talking.AGAIN_MS", 100)
+    plan = named("thermal").plan(config.query(room.deployment()), [])
+    topic = wire.round_topic(room.site, "thermal")
+    asked = post.pack_round(plan, room.devices.site_key, topic)
+    with room.listener("+/data") as heard, room.nodes() as nodes, Pump("asker") as pump:
+        asker = Link(room.mqtt, f"asker-{room.site}", pump).wait()
+        nodes.wait()
+        asker.publish(topic, asked)
+        again = eventually(lambda: len(heard) >= 3 * SENSORS)
+        for name, device in room.devices.by_name.items():
+            where = wire.topic(room.site, name, "receipt")
+            asker.publish(where, json.dumps({"epoch": 1, "seq": 1, "taken": True}).encode())
+            asker.publish(where, post.pack_receipt(1, 1, True, device.mac_key, where))
+        assert asker.sent(5)
+        time.sleep(0.2)  # for the devices to hear what nobody signed
+        kept = nodes.unreceipted
+        for name, device in room.devices.by_name.items():
+            where = wire.topic(room.site, name, "receipt")
+            asker.publish(where, post.pack_receipt(1, 1, True, device.config_key, where))
+        released = eventually(lambda: not nodes.unreceipted)
+        asker.close()
+
+    assert again
+    assert kept == SENSORS, "a receipt that the gateway did not sign let a report go"
+    assert released
+    assert len(set(heard)) == SENSORS
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("here")
+def test_no_reading_is_ever_logged(room: Room, capfd: pytest.CaptureFixture[str]) -> None:
+    """Logs travel to places that nobody reviews: counts, reasons and prices only."""
+    with room.service() as service, room.nodes():
+        service.run()
+
+    said = capfd.readouterr()
+    numbers = {str(value) for event in room.told("release") for value in event["values"]}
+    assert "release" in said.out + said.err
+    assert not any(f" {number}" in said.out + said.err for number in numbers if len(number) > 3)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_second_gateway_on_one_database_does_not_start(room: Room) -> None:
+    """Two would throw each other off the broker for ever, each taking half of the answers."""
+    with room.service():
+        threads = set(threading.enumerate())
+        with pytest.raises(OperatorFault, match=r"another gateway runs on .*heatveil\.sqlite"):
+            room.service()
+
+        assert set(threading.enumerate()) == threads
+    with room.service():
+        pass  # the lock went with the first
+
+
+@pytest.mark.usefixtures("here")
+def test_a_folder_that_cannot_hold_the_lock_is_said_in_one_line(room: Room) -> None:
+    """The first thing that is written of a deployment whose database is misplaced."""
+    with pytest.raises(OperatorFault, match=r"cannot be locked: .* \[site\] database"):
+        room.service(site={"database": room.folder / "nowhere" / "heatveil.sqlite"})
+
+
+@pytest.mark.usefixtures("here")
+def test_who_must_have_a_broker_is_told_that_there_is_none(room: Room) -> None:
+    """A demonstration, or one round alone: one clear line, and afterwards no worker, no thread."""
+    threads = set(threading.enumerate())
+    room.mqtt = Mqtt(host="127.0.0.1", port=1, insecure=True)
+    with (
+        room.service() as service,
+        pytest.raises(LinkFault, match=r"no MQTT broker at 127\.0\.0\.1:1"),
+    ):
+        service.wait_connected(0.3)
+
+    assert set(threading.enumerate()) == threads

@@ -1,0 +1,270 @@
+"""The worker: a map comes back, and a hang, a death or a fault is a result like any other."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.records import Grid
+from gateway.mechanisms import named
+from gateway.service import solver as solvers
+from gateway.service.solver import Solver
+from recovery.maps.heatmap import Heatmap, Unresolved
+from recovery.thermal import Query
+from tests import processes
+
+QUERY = Query(Grid((20, 1), 0), (10,), 0.05, (1, 1))
+
+
+def releases(query: Query = QUERY) -> list[Any]:
+    """Return what ten sensors said that saw nothing at all, without any noise."""
+    mechanism = named("thermal")
+    round = mechanism.plan(query, [])
+    return [mechanism.release(round, [[sensor, 0] for sensor in range(10)], None)]
+
+
+@pytest.mark.long
+def test_a_map_comes_back_and_is_the_same_as_without_the_worker() -> None:
+    """The process must change nothing but where the work is done."""
+    with Solver() as solver:
+        result = solver.recover("thermal", QUERY, releases())
+    here = named("thermal").recover(QUERY, releases())
+
+    assert isinstance(result, Heatmap)
+    assert result.mass.tolist() == here.mass.tolist()
+    assert result.guarantee == here.guarantee
+
+
+@pytest.mark.long
+def test_a_worker_that_hangs_is_given_up_and_the_next_map_is_drawn() -> None:
+    """The time limit holds whatever a library does, and the next round goes on."""
+    with Solver(limit_s=1.0) as solver:
+        assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
+        os.kill(solver._process.pid, signal.SIGSTOP)
+        began_s = time.monotonic()
+        hung = solver.recover("thermal", QUERY, releases())
+        took_s = time.monotonic() - began_s
+
+        assert isinstance(hung, Unresolved)
+        assert "within 1 s" in hung.why
+        assert hung.guarantee == releases()[0].round.guarantee
+        assert took_s >= 1
+        assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
+
+
+@pytest.mark.long
+def test_a_worker_that_dies_is_replaced() -> None:
+    """Out of memory, a crash in a library: the gateway must not notice more than a missing map."""
+    with Solver() as solver:
+        os.kill(solver._process.pid, signal.SIGKILL)
+        dead = solver.recover("thermal", QUERY, releases())
+
+        assert isinstance(dead, Unresolved)
+        assert "died" in dead.why
+        assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
+
+
+@pytest.mark.long
+def test_a_fault_in_recovery_is_a_reason_and_not_an_end(capfd: pytest.CaptureFixture[str]) -> None:
+    """The map of another query's releases cannot be drawn; the worker says so and lives on."""
+    other = Query(Grid((30, 1), 0), (10,), 0.05, (1, 1))
+    with Solver() as solver:
+        failed = solver.recover("thermal", other, releases())
+
+        assert isinstance(failed, Unresolved)
+        assert "failed" in failed.why
+        assert isinstance(solver.recover("thermal", QUERY, releases()), Heatmap)
+
+
+def test_stopping_does_not_wait_for_a_map() -> None:
+    """The gateway ends long before the map's time is over, whatever is being drawn."""
+    with Solver(limit_s=30.0) as solver:
+        os.kill(solver._process.pid, signal.SIGSTOP)
+        threading.Timer(0.2, solver.stop).start()
+        began_s = time.monotonic()
+
+        assert solver.recover("thermal", QUERY, releases()) is None
+        assert solver.recover("thermal", QUERY, releases()) is None
+        assert time.monotonic() - began_s < 15
+
+
+def test_the_worker_is_gone_when_the_solver_is_closed() -> None:
+    """Nothing may be left running."""
+    with Solver() as solver:
+        process = solver._process
+
+    assert process.poll() is not None
+
+
+OWNER = """
+from gateway.service.solver import Solver
+solver = Solver()
+print(solver._process.pid, flush=True)
+input()
+"""
+
+
+@pytest.mark.long
+def test_the_worker_goes_when_its_gateway_is_killed() -> None:
+    """kill -9 of the gateway closes the pipe, which ends the worker."""
+    with processes.Child(
+        [sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        pid = int(owner.stdout.readline())
+        owner.kill()
+        until_s = time.monotonic() + solvers.IMPORT_S
+        while running(pid) and time.monotonic() < until_s:
+            time.sleep(0.05)
+
+        assert not running(pid)  # before what is left of the block is killed
+
+
+HUNG = """
+import socket, sys, time
+from multiprocessing.connection import Connection
+from types import SimpleNamespace
+from gateway import solver; from gateway import mechanisms
+
+class Library:
+    def recover(self, query, releases):
+        if query == "hang":
+            while True:
+                time.sleep(0.05)
+        return "a map"
+
+mechanisms.named = lambda name: Library()
+solver.work(Connection(int(sys.argv[1])), 0.1)
+"""
+
+
+@pytest.mark.long
+def test_a_worker_that_hangs_ends_itself_when_nobody_is_left_to_end_it() -> None:
+    """The gateway was killed while a library never came back: nothing may run on for ever.
+
+    A worker that waits between two maps is not hung, however long that is.
+    """
+    near, far = socket.socketpair()
+    with far:
+        command = [sys.executable, "-c", HUNG, str(far.fileno())]
+        worker = processes.Child(command, pass_fds=[far.fileno()], stderr=subprocess.DEVNULL)
+    pipe = Connection(near.detach())
+    assert pipe.poll(solvers.IMPORT_S)
+    assert pipe.recv() == "ready"
+    pipe.send(("thermal", "draw", []))
+    assert pipe.recv() == "a map"
+    time.sleep(2 * 0.1 + 1 + 0.3)
+    assert worker.poll() is None
+    pipe.send(("thermal", "hang", []))
+
+    assert worker.wait(10) == -signal.SIGALRM
+    pipe.close()
+
+
+KERNEL = """
+def slow(x):
+    return x + 1
+"""
+COMPILES = """
+import sys, time
+from multiprocessing.connection import Connection
+from types import SimpleNamespace
+from gateway import solver; from gateway import mechanisms
+from numba.core import dispatcher
+from recovery.kernels import compiled
+
+sys.path.insert(0, sys.argv[1])
+import slow_for_a_test
+
+# A compilation as it is on a small machine.
+plain = dispatcher._FunctionCompiler.compile
+def slowly(self, *given):
+    time.sleep(3.0)
+    return plain(self, *given)
+dispatcher._FunctionCompiler.compile = slowly
+
+class Library:
+    def recover(self, query, releases):
+        found = compiled(slow_for_a_test).slow(1)
+        time.sleep(query.drift)
+        return found
+
+mechanisms.named = lambda name: Library()
+solver.work(Connection(int(sys.argv[2])), float(sys.argv[3]))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("rest_s", "drawn"), [(0.0, True), (3.0, False)])
+def test_a_first_compilation_is_not_the_maps_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest_s: float, drawn: bool
+) -> None:
+    """Once on a machine it takes seconds, and the map of that round must not be lost for it.
+
+    The clock stands still for that long and no longer: what hangs afterwards is given up.
+    """
+    pytest.importorskip("numba")
+    (tmp_path / "slow_for_a_test.py").write_text(KERNEL)
+    popen = subprocess.Popen
+
+    def other(command: list[str], **rest: Any) -> Any:
+        return popen([sys.executable, "-c", COMPILES, str(tmp_path), *command[-2:]], **rest)
+
+    monkeypatch.setattr(subprocess, "Popen", other)
+    with Solver(limit_s=2.0) as solver:
+        found = solver.recover("thermal", replace(QUERY, drift=rest_s), releases())
+
+    assert (found == 2) == drawn
+    assert drawn or "within 2 s" in found.why
+
+
+@pytest.mark.long
+def test_the_worker_leaves_the_other_cores_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads of a matrix product would take them from who receives the reports."""
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    with Solver() as solver:
+        solver.recover("thermal", QUERY, releases())
+        there = Path(f"/proc/{solver._process.pid}/environ").read_bytes().split(b"\0")
+
+    assert b"OPENBLAS_NUM_THREADS=1" in there
+    assert b"OMP_NUM_THREADS=3" in there  # somebody said so
+
+
+def running(pid: int) -> bool:
+    """True while the process is there and not merely waiting to be buried."""
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.long
+def test_the_gateway_itself_loads_nothing_that_only_a_map_needs(tmp_path: Path) -> None:
+    """They would cost the ingest process seconds and hundreds of megabytes; planning is no map."""
+    script = """
+import sys
+import gateway.cli.serve
+from gateway import config
+from gateway.mechanisms.thermal.words import in_words
+from gateway.mechanisms import named
+from pathlib import Path
+Path(sys.argv[1]).write_text(config.sample())
+query = config.query(config.load(sys.argv[1]))
+print(len(in_words(query, named("thermal").plan(query, []).guarantee)) > 1)
+heavy = "cvxpy matplotlib pandas numba alembic scipy.special scipy.optimize scipy.linalg".split()
+print([name for name in heavy if name in sys.modules])
+"""
+    words = [sys.executable, "-c", script, str(tmp_path / "site.toml")]
+    out = processes.run(words, capture_output=True, text=True)
+
+    assert out.stdout == "True\n[]\n", out.stderr

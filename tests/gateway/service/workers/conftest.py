@@ -1,0 +1,225 @@
+"""What the workers' tests share: a real PostgreSQL, and sites of several processes on it."""
+
+import itertools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge import thermal, wire
+from edge.host import post
+from edge.limits import Limits
+from edge.node import Node
+from gateway.devices.broker.embedded import find_free_port
+from gateway.devices.enrol import budgets, enrol
+from gateway.service.mqtt.connection import Message
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.settings.operating import Mqtt
+from gateway.store.places import Database
+from gateway.store.store import Store
+from tests import processes
+from tests.waiting import eventually
+
+LEASE_S = 2.0
+SETTINGS = """
+[site]
+name = "{site}"
+[room]
+cells = 24
+[heat]
+spread_m2 = 0.05
+[sensors]
+count = {sensors}
+[privacy]
+epsilon = "1/1"
+delta = "1/100000"
+[rounds]
+gather_s = 60
+[mqtt]
+port = {port}
+insecure = true
+[store]
+postgresql = "{words}"
+[page]
+port = {page}
+[workers]
+partitions = 6
+lease_s = {lease_s}
+"""
+SOCKETS = "-c unix_socket_directories={folder} -c listen_addresses=127.0.0.1 -p {port}"
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    need: Callable[[str], str], answers: Callable[[int], None]
+) -> Iterator[Callable[[], Database]]:
+    """Run PostgreSQL on a free port; gives a new database whenever it is called."""
+    programs = Path(need("postgres")).resolve().parent
+    folder = Path(tempfile.mkdtemp(prefix="heatveil-postgres-"))
+    # PostgreSQL refuses to be run by root.
+    who: dict[str, Any] = {"user": "postgres"} if os.getuid() == 0 else {}
+    if who:
+        shutil.chown(folder, "postgres")
+    port, data = find_free_port(), folder / "data"
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "cwd": folder, **who}
+    made = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8"]
+    processes.run([*made, "--no-sync"], check=True, **quiet)
+    options = SOCKETS.format(folder=folder, port=port).split()
+    run = [programs / "postgres", "-D", data, *options, "-c", "max_connections=200"]
+    numbers = itertools.count()
+
+    def fresh() -> Database:
+        name = f"test{next(numbers)}"
+        create = [programs / "createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres"]
+        processes.run([*create, name], check=True)
+        return Database(f"host=127.0.0.1 port={port} user=postgres dbname={name}")
+
+    with processes.Child(run, stderr=subprocess.DEVNULL, **quiet) as child:
+        answers(port)
+        _wait(programs, port)
+        yield fresh
+        child.send_signal(signal.SIGINT)  # ends connections too, which SIGTERM would wait for
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait(programs: Path, port: int) -> None:
+    """Return once the server takes statements: it listens before that."""
+    probe = [programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-q", "-t", "10"]
+    for _ in range(100):
+        if not processes.run(probe).returncode:
+            return
+    sys.exit("PostgreSQL does not come up")
+
+
+@pytest.fixture
+def database(cluster: Callable[[], Database]) -> Database:
+    """Return a new database."""
+    return cluster()
+
+
+def named(database: Database) -> str:
+    """Return the name of a test's site: its retained round is no other test's."""
+    return "site-" + database.words.rpartition("=")[2]
+
+
+@pytest.fixture
+def store(database: Database) -> Iterator[Store]:
+    """Return a store at PostgreSQL, cleared away afterwards."""
+    store = Store(database, named(database))
+    yield store
+    store.close()
+
+
+class Site:
+    """A site with a leader and workers as processes of their own, and devices that we play."""
+
+    def __init__(self, folder: Path, mqtt: Mqtt, database: Database, sensors: int) -> None:
+        self.folder, self.name = folder, named(database)
+        self._topic = wire.round_topic(self.name, "thermal")
+        self.made, self.place = enrol.enrol_fleet(self.name, sensors), budgets.keep_in_memory()
+        self.devices = enrol.derive_devices(self.made.secrets)
+        enrol.save_devices(self.devices, folder / "devices.json")
+        self.config = folder / "gateway.toml"
+        self.config.write_text(
+            SETTINGS.format(
+                site=self.name,
+                sensors=sensors,
+                port=mqtt.port,
+                page=find_free_port(),
+                words=database.words,
+                lease_s=LEASE_S,
+            )
+        )
+        self.receipts: dict[str, float] = {}  # device, and when the first one came
+        self._rounds: list[bytes] = []
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._pump = Pump("site")
+        topics = [self._topic, wire.topic(self.name, "+", "receipt")]
+        self.link = Link(
+            mqtt, f"devices-{self.name}", self._pump, subscribe=topics, on_message=self._came
+        ).wait()
+
+    def _came(self, link: Link, message: Message) -> None:
+        link.ack(message)
+        if message.topic.endswith("/receipt"):
+            self.receipts.setdefault(message.topic.split("/")[3], time.monotonic())
+        elif message.payload:
+            self._rounds.append(message.payload)
+
+    def start(self, *words: str, before: str = "") -> subprocess.Popen[bytes]:
+        """Run the command itself, after these statements, in a process; its log is in a file."""
+        given = [*words, "--config", str(self.config)]
+        code = f"{before}\nfrom gateway.cli import main\nmain({given!r})"
+        with Path(self.folder, f"{len(self._children)}.log").open("wb") as log:
+            child = processes.Child([sys.executable, "-c", code], stdout=log, stderr=log)
+        self._children.append(child)
+        return child
+
+    def log(self, child: subprocess.Popen[bytes]) -> str:
+        """Return what a child has said so far."""
+        return Path(self.folder, f"{self._children.index(child)}.log").read_text()
+
+    def listening(self, *children: subprocess.Popen[bytes]) -> set[int]:
+        """Return the parts that these have subscribed for since they were started."""
+        said = "".join(self.log(child) for child in children)
+        return set(map(int, re.findall(r'"part": (\d+), "event": "a part listens"', said)))
+
+    def asked(self, number: int = 0) -> tuple[bytes, dict[str, bytes]]:
+        """Return the name of a round, once it is out, and what every device answers."""
+        assert eventually(lambda: len(self._rounds) > number)
+        message = self._rounds[number]
+        plan = wire.unpack_round(message, self.made.secrets.site_key, self._topic)
+        params = thermal.Params(*plan.params)
+        limits = Limits(1, params.exponent, 1, params.variance, 10**9, 0)
+        budgets.provision(self.made, limits, self.place)
+        frames = {
+            who.name: Node(who, budget).answer(message, lambda _params: [1000])
+            for who, budget in budgets.boot(self.made.secrets, self.place).devices
+        }
+        self.plan = plan
+        return wire.name_of(plan), frames
+
+    def say(self, frames: dict[str, bytes]) -> None:
+        """Let devices answer."""
+        for name, frame in frames.items():
+            self.link.publish(wire.topic(self.name, name, "data"), frame)
+
+    def payloads(self, frames: dict[str, bytes]) -> list[list[int]]:
+        """Return what is in frames, by the devices' names."""
+        found = []
+        for name, frame in sorted(frames.items()):
+            topic, key = wire.topic(self.name, name, "data"), self.devices.by_name[name].mac_key
+            found.append(post.unpack_report(frame, key, topic, name).payload)
+        return found
+
+    def close(self) -> None:
+        for child in self._children:
+            child.send_signal(signal.SIGCONT)
+            child.kill()
+            child.wait()
+        self.link.close()
+        self._pump.close()
+
+
+@pytest.fixture
+def site(mosquitto: Mqtt, database: Database, tmp_path: Path) -> Iterator[Callable[[int], Site]]:
+    """Return what makes a site of so many devices; its processes are ended afterwards."""
+    made: list[Site] = []
+
+    def make(sensors: int) -> Site:
+        made.append(Site(tmp_path, mosquitto, database, sensors))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()

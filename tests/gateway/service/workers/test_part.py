@@ -1,0 +1,194 @@
+"""What a part's session hears: exactly its devices, whoever comes and goes."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from edge import wire
+from gateway.service.mqtt.pump import Pump
+from gateway.service.mqtt.service import Link
+from gateway.service.workers.parts import devices_of, part_of, retire, session_of, topics_of
+from gateway.service.workers.roll import unique_name
+from gateway.service.workers.worker import Worker, share_of
+from gateway.settings.deployment import Deployment
+from gateway.settings.operating import Mqtt
+from gateway.store.store import Store
+from tests.waiting import eventually
+
+PARTITIONS = 3
+
+
+@pytest.fixture
+def deployment(mosquitto: Mqtt, store: Store) -> Deployment:
+    """Return a deployment of three parts."""
+    return Deployment(
+        site={"name": "testsite"},
+        room={"cells": 24},
+        heat={"spread_m2": 0.05},
+        sensors={"count": 4},
+        privacy={"epsilon": "1/1", "delta": "1/100000"},
+        mqtt={"port": mosquitto.port, "insecure": True},
+        store={"postgresql": store.place.words},  # type: ignore[union-attr]
+        workers={"partitions": PARTITIONS, "lease_s": 2},
+    )
+
+
+@contextmanager
+def speaking(mosquitto: Mqtt) -> Iterator[Callable[[str], None]]:
+    """Return what says something, that is no frame, on a topic."""
+    with Pump("voice") as pump:
+        link = Link(mosquitto, "voice", pump, lasting=False).wait()
+        yield lambda topic: link.publish(topic, b"nonsense")
+        assert link.sent(5)
+        link.close()
+
+
+def heard(store: Store) -> list[str]:
+    """Return the devices from whose topics something came, each time that it did."""
+    return sorted(letter.topic.split("/")[3] for letter in store.refused(1000))
+
+
+@pytest.mark.long
+def test_every_device_is_heard_once_by_two_workers(
+    deployment: Deployment,
+    mosquitto: Mqtt,
+    store: Store,
+    home: Any,
+) -> None:
+    """Topics are split without a gap and without an overlap; strangers are not heard at all."""
+    names = sorted(home.devices.by_name)
+    with ExitStack() as stack:
+        two = [
+            stack.enter_context(Worker(deployment, home.devices, unique_name(name), store))
+            for name in ("ada", "bob")
+        ]
+        assert eventually(lambda: sorted(p for one in two for p in one.parts) == [0, 1, 2])
+        say = stack.enter_context(speaking(mosquitto))
+        assert eventually(lambda: all(_subscribed(one) for one in two))
+        for name in [*names, "stranger"]:
+            say(wire.topic(home.devices.site, name, "data"))
+        assert eventually(lambda: len(heard(store)) >= len(names))
+    assert heard(store) == names
+
+
+@pytest.mark.long
+def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_is_not(
+    deployment: Deployment,
+    mosquitto: Mqtt,
+    store: Store,
+    home: Any,
+) -> None:
+    """The session at the broker has exactly the topics of today's devices, over a restart too."""
+    names = sorted(home.devices.by_name)
+    few = home.devices._replace(by_name={name: home.devices.by_name[name] for name in names[:2]})
+    rest = home.devices._replace(by_name={name: home.devices.by_name[name] for name in names[2:]})
+    with speaking(mosquitto) as say, Worker(deployment, few, unique_name("ada"), store) as worker:
+        assert eventually(lambda: _subscribed(worker) and len(worker.parts) == PARTITIONS)
+        worker.reload(rest)
+        assert eventually(lambda: _knows(worker, rest) and _subscribed(worker))
+        for name in names:
+            say(wire.topic(home.devices.site, name, "data"))
+        assert eventually(lambda: len(heard(store)) >= 2)
+    assert heard(store) == names[2:]
+    # What comes while nobody works waits for the topics of today, and for no others.
+    with speaking(mosquitto) as say:
+        for name in names:
+            say(wire.topic(home.devices.site, name, "data"))
+    with Worker(deployment, home.devices, unique_name("bob"), store) as worker:
+        assert eventually(lambda: len(heard(store)) >= 4)
+        assert eventually(lambda: _subscribed(worker))
+    assert heard(store) == sorted(2 * names[2:])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("may", [False, True])
+def test_who_may_not_connect_does_not_throw_its_heir_off_the_broker(
+    mosquitto: Mqtt, may: bool
+) -> None:
+    """A part's session has one name: without the question the old holder takes it back."""
+    ours = [True]
+    losses: list[str] = []
+    with Pump("old") as pump, Pump("new") as other:
+        old = Link(mosquitto, "one-name", pump, may_connect=lambda: ours[0]).wait()
+        ours[0] = may
+        heir = Link(
+            mosquitto,
+            "one-name",
+            other,
+            on_state=lambda up, why: None if up else losses.append(why),
+        ).wait()
+        time.sleep(1.5)
+        assert bool(losses) == may
+        ours[0] = False
+        for link in (heir, old):
+            link.close(0.1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_sessions_of_parts_that_are_no_more_are_ended_at_the_broker(
+    deployment: Deployment, mosquitto: Mqtt, store: Store, home: Any, partitions: int
+) -> None:
+    """Else the broker would go on filling queues that nobody comes for."""
+    with Worker(deployment, home.devices, unique_name("ada"), store) as worker:
+        assert eventually(lambda: len(worker.parts) == PARTITIONS and _subscribed(worker))
+        fewer = deployment.workers.model_copy(update={"partitions": partitions})
+        changed = deployment.model_copy(update={"workers": fewer})
+        assert retire(changed, store) == []  # somebody is at work there
+    with speaking(mosquitto) as say:
+        for name in home.devices.by_name:
+            say(wire.topic(home.devices.site, name, "data"))
+    gone = [part for part in range(PARTITIONS) if partitions == 1 or part >= partitions]
+    assert retire(changed, store) == gone
+    assert retire(changed, store) == []
+    came: list[str] = []
+    with Pump("after") as pump:
+        for part in range(PARTITIONS):
+            name = session_of(deployment.site.name, part)
+            Link(
+                mosquitto, name, pump, on_message=lambda link, message: came.append(message.topic)
+            ).wait()
+        time.sleep(0.3)
+    kept = {name for name in home.devices.by_name if part_of(name, PARTITIONS) not in gone}
+    assert {topic.split("/")[3] for topic in came} == kept
+
+
+def test_parts_are_split_for_ever_and_evenly() -> None:
+    """Fixed for as long as there are sessions at brokers: these figures must not change."""
+    found = [part_of(f"node-{n:04}", 16) for n in range(10_000)]
+    assert found[:8] == [8, 2, 6, 15, 3, 15, 4, 6]
+    counts = [found.count(part) for part in range(16)]
+    assert min(counts) > 550, counts
+    assert max(counts) < 700, counts
+
+
+def test_topics_of_parts_are_all_topics_once(home: Any) -> None:
+    """A union without overlap, each under a session of its own."""
+    split = [topics_of(devices_of(home.devices, part, PARTITIONS)) for part in range(PARTITIONS)]
+    assert sorted(topic for topics in split for topic in topics) == topics_of(home.devices)
+    assert len({session_of("lab", part) for part in range(PARTITIONS)}) == PARTITIONS
+
+
+@pytest.mark.parametrize("workers", range(1, 9))
+@pytest.mark.parametrize("partitions", [1, 5, 16, 256])
+def test_shares_are_all_parts_and_even(workers: int, partitions: int) -> None:
+    """No part without a worker, no worker with two more than another."""
+    living = [f"worker-{n}" for n in range(workers)]
+    shares = [share_of(name, living, partitions) for name in living]
+    assert sum(shares) == partitions
+    assert max(shares) - min(shares) <= 1
+    fewer = [share_of(name, living[:-1], partitions) for name in living[:-1]]
+    assert all(more >= less for more, less in zip(fewer, shares, strict=False))
+    assert share_of("nobody", living, partitions) == 0
+
+
+def _subscribed(worker: Worker) -> bool:
+    return all(part._listens for part in worker._hands._parts.values())
+
+
+def _knows(worker: Worker, devices: Any) -> bool:
+    known = {name for part in worker._hands._parts.values() for name in part.devices.by_name}
+    return len(worker.parts) == PARTITIONS and known == set(devices.by_name)

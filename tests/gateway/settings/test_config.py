@@ -1,0 +1,262 @@
+"""The deployment file: the sample loads, and a fault names its place, its value and the need."""
+
+import re
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+
+import pytest
+
+from gateway.faults import OperatorFault
+from gateway.service.mqtt import access
+from gateway.settings import config
+from gateway.settings.operating import Mqtt
+from recovery.thermal.query import cell_m
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "gateway.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
+    """It is what everybody begins with."""
+    deployment = config.load(written(tmp_path, config.sample()))
+
+    query = config.query(deployment)
+    assert query.grid == ((80, 1), 250)
+    assert query.sensors == (50,)
+    assert (query.epsilon, query.delta) == ((8, 1), (1, 100_000))
+    assert query.step == Fraction(1, 128)
+    assert deployment.site.database == tmp_path / "heatveil.sqlite"
+
+
+ROOMS = {
+    "shorter": (80, "length_m = 4.0"),
+    "longer": (80, "length_m = 200.0"),
+    "coarse": (25, "length_m = 20.0"),
+    "the unit interval": (10, ""),
+    "a plane": ([40, 20], "length_m = 10.0"),
+    "a narrow plane": ([100, 3], "length_m = 50.0"),
+}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_whoever_changes_the_room_alone_is_served_or_told_what_else(
+    tmp_path: Path, room: str
+) -> None:
+    """The first line that a newcomer changes: one sentence at most, and what it says will do."""
+    cells, length = ROOMS[room]
+    text = config.sample().replace("cells = 80 ", f"cells = {cells} ")
+    text = text.replace("length_m = 20.0 ", length)
+    try:
+        query = config.query(config.load(written(tmp_path, text)))
+    except OperatorFault as told:
+        (instead,) = re.findall(r"Write count = (\[\d+, \d+\]|\d+)", str(told))
+        text = text.replace("count = 50 ", f"count = {instead} ")
+        query = config.query(config.load(written(tmp_path, text)))
+
+    assert query.grid.shape == (tuple(cells) if isinstance(cells, list) else (cells, 1))
+    assert 50 <= prod(query.sensors) <= 54
+    assert query.protect_distance_m >= max(0.5, cell_m(query.grid))  # never less than was asked
+
+
+def test_thermometers_in_columns_are_refused_along_a_line(tmp_path: Path) -> None:
+    """The other way round; where they stand is a fact that nobody may guess."""
+    text = config.sample().replace("count = 50 ", "count = [10, 5] ")
+
+    with pytest.raises(OperatorFault, match=r"Write count = 50$"):
+        config.query(config.load(written(tmp_path, text)))
+
+
+def test_noise_from_tables_is_asked_for_by_name_alone(tmp_path: Path) -> None:
+    """It is another promise, so nobody has it who has not said so; what has none is refused."""
+    text = config.sample()
+
+    assert config.query(config.load(written(tmp_path, text))).sampler == "exact"
+    asked = text.replace("# sampler", "sampler")
+    assert config.query(config.load(written(tmp_path, asked))).sampler == "table"
+    printed = asked.replace("gather_s = 30", 'calibration = "paper"')
+    with pytest.raises(OperatorFault, match="exact where the noise is stated or printed"):
+        config.query(config.load(written(tmp_path, printed)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("gather_s = 30", "gather = 30", ["[rounds] gather", "did you mean gather_s?"]),
+        ("[heat]", "[heet]", ["[heet]", "did you mean heat?"]),
+        ('epsilon = "8/1"', "epsilon = 0.5", ["[privacy] epsilon is 0.5", "write 1/2, so"]),
+        ('epsilon = "8/1"', 'epsilon = "0.5"', ["[privacy] epsilon", "ratio"]),
+        ('delta = "1/100000"', 'delta = "-1/9"', ["[privacy] delta", "ratio"]),
+        ("readings = 24", "readings = 0", ["[privacy] readings is 0", "greater than or equal"]),
+        ("spread_m2 = 4.0", "spread_m2 = -1", ["[heat] spread_m2 is -1", "greater than 0"]),
+        ("spread_m2 = 4.0", "spread_m2 = nan", ["[heat] spread_m2", "finite"]),
+        (
+            "length_m = 20.0",
+            "length_m = 20.0001",
+            ["[room]", "whole millimetres", "20 m would do"],
+        ),
+        ("cells = 80", "cells = [10, 0]", ["[room] cells", "greater than or equal to 1"]),
+        ("count = 50", "", ["[sensors] count is missing"]),
+        ("port = 8883", "port = 99999", ["[mqtt] port is 99999", "less than or equal to 65535"]),
+        ("# insecure = true", "insecure = true", ["[mqtt]", "in the clear", "remove one"]),
+        (
+            "keyholder = false",
+            'keyholder = "no"',
+            ["[privacy] keyholder is 'no'", "true or false"],
+        ),
+        ("keyholder = false", "keyholder = 1", ["[privacy] keyholder is 1", "true or false"]),
+        ("# insecure = true", 'insecure = "yes"', ["[mqtt] insecure is 'yes'", "true or false"]),
+        ('name = "lab"', 'name = "lab/#"', ["[site] name is 'lab/#'", "letters, digits"]),
+        ("# sampler =", "sampler = 5 #", ["[rounds] sampler is 5", "'exact' or 'table'"]),
+        ('walls = "insulated"', 'walls = "brick"', ["[room] walls is 'brick'", "insulated"]),
+        (
+            "# furniture = [[10,",
+            "furniture = [[-1,",
+            ["[room] furniture", "greater than or equal"],
+        ),
+        ('estimator = "auto"', 'estimator = "magic"', ["[rounds] estimator is 'magic'", "lasso"]),
+        ("[site]", "[site", ["cannot be read", "TOML"]),
+    ],
+)
+def test_a_fault_in_the_file_is_one_line_that_says_where_and_what(
+    tmp_path: Path, old: str, new: str, words: list[str]
+) -> None:
+    """Nothing starts on a guess, and nobody has to read our code to mend it."""
+    assert old in config.sample()
+    path = written(tmp_path, config.sample().replace(old, new, 1))
+    with pytest.raises(OperatorFault) as caught:
+        config.load(path)
+
+    said = str(caught.value)
+    assert str(path) in said
+    assert "\n" not in said
+    for word in words:
+        assert word in said
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    """Mending them one start at a time would be tedious."""
+    text = config.sample().replace("port = 8883", "port = 0").replace("every_s", "each_s")
+    with pytest.raises(OperatorFault) as caught:
+        config.load(written(tmp_path, text))
+
+    assert "[mqtt] port" in str(caught.value)
+    assert "[rounds] each_s" in str(caught.value)
+
+
+def test_a_missing_or_garbled_file_is_one_line_too(tmp_path: Path) -> None:
+    """A path mistyped, a picture given for a text."""
+    with pytest.raises(OperatorFault, match="No such file.*config --sample > nowhere.toml"):
+        config.load(tmp_path / "nowhere.toml")
+    (tmp_path / "picture.toml").write_bytes(b"\x89PNG\xff\xfe")
+    with pytest.raises(OperatorFault, match="cannot be read"):
+        config.load(tmp_path / "picture.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"1/100000"', '"2/1"'),  # delta has to be below one
+        ("# furniture = [[10, 0, 4, 1]]", "furniture = [[78, 0, 4, 1]]"),  # of 80 cells
+        ("# sources = 2", "sources = 9"),  # above sources_max
+    ],
+)
+def test_values_that_do_not_go_together_are_the_operators_fault(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    """Each is well formed, but there is no such room or promise."""
+    assert old in config.sample()
+    path = written(tmp_path, config.sample().replace(old, new))
+    with pytest.raises(OperatorFault, match="cannot be served"):
+        config.query(config.load(path))
+
+
+def test_the_environment_stands_above_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container gets its broker this way, and keeps the rest of the file."""
+    monkeypatch.setenv("HEATVEIL_MQTT__HOST", "broker.example")
+
+    deployment = config.load(written(tmp_path, config.sample()))
+
+    assert deployment.mqtt.host == "broker.example"
+    assert deployment.mqtt.port == 8883
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("HEATVEIL_MQTT__PORT", "x", "[mqtt] port (from the environment: HEATVEIL_MQTT__PORT)"),
+        ("HEATVEIL_MQTT__PROT", "1", "HEATVEIL_MQTT__PROT) is not a name known here; did you"),
+        ("HEATVEIL_MQTTT__HOST", "x", "MQTTT is no table of a deployment file"),
+        ("HEATVEIL_MQTT_HOST", "x", "Name it HEATVEIL_MQTT__HOST, or unset it"),
+        ("heatveil_mqtt_port", "1", "Name it HEATVEIL_MQTT__PORT, or unset it"),
+        ("HEATVEIL_HEAT", "warm", "a table as a whole would have to be JSON"),
+    ],
+)
+def test_what_is_wrong_in_the_environment_is_not_blamed_on_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, words: str
+) -> None:
+    """Or passed over: a misspelled broker would leave the file's, and nobody would know why."""
+    path = written(tmp_path, config.sample())
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(OperatorFault) as caught:
+        config.load(path)
+
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_variables_that_are_no_tables_are_let_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HEATVEIL_LOG, and what others call theirs."""
+    for name in ("HEATVEIL_LOG", "HEATVEIL_DATA", "HEATVEILS_MQTT__HOST", "MQTT__HOST"):
+        monkeypatch.setenv(name, "info")
+
+    assert config.load(written(tmp_path, config.sample())).mqtt.host == "127.0.0.1"
+
+
+@pytest.mark.parametrize(("text", "means"), [("true", True), ("false", False)])
+def test_the_environment_can_turn_a_switch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, means: bool
+) -> None:
+    """There are only texts in it, and two of them are clear."""
+    monkeypatch.setenv("HEATVEIL_PRIVACY__KEYHOLDER", text)
+    path = written(tmp_path, config.sample())
+
+    assert config.load(path).privacy.keyholder is means
+    monkeypatch.setenv("HEATVEIL_PRIVACY__KEYHOLDER", "yes")
+    with pytest.raises(OperatorFault, match=r"KEYHOLDER\) is 'yes': it should be true"):
+        config.load(path)
+
+
+def test_secrets_for_the_broker_come_from_files(tmp_path: Path) -> None:
+    """A password in the deployment file would be in every backup of it."""
+    (tmp_path / "password").write_text("sesame\n")
+    (tmp_path / "ca.pem").write_text("no certificate")
+
+    assert access.password(Mqtt(password_file=tmp_path / "password")) == "sesame"
+    assert access.password(Mqtt()) is None
+    assert access.tls(Mqtt(insecure=True)) is None
+    with pytest.raises(OperatorFault, match="password_file .*nowhere"):
+        access.password(Mqtt(password_file=tmp_path / "nowhere"))
+    with pytest.raises(OperatorFault, match=r"ca_file .*ca\.pem"):
+        access.tls(Mqtt(ca_file=tmp_path / "ca.pem"))
+
+
+def test_a_background_is_asked_for_in_the_file(tmp_path: Path) -> None:
+    """Each of the three ways, as the comments of the sample say."""
+    text = config.sample().replace("# background = ", "background = ")
+    gateway = text.replace("# background_k", "background_k").replace("# empty_r", "empty_r")
+    following = text.replace('"gateway"  ', '"following"').replace("# slew", "slew")
+    queries = [config.query(config.load(written(tmp_path, one))) for one in (gateway, following)]
+
+    assert [query.background for query in queries] == ["gateway", "following"]
+    assert (queries[0].background_k, queries[0].empty_readings) == (3.0, 6)
+    assert queries[1].slew == Fraction(1, 1000)
+    with pytest.raises(OperatorFault, match="background_k is 0.0 but must be"):
+        config.query(config.load(written(tmp_path, text)))

@@ -1,0 +1,249 @@
+"""A deployment whose room has a file: what that says is taken, and nothing is said twice."""
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edge.records import Release
+from gateway.cli.recover import as_public
+from gateway.faults import OperatorFault
+from gateway.mechanisms.thermal.calibrate import calibrate
+from gateway.mechanisms.thermal.calibrate_numbers import map_line, tried
+from gateway.mechanisms.thermal.world import Room, scene_of
+from gateway.service.ledger import check_terms, terms
+from gateway.service.solver import Solver
+from gateway.settings import config
+from physics.response import Response
+from recovery.maps.heatmap import Heatmap
+from recovery.thermal import plan
+
+ROOM = """
+[room]
+name = "small"
+size_m = [3.0, 2.0]
+height_m = 2.5
+cell_mm = 250
+mixing_m2_per_s = 0.005
+air_changes_per_h = 1.0
+supply_c = 20.0
+capacity_factor = 6
+baseline_c = 20.0
+start = "00:00"
+duration_h = 1
+step_s = 60
+
+[north]
+u_w_per_m2k = 1.0
+outside_c = 20.0
+
+[south]
+u_w_per_m2k = 1.0
+outside_c = 20.0
+
+[west]
+u_w_per_m2k = 1.0
+outside_c = 20.0
+
+[east]
+u_w_per_m2k = 1.0
+outside_c = 20.0
+
+[thermometers]
+kind = "tmp117"
+count = [3, 2]
+
+[privacy]
+epsilon = "8/1"
+delta = "1/100000"
+protect_distance_m = 0.5
+readings = 1
+every_min = 30
+background = "recorded"
+people_max = 2
+power_max_w = 80
+"""
+DEPLOYED = """
+[room]
+plan = "small.toml"
+
+[privacy]
+epsilon = "8/1"
+delta = "1/100000"
+protect_distance_m = 0.5
+"""
+
+
+def deployed(tmp_path: Path, more: str = "", room: str = ROOM) -> Path:
+    (tmp_path / "small.toml").write_text(room)
+    path = tmp_path / "gateway.toml"
+    path.write_text(DEPLOYED + more)
+    return path
+
+
+@pytest.mark.long
+def test_the_room_file_gives_cells_sensors_converter_and_response(tmp_path: Path) -> None:
+    deployment = config.load(deployed(tmp_path))
+    query = config.query(deployment)
+
+    assert query.grid == ((12, 8), 250)
+    assert query.sensors == (6,)
+    assert query.step == Fraction(1, 128)
+    assert (query.intensity_max, query.sources_max) == (80.0, 2)
+    assert query.spread_m2 == math.inf
+    assert query.response is config.query(deployment).response
+    found = tried(query, lambda stage: None)
+    assert found is not None
+    assert found.off is None or found.off < found.blind
+    made = calibrate(query, every_s=None, as_json=True, plot=None, inputs=[], stage=print)
+    numbers = json.loads("\n".join(made.lines))
+    assert numbers["what_if"][0]["spread_m2"] is None
+    assert query.response is not None
+    assert query.response.digest in numbers["neighbours"]
+    with pytest.raises(OperatorFault, match="--published"):
+        as_public(query, ())
+
+
+@pytest.mark.long
+def test_the_process_that_draws_maps_gets_the_response_too(tmp_path: Path) -> None:
+    """It is another process, and a virtual fleet's room warms its thermometers in watts."""
+    query = config.query(config.load(deployed(tmp_path)))
+    world = np.random.default_rng(2)
+    room = Room(query, scene_of(query, None, 1, world), world)
+    round = plan(query, ())
+    assert round is not None
+    values = [reading.values[0] for reading in room.readings(round)]
+    with Solver(30.0) as solver:
+        drawn = solver.recover("thermal", query, [Release(round, values, len(values))])
+
+    assert room.temperatures.max() > 1
+    assert isinstance(drawn, Heatmap)
+    assert drawn.mass.shape == (8, 12)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("[heat]\nspread_m2 = 1.0\n", "[heat] spread_m2 stands beside"),
+        ("[sensors]\ncount = 6\n", "[sensors] count stands beside"),
+        ("[sensors]\ndrift_sd = 0.1\n", "[sensors] drift_sd stands beside"),
+        ('[rounds]\ncalibration = "paper"\n', "[rounds] calibration stands beside"),
+        ("[heat]\nintensity_max = 40.0\n", "[heat] intensity_max is 40.0 and the room file"),
+    ],
+)
+def test_what_is_said_twice_is_refused(tmp_path: Path, more: str, words: str) -> None:
+    """Noise for one of two rooms would not hide what the other shows."""
+    with pytest.raises(OperatorFault) as caught:
+        config.load(deployed(tmp_path, more))
+    assert words in str(caught.value)
+
+
+def test_an_array_is_not_left_out_of_the_noise(tmp_path: Path) -> None:
+    """Its pixels would be sent too, and the noise made for the thermometers alone."""
+    array = '[[array]]\nkind = "grideye"\nat_m = [1.5, 1]\nheight_m = 2.4\n'
+    with pytest.raises(OperatorFault, match="and 1 arrays, but must have thermometers"):
+        config.load(deployed(tmp_path, room=ROOM.replace("[privacy]", array + "\n[privacy]")))
+
+
+def test_what_agrees_may_be_said_twice(tmp_path: Path) -> None:
+    """A watt is a watt, with a point or without."""
+    query = config.query(config.load(deployed(tmp_path, "[heat]\nintensity_max = 80.0\n")))
+
+    assert query.intensity_max == 80
+
+
+def test_the_response_is_for_the_distance_that_the_deployment_protects(tmp_path: Path) -> None:
+    """Nearer than that paths are compared cell by cell, and the noise is for two cells here."""
+    query = config.query(config.load(deployed(tmp_path)))
+    assert query.response is not None
+
+    assert {1, 2} <= set(query.response.far_cells)
+    changes = query.response.changes
+    assert changes.joint[query.response.within(2)] > 1.2 * changes.joint[0]
+
+
+def test_a_wrong_room_file_is_told_of_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(OperatorFault, match=r"small\.toml.*line"):
+        config.load(deployed(tmp_path, room=ROOM.replace("cell_mm = 250", "cell_mm = 0")))
+    path = deployed(tmp_path)
+    (tmp_path / "small.toml").unlink()
+    with pytest.raises(OperatorFault, match="cannot be read"):
+        config.load(path)
+
+
+def test_a_room_file_that_changes_makes_another_response(tmp_path: Path) -> None:
+    """Stale noise would be for a room that is no more."""
+    path = deployed(tmp_path)
+    first = config.query(config.load(path)).response
+    (tmp_path / "small.toml").write_text(ROOM.replace("0.005", "0.0040"))
+    query = config.query(config.load(path))
+    second = query.response
+
+    assert first is not None
+    assert second is not None
+    assert first.digest != second.digest
+    promised = [
+        terms(made.guarantee)
+        for response in (first, second)
+        if (made := plan(replace(query, response=response), ()))
+    ]
+    with pytest.raises(OperatorFault, match="promises something else than its database"):
+        check_terms(*promised)
+    assert not np.allclose(first.operator, second.operator)
+    (tmp_path / "small.toml").write_text(ROOM + "through_walls = false\n")
+    on_foot = config.query(config.load(path)).response
+    assert on_foot is not None
+    assert (first.through_walls, on_foot.through_walls) == (True, False)
+    assert on_foot.digest != first.digest
+
+
+@pytest.mark.long
+def test_a_table_that_counts_walls_otherwise_than_the_promise_says_so(tmp_path: Path) -> None:
+    """By ways through air or through walls; and beyond the room there is no further."""
+    said = {}
+    for way in ("true", "false"):
+        path = deployed(tmp_path, room=ROOM + f"through_walls = {way}\n")
+        query = config.query(config.load(path))
+        made = calibrate(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
+        said[way] = "\n".join(made.lines)
+        (whole,) = [line for line in made.lines if line.endswith("anywhere in the room")]
+        assert math.hypot(3, 2) <= float(whole.split()[2]) < math.hypot(3, 2) + 0.25
+
+    assert "displaced by ways through air" in said["false"]
+    assert "found of all lags together" in said["false"]
+    assert "displaced through walls too" in said["true"]
+    assert "heatveil simulate, on the room's file" in map_line(query, None)
+
+
+@pytest.mark.long
+def test_what_proves_the_noise_is_found_once_and_kept_beside_the_room(tmp_path: Path) -> None:
+    """Elsewhere it gives the same noise; spoilt it gives more, and the table says so."""
+
+    def loaded(folder: str) -> tuple[Path, Response]:
+        (tmp_path / folder).mkdir()
+        path = deployed(tmp_path / folder, room=ROOM + "through_walls = false\n")
+        for kept in tmp_path.glob("*.bound"):
+            (path.parent / kept.name).write_bytes(kept.read_bytes())
+        made = config.query(config.load(path)).response
+        assert made is not None
+        return path, made
+
+    path, first = loaded("first")
+    (kept,) = path.parent.glob("small.*.bound")
+    assert first.digest in kept.name
+    again = tmp_path / kept.name
+    again.write_bytes(kept.read_bytes())
+    stamp = again.read_bytes()
+    path, moved = loaded("moved")
+    assert (moved.changes.joint == first.changes.joint).all()
+    assert (path.parent / kept.name).read_bytes() == stamp
+    again.write_bytes(b"spoilt")
+    path, spoilt = loaded("spoilt")
+    assert (spoilt.changes.joint >= first.changes.joint).all()
+    query = config.query(config.load(path))
+    made = calibrate(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
+    assert "each lag at its worst" in " ".join(made.lines)

@@ -1,0 +1,366 @@
+"""What the store has said yes to is on the disk, once, and nothing half-done is."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from gateway.faults import OperatorFault, ReplacedFault
+from gateway.service.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, digest
+from gateway.service.ledger import Charge, terms
+from gateway.store import message_rows
+from gateway.store import message_rows as rows
+from gateway.store.places import Place
+from gateway.store.store import Store
+from tests import processes
+
+NAME = b"\x00\x01\x02\x03"
+KEY, NEW_KEY = b"key1", b"key2"
+RHO = Fraction(1, 7)
+
+
+def kept(seq: int, device: str = "north", round: bytes | None = None) -> Kept:
+    return Kept(device, 1, seq, round or seq.to_bytes(4, "big"), b"frame %d" % seq, KEY)
+
+
+def asked(plan: Any, name: bytes = NAME) -> Asked:
+    return Asked(b"P" + name[1:], name, plan, b"message", RHO)
+
+
+@pytest.mark.long
+def test_what_was_kept_is_found_after_the_store_was_opened_again(place: Place, home: Any) -> None:
+    """A restart must find the round, its price, its answers, its release and its map."""
+    plan = home.round(3)
+    store = Store(place, "lab")
+    store.open_round(asked(plan), Fraction(1))
+    store.keep([kept(5, round=NAME)], [DeadLetter("a/topic", "why", b"bytes")])
+    store.close_round(NAME, [None, 4, -5], 2)
+    store.keep_map(NAME, "{}")
+    store.close()
+
+    store = Store(place, "lab")
+
+    assert store.charges() == (Charge(RHO),)
+    assert store.answers(NAME) == [("north", b"frame 5")]
+    assert (store.answered_s(NAME) or 0) >= (store.opened_s(NAME) or 0) > 0
+    assert store.newest() == {("north", KEY): (1, 5)}
+    assert store.release(NAME) == ([None, 4, -5], 2)
+    assert store.map_of(NAME) == "{}"
+    assert store.refused() == [DeadLetter("a/topic", "why", b"bytes")]
+    store.close()
+
+
+@pytest.mark.long
+def test_a_ledger_that_knows_less_than_it_did_is_not_charged(store: Store, home: Any) -> None:
+    """Another was put in its place, whatever its file is called: what was spent is not in it."""
+    for number in (1, 2):
+        name = number.to_bytes(4, "big")
+        store.open_round(asked(home.round(number), name), Fraction(1))
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM charges")
+
+    with pytest.raises(ReplacedFault):
+        store.open_round(asked(home.round(3), b"0003"), Fraction(1))
+    assert store.charges() == ()
+
+
+@pytest.mark.long
+def test_a_round_is_charged_once_however_often_it_is_opened(store: Store, home: Any) -> None:
+    """A gateway that died in the middle opens the same round again and owes nothing more."""
+    for _ in range(3):
+        assert store.open_round(asked(home.round()), RHO) == ""
+
+    assert store.charges() == (Charge(RHO),)
+
+
+def test_a_round_over_the_budget_leaves_no_trace(store: Store, home: Any) -> None:
+    """It was not asked, so it must not be charged, and not be taken for asked later."""
+    store.open_round(asked(home.round()), RHO)
+
+    why = store.open_round(asked(home.round(2), b"next"), RHO)
+
+    assert "round 2 asks" in why
+    assert store.charges() == (Charge(RHO),)
+
+
+def test_round_numbers_only_go_up_whatever_is_planned(store: Store, home: Any) -> None:
+    """Another plan begins at one again, but its devices have passed that number."""
+    first = b"P\x01\x02\x03"
+    assert store.number_of(first) == 1
+    store.open_round(asked(home.round(1)), Fraction(1))
+
+    assert store.number_of(first) == 1
+    assert store.number_of(b"else") == 2
+
+
+def test_a_batch_is_kept_whole_or_not_at_all(store: Store) -> None:
+    """Half a batch that was acknowledged whole would be a loss."""
+    store.keep([kept(1)])
+    again = [Again(NAME, Charge(RHO), b"")]
+    with pytest.raises(IntegrityError):
+        store.keep([kept(2), kept(3), kept(1)], [DeadLetter("t", "why", b"")], again)
+
+    assert store.newest() == {("north", KEY): (1, 1)}
+    assert store.refused() == []
+    assert store.charges() == ()
+
+
+def test_the_messages_of_a_large_batch_are_found(store: Store) -> None:
+    """Five hundred keys in one question."""
+    store.keep([kept(seq) for seq in range(1000)])
+
+    found = store.known([("north", KEY, 1, seq) for seq in range(500, 1500)], []).seen
+
+    assert found == {
+        ("north", KEY, 1, seq): {digest(b"frame %d" % seq): True} for seq in range(500, 1000)
+    }
+    assert store.known([], []).seen == {}
+
+
+def test_the_newest_numbers_are_those_of_the_latest_boot(store: Store) -> None:
+    """A device that was restarted counts from one again."""
+    store.keep([kept(9), kept(4)._replace(epoch=2, round=b"abcd"), kept(7, "south", b"efgh")])
+
+    assert store.newest() == {("north", KEY): (2, 4), ("south", KEY): (1, 7)}
+
+
+def test_numbers_are_used_up_by_what_does_not_count_too(store: Store, place: Place) -> None:
+    """Or a device whose answers came late could go back behind them, and no one would know."""
+    late = Heard("north", 3, 2, NAME, b"late", KEY)
+    store.keep([kept(1)], [], [], [late, late._replace(device="south", epoch=1)])
+    store.keep([kept(2)])  # behind: it does not set the newest back
+    store.close()
+    found = Store(place, "lab")
+
+    assert found.newest() == {("north", KEY): (3, 2), ("south", KEY): (1, 2)}
+    known = found.known([("north", KEY, 3, 2)], [(NAME, "north"), (NAME, "east")])
+    assert known.seen == {("north", KEY, 3, 2): {digest(b"late"): False}}
+    assert known.answered == {(NAME, "north")}
+    found.close()
+
+
+def test_a_new_key_begins_its_numbers_anew(store: Store) -> None:
+    """The way out of every alarm is a new key; its first message must not be refused for it."""
+    store.keep([kept(9)._replace(epoch=7)])
+    store.keep([kept(1, round=b"next")._replace(key_id=NEW_KEY)])
+
+    assert store.newest() == {("north", KEY): (7, 9), ("north", NEW_KEY): (1, 1)}
+
+
+def test_alarms_are_there_until_the_device_has_a_new_key(store: Store, place: Place) -> None:
+    """A gateway that was restarted at night must not have forgotten the evening's alarm."""
+    first, second = Alarm("north", KEY, "set back"), Alarm("north", KEY, "other bytes")
+    store.keep([], [], [], [], [first, second, Alarm("south", KEY, "set back")])
+    store.keep([], [], [], [], [first])
+    store.close()
+    found = Store(place, "lab")
+
+    assert found.alarms() == {("north", KEY): ("set back", 3), ("south", KEY): ("set back", 1)}
+    found.close()
+
+
+def test_what_was_heard_does_not_fill_the_disk(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device gone mad signs nonsense for ever; its newest numbers are not forgotten with it."""
+    monkeypatch.setattr(rows, "HEARD_KEPT", 10)
+    for first in (1, 9, 17):
+        store.keep([], [], [], [Heard("north", 1, first + n, NAME, b"x", KEY) for n in range(8)])
+    keys = [("north", KEY, 1, seq) for seq in range(1, 25)]
+
+    assert sorted(key[3] for key in store.known(keys, []).seen) == list(range(15, 25))
+    assert store.newest() == {("north", KEY): (1, 24)}
+
+
+def test_a_round_under_another_promise_is_not_added_to_the_ledger(
+    store: Store, home: Any, place: Place
+) -> None:
+    """A price for half a metre and one for five do not add up to a price of anything."""
+    store.open_round(asked(home.round(1)), Fraction(1))
+    other = home.round(2)
+    other = other._replace(guarantee=other.guarantee._replace(neighbours="two sources move"))
+    with pytest.raises(OperatorFault) as caught:
+        store.open_round(asked(other, b"next"), Fraction(1))
+    said = str(caught.value)
+    store.close()
+
+    assert "charged for: two sources move, and not one source moves;" in said
+    assert "[site] database" in said
+    found = Store(place, "lab")
+    with pytest.raises(OperatorFault):
+        found.open_round(asked(other, b"next"), Fraction(1))
+    assert found.charges() == (Charge(RHO),)
+    found.close()
+
+
+def test_a_smaller_budget_for_the_same_promise_takes_along_what_was_spent(
+    store: Store, home: Any
+) -> None:
+    """Epsilon and readings may fall: each price stays what it was, and they add up."""
+    store.open_round(asked(home.round(1)), Fraction(1))
+    more = home.round(2)
+    promise = more.guarantee._replace(epsilon=(1, 4), unit="a week", rho=(1, 3))
+
+    assert store.open_round(asked(more._replace(guarantee=promise), b"next"), 2 * RHO) == ""
+    assert len(store.charges()) == 2
+
+
+def test_a_budget_that_was_promised_is_never_raised(store: Store, home: Any, place: Place) -> None:
+    """Else the page would say, once it is set back, that more was spent than was promised."""
+    plan = home.round(1)
+    promised = terms(plan.guarantee)
+    store.check(promised, 9 * RHO)  # nothing was spent: nobody was promised anything yet
+    store.open_round(asked(plan), 3 * RHO)
+    store.check(promised, 3 * RHO)
+    store.check(promised, 2 * RHO)  # smaller: from now on it is this
+    store.close()
+    found = Store(place, "lab")
+
+    for more in (3 * RHO, 2 * RHO + Fraction(1, 10**30)):
+        with pytest.raises(OperatorFault, match="in a new folder"):
+            found.check(promised, more)
+        with pytest.raises(OperatorFault, match="was promised"):
+            found.open_round(asked(home.round(2), b"next"), more)
+    assert found.charges() == (Charge(RHO),)
+    assert found.open_round(asked(home.round(2), b"next"), 2 * RHO) == ""
+    found.close()
+
+
+def test_what_a_statement_carried_is_not_in_its_error(store: Store) -> None:
+    """Errors go to logs, and logs to places that nobody reviews."""
+    store.keep([kept(1)])
+    with pytest.raises(IntegrityError) as caught:
+        store.keep([kept(1)._replace(frame=b"what nobody may read")])
+
+    assert "nobody may read" not in str(caught.value)
+    assert "nobody may read" not in repr(caught.value)
+
+
+def test_dead_letters_do_not_fill_the_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device gone mad sends them for ever; the newest are kept, and the beginning of each."""
+    monkeypatch.setattr(message_rows, "REFUSED_EACH", 10)
+    store.keep([], [DeadLetter("quiet", "evidence", b"y")])
+    for first in (0, 8, 16):
+        letters = [DeadLetter("loud", str(first + n), b"x" * 10_000) for n in range(8)]
+        store.keep([], letters)
+
+    found = store.refused()
+    assert [letter.why for letter in found] == [*(str(n) for n in range(23, 13, -1)), "evidence"]
+    assert [len(letter.frame) for letter in found] == [message_rows.EVIDENCE_BYTES] * 10 + [1]
+
+
+def test_many_topics_do_not_fill_the_disk_either(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may write anywhere could take a new topic for each message."""
+    monkeypatch.setattr(message_rows, "REFUSED_KEPT", 10)
+    for n in range(24):
+        store.keep([], [DeadLetter(f"topic {n}", str(n), b"x")])
+
+    assert [letter.why for letter in store.refused()] == [str(n) for n in range(23, 13, -1)]
+
+
+@pytest.mark.parametrize("content", [b"not a database at all, whatever its name says", None])
+def test_a_file_that_is_no_store_is_the_operators_fault(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    """One line that names the file, and the file is left as it was."""
+    path = tmp_path / "heatveil.sqlite" if content else tmp_path / "nowhere" / "heatveil.sqlite"
+    if content:
+        path.write_bytes(content)
+    with pytest.raises(OperatorFault, match=r"heatveil\.sqlite cannot be opened"):
+        Store(path, "lab")
+
+    assert content is None or path.read_bytes() == content
+
+
+@pytest.mark.parametrize("schema", [3, 99])
+def test_a_store_of_another_heatveil_is_refused(tmp_path: Path, schema: int) -> None:
+    """Misread charges would be spent twice."""
+    path = tmp_path / "heatveil.sqlite"
+    Store(path, "lab").close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE about SET schema = ?", [schema])
+    connection.close()
+    with pytest.raises(OperatorFault, match=f"schema {schema}, and"):
+        Store(path, "lab")
+
+
+def test_a_store_of_another_site_is_refused(place: Place) -> None:
+    """What one room's people have spent is not another's."""
+    Store(place, "lab").close()
+    with pytest.raises(OperatorFault, match="belongs to site lab, not to attic"):
+        Store(place, "attic")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from gateway.service.intake.outcomes import Kept
+from gateway.store.places import Place
+from gateway.store.store import Store
+
+store = Store(Path(sys.argv[1]), "lab")
+seq = store.newest().get(("north", b"key1"), (1, 0))[1]
+while True:
+    seq += 1
+    store.keep([Kept("north", 1, seq, seq.to_bytes(4, "big"), b"%d" % seq, b"key1")])
+    print(seq, flush=True)
+"""
+
+
+@pytest.mark.long
+def test_kill_9_loses_nothing_that_the_store_said_yes_to(tmp_path: Path) -> None:
+    """The writer says a number after its commit; the store must have it, and no gap before it."""
+    path = tmp_path / "heatveil.sqlite"
+    for kill in range(3):
+        command = [sys.executable, "-c", WRITER, str(path)]
+        with processes.Child(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            said = [int(child.stdout.readline()) for _ in range(20)]
+            os.kill(child.pid, signal.SIGKILL)
+            said += [int(line) for line in child.stdout.read().split()]
+        store = Store(path, "lab")
+        found = store.newest()["north", KEY][1]
+        keys = [("north", KEY, 1, seq) for seq in range(1, found + 1)]
+
+        assert found >= said[-1], f"after kill {kill}"
+        assert store.known(keys, []).seen == {key: {digest(b"%d" % key[3]): True} for key in keys}
+        store.close()
+
+
+def test_a_second_answer_is_charged_once_however_often_it_comes(
+    store: Store, home: Any, place: Place
+) -> None:
+    """A broker that delivers it again, or plays it back, must not use up the site's budget."""
+    store.open_round(asked(home.round(3)), Fraction(1))
+    again = Again(NAME, Charge(RHO, "north"), b"second")
+    store.keep([], [], [again, again])
+    store.keep([], [], [again])
+    store.keep([], [], [again._replace(frame=b"third")])
+    store.close()
+
+    found = Store(place, "lab")
+    assert found.charges() == (Charge(RHO), Charge(RHO, "north"), Charge(RHO, "north"))
+    found.close()
+
+
+@pytest.mark.long
+def test_the_store_knows_what_a_round_cost_and_who_answered_it(store: Store, home: Any) -> None:
+    """So that an answer to a round that closed long ago can be charged."""
+    store.open_round(asked(home.round(3)), Fraction(1))
+    store.keep([kept(5, round=NAME)], [], [Again(NAME, Charge(2 * RHO, "north"), b"more")])
+
+    asked_for = [(NAME, "north"), (NAME, "south"), (b"none", "north")]
+    known = store.known([("north", KEY, 1, 5), ("north", NEW_KEY, 1, 5)], asked_for)
+
+    assert known.seen == {("north", KEY, 1, 5): {digest(b"frame 5"): True}}
+    assert known.prices == {NAME: RHO}
+    assert known.answered == {(NAME, "north")}

@@ -1,0 +1,132 @@
+"""Letters, filters, quarantine, forgetting: what stands in the store beside its rounds."""
+
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.service.intake.outcomes import Asked, DeadLetter, Heard, Kept, Letter
+from gateway.store import upkeep
+from gateway.store.places import Place
+from gateway.store.reader import Reader
+from gateway.store.store import Store
+
+DAY_S = 86_400
+KEY = b"key1"
+
+
+def letter(topic: str, payload: bytes, retain: bool = True) -> Letter:
+    return Letter(0, topic, payload, retain)
+
+
+def test_a_retained_letter_takes_the_place_of_an_older_one(store: Store) -> None:
+    """After a night without a broker nobody needs every map of it; what is not retained, all."""
+    store.post([letter("map", b"1"), letter("say", b"1", False), letter("state", b"1")])
+    store.post([letter("map", b"2"), letter("say", b"2", False)])
+
+    waiting = store.letters()
+    assert [(one.topic, one.payload) for one in waiting] == [
+        ("say", b"1"),
+        ("state", b"1"),
+        ("map", b"2"),
+        ("say", b"2"),
+    ]
+    assert store.letters(1) == waiting[:1]
+    store.posted([one.id for one in waiting[:3]])
+    assert store.letters() == waiting[3:]
+
+
+def test_who_posted_an_old_letter_does_not_strike_out_the_new(store: Store) -> None:
+    """The broker acknowledges the old one when the new one waits already; SQLite reuses ids."""
+    store.post([letter("map", b"old")])
+    (old,) = store.letters()
+    store.post([letter("map", b"new")])
+    store.posted([old.id])
+
+    assert [one.payload for one in store.letters()] == [b"new"]
+
+
+def test_filters_of_a_session_are_what_was_kept_last(store: Store) -> None:
+    """What is no longer asked for must be taken back from a session that lasts."""
+    assert store.filters("us") == set()
+    store.keep_filters("us", ["a/+", "b"])
+    store.keep_filters("them", ["c"])
+    store.keep_filters("us", ["b", "d", "d"])
+
+    assert store.filters("us") == {"b", "d"}
+    assert store.filters("them") == {"c"}
+
+
+def test_who_is_shut_out_stays_so_over_a_start(store: Store, place: Place) -> None:
+    """A device that floods must not be let in again by a restart; the first reason is kept."""
+    store.quarantine("north", "it floods")
+    since_s = store.quarantined()["north"][1]
+    store.quarantine("north", "still")
+    store.quarantine("south", "forged")
+    store.close()
+    found = Store(place, "lab")
+
+    assert found.quarantined()["north"] == ("it floods", since_s)
+    found.free("south")
+    assert set(found.quarantined()) == {"north"}
+    found.close()
+
+
+def _lived(store: Store, home: Any) -> dict[int, float]:
+    """Let three rounds come and two close; return when by number."""
+    closed = {}
+    for number in (1, 2, 3):
+        name = b"nam%d" % number
+        asked = Asked(name, name, home.round(number), b"message", Fraction(1, 7))
+        store.open_round(asked, Fraction(1))
+        store.keep(
+            [Kept(f"node-{n}", 1, number, name, b"frame", KEY) for n in range(25)],
+            [DeadLetter("a/b", "why", b"bytes")],
+            [],
+            [Heard("node-0", 2, number, name, b"late", KEY)],
+        )
+        if number < 3:
+            store.close_round(name, [number], 25)
+            store.keep_map(name, f'{{"number": {number}}}')
+    return closed
+
+
+def test_what_is_forgotten_and_what_never_is(
+    store: Store, place: Place, home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readings of closed rounds and old maps go; charges, numbers and what is open stay."""
+    monkeypatch.setattr(upkeep, "SOME", 10)
+    _lived(store, home)
+    reader = Reader(place)
+    now_s = reader.rounds()[0].opened_s + 10 * DAY_S
+    charges, newest = store.charges(), store.newest()
+
+    assert store.retain(now_s, 11, 11) == 0
+    assert store.retain(now_s, None, 1) == 3
+    assert reader.refused() == []
+    assert [len(reader.answers(number)) for number in (1, 2, 3)] == [25, 25, 25]
+
+    assert store.retain(now_s, 1, 1) == 25 + 25 + 3 + 1
+    assert [len(reader.answers(number)) for number in (1, 2, 3)] == [0, 0, 25]
+    assert reader.map(1) is None
+    assert reader.map() == {"number": 2}  # else the page would have nothing to show
+    assert store.charges() == charges
+    assert store.newest() == newest
+    assert [store.release(b"nam%d" % n) for n in (1, 2, 3)] == [([1], 25), ([2], 25), None]
+    assert [row.reports for row in reader.devices()][:2] == [3, 3]
+    assert store.retain(now_s, 1, 1) == 0
+    reader.close()
+
+
+def test_how_much_room_there_is(store: Store, place: Place, tmp_path: Path) -> None:
+    """Of the file's own disk; of a server's nobody here can know."""
+    found = store.free_bytes()
+    if not isinstance(place, Path):
+        assert found is None
+        assert store.checkpoint()
+        return
+    room = os.statvfs(tmp_path)
+    assert found is not None
+    assert abs(found - room.f_bavail * room.f_frsize) < 1 << 30
