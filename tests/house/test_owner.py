@@ -40,7 +40,7 @@ def test_the_service_loads_nothing_that_takes_noise_off() -> None:
     assert opening(loaded("gateway.cli.owner")) >= TAKES_OFF
 
 
-@pytest.mark.parametrize("module", ["intake/judge.py", "web/app.py", "cli/serve.py"])
+@pytest.mark.parametrize("module", ["service/intake/judge.py", "web/app.py", "cli/serve.py"])
 def test_an_import_that_would_bring_it_there_is_found(tmp_path: Path, module: str) -> None:
     """The contract in pyproject.toml bites, however deep the import lies."""
     for package in ("edge", "physics", "recovery", "gateway"):

@@ -86,7 +86,7 @@ def test_strangers_share_one_bucket_and_no_memory(guard: Guard) -> None:
     tracemalloc.stop()
     assert passed == 50
     assert guard.verdicts() == []
-    assert grown < 10_000
+    assert grown < 100_000  # less than a byte a name
     guard.shut("x1", "a name that is not ours")
     assert guard.passes("a", 10, 1.0)
 
