@@ -114,7 +114,9 @@ def _blocks(values: Any, side: int) -> Any:
     return values.reshape(side, size, side, size).sum(axis=(1, 3))
 
 
-def wavelet(crowd: Crowd, epsilon: Fraction, draw: Draw, changes: int = 1) -> Floats:
+def wavelet(
+    crowd: Crowd, epsilon: Fraction, draw: Draw, changes: int = 1, total: bool = False
+) -> Floats:
     """Return the map of noisy Haar coefficients, along a line or in a plane.
 
     Along an axis of m cells the coefficients are the total and, of every block that is halved,
@@ -123,6 +125,8 @@ def wavelet(crowd: Crowd, epsilon: Fraction, draw: Draw, changes: int = 1) -> Fl
 
     Args:
         changes: 1 where a user is there or not, 2 where she stands elsewhere.
+        total: the total is the number of users, which is public, and negative cells stay: for
+            sums over many cells, which have no bias then.
     """
     sides = [1 << math.ceil(math.log2(cells)) for cells in crowd.sums.shape]
     padded = np.zeros(sides, dtype=np.int64)
@@ -135,6 +139,9 @@ def wavelet(crowd: Crowd, epsilon: Fraction, draw: Draw, changes: int = 1) -> Fl
     noisy = blurred(padded, epsilon / sensitivity, crowd.units, draw)
     for axis in range(noisy.ndim):
         noisy = _unhaar(noisy, axis)
+    if total:
+        noisy += (crowd.users * crowd.units - noisy.sum()) / noisy.size
+        return np.asarray(noisy[inside] / (crowd.users * crowd.units))
     return normalised(noisy[inside])
 
 

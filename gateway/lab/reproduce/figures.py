@@ -13,6 +13,8 @@ Stage: TypeAlias = Callable[[str], None]
 
 # What a figure calls a map that says nothing; its score is the least a mechanism must beat.
 UNIFORM = "uniform map"
+# Scores of which one is the best there is; all others are distances.
+SHARES = ("similarity", "Pearson")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,16 @@ FIGURES = {
     "pyramid-11": "Heatmaps by how many cells are full, 5 to 80 clusters",
     "pyramid-12": "What one person sends through a shuffler",
     "pyramid-13": "Heatmaps by the scale that parts are rounded to",
+    "ranks-3": "Error of sorted places by how many there are and by epsilon",
+    "ranks-4": "Error of sorted places in four data sets, and of groups alone",
+    "ranks-5": "Error by the size of groups, and the sum that the paper takes for it",
+    "ranks-6": "Densities of squares and of sorted places",
+    "ranks-7": "The same near where most people are",
+    "ranks-8": "Distance of densities by the width of bins",
+    "ranks-9": "Range queries on a line and in a plane",
+    "ranks-10": "The median, beside noise by smooth sensitivity",
+    "ranks-table1": "Group sizes by n and epsilon: printed, anew, and the rule's",
+    "ranks-table2": "Distance of densities: squares and sorted places",
 }
 # Their modules are loaded when they are made: scipy and the solvers take a second.
 _MODULES = {
@@ -125,6 +137,8 @@ _MODULES = {
     "disk-14": "trajectories",
     **dict.fromkeys(("quadtree-7", "quadtree-8"), "quadtree_runs"),
     **{f"pyramid-{number}": "pyramid_heatmaps" for number in range(1, 14)},
+    **dict.fromkeys(("ranks-3", "ranks-4", "ranks-5", "ranks-10", "ranks-table1"), "ranks_line"),
+    **dict.fromkeys(("ranks-6", "ranks-7", "ranks-8", "ranks-9", "ranks-table2"), "ranks_plane"),
 }
 
 
@@ -189,10 +203,12 @@ def rows(columns: Sequence[str], body: Iterable[Sequence[Any]]) -> Iterator[str]
 def _panel(panel: Panel) -> Iterator[str]:
     yield f"{panel.title}: {panel.up} +- half of the 95 % interval, by {panel.across}"
     places = sorted({one.at for line in panel.lines.values() for one in line})
+    means = [abs(one.mean) for line in panel.lines.values() for one in line]
+    decimals = 5 if max(means) < 0.05 else 0 if min(means) >= 10 else 3
     body = []
     for name, line in panel.lines.items():
         at = {one.at: one for one in line}
-        body.append([name, *(_score(at.get(place)) for place in places)])
+        body.append([name, *(_score(at.get(place), decimals) for place in places)])
     yield from rows(["", *(f"{place:g}" for place in places)], body)
     private = [[name, *_private(line, places)] for name, line in panel.lines.items()]
     shown = [row for row in private if any(row[1:])]
@@ -201,11 +217,11 @@ def _panel(panel: Panel) -> Iterator[str]:
         yield from rows(["", *(f"{place:g}" for place in places)], shown)
 
 
-def _score(one: Mark | None) -> str:
+def _score(one: Mark | None, decimals: int) -> str:
     if one is None:
         return "-"
-    half = "" if math.isnan(one.half_width) else f" +-{one.half_width:.3f}"
-    return f"{one.mean:.3f}{half}"
+    half = "" if math.isnan(one.half_width) else f" +-{one.half_width:.{decimals}f}"
+    return f"{one.mean:.{decimals}f}{half}"
 
 
 def _private(line: Sequence[Mark], places: Sequence[float]) -> Iterator[str]:

@@ -7,7 +7,7 @@ cannot do without is made from a synthetic city, and says so.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -19,6 +19,7 @@ from edge.records import Grid
 from physics.points import histogram, mnormal, normal, read_points, szipf
 
 from ...faults import OperatorFault
+from .figures import Order
 
 Floats: TypeAlias = NDArray[np.float64]
 Whole: TypeAlias = NDArray[np.int64]
@@ -121,6 +122,14 @@ def city(points: int, world: np.random.Generator) -> Floats:
         inside = ((drawn >= 0) & (drawn < 1)).all(axis=1) & ~bay
         found = np.concatenate([found, drawn[inside]])
     return found[:points]
+
+
+def places_of_order(order: Order) -> Callable[[int, np.random.Generator], Floats]:
+    """Return what draws so many people: of the city, or with replacement of the first file."""
+    if not order.points:
+        return city
+    places = np.concatenate(of_file(order.points[0], whole=True).parts)
+    return lambda users, world: places[world.integers(len(places), size=users)]
 
 
 def counted(part: Floats, side: int) -> Whole:

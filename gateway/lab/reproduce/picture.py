@@ -1,7 +1,7 @@
 """A figure as a picture: its panels of lines, and its maps of cells, in one PNG."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from ...output import FAINT, SENT, TRUE
-from .figures import UNIFORM, Figure, Grid2, Panel
+from .figures import SHARES, UNIFORM, Figure, Grid2, Panel
 
 # Colours that people with one kind of cones less can still tell apart (Wong 2011).
 _COLOURS = (
@@ -28,14 +28,20 @@ _COLOURS = (
 )
 _MARKERS = "osD^vP*Xhd"
 _ACROSS = 4  # panels in a row at most
+_FAR = 20  # times the least, from which an axis is logarithmic
 
 
 def draw(figure: Figure, path: Path) -> None:
     """Write the picture as PNG: nothing to be drawn is an empty picture with its title."""
     number = len(figure.panels) + len(figure.maps)
-    across = max(1, min(_ACROSS if len(figure.panels) > 4 else 3, number))
+    # Maps alone stand closer, and five of them in a row: each row of a comparison is one row.
+    most = 2 if number == 4 else _ACROSS if len(figure.panels) > 4 else 3
+    most, wide = (5, 2.6) if len(figure.maps) > 4 and not figure.panels else (most, 4.0)
+    across = max(1, min(most, number))
     down = max(1, math.ceil(number / across))
-    canvas = Canvas(figsize=(4.0 * across, 3.2 * down + 0.8), dpi=110, layout="constrained")
+    canvas = Canvas(
+        figsize=(wide * across, min(3.2, 1.1 * wide) * down + 0.8), dpi=110, layout="constrained"
+    )
     FigureCanvasAgg(canvas)
     frames = list(np.atleast_1d(canvas.subplots(down, across, squeeze=False)).ravel())
     styles = styled(figure.panels)
@@ -84,10 +90,21 @@ def _lines(frame: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> Non
     frame.set_xlabel(panel.across, fontsize=8)
     frame.set_ylabel(panel.up, fontsize=8)
     frame.tick_params(labelsize=7)
+    if _wide(one.at for line in panel.lines.values() for one in line):
+        frame.set_xscale("log")
     # A map that says nothing is far above all others; it must not flatten them.
-    most = max((one.mean for name in names for one in panel.lines[name]), default=0.0)
-    if most > 0:
-        frame.set_ylim(0, 1.15 * most)
+    means = [one.mean for name in names for one in panel.lines[name]]
+    if _wide(means) and panel.up not in SHARES:
+        frame.set_yscale("log")
+        frame.set_ylim(0.7 * min(means), 1.5 * max(means))
+    elif max(means, default=0.0) > 0:
+        frame.set_ylim(0, 1.15 * max(means))
+
+
+def _wide(values: Iterable[float]) -> bool:
+    """Say whether numbers are so far apart that an even scale shows the large ones alone."""
+    known = list(values)
+    return bool(known) and min(known) > 0 and max(known) >= _FAR * min(known)
 
 
 def _legend(canvas: Canvas, frames: list[Axes]) -> None:
@@ -107,9 +124,12 @@ def _legend(canvas: Canvas, frames: list[Axes]) -> None:
 
 def _map(frame: Axes, shown: Grid2) -> None:
     values = np.array(shown.values, dtype=float)
-    # A little beyond nought and one has the colours of the ends: the marks say where that is.
-    top = max(1.0, float(np.nanmax(values)) if np.isfinite(values).any() else 1.0)
-    frame.imshow(values, cmap="Purples", vmin=0, vmax=1.6 * top, origin="lower")
+    top = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    if shown.marked:
+        # A little beyond nought and one has the colours of the ends: the marks say where that
+        # is, and are to be read on the darkest cell.
+        top = 1.6 * max(1.0, top)
+    frame.imshow(values, cmap="Purples", vmin=0, vmax=top, origin="lower")
     for column, row, text in shown.marked:
         number = _number(text)
         wrong = text == "!" or (number is not None and not 0 <= number <= 1)

@@ -20,15 +20,16 @@ from edge.mechanisms.pyramid import release, report
 from edge.noise import dlaplace
 from edge.records import Grid, Reading
 from physics.crowds import shuffle
-from physics.crowds.pyramid import release_points
-from physics.points import histogram, read_points
+from physics.crowds.pyramid import release_sums
+from physics.points import histogram
 from recovery.distance import earth_movers, kl, pearson, similarity
 from recovery.peers import grids, hierarchies
 from recovery.pyramid import Query, plan, recover
 from recovery.pyramid.heat import heatmap
 
-from .figures import FIGURES, UNIFORM, Figure, Grid2, Mark, Order, Panel, Stage, Table
-from .people import city
+from .figures import FIGURES, SHARES, UNIFORM, Figure, Grid2, Mark, Order, Panel, Stage, Table
+from .people import places_of_order
+from .trials import mark
 
 Floats: TypeAlias = NDArray[np.float64]
 Points: TypeAlias = Callable[[int, np.random.Generator], Floats]  # (people, 2) on the unit square
@@ -37,6 +38,7 @@ EPSILONS = ((1, 10), (1, 2), (1, 1), (2, 1), (5, 1), (10, 1))
 BASE, TOP, PAPER, AUTO = "Laplace", "Laplace, top 0.01 %", "RECONSTRUCT, w = 20", "auto"
 DENSE, ADAPTIVE, GEOMETRIC = "dense", "adaptive grid", "geometric quadtree"
 OURS = {PAPER: "sparse", DENSE: "dense", AUTO: "auto"}
+CHECK_INS, GAZES, SAMPLES = 20, 12, 100  # points of one person: of a city, a picture, a mixture
 SHOWN = (BASE, TOP, PAPER, DENSE, AUTO, ADAPTIVE)
 _EMD_SIDE = 64  # to which maps are summed before the earth mover's distance: exact in a tenth
 
@@ -49,18 +51,21 @@ class Setting:
     side: int = 256
     users: int = 200
     epsilon: tuple[int, int] = (1, 1)
+    each: int = 1  # points of one person, who has one mass
 
 
 def drawn(name: str, people: Floats, setting: Setting, tape: Any) -> Floats:
     """Return the map that one contender draws of these people."""
     grid = Grid((setting.side, setting.side), 0)
+    counts = histogram(people, grid).astype(np.int64)
     if name in OURS:
-        query = Query(grid, setting.epsilon, users=len(people), estimator=OURS[name])  # type: ignore[arg-type]
-        x, y = (people * setting.side).astype(int).T
-        round = plan(query, ())
-        found = recover(query, [release_points(round, y * setting.side + x, tape)])  # type: ignore[arg-type]
-        return found.mass  # type: ignore[union-attr]
-    crowd = grids.Crowd(histogram(people, grid).astype(np.int64), len(people))
+        each, users = setting.each, setting.users
+        asked: Any = {"estimator": OURS[name], "units": 1024 * each, "places": each}
+        query = Query(grid, setting.epsilon, users=users, **asked)
+        found: Any = recover(query, [release_sums(plan(query, ()), 1024 * counts, users, tape)])  # type: ignore[arg-type]
+        mass: Floats = found.mass
+        return mass
+    crowd = grids.Crowd(counts, setting.users, setting.each)
     peer: dict[str, Callable[..., Floats]] = {
         BASE: grids.laplace,
         TOP: partial(grids.laplace, top_percent=0.01),
@@ -99,7 +104,7 @@ def compared(
         stage(f"{title}: {across} {at:g}")
         for run in range(order.runs):
             world = np.random.default_rng([order.seed, run])
-            people = setting.points(setting.users, world)
+            people = setting.points(setting.users * setting.each, world)
             truth = histogram(people, Grid((setting.side, setting.side), 0)).astype(float)
             even = np.full(truth.shape, 1 / truth.size)
             for name in (*names, UNIFORM):
@@ -113,27 +118,12 @@ def compared(
             across,
             metric,
             {
-                name: tuple(_mark(at, found[metric, name, at]) for at, _ in settings)
+                name: tuple(mark(at, found[metric, name, at]) for at, _ in settings)
                 for name in (*names, UNIFORM)
             },
         )
         for metric in metrics
     )
-
-
-def _mark(at: float, values: Sequence[float]) -> Mark:
-    half = (
-        1.96 * float(np.std(values, ddof=1)) / math.sqrt(len(values)) if values[1:] else math.nan
-    )
-    return Mark(at, float(np.mean(values)), half, len(values))
-
-
-def _places(order: Order) -> Points:
-    """Return people of a city, or of the file that was given, drawn with replacement."""
-    if order.points:
-        places = read_points(order.points[0]).places
-        return lambda users, world: places[world.integers(len(places), size=users)]
-    return city
 
 
 def _looks(users: int, world: np.random.Generator, clusters: int = 4, sd: float = 0.02) -> Floats:
@@ -145,36 +135,51 @@ def _looks(users: int, world: np.random.Generator, clusters: int = 4, sd: float 
 def _figure(name: str, paper: str, panels: tuple[Panel, ...], *notes: str) -> Figure:
     found = []
     for panel in panels:
-        best = max if panel.up in ("similarity", "Pearson") else min
+        best = max if panel.up in SHARES else min
         lines = {one: marks for one, marks in panel.lines.items() if one != UNIFORM}
         said = []
-        for at, mark in enumerate(panel.lines[UNIFORM]):
+        for at, even in enumerate(panel.lines[UNIFORM]):
             means = {one: marks[at].mean for one, marks in lines.items()}
-            said.append(f"{mark.at:g} {best(means, key=means.__getitem__)}")
+            said.append(f"{even.at:g} {best(means, key=means.__getitem__)}")
         found.append(f"{panel.title}, best at {'; '.join(said)}")
     return Figure(name, FIGURES[name], paper, tuple(found), panels, notes=notes)
 
 
-def _by_epsilon(points: Points, side: int, users: int) -> list[tuple[float, Setting]]:
-    return [(n / d, Setting(points, side, users, (n, d))) for n, d in EPSILONS]
+def _stand_in(order: Order) -> tuple[str, ...]:
+    """Return where the people of a city are not the paper's."""
+    runs = f"{order.runs} runs of new people each; the paper has 10 to 60"
+    points = f"{CHECK_INS} points of each person, drawn as if of all people"
+    made = () if order.points else ("a made city in the place of Gowalla and Brightkite",)
+    return (*made, points, runs)
+
+
+_GAZES_NOTE = f"{GAZES} points of each person, at four spots, in the place of Salicon's gazes"
+
+
+def _by_epsilon(points: Points, users: int, each: int) -> list[tuple[float, Setting]]:
+    return [(n / d, Setting(points, 256, users, (n, d), each)) for n, d in EPSILONS]
 
 
 def _by_users(order: Order, epsilon: tuple[int, int]) -> list[tuple[float, Setting]]:
     sizes = (50, 100, 200, 500, 1000)
-    return [(n, Setting(_places(order), 256, n, epsilon)) for n in sizes]
+    return [(n, Setting(places_of_order(order), 256, n, epsilon, CHECK_INS)) for n in sizes]
 
 
 def _by_side(order: Order, epsilon: tuple[int, int]) -> list[tuple[float, Setting]]:
-    return [(side, Setting(_places(order), side, 200, epsilon)) for side in (64, 128, 256, 512)]
+    return [
+        (side, Setting(places_of_order(order), side, 200, epsilon)) for side in (64, 128, 256, 512)
+    ]
 
 
 def make_pyramid_1(order: Order, stage: Stage) -> Figure:
     """Return the figure: 256 x 256, 200 people, six epsilons."""
-    panels = compared("city", "epsilon", _by_epsilon(_places(order), 256, 200), order, stage)
+    panels = compared(
+        "city", "epsilon", _by_epsilon(places_of_order(order), 200, CHECK_INS), order, stage
+    )
     paper = (
         "Laplace is poor even at 10; a threshold helps much; the algorithm beats both everywhere"
     )
-    return _figure("pyramid-1", paper, panels)
+    return _figure("pyramid-1", paper, panels, *_stand_in(order))
 
 
 def _users_and_sides(
@@ -191,7 +196,7 @@ def _users_and_sides(
         if "sides" in kinds:
             settings = _by_side(order, epsilon)
             panels += compared("city", "cells a side", settings, order, stage, metrics=metrics)
-        return _figure(name, paper, panels)
+        return _figure(name, paper, panels, *_stand_in(order))
 
     return make
 
@@ -206,64 +211,88 @@ make_pyramid_7 = _users_and_sides("pyramid-7", (1, 1), _POOR, "sides", False)
 
 
 def _example(
-    name: str, points: Points, users: int, epsilons: Sequence[int], order: Order
+    name: str,
+    points: Points,
+    shape: tuple[int, int],
+    epsilons: Sequence[int],
+    order: Order,
+    *notes: str,
 ) -> Figure:
-    people = points(users, np.random.default_rng(order.seed))
-    maps = []
+    users, each = shape
+    people = points(users * each, np.random.default_rng(order.seed))
+    truth = histogram(people, Grid((128, 128), 0)).astype(float)
+    maps: list[Grid2] = []
+    rows: list[tuple[Any, ...]] = []
     for epsilon in epsilons:
-        setting = Setting(points, 128, users, (epsilon, 1))
-        truth = histogram(people, Grid((128, 128), 0)).astype(float)
-        shown = {"truth": truth / users}
+        setting = Setting(points, 128, users, (epsilon, 1), each)
+        shown = {"truth": truth / truth.sum()}
         for one in (BASE, TOP, PAPER, AUTO):
             shown[one] = drawn(one, people, setting, Tape(f"{name} {one} {order.seed}".encode()))
+            rows.append((f"{one}, epsilon {epsilon}", *scores(truth, shown[one]).values()))
         maps += [
             Grid2(f"{one}, epsilon {epsilon}", heatmap(mass, 2.0).tolist())
             for one, mass in shown.items()
         ]
+    table = Table("one run", ("", "EMD", "similarity", "Pearson", "KL"), tuple(rows))
+    nearest = min(rows, key=lambda row: row[1])
+    found = (f"nearest by earth mover's distance is {nearest[0]}, {nearest[1]:.3f}",)
     paper = "Laplace is noise; a threshold leaves spots; the algorithm shows where people are"
-    return Figure(name, FIGURES[name], paper, (), maps=tuple(maps))
+    return Figure(name, FIGURES[name], paper, found, (), (table,), tuple(maps), notes)
 
 
 def make_pyramid_3(order: Order, stage: Stage) -> Figure:
     """Return the maps of epsilon 1 and 5."""
-    return _example("pyramid-3", _places(order), 200, (1, 5), order)
+    return _example(
+        "pyramid-3",
+        places_of_order(order),
+        (200, CHECK_INS),
+        (1, 5),
+        order,
+        *_stand_in(order)[:-1],
+    )
 
 
 def make_pyramid_9(order: Order, stage: Stage) -> Figure:
     """Return the maps of people who look at a few spots, epsilon 10, 50 people."""
-    return _example("pyramid-9", _looks, 50, (10,), order)
+    return _example("pyramid-9", _looks, (50, GAZES), (10,), order, _GAZES_NOTE)
 
 
 def make_pyramid_8(order: Order, stage: Stage) -> Figure:
     """Return the figure of people who look: 50 of them."""
-    panels = compared("looks", "epsilon", _by_epsilon(_looks, 256, 50), order, stage)
+    panels = compared("looks", "epsilon", _by_epsilon(_looks, 50, GAZES), order, stage)
     paper = "Laplace is poor even at 20; the algorithm is better by every distance"
-    return _figure("pyramid-8", paper, panels, "256 x 256 cells for the paper's 320 x 240")
+    return _figure("pyramid-8", paper, panels, _GAZES_NOTE, "256 x 256 cells for its 320 x 240")
 
 
 def _sparse_settings(clusters: Sequence[tuple[int, float]]) -> list[tuple[float, Setting]]:
-    """Return settings of many people, as wide as fills about such a part of the cells."""
-    return [
-        (
-            part,
-            Setting(partial(_looks, clusters=k, sd=math.sqrt(part / k) / 5), 64, 20_000, (1, 1)),
-        )
-        for k, part in clusters
-    ]
+    """Return settings of 200 people's points, as wide as fills about such a part of the cells."""
+    spots = {part: partial(_looks, clusters=k, sd=math.sqrt(part / k) / 5) for k, part in clusters}
+    return [(part, Setting(law, 64, 200, (1, 1), SAMPLES)) for part, law in spots.items()]
+
+
+_SPARSER = "the sparser, the more the algorithm is better"
+_MIXTURE_NOTE = (
+    f"{SAMPLES} points of each of 200 people on 64 x 64 cells, round hills of one width; the "
+    "paper does not say how many points are whose"
+)
 
 
 def make_pyramid_10(order: Order, stage: Stage) -> Figure:
     """Return the figure by how many cells are full, 20 clusters throughout."""
     settings = _sparse_settings([(20, part) for part in (0.02, 0.05, 0.15, 0.3, 0.75)])
     panels = compared("20 clusters", "part of cells", settings, order, stage)
-    return _figure("pyramid-10", "the sparser, the more the algorithm is better", panels)
+    return _figure(
+        "pyramid-10", "the sparser, the more the algorithm is better", panels, _MIXTURE_NOTE
+    )
 
 
 def make_pyramid_11(order: Order, stage: Stage) -> Figure:
     """Return the figure by how many cells are full, with more clusters where more are."""
     settings = _sparse_settings([(5, 0.02), (10, 0.05), (20, 0.15), (40, 0.3), (80, 0.75)])
     panels = compared("5 to 80 clusters", "part of cells", settings, order, stage)
-    return _figure("pyramid-11", "the sparser, the more the algorithm is better", panels)
+    return _figure(
+        "pyramid-11", "the sparser, the more the algorithm is better", panels, _MIXTURE_NOTE
+    )
 
 
 SCALES = (16, 64, 256, 1024, 4096)
@@ -287,7 +316,14 @@ def make_pyramid_12(order: Order, stage: Stage) -> Figure:
         f"times too little, and is not in what is sent; corrected it takes {rows[2][2]:.1f} MB",
     )
     paper = "it grows with log B; about 10 MB at B = 256"
-    return Figure("pyramid-12", FIGURES["pyramid-12"], paper, found, tables=(table,))
+    lines = {
+        name: tuple(Mark(row[0], row[at], math.nan, 1) for row in rows)
+        for at, name in ((1, "printed, not private"), (2, "corrected"))
+    }
+    panel = Panel("What one of 50 sends", "scale B", "MB", lines)
+    note = "corrected, levels are those that are measured, of a grid padded to 512 x 512"
+    name = "pyramid-12"
+    return Figure(name, FIGURES[name], paper, found, (panel,), (table,), notes=(note,))
 
 
 def make_pyramid_13(order: Order, stage: Stage) -> Figure:
@@ -300,15 +336,15 @@ def make_pyramid_13(order: Order, stage: Stage) -> Figure:
         stage(f"B = {scale}")
         for run in range(order.runs):
             world = np.random.default_rng([order.seed, run])
-            spots = [_looks(12, world) for _ in range(50)]
+            spots = [_looks(GAZES, world) for _ in range(50)]
             cells = [(one * side).astype(int) for one in spots]
             query = Query(Grid((side, side), 0), (5, 1), users=50, estimator="sparse")
-            query = replace(query, units=scale, places=12)
+            query = replace(query, units=scale, places=GAZES)
             round = plan(query, ())
             truth = np.zeros((side, side))
             payloads = []
             for user, own in enumerate(cells):
-                np.add.at(truth, (own[:, 1], own[:, 0]), 1 / 12)
+                np.add.at(truth, (own[:, 1], own[:, 0]), 1 / GAZES)
                 values = tuple(int(n) for x, y in own for n in (x, y, scale))
                 payloads.append(report(round, Reading(user, values), None))
             tape = Tape(f"scale {scale} {run} {order.seed}".encode())
@@ -321,7 +357,7 @@ def make_pyramid_13(order: Order, stage: Stage) -> Figure:
             metric,
             "scale B",
             metric,
-            {PAPER: tuple(_mark(b, v) for b, v in zip(SCALES, kept, strict=True))},
+            {PAPER: tuple(mark(b, v) for b, v in zip(SCALES, kept, strict=True))},
         )
         for metric, kept in lines.items()
     )

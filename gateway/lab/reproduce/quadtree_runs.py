@@ -4,7 +4,6 @@ Nobody's raster of a city is at hand, so people are at three crowds on 256 x 256
 in 1e-9, over the cells, against where they all are.
 """
 
-from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +16,8 @@ from recovery.maps.heatmap import Heatmap
 from recovery.quadtree import Query, plan, recover
 
 from ...mechanisms.quadtree.crowd import release_crowd
-from .figures import FIGURES, Figure, Mark, Order, Panel, Stage
+from .figures import FIGURES, Figure, Order, Panel, Stage
+from .trials import mark
 
 SIDE = 256
 USERS = (10_000, 30_000, 100_000, 300_000)
@@ -47,12 +47,6 @@ def _errors(order: Order, users: int, drop: Fraction = Fraction(0), **asked: Any
     return found
 
 
-def _mark(at: float, errors: Iterable[float]) -> Mark:
-    some = np.array(list(errors))
-    half = 1.96 * float(some.std(ddof=1)) / len(some) ** 0.5 if len(some) > 1 else float("nan")
-    return Mark(at, float(some.mean()), half, len(some))
-
-
 def _scaled(order: Order, users: int) -> int:
     return max(500, int(users * order.scale))
 
@@ -63,19 +57,19 @@ def make_quadtree_7(order: Order, stage: Stage) -> Figure:
     rules = {"last": "the last round alone", "all": "all rounds"}
     sizes = {
         said: tuple(
-            _mark(users, _errors(order, _scaled(order, users), estimator=name)) for users in USERS
+            mark(users, _errors(order, _scaled(order, users), estimator=name)) for users in USERS
         )
         for name, said in rules.items()
     }
     stage("aiming at several widths")
     widths = {
         said: tuple(
-            _mark(aim, _errors(order, _scaled(order, 100_000), aim=aim, estimator=name))
+            mark(aim, _errors(order, _scaled(order, 100_000), aim=aim, estimator=name))
             for aim in AIMS
         )
         for name, said in rules.items()
     }
-    best = min(widths["all rounds"], key=lambda mark: mark.mean)
+    best = min(widths["all rounds"], key=lambda one: one.mean)
     return Figure(
         "quadtree-7",
         FIGURES["quadtree-7"],
@@ -93,9 +87,9 @@ def make_quadtree_8(order: Order, stage: Stage) -> Figure:
     """Return the error by the size of a shard, and by how many may drop out."""
     users = _scaled(order, 100_000)
     stage("summing over shards of several sizes")
-    shards = tuple(_mark(shard, _errors(order, users, shard=shard)) for shard in SHARDS)
+    shards = tuple(mark(shard, _errors(order, users, shard=shard)) for shard in SHARDS)
     stage("leaving devices out")
-    drops = tuple(_mark(float(drop), _errors(order, users, drop)) for drop in DROPS)
+    drops = tuple(mark(float(drop), _errors(order, users, drop)) for drop in DROPS)
     more = 100 * (drops[3].mean / drops[0].mean - 1)
     return Figure(
         "quadtree-8",

@@ -35,6 +35,8 @@ def test_the_list_names_every_figure(heatveil: Command) -> None:
         *(f"disk-{number}" for number in range(8, 15)),
         *(f"quadtree-{number}" for number in (7, 8)),
         *(f"pyramid-{number}" for number in range(1, 14)),
+        *(f"ranks-{number}" for number in range(3, 11)),
+        *(f"ranks-table{number}" for number in (1, 2)),
     ]
     assert all(callable(maker(name)) for name in FIGURES)
 

@@ -1,0 +1,69 @@
+"""The studies of sorted places: what they measure is what the paper defines."""
+
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from edge.entropy import Tape
+from edge.noise import dlaplace
+from gateway.lab.reproduce.figures import Figure, Grid2
+from gateway.lab.reproduce.picture import draw
+from gateway.lab.reproduce.ranks_line import error_of, generalised, sorted_release, values_of
+from gateway.lab.reproduce.ranks_plane import differences, sorted_maps
+from recovery.peers.grids import Crowd
+from recovery.peers.hierarchies import wavelet
+
+
+def test_groups_of_even_places_cost_k_over_four_n() -> None:
+    """Section 5.3, and with nearly no noise nothing else is left of the error."""
+    places = np.arange(1000) / 999
+    grouped = generalised(places, 50)
+    found = sorted_release(places, Fraction(16), 50, "a")
+
+    assert np.abs(grouped - places).mean() == pytest.approx(50 / 4000, rel=0.01)
+    assert error_of(places, found) == pytest.approx(50 / 4000, rel=0.1)
+
+
+@pytest.mark.parametrize("sensitivity", [0.1, 0.3])
+def test_a_median_moves_by_its_local_sensitivity(sensitivity: float) -> None:
+    """129 values whose middle one, with one value replaced, moves by as much as was asked."""
+    values = np.sort(values_of(sensitivity, np.random.default_rng(3)))
+
+    assert len(values) == 129
+    assert max(values[65] - values[64], values[64] - values[63]) == pytest.approx(
+        sensitivity, abs=0.005
+    )
+
+
+def test_all_maps_of_a_plane_are_of_one_crowd() -> None:
+    """Each of total one, and nearer to it than a map of nothing; the hybrid is the nearest."""
+    points = np.clip(np.random.default_rng(4).normal(0.4, 0.1, (4000, 2)), 0, 0.999)
+    truth = np.histogram2d(points[:, 1], points[:, 0], 16, [[0, 1]] * 2)[0] / 4000
+    off = {name: differences(truth, mass)[0] for name, mass in sorted_maps(points, 16).items()}
+
+    assert max(off.values()) < differences(truth, np.full((16, 16), 1 / 256))[0]
+    assert min(off, key=off.__getitem__) == "sorted, then counted"
+
+
+def test_a_wavelet_of_a_known_total_keeps_it() -> None:
+    """Large ranges are sums without bias then; what is clipped has one."""
+    counts = np.zeros((1, 64), dtype=np.int64)
+    counts[0, 5] = 300
+    found = wavelet(
+        Crowd(counts, 300), Fraction(1), partial(dlaplace, rng=Tape(b"w")), 2, total=True
+    )
+
+    assert found.sum() == pytest.approx(1)
+    assert found.min() < 0
+
+
+def test_a_map_of_small_shares_is_no_blank(tmp_path: Path) -> None:
+    """A ten thousandth of all people is a dark cell where that is the most."""
+    values = [[1e-4 * (x == y) for x in range(20)] for y in range(20)]
+    draw(Figure("a", "b", "c", (), maps=(Grid2("d", values),)), tmp_path / "map.png")
+
+    assert (imread(tmp_path / "map.png")[..., :3].sum(axis=2) < 1.2).mean() > 0.01
