@@ -62,8 +62,8 @@ class OvertakenFault(OperatorFault):
 
     def __init__(self) -> None:
         super().__init__(
-            "another gateway leads this site now, and has opened again the round that this one "
-            "had closed; the round is that one's to release. This one ends; started again, it "
+            "another gateway leads this site now, and has opened again, or given up, the round "
+            "that this one had; the round is that one's. This one ends; started again, it "
             "waits as a standby"
         )
 

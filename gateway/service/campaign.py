@@ -108,8 +108,9 @@ UNANSWERED = (
     "again with the same bytes, which costs nothing; after a few times it is given up for another"
 )
 ABANDONED = (
-    "the key of the open round is lost, as in a power cut: what devices reported to it opens for "
-    "nobody, nothing is released or charged of it, and another round is asked in its place"
+    "the key of the open round is lost, in a power cut or because an older store was put back: "
+    "what devices reported to it opens for nobody. It is charged, for it may have been released "
+    "before, and another round is asked in its place"
 )
 AGAIN = 3  # times that a round is asked once more, while nobody has answered it
 STILL_S = 180.0  # what a solver may take to start and to compile, and more
@@ -264,7 +265,8 @@ class Campaign:
                 )
             if self._key.fits(asked.plan) or kept(self.store.release, asked.name):
                 return asked._replace(planned=name)
-            kept(self.store.abandon, asked.name)
+            kept(self.store.abandon, asked.name, Charge(asked.rho))
+            self._tell_ledger()
             log.warning(ABANDONED, number=asked.plan.number)
         return signed(planned, kept(self.store.number_of, name), self.devices)
 

@@ -226,8 +226,10 @@ def paid_at_release(guarantee: Any) -> bool:
     the answers are public, and they cannot be unsaid, whatever becomes of us. So that is charged
     before a Round goes out. Where the gateway draws the noise, answers go no further than here,
     and what costs is the one result: it is charged in the transaction that keeps it, so that a
-    round that dies on the way costs nothing, and none is released unpaid. Trust that is neither
-    plainly the one nor the other is charged as early as it may be needed.
+    round costs once, however often we die on the way, and none is released unpaid. One that is
+    given up because its key is lost is charged then, for a store that was put back may lack its
+    release. Trust that is neither plainly the one nor the other is charged as early as it may be
+    needed.
 
     >>> from edge.records import Guarantee
     >>> [paid_at_release(Guarantee(*[None] * 4, trust, "", "")) for trust in ("central", "local")]

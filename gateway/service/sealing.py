@@ -46,11 +46,11 @@ class RoundKey:
             OperatorFault: it cannot be kept there, or would lie with the store.
         """
         folder, place = deployment.store.round_keys, place_of(deployment)
-        if isinstance(place, Path) and _within(folder, place.parent):
+        if isinstance(place, Path) and _nested(folder, place.parent):
             raise OperatorFault(
-                f"round_keys under [store] is {folder}, in the folder of the database {place}; "
-                "the key of a round must lie elsewhere, or a copy of that folder opens what "
-                "devices reported. Name a folder under /run"
+                f"round_keys under [store] is {folder} and the database {place}, and one is in "
+                "the other's folder; the key of a round must lie elsewhere, or a copy of that "
+                "folder opens what devices reported. Name a folder under /run"
             )
         try:
             folder.mkdir(0o700, parents=True, exist_ok=True)
@@ -159,5 +159,6 @@ def sealed_bytes(plan: Any) -> int:
     return int(central.sealed_bytes(central.module_of(plan.mechanism).numbers(plan)))
 
 
-def _within(folder: Path, other: Path) -> bool:
-    return folder.resolve().is_relative_to(other.resolve())
+def _nested(folder: Path, other: Path) -> bool:
+    one, two = folder.resolve(), other.resolve()
+    return one.is_relative_to(two) or two.is_relative_to(one)

@@ -158,8 +158,7 @@ class Steps:
                 log.warning("a sealed report was refused", why=letter.why)
         if not found.reports:
             return Release(closed.plan, [], 0)
-        release = folded(mechanism, found, sealed(os.urandom(32)))
-        return release._replace(reports=len(found.reports))
+        return folded(mechanism, found, sealed(os.urandom(32)))
 
     def draw(
         self,

@@ -136,10 +136,17 @@ def close(
     return True
 
 
-def abandon(connection: Any, name: bytes, now_s: float) -> None:
-    """Write that a round was given up; what was planned may be asked anew, as another."""
-    ended = update(rounds).where(rounds.c.name == name)
-    connection.execute(ended.values(closed_s=now_s, outcome="abandoned", planned=name))
+def abandon(connection: Any, name: bytes, now_s: float) -> bool:
+    """Write that an open round was given up; what was planned may be asked anew, as another."""
+    ended = update(rounds).where(rounds.c.name == name, rounds.c.closed_s.is_(None))
+    given = ended.values(closed_s=now_s, outcome=ABANDONED, planned=name)
+    return bool(connection.execute(given).rowcount)
+
+
+def abandoned(connection: Any, name: bytes) -> bool:
+    """Return whether a round was given up."""
+    outcome = connection.scalar(select(rounds.c.outcome).where(rounds.c.name == name))
+    return bool(outcome == ABANDONED)
 
 
 def is_open(connection: Any, name: bytes) -> bool:
@@ -170,7 +177,7 @@ def draw(
         insert_many(connection, vacant, ("id", "at_s", "state"), [(1, *left)], LATER)
 
 
-FOUND, LOST = "found", "lost"
+FOUND, LOST, ABANDONED = "found", "lost", "abandoned"
 _KNOWN = or_(rounds.c.outcome.is_(None), rounds.c.outcome != FOUND)
 
 

@@ -301,14 +301,15 @@ class Store(Recall, Upkeep):
                 closed for it.
 
         Raises:
-            OvertakenFault: another gateway has opened the round again since it was summed; it is
-                that one's to release.
+            OvertakenFault: another gateway has opened the round again since it was summed, so it
+                is that one's to release; or has given it up, and may have asked another for it.
         """
         now_s = time.time()
         with self._engine.begin() as connection:
             round_rows.lock(connection)
-            if summed is not None and (
-                rows.is_open(connection, name) or rows.answered(connection, name) != summed
+            if rows.abandoned(connection, name) or (
+                summed is not None
+                and (rows.is_open(connection, name) or rows.answered(connection, name) != summed)
             ):
                 raise OvertakenFault
             if not rows.close(connection, name, values, count, outcome, now_s):
@@ -318,11 +319,16 @@ class Store(Recall, Upkeep):
             outbox.post(connection, post, now_s)
         return True
 
-    def abandon(self, name: bytes) -> None:
-        """Give up a round that nothing was released of, and never will be: it costs nothing."""
+    def abandon(self, name: bytes, charge: Charge) -> None:
+        """Give up an open round, of which nothing will be released from here, and charge it.
+
+        For it may have been: a store that was put back does not know what it lacks.
+        """
+        now_s = time.time()
         with self._engine.begin() as connection:
             round_rows.lock(connection)
-            rows.abandon(connection, name, time.time())
+            if rows.abandon(connection, name, now_s):
+                round_rows.charge(connection, name, charge, now_s)
 
     def keep_map(
         self, name: bytes, body: str, post: Sequence[Letter] = (), vacant: Vacant | None = None

@@ -7,6 +7,7 @@ differs, and a second draw of one round would show. Devices are real, and outliv
 import contextlib
 import json
 import logging
+import os
 import shutil
 import sqlite3
 import threading
@@ -38,7 +39,7 @@ from edge.slots import Ram
 from gateway import mechanisms
 from gateway.cli import export
 from gateway.devices.enrol import enrol
-from gateway.faults import OperatorFault
+from gateway.faults import OperatorFault, OvertakenFault
 from gateway.mechanisms import Verbs
 from gateway.mechanisms.record import Exported
 from gateway.service import asking, campaign, sealing, steps
@@ -46,6 +47,7 @@ from gateway.service.campaign import Campaign
 from gateway.service.intake.genuine import Arrival, authenticate
 from gateway.service.intake.outcomes import Kept
 from gateway.service.intake.writer import Intake
+from gateway.service.ledger import Charge
 from gateway.service.mqtt.connection import Message
 from gateway.service.operate.metrics import Metrics
 from gateway.service.outbox import Outbox
@@ -376,8 +378,11 @@ def test_killed_anywhere_the_round_goes_on_and_is_charged_once(tmp_path: Path, w
     assert {one._budget.round for one in fleet.nodes} == {1}
 
 
-def test_a_round_whose_key_is_lost_is_given_up_and_costs_no_charge(tmp_path: Path) -> None:
-    """A power cut takes what is in /run: nobody opens its reports, and another round is asked."""
+def test_a_round_whose_key_is_lost_is_given_up_and_charged(tmp_path: Path) -> None:
+    """A power cut takes what is in /run: nobody opens its reports, and another round is asked.
+
+    It may have been released all the same, if what took the key was a store that was put back.
+    """
     fleet = Fleet()
     assert Process(tmp_path, fleet, at("before close_round")).live() == "killed before close_round"
     assert charged(tmp_path) == ()
@@ -388,11 +393,22 @@ def test_a_round_whose_key_is_lost_is_given_up_and_costs_no_charge(tmp_path: Pat
         (1, "abandoned"),
         (2, "closed"),
     ]
-    assert charged(tmp_path) == (Fraction(1, 2),)
+    assert charged(tmp_path) == (Fraction(1, 2), Fraction(1, 2))
+    store = Store(tmp_path / "store" / "heatveil.sqlite", SITE)
+    (name,) = rows(tmp_path, "SELECT name FROM rounds WHERE number = 1")[0]
+    with pytest.raises(OvertakenFault):
+        store.close_round(name, [1], DEVICES, charge=Charge(Fraction(1, 2)))
+    store.abandon(name, Charge(Fraction(1, 2)))  # nor is it charged again
+    store.close()
+    assert charged(tmp_path) == (Fraction(1, 2), Fraction(1, 2))
+    assert rows(tmp_path, "SELECT count(*) FROM releases") == [(1,)]
 
 
 def test_a_restored_backup_opens_nothing_and_gives_no_budget_back(tmp_path: Path) -> None:
-    """Of before the release: its reports stay shut, and each number is answered and paid once."""
+    """Of before the release: its reports stay shut, and each number is answered and paid once.
+
+    Round 1 was released, as 2 and 3 were: both ledgers, the devices' and this, say three.
+    """
     fleet, backup = Fleet(), tmp_path / "backup"
     Process(tmp_path, fleet, at("before close_round")).live()
     shutil.copytree(tmp_path / "store", backup)
@@ -404,6 +420,7 @@ def test_a_restored_backup_opens_nothing_and_gives_no_budget_back(tmp_path: Path
     # Round 1 is given up, for its key is gone.
     outcomes = rows(tmp_path, "SELECT number, outcome FROM rounds ORDER BY number")
     assert outcomes == [(1, "abandoned"), (2, "closed"), (3, "closed")]
+    assert charged(tmp_path) == (Fraction(1, 2),) * 3
     spent = {one._budget.spent for one in fleet.nodes}
     assert spent == {3 * disk_limits.price(disk_limits.enrolled(1, 1, 1), 1, 1)}
 
@@ -417,6 +434,43 @@ def test_a_store_begun_anew_is_answered_by_nobody(tmp_path: Path) -> None:
 
     assert rows(tmp_path, "SELECT outcome FROM rounds") == [("silent",), ("silent",)]
     assert charged(tmp_path) == ()  # who answers can be seen; nothing else was told
+
+
+def test_a_round_that_nobody_answers_is_not_asked_again(tmp_path: Path) -> None:
+    """To ask another costs nothing: so rounds of before a new store, which all refuse, pass."""
+    fleet, seen = Fleet(), list[str]()
+    Process(tmp_path, fleet, never).live(1)
+    shutil.rmtree(tmp_path / "store")
+
+    def dies(where: str) -> None:
+        seen.append(where)
+        at("after close_round")(where)
+
+    Process(tmp_path, fleet, dies).live()
+
+    assert rows(tmp_path, "SELECT outcome FROM rounds") == [("silent",)]
+    assert seen.count("before open_round") == 1
+
+
+@pytest.mark.parametrize("fault", ["place", "payload"])
+def test_a_report_that_cannot_be_its_devices_is_in_no_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Sealed with the right keys, for another's place or for none: left out, and not counted."""
+    fleet = Fleet()
+    if fault == "place":
+        fleet.nodes[1].identity = fleet.nodes[1].identity._replace(sensor=0)
+    else:
+        wrong = {1: "it has no such cell"}
+        mine = replace(
+            asking.serving("tally"), payload_fault=lambda plan: lambda one: wrong.get(one[0], "")
+        )
+        monkeypatch.setattr(asking, "serving", lambda _: mine)
+    Process(tmp_path, fleet, never).live(1)
+
+    assert rows(tmp_path, "SELECT reports FROM releases") == [(DEVICES - 1,)]
+    ((why,),) = rows(tmp_path, "SELECT why FROM refused WHERE kind = 'sealed'")
+    assert "node-1" in why
 
 
 @pytest.fixture
@@ -524,10 +578,19 @@ def test_an_open_report_to_a_sealed_round_is_refused(opened: Opened) -> None:
     assert getattr(round.refusal(told, 0.0), "kind", "") == "sealed"
 
 
-def test_the_key_is_its_owners_alone_and_gone_after_use(opened: Opened) -> None:
-    """A new round ends the one before, and what is destroyed is overwritten first."""
+def test_the_key_is_its_owners_alone_and_gone_after_use(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new round ends the one before; what is destroyed is overwritten first, on the medium."""
     _, key, a_round = opened
-    path = key._path
+    path, fsync, synced = key._path, os.fsync, list[bytes]()
+
+    def note(fd: int) -> None:
+        if path.exists() and os.fstat(fd).st_ino == path.stat().st_ino:
+            synced.append(path.read_bytes())
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", note)
     first = a_round(1)
     assert path.stat().st_mode & 0o777 == 0o600
     assert key.fits(first.plan)
@@ -537,6 +600,7 @@ def test_the_key_is_its_owners_alone_and_gone_after_use(opened: Opened) -> None:
         key.destroy()
         assert held.read() == bytes(32)
     assert not path.exists()
+    assert [one == bytes(32) for one in synced] == [False, True] * 2
     path.write_bytes(bytes(32))
     path.chmod(0o644)
     with pytest.raises(OperatorFault, match="can be read by others"):
@@ -554,8 +618,9 @@ def test_a_key_beside_the_store_or_nowhere_is_refused_at_the_start(tmp_path: Pat
 
     (tmp_path / "file").write_text("")
     for folder, why in (
-        (tmp_path / "store", "in the folder of the database"),
-        (tmp_path / "store" / "keys", "in the folder of the database"),
+        (tmp_path / "store", "in the other's folder"),
+        (tmp_path / "store" / "keys", "in the other's folder"),
+        (tmp_path, "in the other's folder"),
         (tmp_path / "file" / "keys", "cannot be written"),
     ):
         with pytest.raises(OperatorFault, match=why):
