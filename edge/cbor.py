@@ -1,8 +1,9 @@
 """The part of CBOR (RFC 8949) that the wire uses: deterministic out, bounded in.
 
 Whole numbers of at most 64 bits, byte and text strings, arrays, maps with whole-number keys,
-null, and typed arrays of signed numbers (RFC 8746, tags 77 and 78). No floats, no
-indefinite lengths: a decoder that refuses them cannot be surprised by them.
+null, and typed arrays (RFC 8746) of signed numbers, tags 77 and 78, and of unsigned ones, 69 and
+70, which are left packed. No floats, no indefinite lengths: a decoder that refuses them cannot be
+surprised by them.
 """
 
 from collections import namedtuple
@@ -10,7 +11,11 @@ from collections import namedtuple
 # A list of whole numbers that travels as `bits` (16 or 32) wide little-endian integers.
 Typed = namedtuple("Typed", ("bits", "values"))
 
+# Unsigned numbers, already packed as `bits` (16 or 32) wide little-endian integers.
+Words = namedtuple("Words", ("bits", "packed"))
+
 TAGS = {16: 77, 32: 78}
+WORD_TAGS = {16: 69, 32: 70}
 DEPTH = 4  # arrays or maps within one another; no message of ours needs more
 
 
@@ -22,6 +27,8 @@ def encode(value):
         return b"\xf6"
     if isinstance(value, Typed):
         return _head(6, TAGS[value.bits]) + encode(pack_numbers(value.values, value.bits))
+    if isinstance(value, Words):
+        return _head(6, WORD_TAGS[value.bits]) + encode(value.packed)
     if isinstance(value, (bytes, bytearray)):
         return _head(2, len(value)) + bytes(value)
     if isinstance(value, str):
@@ -142,9 +149,14 @@ def _map(data, count, at, depth):
 
 def _typed(data, tag, at):
     for bits in TAGS:
-        if TAGS[bits] == tag:
+        if tag in (TAGS[bits], WORD_TAGS[bits]):
             major, size, at = _read_head(data, at)  # no recursion: tags could nest for ever
             if major != 2 or size > len(data) - at:
                 raise ValueError("a typed array without all its bytes")
-            return unpack_numbers(bytes(data[at : at + size]), bits), at + size
+            packed = bytes(data[at : at + size])
+            if tag == TAGS[bits]:
+                return unpack_numbers(packed, bits), at + size
+            if size % (bits // 8):
+                raise ValueError("%d bytes are no whole count of %d-bit numbers" % (size, bits))
+            return Words(bits, packed), at + size
     raise ValueError("tag %d is not known" % tag)

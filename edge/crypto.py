@@ -4,7 +4,9 @@ Boards have neither built in. All of it is arithmetic on a few long numbers, whi
 in C: the four columns of ChaCha20's state, for one, are one number with room between its words.
 
 X25519 here takes a time that depends a little on the secret. So secrets are drawn for one message
-and forgotten; nothing that outlives a Round is multiplied here.
+and forgotten; what alone outlives a Round is the static key of a secure sum, multiplied once a
+roster. Who has faster and constant ones gives `secure_sum` another module with `Secret`, `seal`,
+`unseal` and `aes`.
 
 Source: RFC 7748, Section 5; RFC 8439, Sections 2.3 to 2.8.
 """
@@ -58,6 +60,18 @@ def low_order(point):
     return not z
 
 
+class Secret:
+    """A secret of 32 bytes: its public key, and what it shares with the owner of another."""
+
+    def __init__(self, secret):
+        self._secret = secret
+        self.public = x25519(secret, BASE)
+
+    def agree(self, point):
+        """Return the 32 bytes that both have; ValueError as of `x25519`."""
+        return x25519(self._secret, point)
+
+
 def seal(key, nonce, plain, aad):
     """Return plain, encrypted, and its tag; nonce has 12 bytes, and comes once with a key."""
     cipher = _cipher(key, nonce, plain)
@@ -73,6 +87,21 @@ def unseal(key, nonce, sealed, aad):
             "for somebody else. Leave it out"
         )
     return _cipher(key, nonce, cipher)
+
+
+def aes(key, blocks):
+    """Return blocks of 16 bytes, each encrypted by itself with AES-256.
+
+    OSError on a port without `cryptolib`: some small ones, and CPython, which is to be given
+    another module in the place of this one.
+    """
+    try:
+        from cryptolib import aes as cipher
+    except ImportError:
+        raise OSError(
+            "this Python has no AES, of which the masks of a secure sum are made"
+        ) from None
+    return cipher(key, 1).encrypt(blocks)
 
 
 def _cipher(key, nonce, data):

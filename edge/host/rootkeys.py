@@ -37,6 +37,16 @@ def seal_key(root):
     return made(root, b"heatveil-seal-v1")
 
 
+def roster_key(root):
+    """Return the key by which the owner vouches for a roster. No gateway has it."""
+    return made(root, b"heatveil-roster-v1")
+
+
+def static_key(root):
+    """Return the secret of the key that a roster names a device by."""
+    return made(root, b"heatveil-sum-static-v1")
+
+
 def key_id(root):
     """Return the four bytes that name this enrolment in public."""
     return made(root, b"heatveil-id-v1")[:4]
