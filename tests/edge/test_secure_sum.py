@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from edge import crypto, secure_sum, wire
 from edge.cbor import Words
 from edge.host import rootkeys
-from edge.secure_sum import P, Lanes, pack, read_roster
+from edge.secure_sum import Lanes, P, pack, read_roster
 from edge.sum_member import IDLE, MASKED, Refused, shard_topic
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.opening import value
-from tests.sums import BODY, SITE, SITE_KEY, Tape, Talk, Town, drawn, root_of, who_is
+from tests.sums import BODY, SITE, SITE_KEY, Talk, Tape, Town, drawn, root_of, who_is
 
 
 def hashed(text: str) -> bytes:
@@ -227,7 +227,7 @@ def test_a_step_that_is_not_as_it_should_be_ends_the_round(
 
 
 def test_a_second_set_is_refused_in_a_round() -> None:
-    """With another set a neighbour's other secret would be asked for, and both open its numbers."""
+    """With another set a neighbour's other secret would be asked for: both open its numbers."""
     talk = at_step(3)
     first = told(talk, 3, {3: b"\xff\x0f"})
 
