@@ -51,6 +51,8 @@ GUIDE: dict[str, str] = {
     "every reading is worked out.",
     "shares": "Noise that many devices bring together could be too little for what one of them "
     "changes, or a sum of too few of them be opened; sums of real device code are tried.",
+    "mixed": "Users who bring noise through a shuffler, in simulations, could bring too little of "
+    "it, or some that the sums lose again; what comes out is held against the promise.",
     "central": "A gateway that is trusted could blur too little for what one user changes, or let "
     "one count twice; every crowd of some places is tried, and every neighbour of it.",
     "spoken": "A device that answers with a place could tell more of it than its answer does: by "
@@ -143,6 +145,7 @@ LAYERS: tuple[Layer, ...] = (
         side_channels.spoken_claims,
         kinds=FINITE,
     ),
+    Layer("mixed", "noise of many that is mixed away", shares.mixed_claims, False),
     Layer("central", "a gateway that blurs too little", central.claims, kinds=CENTRAL),
     Layer("noise", "noise left out, shared or too small", noise.claims, kinds=NOISE),
     Layer(

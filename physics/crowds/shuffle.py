@@ -23,9 +23,11 @@ import math
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from edge.mechanisms.pyramid import epsilons, levels, params_of, reached, within
+from edge.mechanisms.pyramid import NAME, epsilons, levels, params_of, reached, within
 from edge.noise import polya
 from edge.records import Release, Round
+
+__all__ = ["NAME", "analyse", "coordinates", "cost", "messages", "modulus", "shares"]
 
 _WRAPS = 2.0**-40  # the chance that any sum wraps
 

@@ -1,11 +1,15 @@
 """Layer `shares`: noise that many devices bring together, against what one of them changes."""
 
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import product
 from math import exp
 from typing import Any
 
 from scipy.stats import chi2
+
+from edge.records import Grid, Round
+from physics.crowds import shuffle
 
 from ..claim import Claim, Effort, at_most, true
 
@@ -42,6 +46,41 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             detail=f"such noise has a chance of {chance:.2g}" if chance <= FALSE_ALARM else "",
         )
         yield from _refused(name, mechanism, query, round, effort)
+
+
+# Four cells below one square; 2 parts a user, epsilon 2, of which the levels have 3 and 2 parts.
+MIXED = (2, 1, 4, 0, 2, 1, 3, 2)
+USERS = 20
+MIXED_SUMS = (40, 20, 20, 0, 0)
+MIXED_RATES = (Fraction(2 * 3, 2 * 5), *[Fraction(2 * 2, 2 * 5)] * 4)
+
+
+def mixed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
+    """Yield what comes out of a shuffler, where users bring the noise that a gateway else draws.
+
+    Twenty users stand in two of four cells. What the analyst adds up is held against their exact
+    sums and the law that the promise asks for. It sees noise of one side, noise for parts that
+    were not scaled, noise that is not in what is sent, and a modulus that sums wrap around.
+    """
+    round: Any = Round(1, shuffle.NAME, Grid((2, 2), 0), MIXED, None)
+    modulus, tape, noise = shuffle.modulus(round, USERS), effort.tape("mixed"), []
+    for _ in range(REPEATS):
+        mixed = [
+            message
+            for user in range(USERS)
+            for message in shuffle.messages(round, [user, user % 2, 2], USERS, 3, modulus, tape)
+        ]
+        found = shuffle.analyse(round, mixed[::-1], modulus, USERS).values
+        noise.append([value - exact for value, exact in zip(found, MIXED_SUMS, strict=True)])
+    for level, places in (("the whole", [0]), ("its quarters", [1, 2, 3, 4])):
+        own = [row[at] for row in noise for at in places]
+        chance = _fits(own, float(MIXED_RATES[places[0]]))
+        yield true(
+            f"a shuffler's sums of {level} have all of their noise",
+            chance > FALSE_ALARM,
+            samples=len(own),
+            detail=f"such noise has a chance of {chance:.2g}" if chance <= FALSE_ALARM else "",
+        )
 
 
 def _most(mechanism: Any, query: Any, round: Any, effort: Effort) -> int:

@@ -1,7 +1,5 @@
 """Many users at once give the Release that their reports do; and the shuffle protocol."""
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +7,6 @@ import pytest
 
 from edge.entropy import Tape
 from edge.mechanisms import pyramid as edge
-from edge.noise import polya
 from edge.records import Grid, Reading, Round
 from physics.crowds import shuffle
 from physics.crowds.pyramid import release_points
@@ -36,74 +33,6 @@ USERS = 20
 ROUND: Round = plan(  # type: ignore[assignment]
     Query(Grid((2, 2), 0), (2, 1), 1, USERS, "sparse", kept=4, units=8, places=2), ()
 )._replace(params=(8, 2, 4, 0, 2, 1, 3, 2))
-CELLS = [(user % 2, 0) for user in range(USERS)]
-TRUE = [160, 80, 80, 0, 0]
-
-
-def shuffled(tape: Tape, mod: int, split: int = 3) -> list[int]:
-    """Return the values that come out of one run of the protocol."""
-    mixed = []
-    for user, cell in enumerate(CELLS):
-        payload = edge.report(ROUND, Reading(user, cell), None)
-        mixed += shuffle.messages(ROUND, payload, USERS, split, mod, tape)
-    values: list[int] = shuffle.analyse(ROUND, mixed[::-1], mod, USERS).values
-    return values
-
-
-def noise_fits(run: Callable[[Any], list[int]], runs: int = 150) -> bool:
-    """Return whether what a run adds to the truth is two-sided noise of the promised scale.
-
-    Size and sign are held against exact Laplace of scale B / epsilon_i, at four deviations.
-    """
-    tape = Tape(b"shuffle")
-    found = np.array([run(tape) for _ in range(runs)]) - TRUE
-    for k, columns in ((0, [0]), (1, [1, 2, 3, 4])):
-        num, den = edge.epsilons(ROUND)[k]
-        q = math.exp(-num / den / 8)
-        noise = found[:, columns].ravel()
-        size, square = 2 * q / (1 - q * q), 2 * q / (1 - q) ** 2
-        error = math.sqrt((square - size * size) / len(noise))
-        if abs(np.abs(noise).mean() - size) > 4 * error:
-            return False
-        if abs(noise.mean()) > 4 * math.sqrt(square / len(noise)):
-            return False
-    return True
-
-
-def one_sided(shares: int, num: int, den: int, rng: Any) -> int:
-    """Every second draw is nothing: what is left is one Polya draw, never negative."""
-    rng.turn = not getattr(rng, "turn", False)
-    return polya(shares, num, den, rng) if rng.turn else 0
-
-
-PRINTED: dict[str, Callable[[int, int, int, Any], int]] = {
-    "one share alone": one_sided,
-    "noise for values that were not scaled": lambda n, num, den, rng: polya(n, num * 8, den, rng),
-    "no noise before the split": lambda n, num, den, rng: 0,
-}
-
-
-@pytest.mark.long
-def test_the_users_noise_is_the_gateways() -> None:
-    """The sum of all shares is exact Laplace of scale B / epsilon_i around the true parts."""
-    mod = shuffle.modulus(ROUND, USERS)
-
-    assert noise_fits(lambda tape: shuffled(tape, mod))
-
-
-@pytest.mark.parametrize("name", PRINTED)
-@pytest.mark.long
-def test_the_printed_protocol_is_rejected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of the three ways in which the printed one tells more than it says."""
-    monkeypatch.setattr(shuffle, "polya", PRINTED[name])
-
-    assert not noise_fits(lambda tape: shuffled(tape, 1 << 40))
-
-
-@pytest.mark.long
-def test_the_printed_modulus_wraps() -> None:
-    """All users in one square are as none at all, modulo B n; and nothing may be negative."""
-    assert not noise_fits(lambda tape: shuffled(tape, 8 * USERS))
 
 
 def test_shares_tell_nothing_alone_and_all_together() -> None:
