@@ -71,8 +71,9 @@ maps = {
 }
 figure, frames = plt.subplots(1, 4, figsize=(14, 3.8))
 for frame, (title, mass) in zip(frames, maps.items(), strict=True):
-    frame.imshow(heatmap(mass / mass.sum(), 3.0), cmap="Purples")
+    frame.imshow(heatmap(mass / mass.sum(), 3.0), cmap="Purples", origin="lower")
     frame.set_title(title, fontsize=10)
+    frame.set_axis_off()
 plt.show()
 
 

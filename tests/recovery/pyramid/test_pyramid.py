@@ -84,6 +84,7 @@ def test_the_plan_of_the_paper_is_the_papers() -> None:
     ("epsilon", "users", "name", "levels"),
     [
         ((1, 1), 200, "tree", (256, 2, 3)),
+        ((2, 1), 200, "tree", (256, 2, 3)),
         ((5, 1), 200, "tree", (1024, 3, 3)),
         ((1, 1), 3000, "tree", (64, 3, 5)),
         ((1, 1), 100_000, "dense", (4096, 6, 1)),
