@@ -72,13 +72,14 @@ export function showPeople(event) {
   }
   at("map").dataset.number = number;
   if (why !== "optimal") at("map-note").textContent += `. ${why}`;
+  at("within").hidden = !sd; // a map that does not know how sure it is has no column for it
   at("places").append(...found.map((one) => row(
     where(one, event.mass.length > 1),
-    one.sd === null ? "not known" : `± ${percent(one.sd)}`,
+    ...(sd ? [`± ${percent(one.sd)}`] : []),
     made("b", percent(one.share)),
     `${Math.round(one.share * people)}`,
   )));
-  at("sources-note").textContent = "Give or take is one standard deviation of the share; people are counted among those who answered.";
+  at("sources-note").textContent = `${sd ? "Give or take is one standard deviation of the share; p" : "P"}eople are counted among those who answered.`;
 }
 
 function redraw() {

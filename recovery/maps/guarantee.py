@@ -72,7 +72,7 @@ def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
     # Above this the promise is empty, and so would be a factor with fifty digits.
     factor = f"{math.exp(value):.3g}" if value < 50 else f"10 to the {value / math.log(10):.0f}"
     return [
-        f"Whatever the sensors send moves the odds of a guess between two such cases by a "
+        f"What is published moves the odds of a guess between two such cases by a "
         f"factor of at most {factor} (epsilon {ratio_text(epsilon)})"
         + (f", but for a chance of {ratio_text(delta)} (delta)." if delta else "."),
     ]
