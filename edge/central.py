@@ -48,7 +48,7 @@ def half(mechanism, identity, other):
     if of is None:
         raise ValueError(
             "%s was to answer %s, which no device can; it can measure (thermal), tell a place "
-            "near its own (disk) or seal its place to the gateway (ranks). Name one of these"
+            "near its own (disk) or seal it to the gateway (ranks, pyramid). Name one of these"
             % (identity.name, mechanism)
         )
     if identity.sensors != 1 or other:

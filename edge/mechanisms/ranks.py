@@ -137,6 +137,19 @@ def _on_curve(grid, cell, order):
     return found
 
 
+def wrong(round):
+    """Return what says why a payload cannot count in a Round, or ""."""
+    params = params_of(round)
+
+    def why(payload):
+        told = payload[1:]
+        if len(told) != params.points or min(told) < 0 or max(told) >> params.order * params.axes:
+            return "it has not %d places of its Round's curve" % params.points
+        return ""
+
+    return why
+
+
 def release(round, payloads, rng):
     """Return the blurred sums of all groups of places in their order.
 
@@ -145,15 +158,14 @@ def release(round, payloads, rng):
     sensor answers twice, with another number of places, or with none of the curve: nothing is
     released then.
     """
-    params = params_of(round)
-    blank = [0] * params.points
+    blank, why = [0] * params_of(round).points, wrong(round)
     reports = [payload[1:] if payload else blank for payload in payloads]
-    for told in reports:
-        if len(told) != params.points or min(told) < 0 or max(told) >> params.order * params.axes:
+    for payload in payloads:
+        fault = payload and why(payload)
+        if fault:
             raise ValueError(
-                "a report to round %d has not %d places of its curve, and one user would move "
-                "the sums by more than the noise hides. Leave out what does not fit"
-                % (round.number, params.points)
+                "a report to round %d cannot count: %s, and one user would move the sums by "
+                "more than the noise hides. Leave it out" % (round.number, fault)
             )
     sensors = [payload[0] for payload in payloads if payload]
     if len(set(sensors)) != len(sensors):

@@ -167,6 +167,10 @@ PURE: Mapping[str, Any] = MappingProxyType(
         "tighter": _capped.tighter_cap,
     }
 )
+# Of `Exported`, where reports are sealed: only a release has rows, a number each.
+SEALED: Mapping[str, Any] = MappingProxyType(
+    {"report": {}, "reported": _usual.no_rows, "released": _usual.numbered}
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

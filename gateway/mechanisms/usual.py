@@ -1,7 +1,7 @@
 """What a record's functions do where a mechanism gives none of its own."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,8 @@ def devices(deployment: Any) -> tuple[int, int]:
 def query_of(deployment: Any) -> Any:
     """Return what the analyst asks: each field from [room], [privacy] or the own table.
 
+    Where nobody says how many users answer, all devices are expected to.
+
     Raises:
         ValueError: there is no such promise.
     """
@@ -67,7 +69,22 @@ def query_of(deployment: Any) -> Any:
         for table in (deployment.privacy, own):
             if field.name in type(table).model_fields:
                 asked[field.name] = getattr(table, field.name)
+    if "users" in mechanism.abouts:
+        asked["users"] = asked.get("users") or own.devices
     return mechanism.query(**asked)
+
+
+# Of an export, where reports are sealed and a release is a row of numbers.
+
+
+def no_rows(body: Any) -> Callable[[Sequence[int], int], list[tuple[Any, ...]]]:
+    """Return what gives no rows: nobody has the key any more."""
+    return lambda values, first: []
+
+
+def numbered(body: Any) -> Callable[[Sequence[int | None]], Iterable[tuple[Any, ...]]]:
+    """Return what gives the rows of a release: a number and its place, from 0."""
+    return enumerate
 
 
 # For readers.

@@ -63,8 +63,8 @@ class Query:
     users: int | None = field(
         default=None,
         metadata=described(
-            "How many are expected, a public number that chooses the levels; without it the "
-            f"{PAPER_USERS} of the paper.",
+            "How many are expected, a public number that chooses the levels; without it all "
+            f"devices of a deployment, and else the {PAPER_USERS} of the paper.",
             low=1,
             example="200",
         ),

@@ -112,7 +112,8 @@ def test_rounds_share_one_promise(mechanism: Mechanism) -> None:
     promise = rounds[0].guarantee
     assert Fraction(*promise.epsilon) <= Fraction(*query.epsilon)
     assert Fraction(*promise.rho) < Fraction(*one.rho)  # each costs less than one alone would
-    assert mechanism.promise(query, promise)[0].startswith("Protected: ")
+    told = mechanism.promise(query, promise)[:2]  # who is trusted may come first
+    assert any(line.startswith("Protected: ") for line in told)
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,9 @@ def test_what_no_device_sends_is_refused(mechanism: Mechanism) -> None:
         pytest.skip("its devices cannot be served yet")
     round = mechanism.plan(case_of(mechanism).query, ())
     wrong = mechanism.serving.payload_fault(round)
+    if mechanism.trust == "central":
+        assert wrong([0])
+        return  # the rest is `release`'s, which the audit asks
     for payload in mechanism.subject.asked.impossible(round, 0):
         if len(payload) != 2 or payload[0] != 0:
             continue  # of another length, or another's sensor: the wire refuses those

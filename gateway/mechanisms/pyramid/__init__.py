@@ -5,7 +5,7 @@ from recovery import pyramid as analyst
 from recovery.pyramid import cases
 from recovery.pyramid.query import Query
 
-from ..record import Mechanism, Module, halves
+from ..record import PURE, SEALED, Exported, Mechanism, Module, Serving, halves
 from ..words import PLACES
 
 _words = Module(__name__, "words")
@@ -21,6 +21,14 @@ _PAGE = {
         "Whoever sees this map alone sees shares of many, and of nobody where they were."
     ),
 }
+_EXPORTED = Exported(
+    **SEALED,
+    release={"square": int, "parts": int},
+    units={
+        "square": "of the measured ones, level by level and row by row, from 0",
+        "parts": "of people in a square, with noise in them",
+    },
+)
 
 MECHANISM = Mechanism(
     *halves(device, analyst, cases),
@@ -28,7 +36,9 @@ MECHANISM = Mechanism(
     reads="place",
     query=Query,
     bits=device.bits,
+    serving=Serving(**PURE, payload_fault=device.wrong, exported=_EXPORTED),
     words=PLACES._replace(has_sd=False, page=_PAGE),
+    promise=_words.promise,
     facts=_words.facts,
     world=_crowd.crowd_of,
     vector_length=lambda round: device.numbers(round) - 1,

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from edge.mechanisms.pyramid import epsilons, params_of, within
+from recovery.maps.guarantee import sentences
 from recovery.pyramid import plan
 
 from .. import usual
@@ -15,6 +16,11 @@ _TRUSTED = (
     "Trusted: the gateway, which sees where each device is before it draws the noise; the promise "
     "holds against everybody else."
 )
+
+
+def promise(query: Any, guarantee: Any) -> list[str]:
+    """Return the guarantee in sentences, who is trusted first."""
+    return [_TRUSTED, *sentences(guarantee)]
 
 
 def facts(found: Found) -> list[Fact]:

@@ -5,11 +5,10 @@ from recovery import ranks as analyst
 from recovery.ranks import cases
 from recovery.ranks.query import Query
 
-from ..record import PURE, Exported, Mechanism, Module, Serving, halves
+from ..record import PURE, SEALED, Exported, Mechanism, Module, Serving, halves
 from ..words import PLACES
 
 _crowd = Module(__name__, "crowd")
-_deployment = Module(__name__, "deployment")
 _words = Module(__name__, "words")
 _PAGE = {
     **PLACES.page,
@@ -24,10 +23,8 @@ _PAGE = {
     ),
 }
 _EXPORTED = Exported(
-    report={},
-    reported=_deployment.exported_reports,
+    **SEALED,
     release={"group": int, "sum": int},
-    released=_deployment.exported_sums,
     units={
         "group": "of places in their order along the curve, from 0",
         "sum": "of the places of a group, in cells of the curve, with noise in it",
@@ -40,8 +37,7 @@ MECHANISM = Mechanism(
     reads="place",
     query=Query,
     bits=device.bits,
-    serving=Serving(**PURE, payload_fault=_deployment.payload_fault, exported=_EXPORTED),
-    query_of=_deployment.query_of,
+    serving=Serving(**PURE, payload_fault=device.wrong, exported=_EXPORTED),
     cautions=_words.cautions,
     words=PLACES._replace(page=_PAGE, has_sd=False),
     promise=_words.promise,

@@ -173,10 +173,10 @@ def test_a_release_is_sums_and_noise_of_those_who_answered() -> None:
     ("payloads", "match"),
     [
         ([[1, 3], [1, 4]], "one answer counts"),
-        ([[1, 8]], "places of its curve"),
-        ([[1, -1]], "places of its curve"),
-        ([[1, 3, 3]], "places of its curve"),
-        ([[1]], "places of its curve"),
+        ([[1, 8]], "places of its Round's curve"),
+        ([[1, -1]], "places of its Round's curve"),
+        ([[1, 3, 3]], "places of its Round's curve"),
+        ([[1]], "places of its Round's curve"),
     ],
 )
 def test_what_would_move_the_sums_by_more_is_refused(
