@@ -245,10 +245,10 @@ def places_of(bits, count):
 
 
 def pieces(data, count, size):
-    """Return so many pieces of this size; ValueError where they are not all, or more."""
+    """Return so many pieces of this size, once; ValueError where they are not all, or more."""
     if not isinstance(data, bytes) or len(data) != count * size:
         raise ValueError("fields of another length")
-    return [data[at : at + size] for at in range(0, len(data), size)]
+    return (data[at : at + size] for at in range(0, len(data), size))
 
 
 def counters(first, size):
@@ -259,8 +259,13 @@ def counters(first, size):
 
 def pack_words(numbers, bits):
     """Return numbers modulo 2**bits, as little-endian words."""
-    most = (1 << bits) - 1
-    return bytes(array("H" if bits == 16 else "I", [one & most for one in numbers]))
+    most, words = (
+        (1 << bits) - 1,
+        array("H" if bits == 16 else "I", bytes(len(numbers) * bits >> 3)),
+    )
+    for at in range(len(numbers)):
+        words[at] = numbers[at] & most
+    return bytes(words)
 
 
 class Lanes:

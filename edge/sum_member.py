@@ -187,7 +187,7 @@ class Member:
         keys = pieces(body[4], len(order), KEYS)
         if len(order) < mine.t:
             return self._refuse("minimum")
-        boxes = []
+        boxes = bytearray()
         for at, both in zip(order, keys):
             j, fresh, public = mine.neighbours[at], both[:32], both[32:]
             if j not in self._pairs:
@@ -199,9 +199,9 @@ class Member:
             self._near[at] = q, public
             plain = b"".join([number(share(line, 1 + at)) for line in lines])
             bound = aad(self._sid, me, j, own.public)
-            boxes.append(suite.seal(to_key(q, me, j), NONCE, plain, bound))
+            boxes.extend(suite.seal(to_key(q, me, j), NONCE, plain, bound))
         proof = commitment(lines[1][0], self._sid, me)
-        return [self._packed(SHARES, {3: proof, 4: b"".join(boxes)})]
+        return [self._packed(SHARES, {3: proof, 4: boxes})]
 
     def _boxes(self, body):
         """Open what neighbours dealt, pay, and hide the numbers under the masks of these."""
@@ -212,7 +212,7 @@ class Member:
         if len(order) < mine.t:
             return self._refuse("minimum")
         keys = [(False, self_key(self._own["lines"][1][0], self._sid, me))]
-        proofs = []
+        proofs = bytearray()
         for at, box in zip(order, boxes):
             if at not in self._near:
                 return self._refuse("unknown")
@@ -221,8 +221,9 @@ class Member:
             plain = self._suite.unseal(to_key(q, j, me), NONCE, box, bound)
             self._held[at] = plain[:SHARE], plain[SHARE:]
             agreed = self._own["scalar"].agree(public)
+            self._near[at] = q, b""  # S_j is not needed again
             keys.append((j < me, mask_key(agreed, self._sid, me, j)))
-            proofs.append(with_tag(q, me, j))
+            proofs.extend(with_tag(q, me, j))
         numbers = self._own["numbers"](mine.divisor)
         if len(numbers) != terms.length:
             return self._refuse("unequal")
@@ -231,7 +232,7 @@ class Member:
             some = numbers[first : first + self._chunk]
             fields = {4: first, 5: self._masked(some, terms.bits, first, keys)}
             if not first:
-                fields[3] = b"".join(proofs)
+                fields[3] = proofs
             frames.append(self._packed(MASKED, fields))
         self._own = {}  # is not needed again
         return frames

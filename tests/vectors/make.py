@@ -155,6 +155,45 @@ def sealed_cases():
         }
 
 
+def sum_cases():
+    """Keys of a secure sum, its messages step by step, and a roster; masks are tried elsewhere."""
+    some = [bytes(range(at, at + 32)).hex() for at in range(0, 224, 32)]
+    lines = {word: [one[:30] for one in some[at:]] for at, word in enumerate(("sigma", "b"))}
+    pairs = {"d": some[:2], "c": some[2:4]}
+    yield {"name": "keys", "kind": "sum keys", "sid": some[4], "t": 3, **pairs, **lines}
+    steps = {
+        "join": (1, "n001/sum", {3: some[0] + some[1]}),
+        "keys": (1, "n001/told", {3: "05", 4: some[0] * 4}),
+        "shares": (2, "n001/sum", {3: some[0][:32], 4: some[1] * 3}),
+        "boxes": (2, "n001/told", {3: "05", 4: some[1] * 3}),
+        "masked": (3, "n001/sum", {3: some[2], 4: 0, 5: [16, [0, 1, -1, 65535, 65536, 7, 8, 9]]}),
+        "masked on": (3, "n001/sum", {4: 1024, 5: [32, [2**31, -2, 3, 4]]}),
+        "set": (3, "sum/0", {3: "ff0f"}),
+        "confirm": (4, "n001/sum", {3: some[3]}),
+        "tags": (4, "n001/told", {3: "0f", 4: some[4], 5: "0e", 6: some[4][:48]}),
+        "reveal": (5, "n001/sum", {3: some[5] + "00" * 16}),
+    }
+    for name, (step, where, fields) in steps.items():
+        yield {
+            "name": name,
+            "kind": "sum message",
+            "step": step,
+            "sid": some[4],
+            "key": SITE_KEY,
+            "topic": f"heatveil/1/lab/{where}",
+            "fields": {str(key): one for key, one in fields.items()},
+        }
+    yield {
+        "name": "roster",
+        "kind": "roster",
+        "numbers": [7, 0, 3, 6, 3, 2, 5, 4, 16],
+        "neighbours": [0, 5, 2],
+        "statics": some[:3],
+        "digest": some[3],
+        "key": SITE_KEY,
+    }
+
+
 def main():
     curves = [{"name": f"hilbert {side}", "kind": "curve", "side": side} for side in (1, 2, 8)]
     files = {
@@ -163,6 +202,7 @@ def main():
         "grid": curves,
         "disk": disk_cases(),
         "sealed": sealed_cases(),
+        "sums": sum_cases(),
     }
     for name, cases in files.items():
         answered = [{**case, "expect": answer(case)} for case in cases]

@@ -136,6 +136,58 @@ def sealed_frame(case):
     return [hexed(message), hexed(wire.name_of(round)), hexed(frame)]
 
 
+def sum_keys(case):
+    """Return what two devices of a secure sum make of their secrets, but for masks."""
+    from edge import crypto, secure_sum
+    from edge.compat import sha256
+
+    sid, t = unhex(case["sid"]), case["t"]
+    static, fresh = [[crypto.Secret(unhex(one)) for one in case[word]] for word in ("d", "c")]
+    lines = [[int(one, 16) for one in case[word][:t]] for word in ("sigma", "b")]
+    pair = secure_sum.pair_key(static[0].agree(static[1].public), 0, 1)
+    publics = fresh[0].public, fresh[1].public
+    q = secure_sum.box_key(*((pair, fresh[1].agree(publics[0]), sid) + publics))
+    own = crypto.Secret(secure_sum.scalar(lines[0][0], sid, 0)).public
+    shares = [secure_sum.number(secure_sum.share(line, 1)) for line in lines]
+    bound = secure_sum.aad(sid, 0, 1, own)
+    box = crypto.seal(secure_sum.to_key(q, 0, 1), bytes(12), b"".join(shares), bound)
+    decided = sha256(sid + secure_sum.chosen(range(0, 12, 5), 12))
+    made = [pair, q, own, box, secure_sum.mask_key(pair, sid, 1, 0)]
+    made += [secure_sum.self_key(lines[1][0], sid, 0), secure_sum.commitment(lines[1][0], sid, 0)]
+    made += [secure_sum.with_tag(q, 0, 1), secure_sum.set_tag(q, 1, 0, decided)]
+    return [hexed(one) for one in made]
+
+
+def sum_message(case):
+    """Return a message of a secure sum; what a field holds comes back."""
+    from edge import cbor, secure_sum, wire
+
+    fields = {}
+    for key in case["fields"]:
+        given = case["fields"][key]
+        fields[int(key)] = unhex(given) if isinstance(given, str) else given
+        if isinstance(given, list):
+            fields[int(key)] = cbor.Words(given[0], secure_sum.pack_words(given[1], given[0]))
+    key, sid = unhex(case["key"]), unhex(case["sid"])
+    message = secure_sum.pack(case["step"], sid, fields, key, case["topic"])
+    back = wire.opened(message, key, case["topic"], 1024)
+    if any([back[at] != fields[at] for at in fields]):
+        return "does not come back"
+    return hexed(message)
+
+
+def roster(case):
+    """Return the message of a roster, which comes back."""
+    from edge import secure_sum
+
+    statics = tuple([unhex(one) for one in case["statics"]])
+    told = tuple(case["numbers"]) + (tuple(case["neighbours"]), statics, unhex(case["digest"]))
+    message = secure_sum.pack_roster(secure_sum.Roster(*told), unhex(case["key"]), "a/topic")
+    if secure_sum.read_roster(message, unhex(case["key"]), "a/topic") != told:
+        return "does not come back"
+    return hexed(message)
+
+
 def curve(case):
     """Return the cells along the Hilbert curve as numbers."""
     from edge import grid
@@ -176,6 +228,9 @@ KINDS = {
     "hpke": hpke_message,
     "sealed": sealed_frame,
     "curve": curve,
+    "sum keys": sum_keys,
+    "sum message": sum_message,
+    "roster": roster,
 }
 
 

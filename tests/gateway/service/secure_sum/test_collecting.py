@@ -55,6 +55,7 @@ def test_below_the_threshold_nothing_is_opened(stage: str) -> None:
     assert enough.state == RELEASED
     if stage in STAGES[:3]:
         assert (few.state, few.total) == (ABANDONED, None)
+        assert "minimum" not in few.refused.values()  # no device had to say so
     else:  # who is in the set stays in it; what decides is how many can open its secrets
         assert few.total == (
             None if 11 - most - 1 < 9 else Town(drawn(12, 20)[0]).sum_of(range(12))

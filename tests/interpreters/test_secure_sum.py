@@ -1,0 +1,99 @@
+"""One device of a secure sum on MicroPython: byte by byte what it would send from CPython."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from edge.host import rootkeys
+from edge.wire import topic
+from gateway.service.secure_sum.collecting import RELEASED
+from tests import processes
+from tests.sums import BODY, Talk, Town, drawn, root_of, who_is
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Only what a device has: its roster, its keys, and what the gateway sent in a round of others.
+SCRIPT = """
+import gc
+gc.threshold(2000)
+import edge.sum_member
+import binascii, hashlib, json, sys
+from edge.entropy import Tape
+from edge.keys import Identity
+from edge.secure_sum import Terms, read_roster
+file, raw = open(sys.argv[1]), binascii.unhexlify
+told = json.loads(file.readline())
+who = Identity(*[raw(one[2:]) if str(one).startswith("0x") else one for one in told["who"]])
+roster = read_roster(raw(told["roster"]), raw(told["key"]), told["topic"])
+member = edge.sum_member.Member(who, roster, raw(told["static"]))
+terms, rng, step = Terms(*told["terms"]), Tape(raw(told["tape"])), told["step"]
+body = raw(told["body"])
+told = roster = None
+def numbers(divisor):
+    return [step * (at + 1) - 5 for at in range(terms.length)]
+def sent(frames):
+    digest = hashlib.sha256()
+    for frame in frames:
+        digest.update(frame)
+    print(binascii.hexlify(digest.digest()).decode())
+sent(member.begin(body, terms, numbers, rng))
+for line in file:
+    shard, message, line = line[0] == "1", raw(line[1:-1]), None
+    sent(member.heard(message, shard))
+"""
+
+
+def told(town: Town, place: int) -> str:
+    """Return what a script needs to be this device."""
+    name = town.shard.members[place]
+    who = [f"0x{one.hex()}" if isinstance(one, bytes) else one for one in who_is(name)]
+    given = {
+        "who": who,
+        "roster": town.drawn.rosters[place].hex(),
+        "key": rootkeys.roster_key(root_of(name)).hex(),
+        "topic": topic("lab", name, "roster"),
+        "static": rootkeys.static_key(root_of(name)).hex(),
+        "terms": list(town.terms()),
+        "tape": (b"device %d" % place).hex(),
+        "body": BODY.hex(),
+        "step": place,
+    }
+    return json.dumps(given) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("n", "length", "heap_kb"),
+    [(16, 64, 160), pytest.param(64, 1024, 224, marks=pytest.mark.long)],
+)
+def test_a_device_on_micropython_sends_the_same_bytes(
+    need, tmp_path: Path, n: int, length: int, heap_kb: int
+) -> None:
+    """Whoever sends other bytes spoils the sum of all."""
+    town, place, sent = Town(drawn(n, 20)[0], length), 3, []
+    lines = told(town, place)
+    talk = Talk(town)
+    while talk.gateway.state < RELEASED:
+        sent.append(hashlib.sha256(b"".join(talk.up[place])).hexdigest())
+        talk.give()
+        if talk.down:
+            lines += f"{int(talk.down[0][0] is None)}{talk.to(place).hex()}\n"
+            talk.hear()
+    (tmp_path / "told").write_text(lines)
+    (tmp_path / "run.py").write_text(SCRIPT)
+    ran = processes.run(
+        [
+            need("micropython"),
+            "-X",
+            f"heapsize={heap_kb}k",
+            tmp_path / "run.py",
+            tmp_path / "told",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={"MICROPYPATH": f"{ROOT}:.frozen"},
+    )
+
+    assert ran.stdout.split() == sent, ran.stderr
