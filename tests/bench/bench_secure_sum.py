@@ -43,7 +43,7 @@ def main() -> None:
             within = [i for i in town.members if vanish.get(i) not in STAGES[:3]]
             print(
                 f"{missing:2} % vanish, k = {k}, {name}: {time.process_time() - began:4.1f} s "
-                f"of CPU (goal 9), a device {play.members_s / DEVICES * 1000:4.1f} ms, the gateway "
+                f"of CPU (goal 9), each {play.members_s / DEVICES * 1000:4.1f} ms, the gateway "
                 f"{play.gateway_s:.1f} s; exact: {play.total == town.sum_of(within)}"
             )
         up, down = max(play.up.values()), max(play.down.values())
