@@ -5,8 +5,12 @@ agreement any more.
 """
 
 import os
+import sys
 import time
 from fractions import Fraction
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for the tests' own shard
 
 from edge.compat import sha256
 from edge.entropy import Tape
