@@ -93,7 +93,7 @@ def run(interpreter: Any, case: str, size: int = 1024) -> list[str]:
     """Return the lines that a case prints; `large` is a Ring of this size."""
     lines = "".join(f"    {line}\n" for line in case.strip().splitlines())
     # How small a heap may be is the business of test_heap; in here is the script's broker too.
-    command = [re.sub(r"heapsize=\d+k", "heapsize=192k", word) for word in interpreter.command]
+    command = [re.sub(r"heapsize=\d+k", "heapsize=256k", word) for word in interpreter.command]
     script = SCRIPT.replace("{case}", lines).replace("{size}", str(size))
     said: str = replace(interpreter, command=command).run(script)
     return said.splitlines()
