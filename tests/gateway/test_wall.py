@@ -250,7 +250,10 @@ def test_nobody_hears_what_is_for_another(wall: Wall, pump: Pump) -> None:
         ):
             gateway.publish(topic, b"yours")
         control.wait(9)
-        ears.wait(3)
+        until_s = time.monotonic() + 10
+        # Subscriptions that overlap may bring a message twice: the three, not three messages.
+        while len({topic for topic, _ in ears.heard}) < 3 and time.monotonic() < until_s:
+            time.sleep(0.02)
         greedy.close()
 
         assert len(control.heard) >= 9
