@@ -1,6 +1,4 @@
-"""What lies between two rounds: the pause, the hours of the day, and what stands in the way.
-
-One round after another: plan, charge, ask, gather, release, draw, publish.
+"""One round after another: plan, charge, ask, gather, release, draw, publish; and the pauses.
 
 What goes out is written first, together with its price, and published from the store by the
 `outbox`. A gateway that died in the middle finds the round in the store, pays nothing for it and

@@ -1,4 +1,4 @@
-"""In which unit a promise speaks of what is spent: rho, or of a pure promise its epsilon.
+"""What this deployment has spent of its privacy, in exact fractions of rho.
 
 The ledger counts rho, whatever was promised, because that adds up over all mechanisms. Of a pure
 promise every round has the same price and the epsilons themselves add up (`terms` sees to both),
@@ -8,9 +8,7 @@ what each device has given away. Nothing is reckoned with this: it is how prices
 Source: Dwork and Roth 2014, Theorem 3.16 (epsilons add up); Bun and Steinke 2016, Proposition 1.4
 (a pure epsilon costs epsilon**2 / 2).
 
-What prices are the price of: only those of one promise add up, and only within its sum.
-
-What this deployment has spent of its privacy, in exact fractions of rho.
+Only prices of one promise add up (`terms`).
 
 rho is the price of a release under zero-concentrated differential privacy; it adds up
 without loss. A round is charged before it is published: once the devices have seen it

@@ -1,11 +1,10 @@
-"""How sure a map is, as the map topic and the page carry it: lists and numbers, no NaN.
-
-What the service says of itself: plain dicts that go to the page, the map topic, the log.
+"""What the service says of itself, and who hears it: plain dicts for page, map topic and log.
 
 Every one has a "kind" and values that JSON can write. Nothing in them has not passed the
 veil: noised whole numbers, maps made of them, counts and prices.
 
-Who hears of events: the log, the page, whoever else; and what was said last of each kind.
+How sure a map is goes with it as lists and numbers, no NaN. Listeners are the log, the page and
+others; what was said last of each kind is kept for those who come later.
 """
 
 import json

@@ -1,12 +1,8 @@
-"""Variables of the environment that stand above the deployment file, and those that nobody knows.
-
-A misspelled variable would be passed over in silence, and a gateway would run with the file's
-broker or promise while its operator believes in another.
-
-The deployment file: read, checked whole before anything starts, and turned into a query.
+"""The deployment file: read, checked whole before anything starts, and turned into a query.
 
 TOML. An unknown key is refused with the nearest name, a bad value with the place, the value
-and the need. Environment variables such as HEATVEIL_MQTT__HOST stand above the file.
+and the need. Environment variables such as HEATVEIL_MQTT__HOST stand above the file;
+an unknown one is refused, for a misspelled one would leave the file's broker or promise in force.
 """
 
 import os

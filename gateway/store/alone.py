@@ -1,10 +1,9 @@
-"""The lock of one gateway at PostgreSQL: an advisory lock, on a connection of its own.
+"""One process to a database or a folder: a lock that goes with the process, however it ends.
 
-It goes with the connection, so a server that was started again has forgotten it. A thread looks
-every second, and takes it again. What is in the database does not rest on it: rounds are opened
-and charged under a row lock. It keeps two gateways from being in each other's way.
-
-One process to a database or a folder: a lock that goes with the process, however it ends.
+At PostgreSQL it is an advisory lock, on a connection of its own. It goes with the connection, so a
+server that was started again has forgotten it. A thread looks every second, and takes it again.
+What is in the database does not rest on it: rounds are opened and charged under a row lock. It
+keeps two gateways from being in each other's way.
 """
 
 import fcntl

@@ -1,17 +1,12 @@
-"""Many rows in one statement, and many keys in one question, as each database does it fastest.
+"""The rows of what devices said: statements, on a connection that the store gives.
 
-SQLite takes one prepared statement many times; PostgreSQL takes columns as arrays. Both are
-measured in `tests/bench`: SQLAlchemy's own way costs three times as much a row.
-
-The rows of what devices said: statements, on a connection that the store gives.
+Many rows go in one statement, and many keys in one question: SQLite takes one prepared statement
+many times; PostgreSQL takes columns as arrays. Both are measured in `tests/bench`: SQLAlchemy's
+own way costs three times as much a row.
 
 What counts is in `reports`, frame and all. What is genuine and does not count is in `heard`, by
 its digest: the same bytes that come again are absorbed, and other bytes under the same numbers
-are seen for what they are.
-
-The rows of dead letters: statements, on a connection that the store gives.
-
-Sums of what came, by round, part and slot, written with the reports themselves.
+are seen for what they are. Dead letters have a table of their own.
 
 Each worker adds up a batch before it writes it (a slot is a sensor, or a cell that a mechanism
 counts), in the transaction that keeps the reports: either both are there or neither is. What a

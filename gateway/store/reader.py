@@ -1,9 +1,6 @@
-"""What people are shown of a store, row by row; times are in seconds of the epoch.
+"""The store read by people: beside a gateway that runs, and never in its way.
 
-A store opened to be read only: nothing is made, nothing is changed, nobody is kept waiting.
-
-The store read by people: beside a gateway that runs, and never in its way.
-
+It is opened to be read only: nothing is made or changed. Times are in seconds of the epoch.
 Each question is a short transaction of its own, on a connection that cannot write: who reads long
 would keep SQLite's log from being emptied.
 """

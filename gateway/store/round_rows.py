@@ -1,8 +1,4 @@
-"""The rows of what was charged: statements, on a connection that the store gives.
-
-The rows of rounds: statements, on a connection that the store gives.
-
-The rows of rounds that were asked and that the ledger does not know: statements.
+"""The rows of rounds and of what they cost: statements, on a connection that the store gives.
 
 An older copy of a store lacks rounds that people have paid for. Whoever meets one of them, signed
 with the site's key, has its row written with the outcome FOUND, and as long as there is such a

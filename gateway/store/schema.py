@@ -1,8 +1,4 @@
-"""The tables beside the rounds: what the broker is still to have, who is shut out, who has a part.
-
-All of the store's tables, these among them, are listed in `schema`.
-
-The tables of the store.
+"""The tables of the store.
 
     about     one row: which version of these tables the file holds, whose, and under which promise
     rounds    what was asked: the signed bytes that went out
@@ -20,7 +16,8 @@ The tables of the store.
     tallies, leases  sums of workers that share a database, and who has which part
     vacant    one row: the empty room as the last map left it, where the room has a file
 
-Private readings are in none of them: everything here has passed the veil.
+No private reading is in them in the clear: what is here has passed the veil, or, where the gateway
+is trusted, is sealed to a round's key, which is never here (`gateway.service.sealing`).
 """
 
 from sqlalchemy import (

@@ -1,7 +1,4 @@
-"""The store's file as a file: how much room there is, its log, a copy of it.
-
-SQLite, made to keep its promises.
-"""
+"""SQLite, made to keep its promises; and its file as a file: room on the disk, log, copy."""
 
 import os
 import sqlite3

@@ -1,6 +1,4 @@
-"""What the gateway asks its store: what was opened, what came, what is known of a batch.
-
-What the gateway remembers: a SQLite file, or PostgreSQL, that survives kill -9 and power cuts.
+"""What the gateway remembers: a SQLite file, or PostgreSQL, that survives kill -9 and power cuts.
 
 A method is a transaction. What a method has returned from is on the disk.
 """

@@ -1,17 +1,12 @@
-"""The rows of the outbox: statements, on a connection that the store gives.
+"""What the store does besides rounds: outbox, filters, quarantine, forgetting, room, backup.
 
 A letter is written in the transaction that makes it true, and goes when the broker has it. So
 whatever a kill comes between, what is published is what is in the store.
 
-The rows of what stands until it is changed: filters of a session, devices that are shut out.
-
-Forgetting what is older than the operator keeps, a little at a time.
-
-A report goes once its round has been closed for so long, a map when it was drawn so long ago and
-is not the newest. Never forgotten: what was charged, the rounds and their releases, from which
-every later map is drawn, the numbers that devices have used, and alarms.
-
-What the store does besides rounds: outbox, filters, quarantine, forgetting, room, backup.
+What is older than the operator keeps is forgotten a little at a time: a report goes once its round
+has been closed for so long, a map when it was drawn so long ago and is not the newest. Never
+forgotten: what was charged, the rounds and their releases, from which every later map is drawn,
+the numbers that devices have used, and alarms.
 """
 
 import time

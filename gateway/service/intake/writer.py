@@ -1,11 +1,8 @@
-"""What a campaign sees of whoever gathers the answers: one writer here, or many workers.
+"""The writer: one thread that takes what came off the wire, decides, commits, then lets go.
 
-What came off the wire, in batches: one commit for many costs what one for one does.
-
-A batch makes thousands of records, none of which refers back to another, and lets go of all of
-them: Python is told to look for garbage less often, which would cost as much as their MACs do.
-
-The writer: one thread that takes what came off the wire, decides, commits, then lets go.
+It works in batches: one commit for many messages costs what one for one does. A batch makes
+thousands of records, none of which refers back to another, and lets go of all of them: Python is
+told to look for garbage less often, which would cost as much as their MACs do.
 
 The order is the promise: commit, then the receipt to the device, then the acknowledgement to
 the broker. A kill between any two steps loses nothing: what was not acknowledged comes again

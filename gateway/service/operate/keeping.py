@@ -1,9 +1,7 @@
-"""What is done now and then beside the rounds: one slow thread, each chore at its own pace.
+"""Chores beside the rounds, on one slow thread: old readings forgotten, the log written back.
 
 A chore that fails is told of and done again in its turn: forgetting old readings must not stop
 the taking of new ones, and none may stop the others.
-
-What a store needs now and then: old readings forgotten, its log written back.
 """
 
 import math

@@ -1,21 +1,19 @@
-"""Which messages of a device are still listened to, and which device is to be shut out.
+"""Quarantine: which devices are shut out, at the broker and in the store, and let back.
 
-No I/O and no clock: `now_s` comes in, of a monotonic clock. Each device has a bucket of tokens:
-`burst` of them at most, `messages_per_s` come back, a message takes one, and one more for each
-16 kB, the longest report. Without a token a message does not pass. It is not lost: an honest
-device sends it again until it has its receipt. Names that are not enrolled share one bucket, so
-whatever topics come, memory is bounded by the fleet.
+The guard decides, with no I/O and no clock: `now_s` comes in, of a monotonic clock. Each device
+has a bucket of tokens: `burst` of them at most, `messages_per_s` come back, a message takes one,
+and one more for each 16 kB, the longest report. Without a token a message does not pass. It is not
+lost: an honest device sends it again until it has its receipt. Names that are not enrolled share
+one bucket, so whatever topics come, memory is bounded by the fleet.
 
 Asked on the intake's thread for every message; anybody may shut, free and ask for verdicts.
-
-Shuts out devices that were found guilty, and lets them back: at the broker and in the store.
 
 The store is the truth: what is in it is shut out after every start, and whoever frees a device
 there, from another process too, has it freed here within seconds. The broker is told at once,
 before the disk is, since a flood does not wait; what it was not told while it was away, it is
 told when it is back. A device that the operator shut out at the broker is left as it is.
 
-Everything is done on a thread of its own; intake and pump only wake it.
+Broker and store are told on a thread of its own; intake and pump only wake it.
 """
 
 import threading

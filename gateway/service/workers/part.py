@@ -1,6 +1,6 @@
-"""The writer of one part: it looks up which round is open, for the leader may be elsewhere.
+"""One part at work: its session at the broker, its writer, and until when it surely is ours.
 
-One part at work: its session at the broker, its writer, and until when it surely is ours.
+The writer looks up which round is open, for the leader may be elsewhere.
 """
 
 import math
