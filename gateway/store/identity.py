@@ -158,6 +158,9 @@ class _Files:
         where = f"{self._path.as_uri()}?mode=ro&immutable=1"
         try:
             with closing(sqlite3.connect(where, uri=True)) as file:
+                # While the log is written back, the header says more pages than are there yet;
+                # SQLite would call that malformed, and a sound store would be given up.
+                file.execute("PRAGMA writable_schema = ON")
                 found: int = file.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.OperationalError:
             return None

@@ -204,3 +204,26 @@ def test_a_database_that_is_dropped_and_made_anew_is_another(cluster: Any, made_
 
     with closing(store), pytest.raises(ReplacedFault):
         again()
+
+
+def test_a_file_into_which_its_log_is_being_written_back_is_still_ours(tmp_path: Path) -> None:
+    """SQLite writes the first page first: for a moment it names pages that are not there yet."""
+    path = tmp_path / "heatveil.sqlite"
+    store = Store(path, "lab")
+    store.write_back()
+    with path.open("r+b") as file:
+        pages = file.seek(28) and file.read(4)  # file format, section 1.3: pages in the file
+        file.seek(28)
+        file.write((int.from_bytes(pages, "big") + 60).to_bytes(4, "big"))
+    with (
+        closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as other,
+        pytest.raises(sqlite3.DatabaseError, match="malformed"),
+    ):
+        other.execute("PRAGMA user_version")
+
+    store.identity.check()
+
+    with path.open("r+b") as file:
+        file.seek(28)
+        file.write(pages)
+    store.close()
