@@ -135,7 +135,7 @@ class Collecting:
         except (KeyError, TypeError, ValueError):
             why = "wrong-length"
         if not why:
-            self._keep(place, frame)
+            self._store(place, frame)
             device.frames[at] = sha256(frame)
         return why
 
@@ -166,7 +166,7 @@ class Collecting:
         """Return what goes out at a step's deadline; abandon the round where too few are left."""
         if self.state not in _STEPS:
             return []
-        self._keep(DEADLINE, b"")
+        self._store(DEADLINE, b"")
         if self.state == REVEALING:
             self._unmask()
             return []
@@ -205,6 +205,17 @@ class Collecting:
         """Give the round up, and forget what came."""
         self.state, self.total = ABANDONED, None
         self._devices = {place: _Device() for place in self._links}
+
+    def _store(self, place: int, frame: bytes) -> None:
+        """Have it kept; where that fails, abandon the round, for nobody knows what was kept.
+
+        A set U from memory and another from what was kept would be two sets of one round.
+        """
+        try:
+            self._keep(place, frame)
+        except BaseException:
+            self.abandon()
+            raise
 
     def _left(self, some: Iterable[int]) -> Near:
         those = set(some)

@@ -83,6 +83,22 @@ def test_numbers_alone_say_nothing() -> None:
     assert abs(plain.astype(np.uint16).mean() / 65536 - 0.5) > 0.4
 
 
+@pytest.mark.parametrize("at", [0, 2])
+def test_what_cannot_be_kept_ends_the_round(at: int) -> None:
+    """A full disk: what is in memory and what was kept must not fix two sets of one round."""
+    talk = Talk(Town(drawn(12, 20)[0])).until(at)
+
+    def full(place: int, frame: bytes) -> None:
+        raise OSError(28, "no room")
+
+    talk.gateway._keep = full
+    with pytest.raises(OSError, match="no room"):
+        talk.gateway.due()
+
+    assert talk.gateway.state == ABANDONED
+    assert talk.gateway.due() == []
+
+
 def up(talk: Talk, place: int) -> str:
     return str(wire.topic(SITE, talk.town.shard.members[place], "sum"))
 
