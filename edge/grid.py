@@ -29,18 +29,24 @@ def nearest(grid, cell):
     return min(max(cell[0], 0), columns - 1), min(max(cell[1], 0), rows - 1)
 
 
+def depth(grid):
+    """Return the level of the single cells: the side is padded to 2**depth."""
+    side, level = max(grid.shape), 0
+    while 1 << level < side:
+        level += 1
+    return level
+
+
 def levels(grid):
-    """Return log2 of the side: level 0 is the whole square, this level the single cells."""
+    """Return the depth of a grid that needs no padding; ValueError where it needs some."""
     columns, rows = grid.shape
-    depth = 0
-    while 1 << depth < columns:
-        depth += 1
-    if columns != rows or columns != 1 << depth:
+    deepest = depth(grid)
+    if columns != rows or columns != 1 << deepest:
         raise ValueError(
             "the grid is %d x %d but squares within squares need equal sides that are a power "
-            "of two; take %d x %d" % (columns, rows, 1 << depth, 1 << depth)
+            "of two; take %d x %d" % (columns, rows, 1 << deepest, 1 << deepest)
         )
-    return depth
+    return deepest
 
 
 def square(grid, cell, level):

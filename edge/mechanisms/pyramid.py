@@ -23,7 +23,7 @@ Differs from the paper:
 
 from collections import namedtuple
 
-from ..grid import nearest
+from ..grid import depth, nearest
 from ..noise import dlaplace
 from ..records import Release, whole
 
@@ -55,14 +55,6 @@ def params_of(round):
             % ((round.number,) + tuple(round.grid.shape))
         )
     return p
-
-
-def depth(grid):
-    """Return the level of the single cells: the side is padded to 2**depth."""
-    side, level = max(grid.shape), 0
-    while 1 << level < side:
-        level += 1
-    return level
 
 
 def epsilon(round):

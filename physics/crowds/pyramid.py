@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edge.mechanisms.pyramid import depth, params_of, veil
+from edge.grid import depth
+from edge.mechanisms.pyramid import params_of, veil
 from edge.records import Release, Round
 
 Whole = NDArray[np.int64]

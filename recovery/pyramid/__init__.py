@@ -24,8 +24,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from edge.grid import depth
 from edge.mechanisms.pyramid import NAME as NAME
-from edge.mechanisms.pyramid import depth, params_of, within
+from edge.mechanisms.pyramid import params_of, within
 from edge.records import Guarantee, Release, Round
 
 from ..maps.guarantee import pure

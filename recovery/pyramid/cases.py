@@ -8,7 +8,8 @@ that each number of a Release belongs to one square whatever the noise was.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edge.mechanisms.pyramid import depth, params_of
+from edge.grid import depth
+from edge.mechanisms.pyramid import params_of
 from edge.records import Grid, Reading, Round
 
 from ..noise import Ratio

@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from edge.central import NUMBERS
-from edge.mechanisms.pyramid import DEEPEST, depth
+from edge.grid import depth
+from edge.mechanisms.pyramid import DEEPEST
 from edge.records import Grid
 
 from ..fields import described

@@ -27,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edge.mechanisms.pyramid import children, depth, fullest, params_of, within
+from edge.grid import depth
+from edge.mechanisms.pyramid import children, fullest, params_of, within
 from edge.records import Grid, Release
 
 Floats = NDArray[np.float64]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge.entropy import Tape
+from edge.grid import depth as depth_of
 from edge.mechanisms import pyramid
 from edge.records import Grid, Guarantee, Reading, Round
 
@@ -89,7 +90,7 @@ def test_a_release_without_its_noise_is_the_sums_of_blocks(
     """Whatever lies in the padding is never measured, and everything else once a level."""
     monkeypatch.setattr(pyramid, "dlaplace", lambda num, den, rng: 0)
     columns, rows = shape
-    depth = pyramid.depth(Grid(shape, 0))
+    depth = depth_of(Grid(shape, 0))
     round = a_round(shape, first=0, weights=(1,) * (depth + 1))
     world = np.random.default_rng(4)
     cells = [(int(x), int(y)) for x, y in world.integers(0, shape, (30, 2))]

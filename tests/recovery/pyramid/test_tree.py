@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog, lsq_linear
 
+from edge.grid import depth as depth_of
 from edge.mechanisms import pyramid
 from edge.records import Grid, Guarantee, Release, Round
 from recovery.pyramid.tree import Node, least_squares, program, reconstruct, spread, tree
@@ -21,7 +22,7 @@ def released(
 ) -> Release:
     """Return a Release of these parts, with whole-number noise of this size on each square."""
     grid = Grid(shape, 0)
-    depth = pyramid.depth(grid)
+    depth = depth_of(grid)
     weights = tuple(4 ** (depth - level) + 1 for level in range(first, depth + 1))
     round = Round(1, "pyramid", grid, (1, 1, kept, first, 1, 1, *weights), PROMISE)
     world = np.random.default_rng(seed)
@@ -43,7 +44,7 @@ def a_crowd(shape: tuple[int, int], seed: int) -> Floats:
 
 def cost_of(mass: Floats, nodes: list[list[Node]], grid: Grid) -> float:
     """Return the objective of the paper for a map, every square of every level looked at."""
-    depth = pyramid.depth(grid)
+    depth = depth_of(grid)
     full = np.zeros((1 << depth, 1 << depth))
     full[: grid.shape[1], : grid.shape[0]] = mass
     cost = 0.0
