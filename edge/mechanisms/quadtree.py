@@ -34,7 +34,7 @@ Differs from the paper:
 
 from collections import namedtuple
 
-from ..grid import nearest
+from ..grid import depth, nearest
 from ..noise import coin, shares
 from ..records import Release, whole
 
@@ -101,7 +101,7 @@ def objection(round):
         return "its sums are of %d bits, %d marks and %d places" % (p.bits, p.scale, p.places)
     if p.kind in (COUNTS, PROPORTIONS) and (p.scale, p.places) != (1, 1):
         return "it asks for %d marks of a device that has one" % p.scale
-    before, end = 0, 2 << (2 * _levels(round.grid))
+    before, end = 0, 2 << (2 * depth(round.grid))
     for square in p.squares:
         whole = square
         while whole > 3:
@@ -115,19 +115,22 @@ def objection(round):
 class Account:
     """What one device answers, whoever asks: its whole epsilon, and with how few it shares noise.
 
-    num, den: the epsilon of all Rounds together. divisor: the most devices that may share the
-    noise of a sum, from the owner's roster and not from the Round: who believes a Round that says
-    a million, in a shard of ten, adds no noise at all. colluders: in a shard, at the least.
+    num, den: the epsilon of all Rounds together. replace: as of a Round, without a default, for
+    nobody could guess it: where it is 1, no Round that hides less is answered. divisor: the most
+    devices that may share the noise of a sum, from the owner's roster and not from the Round: who
+    believes a Round that says a million, in a shard of ten, adds no noise at all. colluders: in a
+    shard, at the least.
     """
 
-    def __init__(self, num, den, divisor, colluders=0):
-        if num < 1 or den < 1 or divisor < 1 or colluders < 0:
+    def __init__(self, num, den, replace, divisor, colluders=0):
+        if num < 1 or den < 1 or replace not in (0, 1) or divisor < 1 or colluders < 0:
             raise ValueError(
-                "an account of epsilon %d/%d among %d devices protects nobody; needed: an epsilon "
-                "above 0 and one device at least. Take both from the enrolment"
-                % (num, den, divisor)
+                "an account of epsilon %d/%d among %d devices, with neighbours %s, protects "
+                "nobody; needed: an epsilon above 0, 0 or 1 for neighbours, and one device at "
+                "least. Take them from the enrolment" % (num, den, divisor, replace)
             )
-        self.num, self.den, self.divisor, self.colluders = num, den, divisor, colluders
+        self.num, self.den, self.replace = num, den, replace
+        self.divisor, self.colluders = divisor, colluders
         self.newest = -1
 
     def objection(self, round):
@@ -137,6 +140,8 @@ class Account:
         p = params_of(round)
         if round.number <= self.newest:
             return "round %d or a later one was answered already" % round.number
+        if p.replace < self.replace:
+            return "it hides whether a device marks anything; this one hides where it is as well"
         if p.threshold - p.colluders > self.divisor or p.colluders < self.colluders:
             return (
                 "its noise is for %d devices, with %d that collude; this one holds to %d and %d"
@@ -279,19 +284,11 @@ def release(round, payloads, rng):
     return Release(round, values, reports)
 
 
-def _levels(grid):
-    """Return how many times the square around the grid is halved down to a cell."""
-    level = 0
-    while 1 << level < max(grid.shape):
-        level += 1
-    return level
-
-
 def _square(grid, cell, at):
     """Return the place of the smallest listed square that holds the cell, -1 where none does."""
     x, y = nearest(grid, cell)
     square = 1
-    for level in range(_levels(grid) - 1, -1, -1):
+    for level in range(depth(grid) - 1, -1, -1):
         square = 4 * square + 2 * (y >> level & 1) + (x >> level & 1)
     while square:
         if square in at:

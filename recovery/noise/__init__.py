@@ -61,6 +61,18 @@ def lowest(ratio: Ratio) -> Ratio:
     return ratio[0] // shared, ratio[1] // shared
 
 
+def who_stay(devices: int, colluding: Fraction, missing: Fraction) -> tuple[int, int]:
+    """Return how many of a shard stay at the least, and how many of it collude at the most.
+
+    The first is the threshold, rounded up: no sum is opened of fewer than the share allows. Both
+    shares bound whole devices, so of 15 a tenth is one.
+
+    >>> who_stay(15, Fraction(1, 10), Fraction(1, 10))
+    (14, 1)
+    """
+    return devices - math.floor(missing * devices), math.floor(colluding * devices)
+
+
 def check_ratio(ratio: object, name: str) -> float:
     """Return the value of a ratio of positive whole numbers.
 

@@ -94,7 +94,7 @@ def honest(round: Round) -> int:
 
 def account(query: Query, round: Round) -> Account:
     """Return the account of a device of this query's crowd."""
-    return Account(*query.epsilon, honest(round), round.params[6])
+    return Account(*query.epsilon, int(replaced(query)), honest(round), round.params[6])
 
 
 def bent(round: Round) -> Iterator[tuple[str, Round]]:
@@ -109,4 +109,9 @@ def bent(round: Round) -> Iterator[tuple[str, Round]]:
         ("noise of nobody", 5, params[6]),
     ):
         yield words, round._replace(params=(*params[:at], value, *params[at + 1 :]))
+    if params[1]:
+        yield (
+            "noise for who joins, not for who moves",
+            round._replace(params=(params[0], 0, *params[2:])),
+        )
     yield "a square twice", round._replace(params=(*params, params[-1]))

@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from edge.grid import depth
 from edge.mechanisms.quadtree import PLACES_MOST
 from edge.records import Grid
 
 from ..fields import described
-from ..noise import Ratio, check_ratio
-from .tree import active, levels_of, square_of
+from ..noise import Ratio, check_ratio, who_stay
+from .tree import active, square_of
 
 Adjacency = Literal["zero-out", "replace-one"]
 Kind = Literal["counts", "proportions", "systematic", "stochastic"]
@@ -210,12 +211,13 @@ def shard_of(query: Query) -> Shard:
     shards = -(-query.users // query.shard)
     smallest, largest = query.users // shards, -(-query.users // shards)
     missing, colluding = Fraction(*query.dropout), Fraction(*query.colluders)
-    return Shard(shards, int((1 - missing) * smallest), -int(-(colluding * largest) // 1))
+    threshold, _ = who_stay(smallest, colluding, missing)
+    return Shard(shards, threshold, who_stay(largest, colluding, missing)[1])
 
 
 def depth_of(query: Query) -> int:
     """Return the deepest level that squares of this query may have."""
-    return min(query.depth, levels_of(query.grid.shape))
+    return min(query.depth, depth(query.grid))
 
 
 def first_squares(query: Query) -> tuple[int, ...]:

@@ -14,15 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edge.grid import depth
+from edge.records import Grid
+
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 ROOT = 1
-
-
-def levels_of(shape: tuple[int, int]) -> int:
-    """Return how often the smallest square of 2**n cells a side around a grid is halved."""
-    return (max(shape) - 1).bit_length()
 
 
 def level(squares: Whole) -> Whole:
@@ -84,7 +82,7 @@ def painted(squares: Sequence[int], grid: tuple[int, int]) -> Painted:
     listed = np.asarray(squares, dtype=np.int64)
     found, column, row = placed(listed)
     places = np.arange(len(listed), dtype=np.int32)
-    canvas, deepest = np.full((1, 1), -1, dtype=np.int32), levels_of(grid)
+    canvas, deepest = np.full((1, 1), -1, dtype=np.int32), depth(Grid(grid, 0))
     for step in range(int(found.max(initial=0)) + 1):
         block = 1 << (deepest - step)
         if step:  # only as far as the grid reaches: a line is no square

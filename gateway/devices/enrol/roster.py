@@ -55,8 +55,14 @@ def draw_rosters(
         rng: a sealed stream; whoever repeats it knows the graph.
 
     Raises:
-        ValueError: there is no way to keep the promise with shards of this size.
+        ValueError: there is no way to keep the promise with shards of this size, or two names
+            have one key: that device would be in two shards, and seen twice for one price.
     """
+    if len(set(roots.values())) < len(roots):
+        raise ValueError(
+            f"{len(roots)} names have {len(set(roots.values()))} keys, so a device would be in "
+            "two shards and pay once. Enrol each device under one name"
+        )
     names = _shuffled(sorted(roots), rng)
     return [
         _drawn(site, roots, names[at::shards], version, at, bits, rng, colluding, missing, promise)

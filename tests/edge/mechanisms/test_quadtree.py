@@ -161,7 +161,7 @@ def test_shards_are_apart_and_reports_whole() -> None:
 
 def test_an_account_pays_exactly_and_no_more_than_it_has() -> None:
     """Epsilons of sub-queries add up in fractions; the last one may take all the rest."""
-    account = Account(1, 3, 3)
+    account = Account(1, 3, 0, 3)
     for number, (num, den) in enumerate([(1, 7), (1, 11), (1, 3 * 77)], 1):
         report(made(number, num=num, den=den), Reading(0, (0, 0)), Tape(b""), account)
     left = Fraction(1, 3) - Fraction(1, 7) - Fraction(1, 11) - Fraction(1, 231)
@@ -177,7 +177,7 @@ def test_an_account_pays_exactly_and_no_more_than_it_has() -> None:
 
 def test_nobody_is_asked_the_same_twice() -> None:
     """Two answers to one Round have two noises, and their mean has less."""
-    account = Account(9, 1, 3)
+    account = Account(9, 1, 0, 3)
     account.charge(made(4))
 
     assert "answered" in account.objection(made(4))
@@ -187,13 +187,24 @@ def test_nobody_is_asked_the_same_twice() -> None:
 
 def test_a_device_believes_no_divisor() -> None:
     """A gateway that says a million in a shard of ten would get no noise at all."""
-    account = Account(9, 1, 10, colluders=2)
+    account = Account(9, 1, 0, 10, colluders=2)
 
     assert account.objection(made(threshold=12, colluders=2)) == ""
     for threshold, colluders in ((10**6, 2), (13, 2), (10, 1)):
         assert "holds to" in account.objection(made(threshold=threshold, colluders=colluders))
     with pytest.raises(ValueError, match="holds to"):
         report(made(threshold=99), Reading(0, (0, 0)), Tape(b""), account)
+
+
+def test_a_device_that_hides_where_it_is_answers_no_round_that_does_not() -> None:
+    """Half the noise would cost twice the epsilon; nobody can forget to say which it is."""
+    moves, joins = Account(9, 1, 1, 3), Account(9, 1, 0, 3)
+
+    assert "hides" in moves.objection(made())
+    assert moves.objection(made(replace=1)) == joins.objection(made(replace=1)) == ""
+    for wrong in ((9, 1, 3), (9, 1, 2, 3)):
+        with pytest.raises((TypeError, ValueError)):
+            Account(*wrong)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge.entropy import Tape
+from edge.grid import depth
 from edge.mechanisms.quadtree import params_of, release, report
 from edge.records import Grid, Reading, Release
 from gateway.mechanisms.quadtree.crowd import release_crowd
@@ -17,7 +18,7 @@ from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.quadtree import Query, plan, recover
 from recovery.quadtree.estimate import counted, interval, proportions
 from recovery.quadtree.schedule import aimed, deviation, epsilon_of, grown, promise
-from recovery.quadtree.tree import active, levels_of, painted, parents, split, square_of
+from recovery.quadtree.tree import active, painted, parents, split, square_of
 
 GRID = Grid((16, 16), 0)
 
@@ -150,7 +151,7 @@ def test_squares_that_fall_back_take_no_turns() -> None:
 )
 def test_every_cell_is_owned_once(some: set[int], columns: int, rows: int) -> None:
     """On any grid, whatever is listed: areas add up, and what owns nothing is left out."""
-    deepest = levels_of((columns, rows))
+    deepest = depth(Grid((columns, rows), 0))
     squares = active({one for one in some if one < 2 * 4**deepest}, (columns, rows))
     where = painted(squares, (columns, rows))
     owner = where.cells(np.arange(len(squares), dtype=float)).astype(int)

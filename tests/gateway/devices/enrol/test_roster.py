@@ -1,5 +1,6 @@
 """Who is beside whom in a secure sum, and how many that takes."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
 
@@ -7,8 +8,10 @@ import numpy as np
 import pytest
 
 from edge.entropy import Tape
+from edge.records import Grid
 from gateway.devices.enrol.degrees import degree_of, gap
-from gateway.devices.enrol.roster import graph, second
+from gateway.devices.enrol.roster import draw_rosters, graph, second
+from recovery.quadtree.query import Query, shard_of
 from tests.sums import drawn
 
 TENTH = Fraction(1, 10)
@@ -34,6 +37,19 @@ def test_degrees_are_those_of_an_independent_calculation(
 
     assert (found.k, found.t, found.divisor) == expected
     assert found.threshold == n - n * missing // 100
+
+
+def test_what_a_query_plans_is_what_every_roster_holds_to() -> None:
+    """A Round of another threshold, or of a larger divisor, is refused by a shard's devices."""
+    asked = Query(Grid((8, 8), 0), (1, 1), "zero-out", dropout=(1, 7), colluders=(1, 9), shard=30)
+    for users in range(31, 80):
+        made = shard_of(replace(asked, users=users))
+        sizes = {users // made.shards, -(-users // made.shards)}
+        held = [degree_of(size, Fraction(1, 9), Fraction(1, 7)) for size in sizes]
+
+        assert made.threshold == min(one.threshold for one in held)
+        assert made.divisor <= min(one.divisor for one in held)
+        assert 7 * made.threshold >= 6 * min(sizes)
 
 
 def test_who_believes_no_gateway_needs_more_neighbours() -> None:
@@ -73,6 +89,13 @@ def test_a_graph_is_regular_of_pairs_and_in_one_piece() -> None:
     assert second([set(some) for some in near]) == pytest.approx(values[-2])
     assert values[-2] <= gap(80, 20)
     assert near != graph(80, 20, Tape(b"other"))
+
+
+def test_no_device_is_in_two_shards_under_two_names() -> None:
+    """It would be seen twice for one price."""
+    roots = {"a": bytes(32), "b": bytes(32), "c": bytes([1]) * 32}
+    with pytest.raises(ValueError, match="3 names have 2 keys"):
+        draw_rosters("lab", roots, 1, 1, 16, Tape(b"twice"))
 
 
 def test_a_graph_in_two_pieces_would_be_drawn_again() -> None:
