@@ -80,6 +80,7 @@ def test_a_round_that_nobody_answered_is_a_warning() -> None:
 
     (warning,) = [one for one in logs if one["log_level"] == "warning"]
     assert (warning["event"], warning["number"]) == (telling.SILENCE, 3)
+    assert "budget of their keys is spent" in warning["event"]
 
 
 def test_alarms_are_told_whole_each_time_and_counted_over_a_start() -> None:
