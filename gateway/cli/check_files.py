@@ -67,7 +67,9 @@ def key_findings(deployment: Deployment, path: Path, devices: Devices) -> Iterat
         found += _at_broker(folder, deployment.site.name, devices, secrets)
     yield from found
     if not found:
-        yield ok("devices", "the broker's files and the devices' keys here fit them")
+        there = any((folder / name).exists() for name in (dynamic.FILE, "passwords"))
+        files = "the broker's files and " * (there and deployment.mqtt.username is not None)
+        yield ok("devices", f"{files}the devices' keys here fit them")
 
 
 def _begun(path: Path) -> Iterator[Finding]:

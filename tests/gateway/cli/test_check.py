@@ -84,12 +84,13 @@ def test_a_new_deployment_is_told_its_next_command_and_no_more(
         assert made is None or made.status == 0, made.err
         said = heatveil("check", path)
         found.append((faults(said), f"Next: heatveil enrol --config {path}" in said.out,
-                      f"Next: heatveil broker init --config {path}" in said.out))  # fmt: skip
+                      f"Next: heatveil broker init --config {path}" in said.out,
+                      "broker's files and the devices' keys here fit" in said.out))  # fmt: skip
 
     assert found == [
-        (["devices", "page"], True, False),
-        (["mqtt", "page"], False, True),
-        (["page"], False, False),
+        (["devices", "page"], True, False, False),
+        (["mqtt", "page"], False, True, False),
+        (["page"], False, False, True),
     ]
 
 
