@@ -115,19 +115,19 @@ def objection(round):
 class Account:
     """What one device answers, whoever asks: its whole epsilon, and with how few it shares noise.
 
-    num, den: the epsilon of all Rounds together. replace: as of a Round, without a default, for
-    nobody could guess it: where it is 1, no Round that hides less is answered. divisor: the most
-    devices that may share the noise of a sum, from the owner's roster and not from the Round: who
-    believes a Round that says a million, in a shard of ten, adds no noise at all. colluders: in a
-    shard, at the least.
+    num, den: the epsilon of all Rounds together. replace: 1 where it hides
+    what this device marks, 0 where it hides whether it marks anything; a Round that hides less is
+    refused. divisor: the most devices that may share the noise of a sum, from the owner's roster
+    and not from the Round: who believes a Round that says a million, in a shard of ten, adds no
+    noise at all. colluders: in a shard, at the least.
     """
 
     def __init__(self, num, den, replace, divisor, colluders=0):
         if num < 1 or den < 1 or replace not in (0, 1) or divisor < 1 or colluders < 0:
             raise ValueError(
-                "an account of epsilon %d/%d among %d devices, with neighbours %s, protects "
-                "nobody; needed: an epsilon above 0, 0 or 1 for neighbours, and one device at "
-                "least. Take them from the enrolment" % (num, den, divisor, replace)
+                "an account of epsilon %d/%d, replace %s, among %d devices protects nobody; "
+                "needed: an epsilon above 0, replace 0 or 1, and one device at least. Take them "
+                "from the enrolment" % (num, den, replace, divisor)
             )
         self.num, self.den, self.replace = num, den, replace
         self.divisor, self.colluders = divisor, colluders

@@ -61,13 +61,12 @@ def lowest(ratio: Ratio) -> Ratio:
     return ratio[0] // shared, ratio[1] // shared
 
 
-def who_stay(devices: int, colluding: Fraction, missing: Fraction) -> tuple[int, int]:
-    """Return how many of a shard stay at the least, and how many of it collude at the most.
+def shard_limits(devices: int, colluding: Fraction, missing: Fraction) -> tuple[int, int]:
+    """Return a shard's threshold and its colluders: the fewest who stay, the most who collude.
 
-    The first is the threshold, rounded up: no sum is opened of fewer than the share allows. Both
-    shares bound whole devices, so of 15 a tenth is one.
+    Of 15 devices a tenth is one: so the threshold is rounded up, and the colluders down.
 
-    >>> who_stay(15, Fraction(1, 10), Fraction(1, 10))
+    >>> shard_limits(15, Fraction(1, 10), Fraction(1, 10))
     (14, 1)
     """
     return devices - math.floor(missing * devices), math.floor(colluding * devices)

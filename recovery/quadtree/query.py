@@ -9,7 +9,7 @@ from edge.mechanisms.quadtree import PLACES_MOST
 from edge.records import Grid
 
 from ..fields import described
-from ..noise import Ratio, check_ratio, who_stay
+from ..noise import Ratio, check_ratio, shard_limits
 from .tree import active, square_of
 
 Adjacency = Literal["zero-out", "replace-one"]
@@ -211,8 +211,9 @@ def shard_of(query: Query) -> Shard:
     shards = -(-query.users // query.shard)
     smallest, largest = query.users // shards, -(-query.users // shards)
     missing, colluding = Fraction(*query.dropout), Fraction(*query.colluders)
-    threshold, _ = who_stay(smallest, colluding, missing)
-    return Shard(shards, threshold, who_stay(largest, colluding, missing)[1])
+    threshold, _ = shard_limits(smallest, colluding, missing)
+    _, colluders = shard_limits(largest, colluding, missing)
+    return Shard(shards, threshold, colluders)
 
 
 def depth_of(query: Query) -> int:

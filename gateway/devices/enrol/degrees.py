@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, floor, inf, lgamma, log, sqrt
 
-from recovery.noise import who_stay
+from recovery.noise import shard_limits
 
 FULL = 64  # devices of which each is beside each
 GAP = 2.2  # the second eigenvalue is at most so many times that of a random graph
@@ -43,7 +43,7 @@ def degree_of(n: int, colluding: Fraction, missing: Fraction, promise: str = "cu
     Raises:
         ValueError: no degree does, or there is no such promise.
     """
-    threshold, colluders = who_stay(n, colluding, missing)
+    threshold, colluders = shard_limits(n, colluding, missing)
     gone = n - threshold
     if promise in PROMISES and colluders + gone < n - 1:
         if n <= FULL:

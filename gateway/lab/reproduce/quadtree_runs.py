@@ -39,12 +39,12 @@ SIDE = 256
 USERS = (10_000, 30_000, 100_000, 300_000)
 AIMS = (0.02, 0.05, 0.1, 0.2, 0.5)
 SHARDS = (1000, 3000, 10_000, 30_000)
-_VALUES = range(-8, 9)
+DROPS = (Fraction(0), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(2, 5))
+_VALUES = range(-8, 9)  # of noise, as they are drawn
 _MADE = (
     "a made city; the paper has rasters of New York, Mayotte and Lagos",
     "secure sums are simulated in this process; each map has colours of its own",
 )
-DROPS = (Fraction(0), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(2, 5))
 
 
 def _errors(order: Order, users: int, drop: Fraction = Fraction(0), **asked: Any) -> list[float]:

@@ -212,7 +212,8 @@ def test_a_file_into_which_its_log_is_being_written_back_is_still_ours(tmp_path:
     store = Store(path, "lab")
     store.write_back()
     with path.open("r+b") as file:
-        pages = file.seek(28) and file.read(4)  # file format, section 1.3: pages in the file
+        file.seek(28)  # SQLite's file format, section 1.3: how many pages the file has
+        pages = file.read(4)
         file.seek(28)
         file.write((int.from_bytes(pages, "big") + 60).to_bytes(4, "big"))
     with (

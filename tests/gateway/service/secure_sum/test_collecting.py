@@ -83,8 +83,8 @@ def test_numbers_alone_say_nothing() -> None:
     assert abs(plain.astype(np.uint16).mean() / 65536 - 0.5) > 0.4
 
 
-@pytest.mark.parametrize("at", [0, 2])
-def test_what_cannot_be_kept_ends_the_round(at: int) -> None:
+@pytest.mark.parametrize(("at", "arrives"), [(0, True), (2, True), (2, False)])
+def test_what_cannot_be_kept_ends_the_round(at: int, arrives: bool) -> None:
     """A full disk: what is in memory and what was kept must not fix two sets of one round."""
     talk = Talk(Town(drawn(12, 20)[0])).until(at)
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_kept_ends_the_round(at: int) -> None:
 
     talk.gateway._keep = full
     with pytest.raises(OSError, match="no room"):
-        talk.gateway.due()
+        talk.gateway.take(0, talk.up[0][0]) if arrives else talk.gateway.due()
 
     assert talk.gateway.state == ABANDONED
     assert talk.gateway.due() == []
