@@ -1,5 +1,6 @@
 """A figure as a picture: its panels of lines, and its maps of cells, in one PNG."""
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -38,9 +39,13 @@ def draw(figure: Figure, path: Path) -> None:
     most = 2 if number == 4 else _ACROSS if len(figure.panels) > 4 else 3
     most, wide = (5, 2.6) if len(figure.maps) > 4 and not figure.panels else (most, 4.0)
     across = max(1, min(most, number))
+    if across == 1:  # a title and a legend have room over one panel too
+        wide = 8.0
     down = max(1, math.ceil(number / across))
     canvas = Canvas(
-        figsize=(wide * across, min(3.2, 1.1 * wide) * down + 0.8), dpi=110, layout="constrained"
+        figsize=(wide * across, min(3.2 if across > 1 else 4.4, 1.1 * wide) * down + 0.8),
+        dpi=110,
+        layout="constrained",
     )
     FigureCanvasAgg(canvas)
     frames = list(np.atleast_1d(canvas.subplots(down, across, squeeze=False)).ravel())
@@ -52,7 +57,7 @@ def draw(figure: Figure, path: Path) -> None:
     for frame in frames[number:]:
         frame.set_axis_off()
     if figure.panels:
-        _legend(canvas, frames[: len(figure.panels)])
+        _legend(canvas, frames[: len(figure.panels)], 5 if across > 1 else 3)
     canvas.suptitle(f"{figure.name}: {figure.title}", fontsize=11)
     canvas.savefig(path, format="png")
 
@@ -92,6 +97,7 @@ def _lines(frame: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> Non
     frame.tick_params(labelsize=7)
     if _wide(one.at for line in panel.lines.values() for one in line):
         frame.set_xscale("log")
+        _name_ticks(frame, sorted({one.at for line in panel.lines.values() for one in line}))
     # A map that says nothing is far above all others; it must not flatten them.
     means = [one.mean for name in names for one in panel.lines[name]]
     if _wide(means) and panel.up not in SHARES:
@@ -101,13 +107,21 @@ def _lines(frame: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> Non
         frame.set_ylim(0, 1.15 * max(means))
 
 
+def _name_ticks(frame: Axes, values: Sequence[float]) -> None:
+    """Name the values that were tried, where they are few and have room for their names."""
+    apart = all(b >= 2 * a for a, b in itertools.pairwise(values))
+    if apart and len(values) <= 8:
+        frame.set_xticks(values, [f"{value:g}" for value in values])
+        frame.minorticks_off()
+
+
 def _wide(values: Iterable[float]) -> bool:
     """Say whether numbers are so far apart that an even scale shows the large ones alone."""
     known = list(values)
     return bool(known) and min(known) > 0 and max(known) >= _FAR * min(known)
 
 
-def _legend(canvas: Canvas, frames: list[Axes]) -> None:
+def _legend(canvas: Canvas, frames: list[Axes], columns: int) -> None:
     known: dict[str, Artist] = {}
     for frame in frames:
         handles, names = frame.get_legend_handles_labels()
@@ -116,7 +130,7 @@ def _legend(canvas: Canvas, frames: list[Axes]) -> None:
         list(known.values()),
         list(known),
         loc="outside lower center",
-        ncols=5,
+        ncols=columns,
         fontsize=8,
         frameon=False,
     )

@@ -8,6 +8,7 @@ simulated: this process sees all cells, and draws the noise of all devices at on
 import math
 import statistics
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -43,8 +44,9 @@ DROPS = (Fraction(0), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction
 _VALUES = range(-8, 9)  # of noise, as they are drawn
 _MADE = (
     "a made city; the paper has rasters of New York, Mayotte and Lagos",
-    "secure sums are simulated in this process; each map has colours of its own",
+    "secure sums are simulated in this process",
 )
+_MAPPED = (*_MADE, "each map has colours of its own")
 
 
 def _errors(order: Order, users: int, drop: Fraction = Fraction(0), **asked: Any) -> list[float]:
@@ -235,8 +237,27 @@ def make_quadtree_table1(order: Order, stage: Stage) -> Figure:
                 rows,
             ),
         ),
-        notes=(*_MADE, "against where these people are; numbers that were not counted are a dash"),
+        panels=(_beside(rows),),
+        notes=(
+            *_MADE,
+            "errors are against where these people are",
+            "a dash, or a line from end to end: how many numbers are sent was not counted",
+        ),
     )
+
+
+def _beside(rows: Sequence[tuple[str, float, int | str]]) -> Panel:
+    """Return the error of each over what it sends; who was not counted is a line through all."""
+    sent = [count for _, _, count in rows if isinstance(count, int)]
+    ends = (min(sent), max(sent))
+    lines = {
+        name: tuple(
+            Mark(at, error, float("nan"), 1) for at in ((count,) if count in sent else ends)
+        )
+        for name, error, count in rows
+        if name != UNIFORM
+    }
+    return Panel("", "numbers a device sends", "MSE in 1e-9", lines)
 
 
 def make_quadtree_1(order: Order, stage: Stage) -> Figure:
@@ -272,7 +293,7 @@ def make_quadtree_1(order: Order, stage: Stage) -> Figure:
                 ("all share one noise", shared),
             )
         ),
-        notes=(*_MADE, "64 x 64 cells at epsilon 1, one sum over everybody"),
+        notes=(*_MAPPED, "64 x 64 cells at epsilon 1, one sum over everybody"),
     )
 
 
@@ -349,7 +370,7 @@ def _grown(name: str, order: Order, stage: Stage, most: int, rounds: bool) -> Fi
     )
     table = Table("maps", ("people", "round", "squares", "MSE in 1e-9"), tuple(rows))
     return Figure(
-        name, FIGURES[name], paper, tuple(found), tables=(table,), maps=tuple(maps), notes=_MADE
+        name, FIGURES[name], paper, tuple(found), tables=(table,), maps=tuple(maps), notes=_MAPPED
     )
 
 
@@ -387,5 +408,5 @@ def make_quadtree_9(order: Order, stage: Stage) -> Figure:
             Grid2("share of those who say yes", found.share.tolist()),
             Grid2(f"width of its {asked.level:.0%} interval", (found.high - found.low).tolist()),
         ),
-        notes=(*_MADE, "cells without a share, or without anybody, are left empty"),
+        notes=(*_MAPPED, "cells without a share, or without anybody, are left empty"),
     )
