@@ -25,6 +25,7 @@ Limits and prices are those of `disk_limits`: a pure epsilon an answer.
 
 from . import crypto, disk_limits, hpke
 from .compat import sha256
+from .mechanisms import module_of as module_of
 from .records import Report
 from .wire import REPORT_BYTES, round_body, topic
 
@@ -45,7 +46,7 @@ def half(mechanism, identity, other):
     other: whether the device was given something that is for temperatures.
     """
     of = module_of(mechanism)
-    if of is None:
+    if not hasattr(of, "numbers"):  # nor one that a secure sum is for
         raise ValueError(
             "%s was to answer %s, which no device can; it can measure (thermal), tell a place "
             "near its own (disk) or seal it to the gateway (ranks, pyramid). Name one of these"
@@ -59,19 +60,6 @@ def half(mechanism, identity, other):
         )
     found = Sealer(of, identity)
     return found, (0, 0) if found.allowed else None
-
-
-def module_of(mechanism):
-    """Return the device's module of a mechanism of central trust, or None."""
-    if mechanism == "ranks":
-        from .mechanisms import ranks
-
-        return ranks
-    if mechanism == "pyramid":
-        from .mechanisms import pyramid
-
-        return pyramid
-    return None
 
 
 def width(round):

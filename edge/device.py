@@ -28,6 +28,15 @@ FRAME = 64  # bytes of a frame at the most beside its readings, and the ring's t
 WAITING = 4  # messages that wait to be worked on; more are dropped, for they come again
 
 
+def node_of(identity, budget, step, follower, tables, mechanism, suite):
+    """Return what answers: a `SumNode` for an identity with a roster, else a `Node`."""
+    if not hasattr(identity, "roster"):
+        return Node(identity, budget, step, follower, tables, mechanism)
+    from .sum_node import SumNode  # what no thermometer needs
+
+    return SumNode(identity, budget, mechanism, suite)
+
+
 class Device:
     """One device at its broker; `run` it beside the client.
 
@@ -36,7 +45,7 @@ class Device:
     tick_ms: longer than an answer takes (`ticker`). led: takes the state's word, or None. diag_s:
     seconds from one `diag` to the next. uptime: a `compat.Uptime` that is more exact than the
     usual one. vitals: returns what a board adds to `diag`, or None. mechanism: what it answers,
-    `thermal` or `disk`.
+    `thermal` or `disk`; `quadtree` where its identity has a roster. suite: as for a `SumNode`.
     """
 
     def __init__(
@@ -58,6 +67,7 @@ class Device:
         vitals=None,
         tables=False,
         mechanism="thermal",
+        suite=None,
     ):
         longest = FRAME + 4 * identity.sensors
         if ring.size < longest:
@@ -65,7 +75,9 @@ class Device:
                 "a ring of %d bytes came for frames of up to %d; one must fit, or what was paid "
                 "for is lost. Make a larger Ring" % (ring.size, longest)
             )
-        self.node = Node(identity, budget, step, follower, tables, mechanism)
+        self._sums = []  # of a device of secure sums: (when, frames that then go out)
+        self._adds = hasattr(identity, "roster")
+        self.node = node_of(identity, budget, step, follower, tables, mechanism, suite)
         self.refused = 0  # frames that came, and do not count: too late, or again
         self._read = read
         self._client = client
@@ -86,6 +98,8 @@ class Device:
     async def run(self):
         """Answer for ever."""
         self._client.topics = [self._round, self._receipt, self._limits]
+        if self._adds:
+            self._client.topics += self.node.topics
         self._client.on_message = self._came
         self._client.on_state = self._talker.linked
         talking = asyncio.create_task(self._talker.run())
@@ -135,8 +149,12 @@ class Device:
             self._quiet_ms = due_ms
         elif (self.node.ahead.drawn, self.node.ahead.seq) != (drawn, read):  # a fault of it, too
             self._quiet_ms = ticker.after(begun_ms, clock.now_ms())
+        if self._sums:
+            self._quiet_ms = max(self._quiet_ms, self._sums[-1][0])
         link.hush(clock, self._quiet_ms)
         self._talker.news.set()
+        if self._sums:
+            return self._give_sums(clock)
         if frame is not None:
             self._talker.extra = None if len(self._ring) else frame
             return SOON_MS
@@ -144,9 +162,23 @@ class Device:
             return max(due_ms - clock.EARLY_MS - clock.now_ms(), 1)
         return IDLE_MS
 
+    def _give_sums(self, clock):
+        """Give out what is due of a secure sum; return for how many milliseconds nothing is."""
+        while self._sums and self._sums[0][0] <= clock.now_ms() + clock.EARLY_MS:
+            due_ms, frames = self._sums.pop(0)
+            clock.stay(due_ms)
+            self._talker.sums += frames
+        return max(self._sums[0][0] - clock.now_ms(), 1) if self._sums else SOON_MS
+
     def _hear(self, topic, payload, at_ms):
         """Work on a message that came at `at_ms`."""
-        if topic == self._round:
+        if self._adds and (topic == self._round or topic in self.node.topics):
+            frames = self.node.heard(topic, payload, self._read, at_ms)
+            if topic == self._round and frames:
+                self._talker.sums = []  # of an earlier round, which nobody waits for
+            if frames:
+                self._sums.append((self._ticker.after(at_ms, self._uptime.now_ms()), frames))
+        elif topic == self._round:
             self._ticker.came(payload, self._read, at_ms)
         elif topic == self._receipt:
             heard = receipts.heard(payload, self.node.identity)

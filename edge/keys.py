@@ -58,6 +58,27 @@ Allowed = namedtuple(
     ),
 )
 
+# The same of a device that takes part in secure sums: the secret of its key in the owner's roster,
+# the key that the roster is signed with, and the roster's message (`secure_sum`).
+Summed = namedtuple(
+    "Summed",
+    (
+        "site",
+        "name",
+        "sensor",
+        "sensors",
+        "mode",
+        "site_key",
+        "mac_key",
+        "config_key",
+        "state_key",
+        "key_id",
+        "static_key",
+        "roster_key",
+        "roster",
+    ),
+)
+
 
 def ratchet(chain):
     """Return the chain key of the next boot. There is no way back."""

@@ -41,28 +41,28 @@ class Node:
         self.refusal = ""  # why the last Round was not answered
         self.faults = 0  # times in a row that the sensor gave nothing
         self.forged = 0  # messages that were not signed, or by somebody else
-        self._budget = budget
+        self.budget = budget
         self._step = step
         self._follower = follower
         self.ahead = Ahead(identity, budget)
-        self._may_table, self._half = tables, veil
+        self._may_table, self.half = tables, veil
         # What is drawn ahead: variance and tables' bits. Till a Round came, which tells the next.
         self._like = budget.limits.variance, 0
         if mechanism not in (None, veil.NAME):
             from .disk_half import half  # what no thermometer needs
 
-            self._half, self._like = half(mechanism, identity, step, follower, tables)
-        self._seals = hasattr(self._half, "sealed")
+            self.half, self._like = half(mechanism, identity, step, follower, tables)
+        self._seals = hasattr(self.half, "sealed")
         self._round = self._name = self._frame = None  # of the last answer
         # Of the last charge: the Round, till it is answered (its short name can be forged); when.
         self._paid = self._paid_ms = None
-        self._alert = ""
+        self.alert = ""
 
     def prepare(self):
         """Draw the noise of the next frame, if it is not there; call it when nothing is due."""
         if self._like and self.state() == "ready":
             try:
-                self.ahead.prepare(self._half, *self._like)
+                self.ahead.prepare(self.half, *self._like)
             except MemoryError:
                 pass  # where it does not fit for good, the Round that asks for it hears of it
 
@@ -77,7 +77,7 @@ class Node:
         """
         self.refusal = ""
         try:
-            mechanism = mechanism or self._half.NAME
+            mechanism = mechanism or self.half.NAME
             where = wire.round_topic(self.identity.site, mechanism)
             round, name = self.opened(message, where)
             if name == self._name:
@@ -101,7 +101,7 @@ class Node:
             raise
         except BaseException:  # whatever a driver does, ends itself too; never with the number
             self.faults += 1
-            count = self.identity.sensors if self._half is veil else 2
+            count = self.identity.sensors if self.half is veil else 2
             self.refusal = "the sensor did not give %d whole numbers" % count
             if self._seals:  # which it does whatever the sensor gave
                 self.refusal = "its report could not be sealed"
@@ -122,61 +122,61 @@ class Node:
         """
         from . import tightening  # seldom needed, and memory is short
 
-        asked, why = tightening.asked(message, self.identity, self._budget.limits, self._half)
+        asked, why = tightening.asked(message, self.identity, self.budget.limits, self.half)
         if not why:
-            if asked != self._budget.limits:  # what was paid for under the old limits is
+            if asked != self.budget.limits:  # what was paid for under the old limits is
                 self._paid = None  # not answered under them
             try:
-                self._budget.tighten(asked)
+                self.budget.tighten(asked)
             except Exception as fault:
-                why = self._fail(fault)
+                why = self.fail(fault)
         version = None if asked is None else asked.version
         return {"verb": "limits", "version": version, "taken": not why, "why": why}
 
     def state(self):
         """Return "ready", "exhausted" for ever when the budget is, or "alert" when it is lost."""
-        if self._alert:
+        if self.alert:
             return "alert"
-        return "exhausted" if self._budget.exhausted else "ready"
+        return "exhausted" if self.budget.exhausted else "ready"
 
     def meta(self):
         """Return what the device says of itself, for its retained `meta` topic: nothing it saw."""
         from .saying import meta
 
-        return meta(self.identity, self._budget, self._round, self._half, self.recorded_ms)
+        return meta(self.identity, self.budget, self._round, self.half, self.recorded_ms)
 
     def _objection(self, round, mechanism, now_ms):
-        if self._alert:
-            return self._alert
-        if self._budget.exhausted:
+        if self.alert:
+            return self.alert
+        if self.budget.exhausted:
             return EXHAUSTED
-        if mechanism != self._half.NAME or round.mechanism != mechanism:
+        if mechanism != self.half.NAME or round.mechanism != mechanism:
             return "it asks for %s, which this device does not have" % round.mechanism
-        held = self._budget.limits
+        held = self.budget.limits
         if None not in (now_ms, self._paid_ms) and now_ms - self._paid_ms < held.pace_ms:
             return "it comes before the %d ms between two answers are over" % held.pace_ms
-        if self._half is not veil:
-            return self._half.objection(round, self.identity, held, self._budget.round)
+        if self.half is not veil:
+            return self.half.objection(round, self.identity, held, self.budget.round)
         tables = self._may_table, self.ahead.build
-        return objection(round, self.identity, held, self._budget.round, self._step, tables)
+        return objection(round, self.identity, held, self.budget.round, self._step, tables)
 
     def _charge(self, round):
         """Pay for an answer; return nothing, or why it cannot be paid for."""
-        cost = self._half.cost(self._budget.limits, round)
+        cost = self.half.cost(self.budget.limits, round)
         try:
             # To whom it is sealed is in its Round: under another key it would be told twice.
             once = self._seals
-            return "" if self._budget.charge(cost, round.number, once) else EXHAUSTED
+            return "" if self.budget.charge(cost, round.number, once) else EXHAUSTED
         except Exception as fault:
-            return self._fail(fault)
+            return self.fail(fault)
 
-    def _fail(self, fault):
+    def fail(self, fault):
         self._paid = None
-        self._alert = "its budget cannot be kept (%s), so nothing is answered any more" % fault
-        return self._alert
+        self.alert = "its budget cannot be kept (%s), so nothing is answered any more" % fault
+        return self.alert
 
     def _fresh(self, round, name, read):
-        half = self._half
+        half = self.half
         if self._seals:
             read = half.guarded(read)
         params, self._like = half.params_of(round), half.like(round)
@@ -185,7 +185,7 @@ class Node:
         if self._follower is not None:
             values = self._follower.less(values, params.exponent)
         payload = half.veil(round, Reading(self.identity.sensor, values), noise)
-        report = Report(name, self.identity.name, self._budget.epoch, self.ahead.seq, payload)
+        report = Report(name, self.identity.name, self.budget.epoch, self.ahead.seq, payload)
         if self._seals:
             report = half.sealed(round, report, noise)
         where = wire.topic(self.identity.site, self.identity.name, "data")

@@ -1,8 +1,8 @@
 """What a device says to its broker, one thing after the other, and when it must be silent.
 
-Frames come first: the oldest that has no Receipt, with the same bytes each time. What else there
-is (ack, meta, state, diag) never goes out while a frame is held back: said as soon as that is
-made, it would tell how long the noise took.
+Frames come first: the oldest that has no Receipt, with the same bytes each time, and those of a
+secure sum. What else there is (ack, meta, state, diag) never goes out while a frame is held back:
+said as soon as that is made, it would tell how long the noise took.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ class Talker:
     def __init__(self, node, ticker, ring, client, led, clock, diag_s, vitals, uptime):
         self.acks = []
         self.extra = None
+        self.sums = []  # frames of a secure sum, in their order
         self.news = asyncio.Event()  # set it when there may be something to say
         self._node = node
         self._ticker = ticker
@@ -75,6 +76,13 @@ class Talker:
             frame = oldest
         if frame:
             return await self._publish("data", frame, False)
+        if self.sums:
+            frame = self.sums[0]
+            if not await self._publish("sum", frame, False):
+                return False
+            if self.sums and self.sums[0] is frame:
+                self.sums.pop(0)
+            return True
         if self.acks:
             if not await self._publish("ack", json.dumps(self.acks[0]).encode(), False):
                 return False

@@ -53,9 +53,9 @@ def name_of(round):
     return sha256(round_body(round))[:4]
 
 
-def unpack_round(message, key, topic):
-    """Return the Round in a message, or raise Fault."""
-    body = opened(message, key, topic, ROUND_BYTES)
+def unpack_round(message, key, topic, longest=ROUND_BYTES):
+    """Return the Round in a message of at most `longest` bytes, or raise Fault."""
+    body = opened(message, key, topic, longest)
     try:
         columns, rows, cell_mm = body[3]
         ratios, words = body[5][:6], body[5][6:]

@@ -80,6 +80,11 @@ def length(params):
     return len(params.squares) * (2 if params.kind == PROPORTIONS else 1)
 
 
+def epsilon(round):
+    """Return the epsilon of one answer as (num, den)."""
+    return tuple(round.params[2:4])
+
+
 def objection(round):
     """Return why no device may answer such a Round, "" where it may."""
     if len(round.params) <= _HEAD:
@@ -240,13 +245,19 @@ def report(round, reading, rng, account=None):
             raise ValueError("round %d is not answered: %s. Plan it again" % (round.number, why))
     else:
         account.charge(round)
-    p = params_of(round)
     # The noise first: how long it takes tells how large it is, and must not tell of a place.
-    divisor = p.threshold - p.colluders
-    numbers = shares(length(p), divisor, p.num, p.den * sensitivity(p), rng)
+    numbers = noise(round, rng)
     for place, count in marks(round, reading, rng):
         numbers[place] += count
-    return [reading.sensor] + [number % (1 << p.bits) for number in numbers]
+    most = 1 << params_of(round).bits
+    return [reading.sensor] + [number % most for number in numbers]
+
+
+def noise(round, rng):
+    """Return this device's part of the noise of every number."""
+    p = params_of(round)
+    divisor = p.threshold - p.colluders
+    return shares(length(p), divisor, p.num, p.den * sensitivity(p), rng)
 
 
 def release(round, payloads, rng):
